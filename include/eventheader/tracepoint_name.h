@@ -1,0 +1,61 @@
+// Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`.
+// Source: EventHeader specification, "Tracepoint Names". The one place that formats, parses and
+// checks them. All functions are thread-safe and neither allocate nor throw.
+#ifndef EVENTHEADER_TRACEPOINT_NAME_H_
+#define EVENTHEADER_TRACEPOINT_NAME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "eventheader/wire.h"
+
+namespace eventheader {
+
+struct TracepointName {
+  std::string_view provider;  // [A-Za-z_][A-Za-z0-9_]*
+  std::uint8_t level = 0;     // 1..255
+  std::uint64_t keyword = 0;
+  std::string_view options;  // "" or e.g. "Gmygroup", sorted
+};
+
+// The parts of `name`, as views into it; nullopt if it is not an EventHeader tracepoint name in
+// canonical form (lower-case hex without leading zeros, level 1..255, options well formed and
+// sorted, at most kMaxTracepointName bytes).
+std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept;
+
+// Writes `name` and a terminating NUL to `buffer`, and returns its length without the NUL; 0 if a
+// part is invalid or the name does not fit into `buffer` or into kMaxTracepointName.
+std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
+
+// The value of option `letter` ('G' is the provider group), or nullopt if it is not there.
+std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept;
+
+constexpr bool IsValidProviderName(std::string_view name) noexcept {
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
+  for (char c : name) {
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
+      return false;
+  }
+  return true;
+}
+
+// Sequence of [A-Z][a-z0-9]*, the letters in ascending order; "" is valid.
+constexpr bool AreValidOptions(std::string_view options) noexcept {
+  char last = 0;
+  for (char c : options) {
+    if (c >= 'A' && c <= 'Z') {
+      if (c <= last) return false;
+      last = c;
+    } else if (last == 0 || !((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace eventheader
+
+#endif  // EVENTHEADER_TRACEPOINT_NAME_H_

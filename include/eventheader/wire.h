@@ -1,0 +1,125 @@
+// The EventHeader wire format as numbers and structs: nothing here has behaviour.
+// Source: the EventHeader specification; the numeric values are those every other implementation
+// uses. Everything that reads or writes EventHeader bytes takes its facts from this file.
+#ifndef EVENTHEADER_WIRE_H_
+#define EVENTHEADER_WIRE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace eventheader {
+
+// Severity of an event, 1..255. 0 is invalid; 6..255 are legal and have no defined meaning.
+enum class Level : std::uint8_t {
+  kInvalid = 0,
+  kCriticalError = 1,
+  kError = 2,
+  kWarning = 3,
+  kInformation = 4,
+  kVerbose = 5,
+};
+
+enum class Opcode : std::uint8_t {
+  kInfo = 0,
+  kActivityStart = 1,
+  kActivityStop = 2,
+  kCollectionStart = 3,
+  kCollectionStop = 4,
+  kExtension = 5,
+  kReply = 6,
+  kResume = 7,
+  kSuspend = 8,
+  kSend = 9,
+  kReceive = 0xF0,
+};
+
+// Header::flags. Any other bit makes the event malformed.
+inline constexpr std::uint8_t kFlagPointer64 = 0x01;
+inline constexpr std::uint8_t kFlagLittleEndian = 0x02;
+inline constexpr std::uint8_t kFlagExtension = 0x04;
+
+// The first 8 bytes of every event.
+struct Header {
+  std::uint8_t flags;
+  std::uint8_t version;
+  std::uint16_t id;
+  std::uint16_t tag;
+  std::uint8_t opcode;
+  std::uint8_t level;
+};
+static_assert(sizeof(Header) == 8);
+
+// Precedes `size` bytes of extension data, without padding.
+struct ExtensionHeader {
+  std::uint16_t size;
+  std::uint16_t kind;
+};
+static_assert(sizeof(ExtensionHeader) == 4);
+
+inline constexpr std::uint16_t kExtensionKindMask = 0x7FFF;
+inline constexpr std::uint16_t kExtensionMetadata = 1;
+inline constexpr std::uint16_t kExtensionActivityId = 2;  // 16 bytes, or 32 with the related id
+inline constexpr std::uint16_t kExtensionChain = 0x8000;  // another extension follows this one
+
+// The base type of a field, which alone determines its size in the payload.
+enum class Encoding : std::uint8_t {
+  kInvalid = 0,
+  kStruct = 1,  // the format byte is the number of fields that follow, 1..127
+  kValue8 = 2,
+  kValue16 = 3,
+  kValue32 = 4,
+  kValue64 = 5,
+  kValue128 = 6,
+  kZStringChar8 = 7,
+  kZStringChar16 = 8,
+  kZStringChar32 = 9,
+  kStringLength16Char8 = 10,  // u16 count of code units, not bytes
+  kStringLength16Char16 = 11,
+  kStringLength16Char32 = 12,
+  kBinaryLength16Char8 = 13,
+};
+
+inline constexpr std::uint8_t kEncodingMask = 0x1F;
+inline constexpr std::uint8_t kEncodingConstantArray = 0x20;  // u16 count in the metadata
+inline constexpr std::uint8_t kEncodingVariableArray = 0x40;  // u16 count in the payload
+inline constexpr std::uint8_t kEncodingHasFormat = 0x80;      // a format byte follows
+
+// How the bytes of a field are to be understood.
+enum class Format : std::uint8_t {
+  kDefault = 0,
+  kUnsignedInt = 1,
+  kSignedInt = 2,
+  kHexInt = 3,
+  kErrno = 4,
+  kPid = 5,
+  kTime = 6,  // seconds since 1970
+  kBoolean = 7,
+  kFloat = 8,
+  kHexBytes = 9,
+  kString8 = 10,  // Latin-1
+  kStringUtf = 11,
+  kStringUtfBom = 12,
+  kStringXml = 13,
+  kStringJson = 14,
+  kUuid = 15,  // RFC 4122 byte order
+  kPort = 16,  // network byte order
+  kIpAddress = 17,         // 4 or 16 bytes
+  kIpAddressObsolete = 18,  // read as kIpAddress, never written
+};
+
+inline constexpr std::uint8_t kFormatMask = 0x7F;
+inline constexpr std::uint8_t kFormatHasTag = 0x80;  // a u16 tag follows
+
+// Greatest length of a tracepoint name, in bytes, without its terminator.
+inline constexpr std::size_t kMaxTracepointName = 255;
+// Greatest size of an event: header, extensions and data. Above it the kernel's perf path drops the
+// event while the write returns success.
+inline constexpr std::size_t kMaxEventSize = 8184;
+// The fields every EventHeader tracepoint is registered with, to the letter.
+inline constexpr char kTracepointFields[] =
+    "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
+static_assert(sizeof(kTracepointFields) == 70 + 1);
+
+}  // namespace eventheader
+
+#endif  // EVENTHEADER_WIRE_H_

@@ -1,0 +1,91 @@
+// The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits.
+// Source: the NetTrace V6 specification, and the reference reader for what it leaves out.
+#ifndef NETTRACE_FORMAT_H_
+#define NETTRACE_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nettrace {
+
+inline constexpr char kMagic[] = "Nettrace";  // 8 bytes, no terminator in the file
+
+enum class BlockKind : std::uint8_t {
+  kEndOfStream = 0,
+  kTrace = 1,
+  kEvent = 2,
+  kMetadata = 3,
+  kSequencePoint = 4,
+  kStack = 5,
+  kThread = 6,
+  kRemoveThread = 7,
+  kLabelList = 8,
+};
+
+enum class TypeCode : std::uint8_t {
+  kObject = 1,
+  kBoolean32 = 3,
+  kUtf16CodeUnit = 4,
+  kSByte = 5,
+  kByte = 6,
+  kInt16 = 7,
+  kUInt16 = 8,
+  kInt32 = 9,
+  kUInt32 = 10,
+  kInt64 = 11,
+  kUInt64 = 12,
+  kSingle = 13,
+  kDouble = 14,
+  kDecimal = 15,   // never written: readers disagree on it
+  kDateTime = 16,  // never written: the reference reader takes it for an 8-byte FILETIME
+  kGuid = 17,
+  kNullTerminatedUtf16String = 18,
+  kArray = 19,
+  kVarInt = 20,
+  kVarUInt = 21,
+  kFixedLengthArray = 22,
+  kUtf8CodeUnit = 23,
+  kRelLoc = 24,
+  kDataLoc = 25,
+  kBoolean8 = 26,  // newer than the specification's text
+};
+
+enum class MetadataKind : std::uint8_t {
+  kOpcode = 1,
+  kKeyword = 3,
+  kMessageTemplate = 4,
+  kDescription = 5,
+  kKeyValue = 6,
+  kProviderGuid = 7,
+  kLevel = 8,
+  kVersion = 9,
+};
+
+enum class ThreadInfoKind : std::uint8_t { kName = 1, kOsProcessId = 2, kOsThreadId = 3, kKeyValue = 4 };
+
+enum class LabelKind : std::uint8_t {
+  kActivityId = 1,
+  kRelatedActivityId = 2,
+  kTraceId = 3,
+  kSpanId = 4,
+  kKeyString = 5,
+  kKeyInteger = 6,  // varint64: zig-zag
+  kOpcode = 7,
+  kKeywords = 8,
+  kLevel = 9,
+  kVersion = 10,
+};
+inline constexpr std::uint8_t kLastLabel = 0x80;
+
+inline constexpr std::uint32_t kSequencePointFlushThreads = 1;
+inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
+
+inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
+inline constexpr std::size_t kMaxRowSize = 65535;       // metadata and thread rows, field descriptions
+inline constexpr std::size_t kMaxPayloadSize = 65535;   // above it the reference reader goes wrong
+inline constexpr std::size_t kMaxStackFrames = 8190;    // likewise
+inline constexpr std::uint32_t kMaxEventId = 65534;     // likewise; ids start at 1
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_FORMAT_H_

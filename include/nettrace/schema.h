@@ -1,0 +1,107 @@
+// What writer and reader share: descriptions of a trace, its events, threads and labels.
+// Plain values; copying them copies all they own.
+#ifndef NETTRACE_SCHEMA_H_
+#define NETTRACE_SCHEMA_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "nettrace/format.h"
+
+namespace nettrace {
+
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+// As in the file: i32, i16, i16 little-endian, then 8 bytes. See GuidFromUuid.
+using Guid = std::array<std::byte, 16>;
+
+// Reorders an RFC 4122 (network order) UUID into the file's Guid; its own inverse.
+constexpr Guid GuidFromUuid(const std::array<std::byte, 16>& uuid) {
+  return {uuid[3], uuid[2], uuid[1], uuid[0], uuid[5],  uuid[4],  uuid[7],  uuid[6],
+          uuid[8], uuid[9], uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]};
+}
+
+struct Field;
+
+// The type of a payload field.
+struct Type {
+  TypeCode code = TypeCode::kInt32;
+  std::vector<Type> element;   // exactly one for kArray, kFixedLengthArray, kRelLoc, kDataLoc
+  std::uint16_t count = 0;     // kFixedLengthArray
+  std::vector<Field> fields;   // kObject
+
+  static Type Simple(TypeCode code);
+  static Type Array(Type element);
+  static Type FixedLengthArray(Type element, std::uint16_t count);
+  static Type RelLoc(Type element);
+  static Type DataLoc(Type element);
+  static Type Object(std::vector<Field> fields);
+
+  friend bool operator==(const Type&, const Type&);
+};
+
+struct Field {
+  std::string name;
+  Type type;
+  friend bool operator==(const Field&, const Field&) = default;
+};
+
+// The Trace block.
+struct TraceInfo {
+  absl::Time sync_time;             // UTC, written to the millisecond
+  std::int64_t sync_ticks = 0;      // the trace's clock at sync_time
+  std::int64_t ticks_per_second = 1'000'000'000;
+  std::int32_t pointer_size = 8;    // bytes
+  KeyValues key_values;
+};
+
+// One row of the metadata table: a kind of event.
+struct EventMetadata {
+  std::string provider;
+  std::uint32_t event_id = 0;  // 1..kMaxEventId and unique in its provider for the reference reader
+  std::string name;
+  std::vector<Field> fields;
+  std::optional<std::uint8_t> opcode;
+  std::optional<std::uint64_t> keywords;
+  std::optional<std::uint8_t> level;
+  std::optional<std::uint8_t> version;
+  std::optional<std::string> message_template;
+  std::optional<std::string> description;
+  std::optional<Guid> provider_guid;
+  KeyValues key_values;
+  friend bool operator==(const EventMetadata&, const EventMetadata&) = default;
+};
+
+struct ThreadInfo {
+  std::optional<std::string> name;
+  std::optional<std::uint64_t> process_id;
+  std::optional<std::uint64_t> thread_id;
+  KeyValues key_values;
+  friend bool operator==(const ThreadInfo&, const ThreadInfo&) = default;
+};
+
+// A label list. The order of keys is kept.
+struct Labels {
+  std::optional<Guid> activity_id;
+  std::optional<Guid> related_activity_id;
+  std::optional<std::array<std::byte, 16>> trace_id;
+  std::optional<std::uint64_t> span_id;
+  std::optional<std::uint8_t> opcode;
+  std::optional<std::uint64_t> keywords;
+  std::optional<std::uint8_t> level;
+  std::optional<std::uint8_t> version;
+  KeyValues strings;
+  std::vector<std::pair<std::string, std::int64_t>> integers;
+
+  bool empty() const;
+  friend bool operator==(const Labels&, const Labels&) = default;
+};
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_SCHEMA_H_

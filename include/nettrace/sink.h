@@ -1,0 +1,58 @@
+// Where a Writer's bytes go. Append only, never seeking: a file, a pipe, a socket, memory.
+#ifndef NETTRACE_SINK_H_
+#define NETTRACE_SINK_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace nettrace {
+
+// Not thread-safe: used by one Writer.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Takes all of `bytes` and returns OK, or takes a prefix of them, sets `*taken` to its length and
+  // returns the error. EINTR and short writes are the sink's to handle.
+  virtual absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) = 0;
+  // Makes what was appended durable, where the sink knows how.
+  virtual absl::Status Sync() { return absl::OkStatus(); }
+};
+
+// A file descriptor of any kind; blocking writes.
+class FdSink : public Sink {
+ public:
+  // Takes ownership of `fd`. `name` is for error messages.
+  FdSink(int fd, std::string name);
+  ~FdSink() override;
+  FdSink(const FdSink&) = delete;
+  FdSink& operator=(const FdSink&) = delete;
+
+  // Creates or truncates the file at `path`, O_CLOEXEC, mode 0644 less the umask.
+  static absl::StatusOr<std::unique_ptr<FdSink>> Create(const std::string& path);
+
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
+  absl::Status Sync() override;
+
+ private:
+  int fd_;
+  std::string name_;
+};
+
+class MemorySink : public Sink {
+ public:
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_SINK_H_
