@@ -57,8 +57,8 @@ done
 
 make -j"$(nproc)" bzImage >>"$log" 2>&1 </dev/null 9>&- &
 build=$!
-# About so many lines does the build print: progress, not precision.
-total_lines=1500
+# About so many lines the log has in the end: progress, not precision.
+total_lines=2450
 while kill -0 "$build" 2>/dev/null; do
   sleep 15
   lines=$(wc -l <"$log")

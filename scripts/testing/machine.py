@@ -44,8 +44,8 @@ def run_group(tests, prefix, out):
     machine = subprocess.run(
         [SCRIPTS / "vm.py", "--out", out, "--timeout", str(seconds), *vm_options(tests[0]), "--",
          SCRIPTS / "guest_tests.py", prefix],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        check=False)
+        cwd=SCRIPTS.parent, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", check=False)
     return _read_results(tests, prefix, out, machine)
 
 
