@@ -81,6 +81,7 @@ internal static class Program
             json.WriteString("time", traceEvent.TimeStamp.ToUniversalTime().ToString("O"));
             json.WriteString("provider", traceEvent.ProviderName);
             json.WriteString("name", traceEvent.EventName);
+            json.WriteString("opcodeName", traceEvent.OpcodeName);
             json.WriteNumber("id", (ushort)traceEvent.ID);
             json.WriteNumber("version", traceEvent.Version);
             json.WriteNumber("level", (byte)traceEvent.Level);
@@ -110,6 +111,8 @@ internal static class Program
                     json.WriteStringValue("EXCEPTION " + exception.GetType().Name + ": " + exception.Message);
                     continue;
                 }
+                // What TraceEvent gives in place of a value when its own code threw.
+                if (value is string text && text.StartsWith("<<<EXCEPTION")) readable = false;
                 WriteValue(json, value);
             }
             json.WriteEndObject();
