@@ -1,0 +1,52 @@
+// Who is behind a pid and tid: names of threads as they come, go and are renamed.
+#ifndef TOOLS_COLLECTOR_THREAD_TABLE_H_
+#define TOOLS_COLLECTOR_THREAD_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "collector/perf_ring.h"
+#include "nettrace/writer.h"
+
+namespace collector {
+
+// The machine's threads, and their rows in the trace. A row is written when a thread's first event
+// comes; a thread that is renamed, or a tid that is used again, gets a new one. Not thread-safe.
+class ThreadTable {
+ public:
+  // Adds every thread that /proc shows and that is not known yet.
+  void LoadFromProc();
+
+  // Takes a FORK, COMM or EXIT record; others are ignored.
+  void Apply(const RingRecord& record);
+
+  // The index of the thread's row, written to `writer` if it has none since Forget.
+  absl::StatusOr<std::uint64_t> Row(std::uint32_t pid, std::uint32_t tid, nettrace::Writer* writer);
+
+  // Drops threads that ended up to `timestamp`: none of their events can come any more.
+  void DropEnded(std::uint64_t timestamp);
+  // The trace's thread rows were flushed.
+  void ForgetRows();
+
+  // Rows written since ForgetRows.
+  std::size_t rows() const { return rows_; }
+
+ private:
+  struct Thread {
+    std::uint32_t pid = 0;
+    std::string name;
+    std::uint64_t row = 0;    // index + 1; 0: none yet
+    std::uint64_t ended = 0;  // timestamp of its end; 0: alive
+  };
+
+  absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
+  std::size_t rows_ = 0;
+  bool any_ended_ = false;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_THREAD_TABLE_H_
