@@ -1,0 +1,146 @@
+"""Compares what `nettrace dump --json` and the reference reader show of one file.
+
+TraceEvent shows some things in a way of its own that is not the file's fault. They are known here one
+by one, and counted, so that a test can say which of them its file may meet:
+  latin1     text in UTF-8 code units that is not ASCII is shown byte by byte
+  nul        text ends at its first NUL
+  surrogate  a lone surrogate is shown as U+FFFD
+  implied    a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
+"""
+
+import collections
+import itertools
+import struct
+
+QUIRKS = ("latin1", "nul", "surrogate", "implied")
+NO_ID = "00000000-0000-0000-0000-000000000000"
+START_STOP = {1: "start", 2: "stop"}
+MAX_SHOWN = 20
+
+
+class Comparison:
+    """differences: texts, at most MAX_SHOWN; count: how many there were; quirks: a Counter of QUIRKS."""
+
+    def __init__(self, allowed=()):
+        self.allowed = frozenset(allowed)
+        self.quirks = collections.Counter()
+        self.differences = []
+        self.count = 0
+
+    def files(self, dumped, shown, totals, lost):
+        """`dumped`: our events; `shown`, `totals`: the reader's; `lost`: what our reader says was lost."""
+        if totals["exception"]:
+            self._differ("the reference reader threw: " + totals["exception"].splitlines()[0])
+        if totals["payloadFailures"]:
+            self._differ(f"the reference reader could not read the payloads of {totals['payloadFailures']} events")
+        self._same("events lost", lost, totals["lost"])
+        self._same("number of events", len(dumped), len(shown))
+        for before, after in itertools.pairwise(shown):
+            if after["timestamp"] < before["timestamp"]:
+                self._differ(f"the reference reader shows {after['timestamp']} after {before['timestamp']}")
+        # Ours may come in the file's order. Among events of one time the order says nothing.
+        for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
+            self._event(f"event {number} ({ours['provider']}/{ours['name']} at {ours['timestamp']})", ours, theirs)
+
+    def _event(self, where, ours, theirs):
+        for key in ("timestamp", "provider", "id", "version", "level", "keywords", "pid", "tid", "cpu"):
+            self._same(f"{where}: {key}", ours[key], theirs[key])
+        for key in ("activityId", "relatedActivityId"):
+            self._same(f"{where}: {key}", (ours.get(key) or NO_ID).lower(), theirs[key].lower())
+        self._name(where, ours, theirs)
+        self._value(f"{where}: payload", ours["payload"], theirs["payload"])
+
+    def _name(self, where, ours, theirs):
+        name, opcode = theirs["name"], theirs["opcode"]
+        if opcode != 0:
+            name = name.removesuffix("/" + theirs["opcodeName"])
+        ending = START_STOP.get(opcode)
+        implied = ending is not None and ours["opcode"] == 0 and ours["name"].lower().endswith(ending)
+        if implied:
+            self._quirk("implied", f"{where}: opcode 0 became {opcode}")
+        else:
+            self._same(f"{where}: opcode", ours["opcode"], opcode)
+        if ending and ours["name"].lower().endswith(ending) and name == ours["name"][:-len(ending)]:
+            return
+        self._same(f"{where}: name", ours["name"], name)
+
+    def _value(self, where, ours, theirs):
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            self._same(f"{where}: field names", list(ours), list(theirs))
+            for key in ours.keys() & theirs.keys():
+                self._value(f"{where}.{key}", ours[key], theirs[key])
+        elif isinstance(ours, list) and isinstance(theirs, list):
+            self._same(f"{where}: number of elements", len(ours), len(theirs))
+            for index, (one, other) in enumerate(zip(ours, theirs)):
+                self._value(f"{where}[{index}]", one, other)
+        elif isinstance(ours, str) and isinstance(theirs, str):
+            self._text(where, ours, theirs)
+        elif not _same_number(ours, theirs):
+            self._differ(f"{where}: {_show(ours)} is shown as {_show(theirs)}")
+
+    def _text(self, where, ours, theirs):
+        if ours == theirs:
+            return
+        for kinds in _combinations():
+            if _as_shown(ours, kinds) == theirs:
+                for kind in kinds:
+                    self._quirk(kind, f"{where}: {_show(ours)} is shown as {_show(theirs)}")
+                return
+        self._differ(f"{where}: {_show(ours)} is shown as {_show(theirs)}")
+
+    def _same(self, what, ours, theirs):
+        if ours != theirs or type(ours) is not type(theirs):
+            self._differ(f"{what}: {_show(ours)} is shown as {_show(theirs)}")
+
+    def _quirk(self, kind, text):
+        self.quirks[kind] += 1
+        if kind not in self.allowed:
+            self._differ(f"{text} ({kind})")
+
+    def _differ(self, text):
+        self.count += 1
+        if self.count <= MAX_SHOWN:
+            self.differences.append(text)
+
+
+def _in_order(events):
+    return sorted(events, key=lambda event: (event["timestamp"], event["tid"], event["provider"], event["id"]))
+
+
+def _combinations():
+    text_quirks = ("nul", "latin1", "surrogate")
+    return [kinds for size in (1, 2, 3) for kinds in itertools.combinations(text_quirks, size)]
+
+
+def _as_shown(text, kinds):
+    if "nul" in kinds:
+        text = text.partition("\0")[0]
+    if "latin1" in kinds:
+        text = text.encode("utf-8", "surrogatepass").decode("latin-1")
+    if "surrogate" in kinds:
+        text = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    return text
+
+
+def _same_number(ours, theirs):
+    if type(ours) is not type(theirs) and not {type(ours), type(theirs)} <= {int, float}:
+        return False
+    if ours == theirs:
+        return True
+    if not isinstance(ours, (int, float)) or isinstance(ours, bool):
+        return False
+    # One may show a single with the digits it needs, the other with those of the double it became.
+    try:
+        single, other = _single(ours), _single(theirs)
+    except OverflowError:
+        return False
+    return single == other and single in (ours, theirs)
+
+
+def _single(number):
+    return struct.unpack("<f", struct.pack("<f", number))[0]
+
+
+def _show(value):
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."

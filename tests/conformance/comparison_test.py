@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""The comparison must see every difference: otherwise the conformance tests could not fail."""
+
+import copy
+import unittest
+
+import comparison
+
+OURS = {
+    "timestamp": 10, "provider": "P", "name": "E", "id": 1, "version": 0, "level": 4, "keywords": "0x1",
+    "opcode": 0, "pid": 1, "tid": 2, "cpu": 3, "activityId": None, "relatedActivityId": None,
+    "payload": {"n": 1, "text": "abc", "list": [1, 2], "object": {"x": 1.5}},
+}
+THEIRS = {**OURS, "opcodeName": "Info", "activityId": comparison.NO_ID, "relatedActivityId": comparison.NO_ID}
+TOTALS = {"exception": None, "payloadFailures": 0, "lost": 0}
+
+
+def compare(ours=None, theirs=None, totals=None, lost=0, allowed=()):
+    result = comparison.Comparison(allowed)
+    result.files([OURS] if ours is None else ours, [THEIRS] if theirs is None else theirs,
+                 {**TOTALS, **(totals or {})}, lost)
+    return result
+
+
+def changed(event, **changes):
+    return {**copy.deepcopy(event), **changes}
+
+
+def with_text(ours, theirs, allowed=()):
+    return compare([changed(OURS, payload={"t": ours})], [changed(THEIRS, payload={"t": theirs})], allowed=allowed)
+
+
+class ComparisonTest(unittest.TestCase):
+    def test_same_files_have_no_differences(self):
+        self.assertEqual(compare().differences, [])
+
+    def test_every_header_field_is_compared(self):
+        for key in ("timestamp", "provider", "name", "id", "version", "level", "keywords", "opcode", "pid", "tid",
+                    "cpu", "activityId", "relatedActivityId"):
+            value = "other" if isinstance(THEIRS[key], str) else 99
+            self.assertEqual(compare(theirs=[changed(THEIRS, **{key: value})]).count, 1, key)
+
+    def test_every_payload_value_is_compared(self):
+        for payload in ({**OURS["payload"], "n": 2}, {**OURS["payload"], "n": "1"}, {**OURS["payload"], "n": True},
+                        {**OURS["payload"], "text": "abd"}, {**OURS["payload"], "list": [1]},
+                        {**OURS["payload"], "list": [1, 3]}, {**OURS["payload"], "object": {"x": 1.25}},
+                        {**OURS["payload"], "object": {"y": 1.5}}, {**OURS["payload"], "n": None}, {}):
+            self.assertGreater(compare(theirs=[changed(THEIRS, payload=payload)]).count, 0, payload)
+
+    def test_order_of_fields_is_compared(self):
+        reordered = dict(reversed(list(THEIRS["payload"].items())))
+        self.assertEqual(compare(theirs=[changed(THEIRS, payload=reordered)]).count, 1)
+
+    def test_missing_and_surplus_events_are_seen(self):
+        self.assertGreater(compare(theirs=[]).count, 0)
+        self.assertGreater(compare(theirs=[THEIRS, THEIRS]).count, 0)
+
+    def test_exchanged_events_are_seen(self):
+        ours = [OURS, changed(OURS, timestamp=11, name="F")]
+        theirs = [changed(THEIRS, name="F"), changed(THEIRS, timestamp=11)]
+        self.assertEqual(compare(ours, theirs).count, 2)
+
+    def test_file_order_of_our_events_does_not_matter(self):
+        ours = [changed(OURS, timestamp=11), OURS]
+        theirs = [THEIRS, changed(THEIRS, timestamp=11)]
+        self.assertEqual(compare(ours, theirs).differences, [])
+
+    def test_reader_out_of_time_order_is_seen(self):
+        ours = [OURS, changed(OURS, timestamp=11)]
+        theirs = [changed(THEIRS, timestamp=11), THEIRS]
+        self.assertEqual(compare(ours, theirs).count, 1)
+
+    def test_lost_events_exceptions_and_unreadable_payloads_are_seen(self):
+        self.assertEqual(compare(totals={"lost": 1}).count, 1)
+        self.assertEqual(compare(lost=1).count, 1)
+        self.assertEqual(compare(totals={"exception": "FormatException: x\n at y"}).count, 1)
+        self.assertEqual(compare(totals={"payloadFailures": 1}).count, 1)
+
+    def test_opcode_is_part_of_the_shown_name(self):
+        ours = changed(OURS, name="RequestStart", opcode=1)
+        for shown in ("Request/Start", "RequestStart/Start"):
+            theirs = changed(THEIRS, name=shown, opcode=1, opcodeName="Start")
+            self.assertEqual(compare([ours], [theirs]).differences, [])
+        theirs = changed(THEIRS, name="Reques/Start", opcode=1, opcodeName="Start")
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_implied_opcode_is_a_difference_unless_allowed(self):
+        ours = changed(OURS, name="Restart")
+        theirs = changed(THEIRS, name="Re/Start", opcode=1, opcodeName="Start")
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+        self.assertEqual(compare([ours], [theirs], allowed=["implied"]).count, 0)
+
+    def test_quirks_of_text_are_differences_unless_allowed(self):
+        for ours, theirs, quirk in (("\u00e9", "\u00c3\u00a9", "latin1"), ("a\0b", "a", "nul"),
+                                    ("\ud83dx", "\ufffdx", "surrogate")):
+            self.assertEqual(with_text(ours, theirs).count, 1, quirk)
+            allowed = with_text(ours, theirs, allowed=[quirk])
+            self.assertEqual((allowed.count, allowed.quirks[quirk]), (0, 1), quirk)
+
+    def test_allowed_quirk_does_not_hide_other_text(self):
+        self.assertEqual(with_text("\u00e9", "\u00c3\u00aa", allowed=comparison.QUIRKS).count, 1)
+
+    def test_single_may_be_shown_with_fewer_digits_but_not_with_another_value(self):
+        self.assertEqual(with_text(0.1, 0.10000000149011612).count, 0)
+        self.assertEqual(with_text(0.1, 0.1000000014).count, 1)
+        self.assertEqual(with_text(0.1, 0.10000000000000002).count, 1)
+        self.assertEqual(with_text(1, 1.0).count, 0)
+        self.assertEqual(with_text(1e300, 1.0).count, 1)
+
+    def test_only_so_many_differences_are_kept(self):
+        result = compare([OURS] * 50, [changed(THEIRS, name="F")] * 50)
+        self.assertEqual((result.count, len(result.differences)), (50, comparison.MAX_SHOWN))
+
+
+if __name__ == "__main__":
+    unittest.main()
