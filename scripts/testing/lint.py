@@ -59,8 +59,6 @@ def _manuals(prefix):
 
 def _tidy(prefix):
     configuration.CLANG.configure()
-    # Generated headers have to be there before anything can be parsed.
-    configuration.CLANG.build_all()
     ours = set(_tracked("*.cc", "*.c"))
     compiled = {}
     for entry in json.loads((configuration.CLANG.folder / "compile_commands.json").read_text()):

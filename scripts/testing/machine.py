@@ -46,10 +46,10 @@ def run_group(tests, prefix, out):
          SCRIPTS / "guest_tests.py", prefix],
         cwd=SCRIPTS.parent, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace", check=False)
-    return _read_results(tests, prefix, out, machine)
+    return read_results(tests, prefix, out, machine)
 
 
-def _read_results(tests, prefix, out, machine):
+def read_results(tests, prefix, out, machine):
     results = out / "results.jsonl"
     lines = results.read_text().splitlines() if results.exists() else []
     cases = [case.Case.from_json(line) for line in lines]
