@@ -3,7 +3,7 @@
 # host's read-only root, mounts what a Linux system has, runs one command, and leaves its output and
 # exit status in the folder the host shares under the tag "control":
 #   argv, env  (from the host) NUL-terminated strings     cwd  (from the host) a folder
-#   stdout, stderr, status  (for the host)                tty  (from the host) exists: use /dev/hvc0
+#   stdout, stderr, status  (for the host)                tty  (from the host) exists: use /dev/hvc0, of these rows and columns
 set -u
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 share_options=trans=virtio,version=9p2000.L,msize=512000,access=client,cache=none
@@ -34,6 +34,7 @@ mkdir -p /run/control /run/lock /out
 mount -t 9p -o "$share_options" control /run/control
 mount -t 9p -o "$share_options" out /out
 ip link set lo up
+echo vm >/proc/sys/kernel/hostname
 
 mapfile -d '' -t argv </run/control/argv
 mapfile -d '' -t environment </run/control/env
@@ -52,6 +53,8 @@ ulimit -Hn 524288
 ulimit -Sn 1024
 
 if [ -e /run/control/tty ]; then
+  read -r rows columns </run/control/tty
+  stty rows "$rows" columns "$columns" </dev/hvc0
   setsid -c env -i "${environment[@]}" "${argv[@]}" </dev/hvc0 >/dev/hvc0 2>&1
   status=$?
 else
