@@ -3,7 +3,8 @@
 # host's read-only root, mounts what a Linux system has, runs one command, and leaves its output and
 # exit status in the folder the host shares under the tag "control":
 #   argv, env  (from the host) NUL-terminated strings     cwd  (from the host) a folder
-#   stdout, stderr, status  (for the host)                tty  (from the host) exists: use /dev/hvc0, of these rows and columns
+#   tty  (from the host, if there) use /dev/hvc0, with these rows and columns
+#   stdout, stderr, status  (for the host)
 set -u
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 share_options=trans=virtio,version=9p2000.L,msize=512000,access=client,cache=none
@@ -54,7 +55,9 @@ ulimit -Sn 1024
 
 if [ -e /run/control/tty ]; then
   read -r rows columns </run/control/tty
-  stty rows "$rows" columns "$columns" </dev/hvc0
+  # Held open: the terminal's last close forgets its size.
+  exec 8<>/dev/hvc0
+  stty rows "$rows" columns "$columns" <&8
   setsid -c env -i "${environment[@]}" "${argv[@]}" </dev/hvc0 >/dev/hvc0 2>&1
   status=$?
 else
