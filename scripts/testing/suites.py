@@ -48,12 +48,7 @@ def _run_here(tests, prefix, slowness=1):
 
 
 def _run_in_vm(build, tests, prefix):
-    cases = []
-    for number, group in enumerate(machine.groups(tests)):
-        names = ", ".join(test.name for test in group)
-        print(f"   in the VM: {names}", flush=True)
-        cases += machine.run_group(group, prefix, build.folder / f"vm-out/{prefix}-{number}")
-    return cases
+    return machine.run(tests, prefix, build.folder / "vm-out" / prefix)
 
 
 def _unit(build, prefix):
@@ -88,7 +83,7 @@ def _tracefs_is_mounted():
 
 def _kernel(prefix):
     tests = _tests_of(configuration.GCC, "kernel")
-    configuration.GCC.build_all()
+    configuration.GCC.build_for(tests)
     if _tracefs_is_mounted():
         return _run_here(tests, prefix)
     print("   no root or no tracefs here", flush=True)
@@ -97,13 +92,13 @@ def _kernel(prefix):
 
 def _vm(prefix):
     tests = _tests_of(configuration.GCC, "vm")
-    configuration.GCC.build_all()
+    configuration.GCC.build_for(tests)
     return _run_in_vm(configuration.GCC, tests, prefix)
 
 
 def _conformance(prefix):
     tests = _tests_of(configuration.GCC, "conformance")
-    configuration.GCC.build_all()
+    configuration.GCC.build_for(tests)
     return _run_here(tests, prefix)
 
 

@@ -34,10 +34,10 @@ class Groups(unittest.TestCase):
 class Results(unittest.TestCase):
     def read(self, status, *results):
         with tempfile.TemporaryDirectory() as folder:
-            out = pathlib.Path(folder)
-            (out / "results.jsonl").write_text("".join(result.to_json() + "\n" for result in results))
+            reported = pathlib.Path(folder) / "results"
+            reported.write_text("".join(result.to_json() + "\n" for result in results))
             ended = subprocess.CompletedProcess([], status, stdout="what it said")
-            return machine.read_results([test_in("a"), test_in("b")], "vm", out, ended)
+            return machine.read_results([test_in("a"), test_in("b")], "vm", reported, ended)
 
     def test_what_the_guest_reports_counts(self):
         reported = [case.passed("vm/a: S.One"), case.skipped("vm/b", "why")]
