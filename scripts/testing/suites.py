@@ -27,6 +27,7 @@ class Suite:
     name: str
     what: str
     run: typing.Callable[[str], list]  # Takes the suite's name, returns its cases.
+    in_vm: bool = False  # At least sometimes.
 
 
 def _tests_of(build, registered_as, kind="tests"):
@@ -168,17 +169,17 @@ class _Cases(unittest.TestResult):
 
 
 SUITES = [
-    Suite("runner", "this test runner and ./run vm themselves", _runner),
+    Suite("runner", "this test runner and ./run vm themselves", _runner, in_vm=True),
     Suite("unit-gcc", "the unit tests, by g++", functools.partial(_unit, configuration.GCC)),
     Suite("unit-clang", "the unit tests, by clang", functools.partial(_unit, configuration.CLANG)),
     Suite("unit-asan", "... with AddressSanitizer and UndefinedBehaviorSanitizer",
           functools.partial(_sanitized_unit, configuration.ASAN)),
     Suite("unit-tsan", "... with ThreadSanitizer", functools.partial(_sanitized_unit, configuration.TSAN)),
-    Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel),
-    Suite("vm", "what needs user_events, in the VM", _vm),
+    Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel, in_vm=True),
+    Suite("vm", "what needs user_events, in the VM", _vm, in_vm=True),
     Suite("conformance", "what independent readers make of our files", _conformance),
     Suite("fuzz", f"each fuzzer: its corpus, then {FUZZ_SECONDS} s of new inputs", _fuzz),
-    Suite("bench", "each benchmark runs once and gives results", _bench),
+    Suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
     Suite("lint", "clang-format, clang-tidy, shellcheck, mandoc", lint.run),
 ]
 
