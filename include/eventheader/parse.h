@@ -16,19 +16,19 @@ namespace eventheader {
 
 enum class ParseError : std::uint8_t {
   kNone = 0,
-  kTruncatedHeader,      // fewer than 8 bytes
-  kBadFlags,             // a flag bit that is not defined
-  kBadLevel,             // level 0
-  kTruncatedExtension,   // an extension reaches beyond the event
-  kBadActivityId,        // an activity id extension that is neither 16 nor 32 bytes
-  kDuplicateExtension,   // a second metadata or activity id extension
-  kTruncatedMetadata,    // the metadata ends within a name or a field definition
-  kBadEncoding,          // encoding 0 or unknown, or both array flags
-  kBadStruct,            // a struct with no or too many fields
-  kZeroLengthArray,      // a constant array of no elements
-  kNestingTooDeep,       // more than kMaxStructNesting structs in one another
-  kTooManyFields,        // more than kMaxFields field definitions
-  kTruncatedData,        // the payload ends within a field (decoder)
+  kTruncatedHeader,     // fewer than 8 bytes
+  kBadFlags,            // a flag bit that is not defined
+  kBadLevel,            // level 0
+  kTruncatedExtension,  // an extension reaches beyond the event
+  kBadActivityId,       // an activity id extension that is neither 16 nor 32 bytes
+  kDuplicateExtension,  // a second metadata or activity id extension
+  kTruncatedMetadata,   // the metadata ends within a name or a field definition
+  kBadEncoding,         // encoding 0 or unknown, or both array flags
+  kBadStruct,           // a struct with no or too many fields
+  kZeroLengthArray,     // a constant array of no elements
+  kNestingTooDeep,      // more than kMaxStructNesting structs in one another
+  kTooManyFields,       // more than kMaxFields field definitions
+  kTruncatedData,       // the payload ends within a field (decoder)
 };
 // A short text for people, e.g. "field encoding is not valid".
 const char* ParseErrorText(ParseError error) noexcept;
@@ -60,9 +60,9 @@ struct FieldDefinition {
   Format format;  // kDefault replaced by the encoding's own; kDefault for structs
   bool has_tag;
   std::uint16_t tag;
-  std::uint16_t array_length;     // kConstantArray: 1..65535, else 0
-  std::uint8_t struct_fields;     // kStruct: 1..127, else 0
-  std::uint8_t depth;             // 0 for top-level fields
+  std::uint16_t array_length;  // kConstantArray: 1..65535, else 0
+  std::uint8_t struct_fields;  // kStruct: 1..127, else 0
+  std::uint8_t depth;          // 0 for top-level fields
 };
 
 // Walks the field definitions of an event's metadata, in order, structs before their members.
@@ -92,12 +92,18 @@ class MetadataReader {
 // Size of one element of the fixed-size encodings in bytes; 0 for all others.
 constexpr std::size_t FixedSize(Encoding encoding) noexcept {
   switch (encoding) {
-    case Encoding::kValue8: return 1;
-    case Encoding::kValue16: return 2;
-    case Encoding::kValue32: return 4;
-    case Encoding::kValue64: return 8;
-    case Encoding::kValue128: return 16;
-    default: return 0;
+    case Encoding::kValue8:
+      return 1;
+    case Encoding::kValue16:
+      return 2;
+    case Encoding::kValue32:
+      return 4;
+    case Encoding::kValue64:
+      return 8;
+    case Encoding::kValue128:
+      return 16;
+    default:
+      return 0;
   }
 }
 

@@ -1,6 +1,6 @@
 // The kernel's user_events ABI (Linux 6.4 and newer), carried here because distributions often lack
-// <linux/user_events.h>. For those who register tracepoints themselves: the library's own transport,
-// the collector and the command-line tools. Services use provider.h.
+// <linux/user_events.h>. For those who register tracepoints themselves: the library's own
+// transport, the collector and the command-line tools. Services use provider.h.
 #ifndef EVENTHEADER_USER_EVENTS_H_
 #define EVENTHEADER_USER_EVENTS_H_
 
@@ -48,9 +48,9 @@ int FindTracefsFile(std::string_view file, std::span<char> path) noexcept;
 // -ENOENT no tracefs or a kernel without user_events, -EACCES no permission.
 int OpenData() noexcept;
 
-// Registers `command` ("Name fields…", NUL-terminated). Bit `enable_bit` of `*enable_word` (8 bytes,
-// 8-byte aligned, must stay valid until Unregister or exit) follows whether somebody listens.
-// Returns 0 or an errno; on success `*write_index` is what every write starts with.
+// Registers `command` ("Name fields…", NUL-terminated). Bit `enable_bit` of `*enable_word` (8
+// bytes, 8-byte aligned, must stay valid until Unregister or exit) follows whether somebody
+// listens. Returns 0 or an errno; on success `*write_index` is what every write starts with.
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept;
 int Unregister(int data_fd, std::uint64_t* enable_word, unsigned enable_bit) noexcept;

@@ -101,9 +101,9 @@ enum class Format : std::uint8_t {
   kStringUtfBom = 12,
   kStringXml = 13,
   kStringJson = 14,
-  kUuid = 15,  // RFC 4122 byte order
-  kPort = 16,  // network byte order
-  kIpAddress = 17,         // 4 or 16 bytes
+  kUuid = 15,               // RFC 4122 byte order
+  kPort = 16,               // network byte order
+  kIpAddress = 17,          // 4 or 16 bytes
   kIpAddressObsolete = 18,  // read as kIpAddress, never written
 };
 

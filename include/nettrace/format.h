@@ -61,7 +61,12 @@ enum class MetadataKind : std::uint8_t {
   kVersion = 9,
 };
 
-enum class ThreadInfoKind : std::uint8_t { kName = 1, kOsProcessId = 2, kOsThreadId = 3, kKeyValue = 4 };
+enum class ThreadInfoKind : std::uint8_t {
+  kName = 1,
+  kOsProcessId = 2,
+  kOsThreadId = 3,
+  kKeyValue = 4
+};
 
 enum class LabelKind : std::uint8_t {
   kActivityId = 1,
@@ -81,10 +86,10 @@ inline constexpr std::uint32_t kSequencePointFlushThreads = 1;
 inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
-inline constexpr std::size_t kMaxRowSize = 65535;       // metadata and thread rows, field descriptions
-inline constexpr std::size_t kMaxPayloadSize = 65535;   // above it the reference reader goes wrong
-inline constexpr std::size_t kMaxStackFrames = 8190;    // likewise
-inline constexpr std::uint32_t kMaxEventId = 65534;     // likewise; ids start at 1
+inline constexpr std::size_t kMaxRowSize = 65535;  // metadata and thread rows, field descriptions
+inline constexpr std::size_t kMaxPayloadSize = 65535;  // above it the reference reader goes wrong
+inline constexpr std::size_t kMaxStackFrames = 8190;   // likewise
+inline constexpr std::uint32_t kMaxEventId = 65534;    // likewise; ids start at 1
 
 }  // namespace nettrace
 

@@ -22,7 +22,7 @@ using Guid = std::array<std::byte, 16>;
 
 // Reorders an RFC 4122 (network order) UUID into the file's Guid; its own inverse.
 constexpr Guid GuidFromUuid(const std::array<std::byte, 16>& uuid) {
-  return {uuid[3], uuid[2], uuid[1], uuid[0], uuid[5],  uuid[4],  uuid[7],  uuid[6],
+  return {uuid[3], uuid[2], uuid[1],  uuid[0],  uuid[5],  uuid[4],  uuid[7],  uuid[6],
           uuid[8], uuid[9], uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]};
 }
 
@@ -31,9 +31,9 @@ struct Field;
 // The type of a payload field.
 struct Type {
   TypeCode code = TypeCode::kInt32;
-  std::vector<Type> element;   // exactly one for kArray, kFixedLengthArray, kRelLoc, kDataLoc
-  std::uint16_t count = 0;     // kFixedLengthArray
-  std::vector<Field> fields;   // kObject
+  std::vector<Type> element;  // exactly one for kArray, kFixedLengthArray, kRelLoc, kDataLoc
+  std::uint16_t count = 0;    // kFixedLengthArray
+  std::vector<Field> fields;  // kObject
 
   static Type Simple(TypeCode code);
   static Type Array(Type element);
@@ -53,10 +53,10 @@ struct Field {
 
 // The Trace block.
 struct TraceInfo {
-  absl::Time sync_time;             // UTC, written to the millisecond
-  std::int64_t sync_ticks = 0;      // the trace's clock at sync_time
+  absl::Time sync_time;         // UTC, written to the millisecond
+  std::int64_t sync_ticks = 0;  // the trace's clock at sync_time
   std::int64_t ticks_per_second = 1'000'000'000;
-  std::int32_t pointer_size = 8;    // bytes
+  std::int32_t pointer_size = 8;  // bytes
   KeyValues key_values;
 };
 

@@ -1,7 +1,7 @@
 // Writes a NetTrace V6 stream: blocks are appended to a sink as they fill, in bounded memory.
 //
-// The life of a trace: Create, then metadata, threads, labels, stacks and events in any order in which
-// everything is defined before an event refers to it, a sequence point now and then, Finish.
+// The life of a trace: Create, then metadata, threads, labels, stacks and events in any order in
+// which everything is defined before an event refers to it, a sequence point now and then, Finish.
 // Rows are buffered; a row always reaches the sink before the first event that refers to it.
 //
 // Each capture thread (an OS thread, or a CPU's ring) has event blocks of its own, as the reference
@@ -27,8 +27,8 @@ namespace nettrace {
 struct WriterOptions {
   // An open event block is written when its rows reach this many bytes.
   std::size_t event_block_size = 256 * 1024;
-  // Bounds on the interval caches; reaching one is ResourceExhausted, and a sequence point (threads,
-  // metadata: a flushing one) makes room again.
+  // Bounds on the interval caches; reaching one is ResourceExhausted, and a sequence point
+  // (threads, metadata: a flushing one) makes room again.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;
@@ -43,9 +43,9 @@ struct EventRow {
   std::uint64_t capture_thread = 0;  // thread index that numbers this event
   std::uint64_t thread = 0;          // thread index the event is about
   std::uint32_t processor = 0;
-  std::uint64_t timestamp = 0;       // ticks
-  std::uint32_t stack_id = 0;        // 0: no stack
-  std::uint32_t label_list_id = 0;   // 0: no labels
+  std::uint64_t timestamp = 0;      // ticks
+  std::uint32_t stack_id = 0;       // 0: no stack
+  std::uint32_t label_list_id = 0;  // 0: no labels
 };
 
 class Writer {
@@ -58,12 +58,13 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Defines a kind of event and returns its metadata id (1, 2, …). Valid until a sequence point that
-  // flushes metadata. InvalidArgument names what is wrong with it (type, size, duplicate event id).
+  // Defines a kind of event and returns its metadata id (1, 2, …). Valid until a sequence point
+  // that flushes metadata. InvalidArgument names what is wrong with it (type, size, duplicate event
+  // id).
   absl::StatusOr<std::uint32_t> AddMetadata(const EventMetadata& metadata);
 
-  // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that flushes
-  // threads. Indices are never used twice in a stream.
+  // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that
+  // flushes threads. Indices are never used twice in a stream.
   absl::StatusOr<std::uint64_t> AddThread(const ThreadInfo& thread);
 
   // The id of this label list or stack (leaf first), added if it is new since the last sequence
@@ -77,8 +78,8 @@ class Writer {
   // `count` events of `capture_thread` were lost here: its sequence number advances by as many.
   absl::Status AddLost(std::uint64_t capture_thread, std::uint64_t count);
 
-  // Ends the interval: all events so far are at or before `timestamp`, all later ones at or after it.
-  // Lists the last sequence number of every capture thread. `flags`: kSequencePointFlush….
+  // Ends the interval: all events so far are at or before `timestamp`, all later ones at or after
+  // it. Lists the last sequence number of every capture thread. `flags`: kSequencePointFlush….
   absl::Status WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags = 0);
 
   // Hands every buffered block to the sink.
@@ -87,9 +88,9 @@ class Writer {
   absl::Status Finish();
 
   struct Stats {
-    std::uint64_t events = 0;   // accepted by WriteEvent
-    std::uint64_t lost = 0;     // counted by AddLost
-    std::uint64_t bytes = 0;    // taken by the sink
+    std::uint64_t events = 0;  // accepted by WriteEvent
+    std::uint64_t lost = 0;    // counted by AddLost
+    std::uint64_t bytes = 0;   // taken by the sink
     std::uint64_t sequence_points = 0;
     std::uint64_t metadata = 0;
     std::uint64_t threads = 0;  // all that were ever defined, capture threads included

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "collector/text.h"
+#include "common/text.h"
 #include "nettrace/schema.h"
 
 namespace collector {
@@ -141,11 +141,11 @@ class Runner {
     if (op.size == 2) {
       PutUnits(op, units);
     } else if (op.size == 4) {
-      AppendUtf32AsUtf16(units, op.swap, out_);
+      tools::AppendUtf32AsUtf16(units, op.swap, out_);
     } else if (op.charset == PayloadOp::Charset::kLatin1) {
-      AppendLatin1AsUtf16(units, out_);
+      tools::AppendLatin1AsUtf16(units, out_);
     } else {
-      AppendUtf8AsUtf16(units, out_);
+      tools::AppendUtf8AsUtf16(units, out_);
     }
   }
 
@@ -160,9 +160,9 @@ class Runner {
   bool PutText(const PayloadOp& op, std::span<const std::byte> units) {
     bool valid = true;
     if (op.charset != PayloadOp::Charset::kNone) {
-      const TextKind kind = ClassifyUtf8(units);
-      outcome_.non_ascii |= kind != TextKind::kAscii;
-      valid = kind != TextKind::kInvalid || op.charset == PayloadOp::Charset::kLatin1;
+      const tools::TextKind kind = tools::ClassifyUtf8(units);
+      outcome_.non_ascii |= kind != tools::TextKind::kAscii;
+      valid = kind != tools::TextKind::kInvalid || op.charset == PayloadOp::Charset::kLatin1;
       outcome_.invalid |= !valid;
     }
     switch (op.output) {

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "collector/text.h"
+#include "common/text.h"
 
-namespace collector {
+namespace tools {
 namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) {
@@ -49,5 +49,27 @@ TEST(Text, Utf32ToUtf16) {
   EXPECT_EQ(text, u"\U0001F600\uFFFDA");
 }
 
+TEST(Text, Utf8IsMadeValid) {
+  std::string out;
+  AppendUtf8AsValid(Bytes("a\xC3\xA9\xFF"), &out);
+  EXPECT_EQ(out, "a\xC3\xA9\xEF\xBF\xBD");
+}
+
+TEST(Text, Utf16ToUtf8) {
+  const std::u16string_view text = u"a\u00E9\u20AC\U0001F600";
+  std::string out;
+  AppendUtf16AsUtf8(std::as_bytes(std::span(text.data(), text.size())), &out);
+  EXPECT_EQ(out, "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+}
+
+TEST(Text, LoneSurrogatesAreReplaced) {
+  const char16_t text[] = {0xD83D, u'a', 0xDE00, 0xD83D};
+  std::string out;
+  AppendUtf16AsUtf8(std::as_bytes(std::span(text)), &out);
+  EXPECT_EQ(out,
+            "\xEF\xBF\xBD"
+            "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
 }  // namespace
-}  // namespace collector
+}  // namespace tools

@@ -1,10 +1,10 @@
-#include "collector/text.h"
+#include "common/text.h"
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
-namespace collector {
+namespace tools {
 namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
@@ -55,6 +55,20 @@ void AppendCharacter(char32_t c, std::vector<std::byte>* out) {
   }
 }
 
+void AppendUtf8(char32_t c, std::string* out) {
+  if (!IsScalarValue(c)) c = kReplacement;
+  if (c < 0x80) {
+    out->push_back(static_cast<char>(c));
+    return;
+  }
+  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  static constexpr unsigned kLeads[] = {0, 0xC0, 0xE0, 0xF0};
+  out->push_back(static_cast<char>(kLeads[more] | c >> (6 * more)));
+  for (int i = more - 1; i >= 0; --i) {
+    out->push_back(static_cast<char>(0x80 | ((c >> (6 * i)) & 0x3F)));
+  }
+}
+
 }  // namespace
 
 TextKind ClassifyUtf8(std::span<const std::byte> text) {
@@ -90,4 +104,29 @@ void AppendUtf32AsUtf16(std::span<const std::byte> text, bool swap, std::vector<
   }
 }
 
-}  // namespace collector
+void AppendUtf8AsValid(std::span<const std::byte> text, std::string* out) {
+  if (ClassifyUtf8(text) != TextKind::kInvalid) {
+    out->append(reinterpret_cast<const char*>(text.data()), text.size());
+    return;
+  }
+  while (!text.empty()) AppendUtf8(TakeUtf8(&text), out);
+}
+
+void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out) {
+  const auto unit = [text](std::size_t at) {
+    return static_cast<char32_t>(text[at]) | static_cast<char32_t>(text[at + 1]) << 8;
+  };
+  for (std::size_t at = 0; at + 2 <= text.size(); at += 2) {
+    char32_t c = unit(at);
+    if (c >= 0xD800 && c < 0xDC00 && at + 4 <= text.size()) {
+      const char32_t low = unit(at + 2);
+      if (low >= 0xDC00 && low < 0xE000) {
+        c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+        at += 2;
+      }
+    }
+    AppendUtf8(c, out);
+  }
+}
+
+}  // namespace tools

@@ -1,12 +1,13 @@
-// Text conversions between the code units of EventHeader and those of NetTrace.
-#ifndef TOOLS_COLLECTOR_TEXT_H_
-#define TOOLS_COLLECTOR_TEXT_H_
+// Conversions between the encodings of text that EventHeader and NetTrace know.
+#ifndef TOOLS_COMMON_TEXT_H_
+#define TOOLS_COMMON_TEXT_H_
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
-namespace collector {
+namespace tools {
 
 enum class TextKind { kAscii, kUtf8, kInvalid };
 
@@ -19,6 +20,11 @@ void AppendLatin1AsUtf16(std::span<const std::byte> text, std::vector<std::byte>
 // Code units of 4 bytes, in the host's order or swapped.
 void AppendUtf32AsUtf16(std::span<const std::byte> text, bool swap, std::vector<std::byte>* out);
 
-}  // namespace collector
+// These append `text` to `out` as UTF-8 that is always valid. What does not form a character
+// becomes U+FFFD.
+void AppendUtf8AsValid(std::span<const std::byte> text, std::string* out);
+void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out);
 
-#endif  // TOOLS_COLLECTOR_TEXT_H_
+}  // namespace tools
+
+#endif  // TOOLS_COMMON_TEXT_H_

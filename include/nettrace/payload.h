@@ -1,0 +1,49 @@
+// Walking the payload of an event by its schema.
+#ifndef NETTRACE_PAYLOAD_H_
+#define NETTRACE_PAYLOAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nettrace/schema.h"
+
+namespace nettrace {
+
+// Is told each value in the order of the fields. Views are valid during the call only.
+class PayloadVisitor {
+ public:
+  virtual ~PayloadVisitor() = default;
+  // The name of the field whose value comes next; elements of arrays have none.
+  virtual void Name(std::string_view name) = 0;
+  virtual void BeginObject() = 0;
+  virtual void EndObject() = 0;
+  virtual void BeginArray() = 0;
+  virtual void EndArray() = 0;
+  virtual void Int(std::int64_t value) = 0;
+  virtual void UInt(std::uint64_t value) = 0;
+  virtual void Single(float value) = 0;
+  virtual void Double(double value) = 0;
+  virtual void Bool(bool value) = 0;
+  virtual void GuidValue(const Guid& value) = 0;
+  // Arrays of code units, and single ones, as text. The bytes are what the file has: UTF-8 and
+  // UTF-16LE if all is well. Text of fixed length, or at a location, ends at its first zero unit.
+  virtual void Utf8(std::span<const std::byte> units) = 0;
+  virtual void Utf16(std::span<const std::byte> units) = 0;
+};
+
+// A payload of this many values is refused: some hostile schemas describe more than fit in memory.
+inline constexpr int kMaxPayloadValues = 1 << 20;
+
+// Tells `visitor` the values of `payload`. DataLoss if it does not fit its fields; the values
+// before have been told then, and every object and array begun has been ended. Bytes behind the
+// last field are passed over. Allocates nothing.
+absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
+                          PayloadVisitor* visitor);
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_PAYLOAD_H_

@@ -1,0 +1,202 @@
+#include "read/parse_rows.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+
+namespace nettrace {
+namespace {
+
+// Types may nest in each other without end; no real one comes near this.
+constexpr int kMaxTypeDepth = 32;
+
+const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields);
+
+std::array<std::byte, 16> Take16(Cursor* cursor) {
+  std::array<std::byte, 16> bytes = {};
+  const auto from = cursor->Bytes(bytes.size());
+  std::copy(from.begin(), from.end(), bytes.begin());
+  return bytes;
+}
+
+void TakeKeyValue(Cursor* cursor, KeyValues* key_values) {
+  std::string key(cursor->String());
+  std::string value(cursor->String());
+  if (cursor->ok()) key_values->emplace_back(std::move(key), std::move(value));
+}
+
+const char* ParseType(Cursor* cursor, int depth, Type* type) {
+  if (depth > kMaxTypeDepth) return "types are nested too deep";
+  const auto code = cursor->Number<std::uint8_t>();
+  type->code = static_cast<TypeCode>(code);
+  switch (type->code) {
+    case TypeCode::kArray:
+    case TypeCode::kFixedLengthArray:
+    case TypeCode::kRelLoc:
+    case TypeCode::kDataLoc: {
+      type->element.emplace_back();
+      const char* error = ParseType(cursor, depth + 1, &type->element.back());
+      if (error != nullptr) return error;
+      if (type->code == TypeCode::kFixedLengthArray) type->count = cursor->Number<std::uint16_t>();
+      break;
+    }
+    case TypeCode::kObject:
+      return ParseFields(cursor, depth + 1, &type->fields);
+    default:
+      if (!cursor->ok()) break;
+      if (code < 3 || code > static_cast<std::uint8_t>(TypeCode::kBoolean8)) {
+        return "a type code is unknown";
+      }
+      break;
+  }
+  return cursor->ok() ? nullptr : "a type is cut short";
+}
+
+const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields) {
+  const auto count = cursor->Number<std::uint16_t>();
+  for (std::uint16_t i = 0; i < count; ++i) {
+    Cursor row = cursor->Part(cursor->Number<std::uint16_t>());
+    Field field;
+    field.name = std::string(row.String());
+    if (const char* error = ParseType(&row, depth, &field.type)) return error;
+    fields->push_back(std::move(field));
+  }
+  return cursor->ok() ? nullptr : "the fields are cut short";
+}
+
+}  // namespace
+
+const char* ParseTraceBlock(Cursor block, TraceInfo* info) {
+  std::int16_t time[8];
+  for (std::int16_t& part : time) part = block.Number<std::int16_t>();
+  info->sync_ticks = block.Number<std::int64_t>();
+  info->ticks_per_second = block.Number<std::int64_t>();
+  info->pointer_size = block.Number<std::int32_t>();
+  const auto count = block.Number<std::int32_t>();
+  for (std::int32_t i = 0; block.ok() && i < count; ++i) TakeKeyValue(&block, &info->key_values);
+  if (!block.ok()) return "the block is cut short";
+  if (info->ticks_per_second <= 0) return "the tick frequency is not positive";
+  if (info->pointer_size != 4 && info->pointer_size != 8) return "the pointer size is not 4 or 8";
+  // year, month, day of the week, day, hour, minute, second, millisecond
+  info->sync_time =
+      absl::FromCivil(absl::CivilSecond(time[0], time[1], time[3], time[4], time[5], time[6]),
+                      absl::UTCTimeZone()) +
+      absl::Milliseconds(time[7]);
+  return nullptr;
+}
+
+const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* metadata) {
+  Cursor row = block->Part(block->Number<std::uint16_t>());
+  *id = row.VarUInt32();
+  metadata->provider = std::string(row.String());
+  metadata->event_id = row.VarUInt32();
+  metadata->name = std::string(row.String());
+  if (const char* error = ParseFields(&row, 0, &metadata->fields)) return error;
+  Cursor optional = row.Part(row.Number<std::uint16_t>());
+  while (optional.ok() && !optional.empty()) {
+    switch (static_cast<MetadataKind>(optional.Number<std::uint8_t>())) {
+      case MetadataKind::kOpcode:
+        metadata->opcode = optional.Number<std::uint8_t>();
+        break;
+      case MetadataKind::kKeyword:
+        metadata->keywords = optional.Number<std::uint64_t>();
+        break;
+      case MetadataKind::kMessageTemplate:
+        metadata->message_template = std::string(optional.String());
+        break;
+      case MetadataKind::kDescription:
+        metadata->description = std::string(optional.String());
+        break;
+      case MetadataKind::kKeyValue:
+        TakeKeyValue(&optional, &metadata->key_values);
+        break;
+      case MetadataKind::kProviderGuid:
+        metadata->provider_guid = Take16(&optional);
+        break;
+      case MetadataKind::kLevel:
+        metadata->level = optional.Number<std::uint8_t>();
+        break;
+      case MetadataKind::kVersion:
+        metadata->version = optional.Number<std::uint8_t>();
+        break;
+      default:
+        return "a kind of optional metadata is unknown";
+    }
+  }
+  return row.ok() && optional.ok() ? nullptr : "a metadata row is cut short";
+}
+
+const char* ParseThreadRow(Cursor* block, std::uint64_t* index, ThreadInfo* thread) {
+  Cursor row = block->Part(block->Number<std::uint16_t>());
+  *index = row.VarUInt64();
+  while (row.ok() && !row.empty()) {
+    switch (static_cast<ThreadInfoKind>(row.Number<std::uint8_t>())) {
+      case ThreadInfoKind::kName:
+        thread->name = std::string(row.String());
+        break;
+      case ThreadInfoKind::kOsProcessId:
+        thread->process_id = row.VarUInt64();
+        break;
+      case ThreadInfoKind::kOsThreadId:
+        thread->thread_id = row.VarUInt64();
+        break;
+      case ThreadInfoKind::kKeyValue:
+        TakeKeyValue(&row, &thread->key_values);
+        break;
+      default:
+        return "a kind of thread information is unknown";
+    }
+  }
+  return row.ok() ? nullptr : "a thread row is cut short";
+}
+
+const char* ParseLabelList(Cursor* block, Labels* labels) {
+  for (bool last = false; !last;) {
+    const auto kind = block->Number<std::uint8_t>();
+    if (!block->ok()) return "a label list is cut short";
+    last = (kind & kLastLabel) != 0;
+    switch (static_cast<LabelKind>(kind & ~kLastLabel)) {
+      case LabelKind::kActivityId:
+        labels->activity_id = Take16(block);
+        break;
+      case LabelKind::kRelatedActivityId:
+        labels->related_activity_id = Take16(block);
+        break;
+      case LabelKind::kTraceId:
+        labels->trace_id = Take16(block);
+        break;
+      case LabelKind::kSpanId:
+        labels->span_id = block->Number<std::uint64_t>();
+        break;
+      case LabelKind::kKeyString:
+        TakeKeyValue(block, &labels->strings);
+        break;
+      case LabelKind::kKeyInteger: {
+        std::string key(block->String());
+        const std::int64_t value = block->VarInt64();
+        labels->integers.emplace_back(std::move(key), value);
+        break;
+      }
+      case LabelKind::kOpcode:
+        labels->opcode = block->Number<std::uint8_t>();
+        break;
+      case LabelKind::kKeywords:
+        labels->keywords = block->Number<std::uint64_t>();
+        break;
+      case LabelKind::kLevel:
+        labels->level = block->Number<std::uint8_t>();
+        break;
+      case LabelKind::kVersion:
+        labels->version = block->Number<std::uint8_t>();
+        break;
+      default:
+        return "a kind of label is unknown";
+    }
+  }
+  return block->ok() ? nullptr : "a label list is cut short";
+}
+
+}  // namespace nettrace

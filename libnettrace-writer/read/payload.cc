@@ -1,0 +1,233 @@
+#include "nettrace/payload.h"
+
+#include <algorithm>
+
+#include "read/cursor.h"
+
+namespace nettrace {
+namespace {
+
+class Walker {
+ public:
+  Walker(std::span<const std::byte> payload, PayloadVisitor* visitor)
+      : payload_(payload), visitor_(visitor) {}
+
+  bool Fields(const std::vector<Field>& fields, Cursor* cursor) {
+    for (const Field& field : fields) {
+      visitor_->Name(field.name);
+      if (!Value(field.type, cursor)) return false;
+    }
+    return true;
+  }
+
+  const char* error() const { return error_; }
+
+ private:
+  bool Fail(const char* error) {
+    error_ = error;
+    return false;
+  }
+
+  bool Value(const Type& type, Cursor* cursor) {
+    if (++values_ > kMaxPayloadValues) return Placeholder("it has too many values");
+    switch (type.code) {
+      case TypeCode::kObject: {
+        visitor_->BeginObject();
+        const bool ok = Fields(type.fields, cursor);
+        visitor_->EndObject();
+        return ok;
+      }
+      case TypeCode::kArray:
+        return Elements(type, cursor->Number<std::uint16_t>(), cursor, /*ends_at_zero=*/false);
+      case TypeCode::kFixedLengthArray:
+        return Elements(type, type.count, cursor, /*ends_at_zero=*/true);
+      case TypeCode::kRelLoc:
+      case TypeCode::kDataLoc:
+        return Located(type, cursor);
+      case TypeCode::kNullTerminatedUtf16String:
+        return NullTerminated(cursor);
+      case TypeCode::kUtf8CodeUnit:
+        return Text(cursor->Bytes(1), 1, *cursor);
+      case TypeCode::kUtf16CodeUnit:
+        return Text(cursor->Bytes(2), 2, *cursor);
+      default:
+        return Scalar(type.code, cursor);
+    }
+  }
+
+  // What has a name must have a value, even where the payload ends.
+  bool Placeholder(const char* error) {
+    visitor_->Utf8({});
+    return Fail(error);
+  }
+
+  template <typename T>
+  bool Take(Cursor* cursor, T* value) {
+    *value = cursor->Number<T>();
+    return cursor->ok() || Placeholder("it ends within a field");
+  }
+
+  template <typename T>
+  bool Integer(Cursor* cursor) {
+    T value;
+    if (!Take(cursor, &value)) return false;
+    if constexpr (std::is_signed_v<T>) {
+      visitor_->Int(value);
+    } else {
+      visitor_->UInt(value);
+    }
+    return true;
+  }
+
+  bool Scalar(TypeCode code, Cursor* cursor) {
+    switch (code) {
+      case TypeCode::kSByte:
+        return Integer<std::int8_t>(cursor);
+      case TypeCode::kByte:
+        return Integer<std::uint8_t>(cursor);
+      case TypeCode::kInt16:
+        return Integer<std::int16_t>(cursor);
+      case TypeCode::kUInt16:
+        return Integer<std::uint16_t>(cursor);
+      case TypeCode::kInt32:
+        return Integer<std::int32_t>(cursor);
+      case TypeCode::kUInt32:
+        return Integer<std::uint32_t>(cursor);
+      case TypeCode::kInt64:
+        return Integer<std::int64_t>(cursor);
+      case TypeCode::kUInt64:
+        return Integer<std::uint64_t>(cursor);
+      case TypeCode::kBoolean8: {
+        std::uint8_t value;
+        if (!Take(cursor, &value)) return false;
+        visitor_->Bool(value != 0);
+        return true;
+      }
+      case TypeCode::kBoolean32: {
+        std::uint32_t value;
+        if (!Take(cursor, &value)) return false;
+        visitor_->Bool(value != 0);
+        return true;
+      }
+      case TypeCode::kSingle: {
+        float value;
+        if (!Take(cursor, &value)) return false;
+        visitor_->Single(value);
+        return true;
+      }
+      case TypeCode::kDouble: {
+        double value;
+        if (!Take(cursor, &value)) return false;
+        visitor_->Double(value);
+        return true;
+      }
+      case TypeCode::kVarInt: {
+        const std::int64_t value = cursor->VarInt64();
+        if (!cursor->ok()) return Placeholder("it ends within a field");
+        visitor_->Int(value);
+        return true;
+      }
+      case TypeCode::kVarUInt: {
+        const std::uint64_t value = cursor->VarUInt64();
+        if (!cursor->ok()) return Placeholder("it ends within a field");
+        visitor_->UInt(value);
+        return true;
+      }
+      case TypeCode::kGuid: {
+        const auto bytes = cursor->Bytes(16);
+        if (!cursor->ok()) return Placeholder("it ends within a field");
+        Guid guid;
+        std::copy(bytes.begin(), bytes.end(), guid.begin());
+        visitor_->GuidValue(guid);
+        return true;
+      }
+      default:
+        return Placeholder("the size of a field's type is not known");
+    }
+  }
+
+  bool Text(std::span<const std::byte> units, std::size_t unit, const Cursor& cursor) {
+    if (!cursor.ok()) return Placeholder("it ends within a field");
+    if (unit == 1) {
+      visitor_->Utf8(units);
+    } else {
+      visitor_->Utf16(units);
+    }
+    return true;
+  }
+
+  static std::size_t UnitSize(const Type& type) {
+    return type.code == TypeCode::kUtf8CodeUnit ? 1 : type.code == TypeCode::kUtf16CodeUnit ? 2 : 0;
+  }
+
+  static std::span<const std::byte> UntilZero(std::span<const std::byte> units, std::size_t unit) {
+    for (std::size_t at = 0; at + unit <= units.size(); at += unit) {
+      const auto one = units.subspan(at, unit);
+      if (std::all_of(one.begin(), one.end(), [](std::byte b) { return b == std::byte{0}; })) {
+        return units.first(at);
+      }
+    }
+    return units;
+  }
+
+  bool Elements(const Type& type, std::size_t count, Cursor* cursor, bool ends_at_zero) {
+    if (!cursor->ok()) return Placeholder("it ends within a field");
+    if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
+      const auto units = cursor->Bytes(count * unit);
+      return Text(ends_at_zero ? UntilZero(units, unit) : units, unit, *cursor);
+    }
+    visitor_->BeginArray();
+    bool ok = true;
+    for (std::size_t i = 0; ok && i < count; ++i) ok = Value(type.element[0], cursor);
+    visitor_->EndArray();
+    return ok;
+  }
+
+  bool Located(const Type& type, Cursor* cursor) {
+    const auto location = cursor->Number<std::uint32_t>();
+    if (!cursor->ok()) return Placeholder("it ends within a field");
+    const std::size_t size = location >> 16;
+    std::size_t position = location & 0xFFFF;
+    if (type.code == TypeCode::kRelLoc) {
+      position += static_cast<std::size_t>(cursor->rest().data() - payload_.data());
+    }
+    if (position > payload_.size() || size > payload_.size() - position) {
+      return Placeholder("the location of a field lies outside of it");
+    }
+    const auto bytes = payload_.subspan(position, size);
+    if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
+      return Text(UntilZero(bytes, unit), unit, *cursor);
+    }
+    Cursor elements(bytes);
+    visitor_->BeginArray();
+    bool ok = true;
+    while (ok && !elements.empty()) ok = Value(type.element[0], &elements);
+    visitor_->EndArray();
+    return ok;
+  }
+
+  bool NullTerminated(Cursor* cursor) {
+    const auto units = UntilZero(cursor->rest(), 2);
+    const auto rest = cursor->rest();
+    if (rest.size() - units.size() < 2) return Placeholder("a string in it has no end");
+    cursor->Bytes(units.size() + 2);
+    return Text(units, 2, *cursor);
+  }
+
+  std::span<const std::byte> payload_;
+  PayloadVisitor* visitor_;
+  const char* error_ = nullptr;
+  int values_ = 0;
+};
+
+}  // namespace
+
+absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
+                          PayloadVisitor* visitor) {
+  Walker walker(payload, visitor);
+  Cursor cursor(payload);
+  if (walker.Fields(fields, &cursor)) return absl::OkStatus();
+  return absl::DataLossError(walker.error());
+}
+
+}  // namespace nettrace

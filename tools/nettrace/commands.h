@@ -1,0 +1,18 @@
+// The subcommands of `nettrace`. Each adds itself to the command line; when it is chosen, it runs
+// and sets the exit code.
+#ifndef TOOLS_NETTRACE_COMMANDS_H_
+#define TOOLS_NETTRACE_COMMANDS_H_
+
+namespace CLI {
+class App;
+}
+
+namespace tools {
+
+void AddRecord(CLI::App& app, int* exit_code);
+void AddDump(CLI::App& app, int* exit_code);
+void AddInfo(CLI::App& app, int* exit_code);
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_COMMANDS_H_

@@ -1,0 +1,30 @@
+// An event as one line of JSON.
+#ifndef TOOLS_NETTRACE_EVENT_JSON_H_
+#define TOOLS_NETTRACE_EVENT_JSON_H_
+
+#include <string>
+
+#include "nettrace/reader.h"
+
+namespace tools {
+
+// The line for `event`, without its end. Keys: timestamp, time, provider, name, id, version, level,
+// keywords, opcode, pid, tid, thread, cpu, activityId, relatedActivityId, labels, stack where there
+// is one, payload; error where the payload does not fit its fields. Always valid UTF-8.
+std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event);
+
+// The payload alone, as a JSON object.
+std::string PayloadToJson(const nettrace::Event& event);
+
+// UTC to the nanosecond, e.g. 2026-11-21T10:00:00.123456789Z.
+std::string FormatUtc(absl::Time time);
+
+// An activity id as people write it.
+std::string FormatGuid(const nettrace::Guid& guid);
+
+// The id that the event's author gave it: recorders of EventHeader keep it beside the row's own.
+std::string AuthorsId(const nettrace::EventMetadata& metadata);
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_EVENT_JSON_H_

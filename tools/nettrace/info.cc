@@ -1,0 +1,150 @@
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nettrace/commands.h"
+#include "nettrace/event_json.h"
+#include "nettrace/open_input.h"
+
+namespace tools {
+namespace {
+
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void PutTimestamp(JsonWriter* json, const char* key, const std::optional<std::uint64_t>& value) {
+  json->Key(key);
+  if (value) {
+    json->Uint64(*value);
+  } else {
+    json->Null();
+  }
+}
+
+// Kinds that share a name are counted together.
+std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
+    const nettrace::Reader::Stats& stats) {
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  std::uint64_t unknown = 0;
+  const std::string unknown_name = nettrace::BlockKindName(255);
+  for (std::size_t kind = 0; kind < stats.blocks.size(); ++kind) {
+    if (stats.blocks[kind] == 0) continue;
+    const std::string name = nettrace::BlockKindName(static_cast<std::uint8_t>(kind));
+    if (name == unknown_name) {
+      unknown += stats.blocks[kind];
+    } else {
+      counts.emplace_back(name, stats.blocks[kind]);
+    }
+  }
+  if (unknown != 0) counts.emplace_back(unknown_name, unknown);
+  return counts;
+}
+
+void PrintJson(const nettrace::Reader& reader) {
+  const nettrace::Reader::Stats& stats = reader.stats();
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  json.Key("version");
+  json.Uint(reader.major_version());
+  json.Key("events");
+  json.Uint64(stats.events);
+  json.Key("lost");
+  json.Uint64(stats.lost);
+  json.Key("sequencePoints");
+  json.Uint64(stats.sequence_points);
+  json.Key("threads");
+  json.Uint64(stats.threads);
+  json.Key("metadata");
+  json.Uint64(stats.metadata);
+  PutTimestamp(&json, "firstTimestamp", stats.first_timestamp);
+  PutTimestamp(&json, "lastTimestamp", stats.last_timestamp);
+  json.Key("blocks");
+  json.StartObject();
+  for (const auto& [name, count] : CountBlocks(stats)) {
+    json.Key(name.c_str());
+    json.Uint64(count);
+  }
+  json.EndObject();
+  json.Key("complete");
+  json.Bool(stats.complete);
+  json.EndObject();
+  absl::PrintF("%s\n", buffer.GetString());
+}
+
+std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
+  return ticks ? FormatUtc(reader.TimeOf(*ticks)) : "-";
+}
+
+void PrintTable(const nettrace::Reader& reader) {
+  const nettrace::Reader::Stats& stats = reader.stats();
+  const auto row = [](const char* name, const std::string& value) {
+    absl::PrintF("%-16s %s\n", name, value);
+  };
+  row("version", absl::StrCat(reader.major_version(), ".", reader.minor_version()));
+  row("events", absl::StrCat(stats.events));
+  row("lost", absl::StrCat(stats.lost));
+  row("first event", TimeText(reader, stats.first_timestamp));
+  row("last event", TimeText(reader, stats.last_timestamp));
+  row("kinds of events", absl::StrCat(stats.metadata));
+  row("threads", absl::StrCat(stats.threads));
+  row("sequence points", absl::StrCat(stats.sequence_points));
+  row("bytes", absl::StrCat(stats.bytes));
+  std::string blocks;
+  for (const auto& [name, count] : CountBlocks(stats)) {
+    absl::StrAppend(&blocks, blocks.empty() ? "" : ", ", count, " ", name);
+  }
+  row("blocks", blocks);
+  row("complete", stats.complete ? "yes" : "no: it has no end, all whole blocks were read");
+}
+
+int Info(const std::string& path, bool json) {
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path);
+  if (!reader.ok()) {
+    PrintInputError("info", path, reader.status());
+    return kExitUnreadable;
+  }
+  nettrace::Event event;
+  absl::StatusOr<bool> next = true;
+  while (next.ok() && *next) next = (*reader)->Next(&event);
+  if (json) {
+    PrintJson(**reader);
+  } else {
+    PrintTable(**reader);
+  }
+  if (next.ok()) return 0;
+  std::fflush(stdout);
+  PrintInputError("info", path, next.status());
+  return kExitDamaged;
+}
+
+}  // namespace
+
+void AddInfo(CLI::App& app, int* exit_code) {
+  struct Arguments {
+    std::string path;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* info = app.add_subcommand("info", "Tell what is in a NetTrace file");
+  info->add_flag("--json", arguments->json, "Print a JSON object");
+  info->add_option("file", arguments->path, "File to read; - is standard input")->required();
+  info->footer(
+      "Threads and kinds of events are rows of the file: the CPUs that captured events have rows "
+      "of\n"
+      "their own among the threads.\n\n"
+      "Exit code: 0 the file is whole; 1 it is cut or damaged, and the numbers are those up to "
+      "there;\n"
+      "2 it cannot be read, or wrong usage.\n\n"
+      "Examples:\n"
+      "  nettrace info trace.nettrace\n"
+      "  nettrace info --json trace.nettrace | jq .lost\n");
+  info->callback([arguments, exit_code] { *exit_code = Info(arguments->path, arguments->json); });
+}
+
+}  // namespace tools

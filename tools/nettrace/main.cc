@@ -1,0 +1,39 @@
+// nettrace: records, shows and checks NetTrace files.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "nettrace/commands.h"
+
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+int Main(int argc, char** argv) {
+  CLI::App app("Records events of C++ services and the kernel into NetTrace files, and shows them.",
+               "nettrace");
+  app.require_subcommand(1);
+  app.footer("'nettrace COMMAND --help' tells more, with examples.\n");
+  int exit_code = 0;
+  tools::AddRecord(app, &exit_code);
+  tools::AddDump(app, &exit_code);
+  tools::AddInfo(app, &exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "nettrace: %s\n", error.what());
+    return kExitFailed;
+  }
+}

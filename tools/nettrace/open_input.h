@@ -1,0 +1,26 @@
+// Opening the file that a subcommand reads.
+#ifndef TOOLS_NETTRACE_OPEN_INPUT_H_
+#define TOOLS_NETTRACE_OPEN_INPUT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/reader.h"
+
+namespace tools {
+
+// Exit codes of the subcommands that read a file.
+inline constexpr int kExitDamaged = 1;
+inline constexpr int kExitUnreadable = 2;
+
+// Opens `path`, standard input for "-".
+absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path);
+
+// Prints "nettrace COMMAND: FILE: why".
+void PrintInputError(const char* command, const std::string& path, const absl::Status& status);
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_OPEN_INPUT_H_
