@@ -50,7 +50,7 @@ Recorder::Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session
 }
 
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions& options,
-                                                          std::unique_ptr<nettrace::Sink> sink) {
+                                                          const SinkFactory& make_sink) {
   absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
   if (!tracefs.ok()) return tracefs.status();
   for (const Selector& selector : options.selectors) {
@@ -69,13 +69,17 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
 
   std::unique_ptr<Recorder> recorder(
       new Recorder(options, *std::move(tracefs), *std::move(session)));
-  // Cpu numbers may have holes: readers size tables by the greatest one.
+  COLLECTOR_RETURN_IF_ERROR(recorder->RegisterSelected());
+
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
+  if (!sink.ok()) return sink.status();
+  // CPU numbers may have holes: readers size tables by the greatest one.
   const auto hardware_threads = static_cast<std::size_t>(cpus->back()) + 1;
   nettrace::WriterOptions writer_options;
   // What one round can bring is bounded by the rings; the interval is closed at its end.
   writer_options.max_labels = std::size_t{1} << 24;
   absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
-      nettrace::Writer::Create(std::move(sink), MakeTraceInfo(hardware_threads), writer_options);
+      nettrace::Writer::Create(*std::move(sink), MakeTraceInfo(hardware_threads), writer_options);
   if (!writer.ok()) return writer.status();
   recorder->writer_ = *std::move(writer);
   std::vector<int> numbers;
@@ -89,15 +93,25 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   return recorder;
 }
 
-absl::Status Recorder::AttachSelected() {
-  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
-    const Selector& selector = options_.selectors[i];
-    if (selector.kind != Selector::Kind::kTracepoint) continue;
+// Everything that can be wrong with the named tracepoints comes to light here.
+absl::Status Recorder::RegisterSelected() {
+  for (const Selector& selector : options_.selectors) {
+    if (IsPattern(selector)) continue;
     if (selector.system == Selector::kUserEventsSystem) {
       // What is not an EventHeader name can only be there already, defined by its own program.
       const absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
       if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
     }
+    const auto tracepoint = tracefs_.ReadTracepoint(selector.system, selector.event);
+    if (!tracepoint.ok()) return tracepoint.status();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::AttachSelected() {
+  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
+    const Selector& selector = options_.selectors[i];
+    if (IsPattern(selector)) continue;
     COLLECTOR_RETURN_IF_ERROR(Attach(selector.system, selector.event));
     matched_[i] = true;
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -48,13 +49,17 @@ struct RecorderSummary {
   std::uint64_t sequence_points = 0;
 };
 
+// Makes the sink once all else that Start needs is there, so that a recording that cannot begin
+// leaves no file behind.
+using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<nettrace::Sink>>()>;
+
 // Life: Start, Poll until it is time to stop, Finish. Not thread-safe.
 class Recorder {
  public:
   // Opens everything and begins to record. Events are recorded from the moment it returns. The
   // status says what is missing and what to do.
   static absl::StatusOr<std::unique_ptr<Recorder>> Start(const RecorderOptions& options,
-                                                         std::unique_ptr<nettrace::Sink> sink);
+                                                         const SinkFactory& make_sink);
 
   // Waits for up to `timeout` for something to do, and does it.
   absl::Status Poll(absl::Duration timeout);
@@ -64,12 +69,15 @@ class Recorder {
   // Stops recording, writes what the rings still hold and the final account, and ends the file.
   absl::StatusOr<RecorderSummary> Finish();
 
+  // Progress so far.
+  const nettrace::Writer::Stats& stats() const { return writer_->stats(); }
   // Selectors that no tracepoint has matched so far.
   std::vector<std::string> Unmatched() const;
 
  private:
   Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session);
 
+  absl::Status RegisterSelected();
   absl::Status AttachSelected();
   absl::Status AttachPatterns();
   absl::Status Attach(const std::string& system, const std::string& event);

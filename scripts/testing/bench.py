@@ -1,0 +1,56 @@
+"""Finds and runs the benchmarks: the programs that Meson has registered with benchmark().
+
+Each prints a table, and with --json one object a line. One registered in the suite "icount" counts
+guest instructions and runs in the VM; the others run here.
+"""
+
+import json
+import subprocess
+
+from testing import configuration
+from testing import machine
+
+KEYS = {"bench", "case", "unit", "value", "floor", "ratio"}
+
+
+class BenchmarkError(Exception):
+    pass
+
+
+def find(name=None):
+    configuration.RELEASE.configure()
+    benchmarks = configuration.RELEASE.programs("benchmarks")
+    if name:
+        benchmarks = [benchmark for benchmark in benchmarks if benchmark.name == name]
+    configuration.RELEASE.build_for(benchmarks)
+    return benchmarks
+
+
+def command(benchmark, *options):
+    run_it = [*benchmark.command, *options]
+    if "icount" not in benchmark.suites:
+        return run_it
+    out = configuration.RELEASE.folder / "vm-out" / benchmark.name
+    return [machine.SCRIPTS / "vm.py", *machine.vm_options(benchmark), "--timeout", "1200", "--out", out, "--", *run_it]
+
+
+def run(benchmark):
+    """Its results, as dictionaries with KEYS."""
+    done = subprocess.run(
+        command(benchmark, "--json"), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{done.stderr}")
+    results = [_parse(line) for line in done.stdout.splitlines()]
+    if not results:
+        raise BenchmarkError("gave no result")
+    return results
+
+
+def _parse(line):
+    try:
+        result = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BenchmarkError(f"not JSON: {line!r}: {error}") from None
+    if not isinstance(result, dict) or not KEYS <= result.keys():
+        raise BenchmarkError(f"lacks one of {sorted(KEYS)}: {line!r}")
+    return result

@@ -1,0 +1,74 @@
+"""The build folders of the tests: one for each way to compile."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from testing import program
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+MESON = "/usr/bin/meson"  # Debian's, not one that pip put first.
+
+
+class BuildError(Exception):
+    """Something does not build; the message is the compiler's."""
+
+
+class Configuration:
+    def __init__(self, name, compiler, *options):
+        self.folder = REPOSITORY / f"build-{name}"
+        self._compiler = compiler
+        self._options = ["-Dtests=true", "-Dwerror=true", *options]
+
+    def programs(self, kind="tests"):
+        """What Meson has registered: kind is "tests" or "benchmarks"."""
+        return [program.Program.from_meson(entry) for entry in self._introspect(kind)]
+
+    def configure(self):
+        """Brings the folder up to date with the build files, compiling nothing."""
+        stamp = self.folder / ".run-options"
+        wanted = json.dumps([self._compiler, self._options])
+        if not stamp.exists() or stamp.read_text() != wanted:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self._call([MESON, "setup", self.folder, *self._options])
+            stamp.write_text(wanted)
+        else:
+            self._call(["ninja", "-C", self.folder, "build.ninja"])
+
+    def build_all(self):
+        self._ninja([])
+
+    def build_for(self, programs):
+        """Compiles what these programs are and need."""
+        files = {target["id"]: target["filename"] for target in self._introspect("targets")}
+        wanted = {file for test in programs for target in test.depends for file in files[target]}
+        if wanted:
+            self._ninja(sorted(os.path.relpath(file, self.folder) for file in wanted))
+
+    def _introspect(self, what):
+        return json.loads((self.folder / f"meson-info/intro-{what}.json").read_text())
+
+    def _ninja(self, targets):
+        print(f"   building {self.folder.name}", flush=True)
+        self._call(["ninja", "--quiet", "-k", "0", "-C", self.folder, *targets])
+
+    def _call(self, command):
+        cc, cxx = self._compiler
+        done = subprocess.run(
+            command, cwd=REPOSITORY, env={**os.environ, "CC": cc, "CXX": cxx}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise BuildError(done.stdout)
+
+
+GCC_COMPILER = ("ccache gcc", "ccache g++")
+CLANG_COMPILER = ("ccache clang-14", "ccache clang++-14")
+
+GCC = Configuration("gcc", GCC_COMPILER)
+CLANG = Configuration("clang", CLANG_COMPILER, "-Dfuzzers=true")
+# b_lundef: with clang the sanitizers' own symbols are in the program, not in the libraries it links.
+ASAN = Configuration("asan", CLANG_COMPILER, "-Dfuzzers=true", "-Db_sanitize=address,undefined", "-Db_lundef=false")
+TSAN = Configuration("tsan", CLANG_COMPILER, "-Db_sanitize=thread", "-Db_lundef=false")
+RELEASE = Configuration("bench", GCC_COMPILER, "--buildtype=release")

@@ -1,0 +1,167 @@
+"""The suites of ./run test: what each builds, and where its programs run."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import os
+import pathlib
+import subprocess
+import tempfile
+import typing
+
+from testing import bench
+from testing import case
+from testing import configuration
+from testing import lint
+from testing import machine
+from testing import program
+
+WORKERS = 2
+FUZZ_SECONDS = 10
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+
+
+@dataclasses.dataclass
+class Suite:
+    name: str
+    what: str
+    run: typing.Callable[[str], list]  # Takes the suite's name, returns its cases.
+
+
+def _tests_of(build, registered_as, kind="tests"):
+    build.configure()
+    return [test for test in build.programs(kind) if registered_as in test.suites]
+
+
+def _run_here(tests, prefix, slowness=1):
+    """Side by side what may be, then one by one what may not."""
+    cases = []
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        runs = [pool.submit(program.run, test, prefix, slowness) for test in tests if test.is_parallel]
+        for run in runs:
+            cases += run.result()
+    for test in tests:
+        if not test.is_parallel:
+            cases += program.run(test, prefix, slowness)
+    return cases
+
+
+def _run_in_vm(build, tests, prefix):
+    cases = []
+    for number, group in enumerate(machine.groups(tests)):
+        names = ", ".join(test.name for test in group)
+        print(f"   in the VM: {names}", flush=True)
+        cases += machine.run_group(group, prefix, build.folder / f"vm-out/{prefix}-{number}")
+    return cases
+
+
+def _unit(build, slowness, prefix):
+    tests = _tests_of(build, "unit")
+    build.build_for(tests)
+    return _run_here(_without_address_randomization(tests), prefix, slowness)
+
+
+def _without_address_randomization(tests):
+    # clang 14's sanitizers do not know the address ranges of kernels with vm.mmap_rnd_bits above 28.
+    setarch = ["setarch", "--addr-no-randomize"]
+    if subprocess.run([*setarch, "true"], capture_output=True, check=False).returncode != 0:
+        return tests
+    return [dataclasses.replace(test, command=setarch + test.command) for test in tests]
+
+
+def _tracefs_is_mounted():
+    """Mounts it, too, where that is all that is missing."""
+    if os.geteuid() != 0:
+        return False
+    if not (TRACEFS / "events").exists():
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACEFS], capture_output=True, check=False)
+    return (TRACEFS / "events").exists()
+
+
+def _kernel(prefix):
+    tests = _tests_of(configuration.GCC, "kernel")
+    configuration.GCC.build_all()
+    if _tracefs_is_mounted():
+        return _run_here(tests, prefix)
+    print("   no root or no tracefs here", flush=True)
+    return _run_in_vm(configuration.GCC, tests, prefix)
+
+
+def _vm(prefix):
+    tests = _tests_of(configuration.GCC, "vm")
+    configuration.GCC.build_all()
+    return _run_in_vm(configuration.GCC, tests, prefix)
+
+
+def _conformance(prefix):
+    tests = _tests_of(configuration.GCC, "conformance")
+    configuration.GCC.build_all()
+    return _run_here(tests, prefix)
+
+
+def _fuzz(prefix):
+    """Each fuzzer replays its corpus, then looks for more; what it finds anew is not kept."""
+    fuzzers = _tests_of(configuration.ASAN, "fuzz")
+    configuration.ASAN.build_for(fuzzers)
+    with tempfile.TemporaryDirectory(prefix="nettraced-fuzz-") as folder:
+        runs = []
+        for fuzzer in _without_address_randomization(fuzzers):
+            found = pathlib.Path(folder) / fuzzer.name
+            found.mkdir()
+            # The build folder keeps the input that crashed it.
+            artifacts = f"-artifact_prefix={configuration.ASAN.folder}/{fuzzer.name}-"
+            # libFuzzer writes to the first of its folders only.
+            options, corpora = fuzzer.command[:], []
+            while pathlib.Path(options[-1]).is_dir():
+                corpora.insert(0, options.pop())
+            runs.append(dataclasses.replace(
+                fuzzer, name=f"{fuzzer.name} (corpus)", command=[*options, artifacts, "-runs=0", *corpora]))
+            runs.append(dataclasses.replace(
+                fuzzer, name=f"{fuzzer.name} ({FUZZ_SECONDS} s)", seconds=FUZZ_SECONDS + fuzzer.seconds,
+                command=[*options, artifacts, f"-max_total_time={FUZZ_SECONDS}", str(found), *corpora]))
+        return _run_here(runs, prefix)
+
+
+def _bench(prefix):
+    cases = []
+    for benchmark in bench.find():
+        try:
+            results = bench.run(benchmark)
+        except bench.BenchmarkError as error:
+            cases.append(case.failed(f"{prefix}/{benchmark.name}", str(error)))
+            continue
+        cases += [case.passed(f"{prefix}/{benchmark.name}: {result['case']}") for result in results]
+    return cases
+
+
+SUITES = [
+    Suite("unit-gcc", "the unit tests, by g++", functools.partial(_unit, configuration.GCC, 2)),
+    Suite("unit-clang", "the unit tests, by clang", functools.partial(_unit, configuration.CLANG, 2)),
+    Suite("unit-asan", "... with AddressSanitizer and UndefinedBehaviorSanitizer",
+          functools.partial(_unit, configuration.ASAN, 8)),
+    Suite("unit-tsan", "... with ThreadSanitizer", functools.partial(_unit, configuration.TSAN, 16)),
+    Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel),
+    Suite("vm", "what needs user_events, in the VM", _vm),
+    Suite("conformance", "what independent readers make of our files", _conformance),
+    Suite("fuzz", f"each fuzzer: its corpus, then {FUZZ_SECONDS} s of new inputs", _fuzz),
+    Suite("bench", "each benchmark runs once and gives results", _bench),
+    Suite("lint", "clang-format, clang-tidy, shellcheck, mandoc", lint.run),
+]
+
+# Suites that are still to be filled; empty, any other one fails.
+TO_BE_FILLED = {"kernel", "vm", "conformance", "fuzz", "bench"}
+
+
+def named(name):
+    """The suites that a name on the command line means: itself, or all that it begins."""
+    return [suite for suite in SUITES if suite.name == name or suite.name.startswith(name + "-")]
+
+
+def run(suite):
+    try:
+        cases = suite.run(suite.name)
+    except configuration.BuildError as error:
+        return [case.failed(f"{suite.name}/build", str(error))]
+    if not cases and suite.name not in TO_BE_FILLED:
+        return [case.failed(suite.name, "has no tests")]
+    return cases

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "collector/selector.h"
+
+namespace collector {
+namespace {
+
+Selector Parse(const char* text) {
+  absl::StatusOr<Selector> selector = ParseSelector(text);
+  EXPECT_TRUE(selector.ok()) << text << ": " << selector.status();
+  return selector.ok() ? *selector : Selector();
+}
+
+TEST(Selector, ProviderAloneTakesEverything) {
+  const Selector selector = Parse("MyCompany_MyService");
+  EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_L1K0"));
+  EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_LffKffffffffffffffff"));
+  EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_L5K1Gperf"));
+  EXPECT_FALSE(selector.MatchesUserEvent("MyCompany_MyService2_L1K0"));
+  EXPECT_FALSE(selector.MatchesUserEvent("MyCompany_MyService"));
+}
+
+TEST(Selector, LevelIsAMaximum) {
+  const Selector selector = Parse("P:warning");
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L1K0"));
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L3K0"));
+  EXPECT_FALSE(selector.MatchesUserEvent("P_L4K0"));
+}
+
+TEST(Selector, KeywordMatchesIfAnyBitIsCommonOrTheEventHasNone) {
+  const Selector selector = Parse("P:5:0x6");
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L5K2"));
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L5K5"));
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L5K0"));
+  EXPECT_FALSE(selector.MatchesUserEvent("P_L5K1"));
+}
+
+TEST(Selector, PatternMatchesTheProviderOnly) {
+  const Selector selector = Parse("MyCompany_*:*:*");
+  EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_A_L1K0"));
+  EXPECT_FALSE(selector.MatchesUserEvent("Other_L1K0"));
+}
+
+TEST(Selector, ExactTracepointNameIsThatTracepoint) {
+  const Selector selector = Parse("P_L4K1");
+  EXPECT_EQ(selector.kind, Selector::Kind::kTracepoint);
+  EXPECT_EQ(selector.system, "user_events");
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L4K1"));
+  EXPECT_FALSE(selector.MatchesUserEvent("P_L4K3"));
+}
+
+TEST(Selector, SystemAndEvent) {
+  const Selector selector = Parse("sched:sched_switch");
+  EXPECT_EQ(selector.kind, Selector::Kind::kTracepoint);
+  EXPECT_EQ(selector.system, "sched");
+  EXPECT_EQ(selector.event, "sched_switch");
+  EXPECT_FALSE(selector.needs_user_events());
+}
+
+TEST(Selector, WhatIsWrongIsSaid) {
+  for (const char* text : {"", ":", "P:", "P:0", "P:256", "P:1:x", "P:1:0x1:2", "P Q", "sched:a/b",
+                           "P:0x1:", "../x:y", "P:1:0x10000000000000000"}) {
+    const absl::StatusOr<Selector> selector = ParseSelector(text);
+    ASSERT_FALSE(selector.ok()) << text;
+    EXPECT_TRUE(absl::IsInvalidArgument(selector.status()));
+    EXPECT_NE(selector.status().message().find("use Provider"), absl::string_view::npos);
+  }
+}
+
+}  // namespace
+}  // namespace collector
