@@ -252,13 +252,12 @@ absl::StatusOr<RecorderSummary> Recorder::Finish() {
   summary.threads = stats.threads;
   summary.tracepoints = session_.tracepoints();
   summary.sequence_points = stats.sequence_points;
-  std::uint64_t hits = 0;
   for (std::size_t i = 0; i < session_.cpus().size(); ++i) {
     const absl::StatusOr<PerfSession::Counts> counts = session_.ReadCounts(i);
-    if (counts.ok()) hits += counts->hits;
+    if (absl::IsUnimplemented(counts.status())) break;
+    if (!counts.ok()) return counts.status();
+    summary.hits = summary.hits.value_or(0) + counts->hits;
   }
-  const std::uint64_t accounted = summary.events + summary.lost;
-  summary.unaccounted = hits > accounted ? hits - accounted : 0;
   return summary;
 }
 

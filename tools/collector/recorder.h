@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,11 +40,13 @@ struct RecorderOptions {
 
 struct RecorderSummary {
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;         // by the kernel, as rings were full
-  std::uint64_t undecoded = 0;    // of `events`: written as bytes
-  std::uint64_t late = 0;         // of `events`: written with a later timestamp than their own
-  std::uint64_t unaccounted = 0;  // hits that are neither events nor lost: 0 but for a defect
-  std::uint64_t bytes = 0;        // of the file
+  std::uint64_t lost = 0;       // by the kernel, as rings were full
+  std::uint64_t undecoded = 0;  // of `events`: written as bytes
+  std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
+  // What the kernel counted; always events + lost. Nothing where the kernel does not count (before
+  // 6.0).
+  std::optional<std::uint64_t> hits;
+  std::uint64_t bytes = 0;  // of the file
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;

@@ -93,10 +93,10 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   const std::vector<std::string>& unmatched) {
   if (arguments.json) {
     absl::PrintF(
-        "{\"events\":%u,\"lost\":%u,\"undecoded\":%u,\"late\":%u,\"unaccounted\":%u,"
+        "{\"events\":%u,\"lost\":%u,\"undecoded\":%u,\"late\":%u,"
         "\"bytes\":%u,\"threads\":%u,\"tracepoints\":%u,\"sequencePoints\":%u}\n",
-        summary.events, summary.lost, summary.undecoded, summary.late, summary.unaccounted,
-        summary.bytes, summary.threads, summary.tracepoints, summary.sequence_points);
+        summary.events, summary.lost, summary.undecoded, summary.late, summary.bytes,
+        summary.threads, summary.tracepoints, summary.sequence_points);
     std::fflush(stdout);
   }
   absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
@@ -113,9 +113,10 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
     absl::FPrintF(stderr, "  %u events came late; their own time is in the label '%s'\n",
                   summary.late, collector::SampleWriter::kLateLabel);
   }
-  if (summary.unaccounted != 0) {
-    absl::FPrintF(stderr, "  %u hits are neither events nor lost: please report this\n",
-                  summary.unaccounted);
+  if (summary.hits && *summary.hits != summary.events + summary.lost) {
+    absl::FPrintF(stderr,
+                  "  the kernel counted %u, which is not events + lost: please report this\n",
+                  *summary.hits);
   }
   for (const std::string& selector : unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", selector);
