@@ -1,0 +1,223 @@
+#include "eventheader/parse.h"
+
+#include <cstring>
+
+namespace eventheader {
+namespace {
+
+// Reads numbers of the event's byte order off the front of a span.
+class Taker {
+ public:
+  Taker(std::span<const std::byte> bytes, bool little_endian) noexcept
+      : rest_(bytes), little_endian_(little_endian) {}
+
+  bool U8(std::uint8_t* value) noexcept {
+    if (rest_.empty()) return false;
+    *value = static_cast<std::uint8_t>(rest_[0]);
+    rest_ = rest_.subspan(1);
+    return true;
+  }
+
+  bool U16(std::uint16_t* value) noexcept {
+    if (rest_.size() < 2) return false;
+    const auto first = static_cast<unsigned>(rest_[0]);
+    const auto second = static_cast<unsigned>(rest_[1]);
+    *value = static_cast<std::uint16_t>(little_endian_ ? first | second << 8 : first << 8 | second);
+    rest_ = rest_.subspan(2);
+    return true;
+  }
+
+  bool Bytes(std::size_t size, std::span<const std::byte>* bytes) noexcept {
+    if (rest_.size() < size) return false;
+    *bytes = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return true;
+  }
+
+  // A NUL-terminated text, split at its first ';'.
+  bool Name(std::string_view* name, std::string_view* attributes) noexcept {
+    if (rest_.empty()) return false;
+    const void* end = std::memchr(rest_.data(), 0, rest_.size());
+    if (end == nullptr) return false;
+    const auto size = static_cast<std::size_t>(static_cast<const std::byte*>(end) - rest_.data());
+    const std::string_view text(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size + 1);
+    const std::size_t semicolon = text.find(';');
+    *name = text.substr(0, semicolon);
+    *attributes =
+        semicolon == std::string_view::npos ? std::string_view() : text.substr(semicolon + 1);
+    return true;
+  }
+
+  std::span<const std::byte> rest() const noexcept { return rest_; }
+
+ private:
+  std::span<const std::byte> rest_;
+  bool little_endian_;
+};
+
+Format DefaultFormat(Encoding encoding) noexcept {
+  switch (encoding) {
+    case Encoding::kValue8:
+    case Encoding::kValue16:
+    case Encoding::kValue32:
+    case Encoding::kValue64:
+      return Format::kUnsignedInt;
+    case Encoding::kValue128:
+    case Encoding::kBinaryLength16Char8:
+      return Format::kHexBytes;
+    case Encoding::kStruct:
+    case Encoding::kInvalid:
+      return Format::kDefault;
+    default:
+      return Format::kStringUtf;
+  }
+}
+
+}  // namespace
+
+const char* ParseErrorText(ParseError error) noexcept {
+  switch (error) {
+    case ParseError::kNone:
+      return "no error";
+    case ParseError::kTruncatedHeader:
+      return "the event is shorter than its header";
+    case ParseError::kBadFlags:
+      return "the header has an undefined flag";
+    case ParseError::kBadLevel:
+      return "the level is 0";
+    case ParseError::kTruncatedExtension:
+      return "a header extension reaches beyond the event";
+    case ParseError::kBadActivityId:
+      return "the activity id is neither 16 nor 32 bytes long";
+    case ParseError::kDuplicateExtension:
+      return "a header extension is there twice";
+    case ParseError::kTruncatedMetadata:
+      return "the metadata ends within a definition";
+    case ParseError::kBadEncoding:
+      return "a field encoding is not valid";
+    case ParseError::kBadStruct:
+      return "a struct has no fields";
+    case ParseError::kZeroLengthArray:
+      return "a constant array has no elements";
+    case ParseError::kNestingTooDeep:
+      return "structs are nested too deep";
+    case ParseError::kTooManyFields:
+      return "there are too many fields";
+    case ParseError::kTruncatedData:
+      return "the payload ends within a field";
+  }
+  return "unknown error";
+}
+
+ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept {
+  *view = EventView{};
+  if (bytes.size() < sizeof(Header)) return ParseError::kTruncatedHeader;
+  const auto flags = static_cast<std::uint8_t>(bytes[0]);
+  if ((flags & ~(kFlagPointer64 | kFlagLittleEndian | kFlagExtension)) != 0) {
+    return ParseError::kBadFlags;
+  }
+  view->little_endian = (flags & kFlagLittleEndian) != 0;
+  view->pointer64 = (flags & kFlagPointer64) != 0;
+  Taker taker(bytes, view->little_endian);
+  Header& header = view->header;
+  if (!taker.U8(&header.flags) || !taker.U8(&header.version) || !taker.U16(&header.id) ||
+      !taker.U16(&header.tag) || !taker.U8(&header.opcode) || !taker.U8(&header.level)) {
+    return ParseError::kTruncatedHeader;
+  }
+  if (header.level == 0) return ParseError::kBadLevel;
+
+  bool has_metadata = false;
+  for (bool more = (flags & kFlagExtension) != 0; more;) {
+    std::uint16_t size = 0;
+    std::uint16_t kind = 0;
+    std::span<const std::byte> data;
+    if (!taker.U16(&size) || !taker.U16(&kind) || !taker.Bytes(size, &data)) {
+      return ParseError::kTruncatedExtension;
+    }
+    more = (kind & kExtensionChain) != 0;
+    switch (kind & kExtensionKindMask) {
+      case kExtensionMetadata:
+        if (has_metadata) return ParseError::kDuplicateExtension;
+        has_metadata = true;
+        view->metadata = data;
+        break;
+      case kExtensionActivityId:
+        if (!view->activity_id.empty()) return ParseError::kDuplicateExtension;
+        if (size != 16 && size != 32) return ParseError::kBadActivityId;
+        view->activity_id = data.first(16);
+        view->related_id = data.subspan(16);
+        break;
+      default:
+        break;  // for those who know it
+    }
+  }
+  view->data = taker.rest();
+  return ParseError::kNone;
+}
+
+MetadataReader::MetadataReader(std::span<const std::byte> metadata, bool little_endian) noexcept
+    : little_endian_(little_endian) {
+  Taker taker(metadata, little_endian);
+  if (!taker.Name(&name_, &attributes_)) {
+    error_ = ParseError::kTruncatedMetadata;
+    return;
+  }
+  rest_ = taker.rest();
+}
+
+bool MetadataReader::Next(FieldDefinition* field) noexcept {
+  if (error_ != ParseError::kNone) return false;
+  const auto fail = [this](ParseError error) {
+    error_ = error;
+    return false;
+  };
+  while (depth_ > 0 && remaining_[depth_ - 1] == 0) --depth_;
+  if (rest_.empty()) return depth_ == 0 ? false : fail(ParseError::kTruncatedMetadata);
+  if (++fields_ > kMaxFields) return fail(ParseError::kTooManyFields);
+
+  *field = FieldDefinition{};
+  Taker taker(rest_, little_endian_);
+  std::uint8_t encoding = 0;
+  std::uint8_t format = 0;
+  if (!taker.Name(&field->name, &field->attributes) || !taker.U8(&encoding)) {
+    return fail(ParseError::kTruncatedMetadata);
+  }
+  if ((encoding & kEncodingHasFormat) != 0 && !taker.U8(&format)) {
+    return fail(ParseError::kTruncatedMetadata);
+  }
+  field->has_tag = (format & kFormatHasTag) != 0;
+  if (field->has_tag && !taker.U16(&field->tag)) return fail(ParseError::kTruncatedMetadata);
+  const bool constant = (encoding & kEncodingConstantArray) != 0;
+  const bool variable = (encoding & kEncodingVariableArray) != 0;
+  if (constant && variable) return fail(ParseError::kBadEncoding);
+  if (constant) {
+    if (!taker.U16(&field->array_length)) return fail(ParseError::kTruncatedMetadata);
+    if (field->array_length == 0) return fail(ParseError::kZeroLengthArray);
+    field->arity = Arity::kConstantArray;
+  } else if (variable) {
+    field->arity = Arity::kVariableArray;
+  }
+  rest_ = taker.rest();
+
+  const int base = encoding & kEncodingMask;
+  if (base == 0 || base > static_cast<int>(Encoding::kBinaryLength16Char8)) {
+    return fail(ParseError::kBadEncoding);
+  }
+  field->encoding = static_cast<Encoding>(base);
+  field->depth = static_cast<std::uint8_t>(depth_);
+  if (depth_ > 0) --remaining_[depth_ - 1];
+  format &= kFormatMask;
+  if (field->encoding == Encoding::kStruct) {
+    if (format == 0) return fail(ParseError::kBadStruct);
+    if (depth_ == kMaxStructNesting) return fail(ParseError::kNestingTooDeep);
+    field->struct_fields = format;
+    remaining_[depth_++] = format;
+  } else {
+    field->format = static_cast<Format>(format);
+    if (field->format == Format::kDefault) field->format = DefaultFormat(field->encoding);
+  }
+  return true;
+}
+
+}  // namespace eventheader

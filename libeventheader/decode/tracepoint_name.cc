@@ -1,0 +1,84 @@
+#include "eventheader/tracepoint_name.h"
+
+#include <charconv>
+#include <cstring>
+
+namespace eventheader {
+namespace {
+
+// Lower-case hex without leading zeros.
+template <typename Number>
+bool ParseCanonicalHex(std::string_view text, Number* value) noexcept {
+  if (text.empty() || (text.size() > 1 && text[0] == '0')) return false;
+  for (char c : text) {
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::size_t HexLength(std::string_view text) noexcept {
+  const std::size_t end = text.find_first_not_of("0123456789abcdef");
+  return end == std::string_view::npos ? text.size() : end;
+}
+
+}  // namespace
+
+std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept {
+  if (name.size() > kMaxTracepointName) return std::nullopt;
+  const std::size_t underscore = name.rfind('_');
+  if (underscore == std::string_view::npos) return std::nullopt;
+  TracepointName parts;
+  parts.provider = name.substr(0, underscore);
+  if (!IsValidProviderName(parts.provider)) return std::nullopt;
+
+  std::string_view rest = name.substr(underscore + 1);
+  if (!rest.starts_with('L')) return std::nullopt;
+  rest.remove_prefix(1);
+  const std::size_t level = HexLength(rest);
+  if (!ParseCanonicalHex(rest.substr(0, level), &parts.level) || parts.level == 0) {
+    return std::nullopt;
+  }
+  rest.remove_prefix(level);
+  if (!rest.starts_with('K')) return std::nullopt;
+  rest.remove_prefix(1);
+  const std::size_t keyword = HexLength(rest);
+  if (!ParseCanonicalHex(rest.substr(0, keyword), &parts.keyword)) return std::nullopt;
+  parts.options = rest.substr(keyword);
+  if (!AreValidOptions(parts.options)) return std::nullopt;
+  return parts;
+}
+
+std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept {
+  if (!IsValidProviderName(name.provider) || name.level == 0 || !AreValidOptions(name.options)) {
+    return 0;
+  }
+  char numbers[32];
+  char* end = numbers;
+  *end++ = '_';
+  *end++ = 'L';
+  end = std::to_chars(end, std::end(numbers), name.level, 16).ptr;
+  *end++ = 'K';
+  end = std::to_chars(end, std::end(numbers), name.keyword, 16).ptr;
+  const auto numbers_size = static_cast<std::size_t>(end - numbers);
+  const std::size_t size = name.provider.size() + numbers_size + name.options.size();
+  if (size > kMaxTracepointName || size >= buffer.size()) return 0;
+  char* out = buffer.data();
+  std::memcpy(out, name.provider.data(), name.provider.size());
+  out += name.provider.size();
+  std::memcpy(out, numbers, numbers_size);
+  out += numbers_size;
+  if (!name.options.empty()) std::memcpy(out, name.options.data(), name.options.size());
+  buffer[size] = '\0';
+  return size;
+}
+
+std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept {
+  const std::size_t at = options.find(letter);
+  if (at == std::string_view::npos || letter < 'A' || letter > 'Z') return std::nullopt;
+  const std::string_view value = options.substr(at + 1);
+  const std::size_t end = value.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  return value.substr(0, end);
+}
+
+}  // namespace eventheader

@@ -1,0 +1,304 @@
+// EventHeader fields to NetTrace types and payloads: bytes in, bytes out, by hand.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "collector/event_schema.h"
+
+namespace collector {
+namespace {
+
+using namespace std::string_literals;
+using nettrace::Type;
+using nettrace::TypeCode;
+
+std::vector<std::byte> ToBytes(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string ToText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Compiles an event named E with the given field definitions.
+class SchemaTest : public ::testing::Test {
+ protected:
+  void Compile(const std::string& fields, TextForm form = TextForm::kBytes) {
+    metadata_ = ToBytes("E\0"s + fields);
+    eventheader::EventView event = {};
+    event.header = {7, 3, 5, 0x21, 1, 4};
+    event.little_endian = little_endian_;
+    event.metadata = metadata_;
+    const auto name = eventheader::ParseTracepointName(kName);
+    ASSERT_TRUE(name.has_value());
+    absl::StatusOr<EventSchema> schema = CompileEventSchema(event, *name, kName, form);
+    ASSERT_TRUE(schema.ok()) << schema.status();
+    schema_ = *std::move(schema);
+  }
+
+  // The converted payload; "!" if it does not decode.
+  std::string Run(const std::string& payload) {
+    const std::vector<std::byte> source = ToBytes(payload);
+    std::vector<std::byte> out;
+    outcome_ = schema_.program.Run(source, &out);
+    if (outcome_.result != PayloadProgram::Result::kOk) return "!";
+    if (schema_.program.identity()) {
+      // Both ways to run it must agree.
+      const auto walked = schema_.program.Run(source, nullptr);
+      EXPECT_EQ(walked.consumed, outcome_.consumed);
+      EXPECT_EQ(ToText(out), payload.substr(0, outcome_.consumed));
+    }
+    return ToText(out);
+  }
+
+  const Type& type(std::size_t field = 0) const { return schema_.metadata.fields[field].type; }
+
+  static constexpr char kName[] = "P_L4K2Ggroup";
+  bool little_endian_ = true;
+  std::vector<std::byte> metadata_;
+  EventSchema schema_;
+  PayloadProgram::Outcome outcome_;
+};
+
+Type Simple(TypeCode code) { return Type::Simple(code); }
+
+TEST_F(SchemaTest, RowSaysWhatTheHeaderAndTheTracepointSay) {
+  Compile("");
+  const nettrace::EventMetadata& row = schema_.metadata;
+  EXPECT_EQ(row.provider, "P");
+  EXPECT_EQ(row.name, "E");
+  EXPECT_EQ(row.level, 4);
+  EXPECT_EQ(row.keywords, 2u);
+  EXPECT_EQ(row.opcode, 1);
+  EXPECT_EQ(row.version, 3);
+  EXPECT_EQ(row.key_values, (nettrace::KeyValues{{"EventHeader.Tracepoint", kName},
+                                                 {"EventHeader.Id", "5"},
+                                                 {"EventHeader.Tag", "0x21"},
+                                                 {"EventHeader.Group", "group"}}));
+  EXPECT_TRUE(row.fields.empty());
+  EXPECT_EQ(Run(""), "");
+}
+
+TEST_F(SchemaTest, Integers) {
+  Compile(
+      "a\0\x02"s
+      "b\0\x83\x02"s
+      "c\0\x04"s
+      "d\0\x85\x02"s);
+  EXPECT_EQ(type(0), Simple(TypeCode::kByte));
+  EXPECT_EQ(type(1), Simple(TypeCode::kInt16));
+  EXPECT_EQ(type(2), Simple(TypeCode::kUInt32));
+  EXPECT_EQ(type(3), Simple(TypeCode::kInt64));
+  EXPECT_TRUE(schema_.program.identity());
+  EXPECT_EQ(Run("\1\2\2\3\3\3\3\4\4\4\4\4\4\4\4"s), "\1\2\2\3\3\3\3\4\4\4\4\4\4\4\4"s);
+  EXPECT_EQ(Run("\1\2\2\3\3\3\3\4\4\4\4\4\4\4"s), "!");
+}
+
+TEST_F(SchemaTest, PaddingBehindTheLastFieldIsNotPayload) {
+  Compile("a\0\x02"s);
+  EXPECT_EQ(Run("\1\0\0\0\0\0\0\0"s), "\1");
+  EXPECT_EQ(outcome_.consumed, 1u);
+}
+
+TEST_F(SchemaTest, BooleansAndFloats) {
+  Compile(
+      "a\0\x82\x07"s
+      "b\0\x84\x07"s
+      "c\0\x84\x08"s
+      "d\0\x85\x08"s);
+  EXPECT_EQ(type(0), Simple(TypeCode::kBoolean8));
+  EXPECT_EQ(type(1), Simple(TypeCode::kBoolean32));
+  EXPECT_EQ(type(2), Simple(TypeCode::kSingle));
+  EXPECT_EQ(type(3), Simple(TypeCode::kDouble));
+  EXPECT_TRUE(schema_.program.identity());
+}
+
+TEST_F(SchemaTest, FormatsThatTheTypeDoesNotTellAreNoted) {
+  Compile(
+      "a\0\x84\x03"s
+      "b\0\x02"s
+      "c;k=v\0\x84\x83\x34\x12"s);
+  const auto& keys = schema_.metadata.key_values;
+  ASSERT_GE(keys.size(), 2u);
+  EXPECT_EQ(keys[keys.size() - 2],
+            (std::pair<std::string, std::string>("EventHeader.Field.0", "value32 hex_int")));
+  EXPECT_EQ(keys.back(), (std::pair<std::string, std::string>(
+                             "EventHeader.Field.2", "value32 hex_int tag=0x1234 attr=k=v")));
+  EXPECT_EQ(schema_.metadata.fields[2].name, "c");
+}
+
+TEST_F(SchemaTest, CountedTextIsAsItIs) {
+  Compile("s\0\x0A"s);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  EXPECT_TRUE(schema_.program.identity());
+  EXPECT_EQ(Run("\3\0abc\0\0"s), "\3\0abc"s);
+  EXPECT_FALSE(outcome_.non_ascii);
+  Run("\2\0\xC3\xA9"s);
+  EXPECT_TRUE(outcome_.non_ascii);
+  EXPECT_FALSE(outcome_.invalid);
+  Run("\1\0\xC3"s);
+  EXPECT_TRUE(outcome_.invalid);
+}
+
+TEST_F(SchemaTest, TextBeyondAsciiHasAFormInUtf16) {
+  Compile(
+      "s\0\x0A"s
+      "n\0\x02"s,
+      TextForm::kUtf16);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(Run("\3\0a\xC3\xA9\7"s), "\2\0a\0\xE9\0\7"s);
+}
+
+TEST_F(SchemaTest, Latin1IsNeverInvalid) {
+  Compile("s\0\x8A\x0A"s);
+  Run("\1\0\xE9"s);
+  EXPECT_TRUE(outcome_.non_ascii);
+  EXPECT_FALSE(outcome_.invalid);
+  Compile("s\0\x8A\x0A"s, TextForm::kUtf16);
+  EXPECT_EQ(Run("\1\0\xE9"s), "\1\0\xE9\0"s);
+}
+
+TEST_F(SchemaTest, ZeroEndedTextGetsACount) {
+  Compile(
+      "s\0\x07"s
+      "n\0\x02"s);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  EXPECT_EQ(Run("ab\0\7"s), "\2\0ab\7"s);
+  EXPECT_EQ(Run("\0\7"s), "\0\0\7"s);
+  EXPECT_EQ(Run("ab"), "!");
+}
+
+TEST_F(SchemaTest, ZeroEndedUtf16IsAsItIs) {
+  Compile("s\0\x08"s);
+  EXPECT_EQ(type(), Simple(TypeCode::kNullTerminatedUtf16String));
+  EXPECT_TRUE(schema_.program.identity());
+  EXPECT_EQ(Run("a\0b\0\0\0"s), "a\0b\0\0\0"s);
+}
+
+TEST_F(SchemaTest, Utf32BecomesUtf16) {
+  Compile("s\0\x0C"s);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(Run("\2\0a\0\0\0\x00\xF6\x01\x00"s), "\3\0a\0\x3D\xD8\0\xDE"s);
+}
+
+TEST_F(SchemaTest, BinaryAndNullableAreBytes) {
+  Compile(
+      "b\0\x0D"s
+      "n\0\x8D\x02"s);
+  EXPECT_EQ(type(0), Type::Array(Simple(TypeCode::kByte)));
+  EXPECT_EQ(type(1), Type::Array(Simple(TypeCode::kByte)));
+  EXPECT_EQ(schema_.metadata.key_values.back().second, "binary_length16_char8 signed_int");
+  EXPECT_EQ(Run("\1\0x\0\0"s), "\1\0x\0\0"s);
+}
+
+TEST_F(SchemaTest, UuidIsAGuid) {
+  Compile("u\0\x86\x0F"s);
+  EXPECT_EQ(type(), Simple(TypeCode::kGuid));
+  EXPECT_EQ(Run("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xAA\xBB\xCC\xDD\xEE\xFF"s),
+            "\x33\x22\x11\x00\x55\x44\x77\x66\x88\x99\xAA\xBB\xCC\xDD\xEE\xFF"s);
+}
+
+TEST_F(SchemaTest, PortIsANumberAndAnAddressIsBytes) {
+  Compile(
+      "p\0\x83\x10"s
+      "i\0\x84\x11"s);
+  EXPECT_EQ(type(0), Simple(TypeCode::kUInt16));
+  EXPECT_EQ(type(1), Type::FixedLengthArray(Simple(TypeCode::kByte), 4));
+  EXPECT_EQ(Run("\x1F\x90\x7F\0\0\1"s), "\x90\x1F\x7F\0\0\1"s);
+}
+
+TEST_F(SchemaTest, ArraysOfNumbers) {
+  Compile(
+      "c\0\x23\2\0"s
+      "v\0\x44"s);
+  EXPECT_EQ(type(0), Type::FixedLengthArray(Simple(TypeCode::kUInt16), 2));
+  EXPECT_EQ(type(1), Type::Array(Simple(TypeCode::kUInt32)));
+  EXPECT_TRUE(schema_.program.identity());
+  EXPECT_EQ(Run("\1\1\2\2\1\0\3\3\3\3"s), "\1\1\2\2\1\0\3\3\3\3"s);
+  EXPECT_EQ(Run("\1\1\2\2\xFF\xFF\3\3\3\3"s), "!");
+}
+
+TEST_F(SchemaTest, ArraysOfTextAreStrings) {
+  Compile(
+      "v\0\x4A"s
+      "z\0\x27\2\0"s);
+  EXPECT_EQ(type(0), Type::Array(Simple(TypeCode::kNullTerminatedUtf16String)));
+  EXPECT_EQ(type(1), Type::FixedLengthArray(Simple(TypeCode::kNullTerminatedUtf16String), 2));
+  EXPECT_EQ(Run("\2\0\1\0a\0\0b\0\0"s), "\2\0a\0\0\0\0\0b\0\0\0\0\0"s);
+  EXPECT_EQ(Run("\1\0\2\0a\0b\0\0"s), "!");
+  EXPECT_EQ(outcome_.result, PayloadProgram::Result::kUnrepresentable);
+}
+
+TEST_F(SchemaTest, ArraysOfArraysAreWrapped) {
+  Compile(
+      "b\0\x4D"s
+      "w\0\x46"s);
+  EXPECT_EQ(type(0), Type::Array(Type::Object({{"Value", Type::Array(Simple(TypeCode::kByte))}})));
+  EXPECT_EQ(
+      type(1),
+      Type::Array(Type::Object({{"Value", Type::FixedLengthArray(Simple(TypeCode::kByte), 16)}})));
+  EXPECT_TRUE(schema_.program.identity());
+}
+
+TEST_F(SchemaTest, StructsNest) {
+  Compile(
+      "s\0\x81\2"s
+      "a\0\x02"s
+      "t\0\x81\1"s
+      "b\0\x02"s
+      "c\0\x02"s);
+  EXPECT_EQ(type(0), Type::Object({{"a", Simple(TypeCode::kByte)},
+                                   {"t", Type::Object({{"b", Simple(TypeCode::kByte)}})}}));
+  EXPECT_EQ(type(1), Simple(TypeCode::kByte));
+  EXPECT_EQ(Run("\1\2\3"), "\1\2\3");
+}
+
+TEST_F(SchemaTest, ArraysOfStructs) {
+  Compile(
+      "s\0\xC1\2"s
+      "a\0\x02"s
+      "z\0\x07"s
+      "f\0\xA1\1\2\0"s
+      "x\0\x03"s);
+  EXPECT_EQ(type(0),
+            Type::Array(Type::Object({{"a", Simple(TypeCode::kByte)},
+                                      {"z", Type::Array(Simple(TypeCode::kUtf8CodeUnit))}})));
+  EXPECT_EQ(type(1), Type::FixedLengthArray(Type::Object({{"x", Simple(TypeCode::kUInt16)}}), 2));
+  EXPECT_EQ(Run("\2\0\1p\0\2\0\1\1\2\2"s), "\2\0\1\1\0p\2\0\0\1\1\2\2"s);
+}
+
+TEST_F(SchemaTest, HugeCountsCostNoMoreThanTheBytesThere) {
+  // Arrays of arrays of structs, each claiming 65535 elements.
+  Compile(
+      "s\0\xC1\1"s
+      "t\0\xC1\1"s
+      "u\0\xC1\1"s
+      "x\0\x02"s);
+  EXPECT_EQ(Run(std::string(8000, '\xFF')), "!");
+}
+
+class BigEndianSchemaTest : public SchemaTest {
+ protected:
+  BigEndianSchemaTest() { little_endian_ = false; }
+};
+
+TEST_F(BigEndianSchemaTest, NumbersCountsAndTextAreTurned) {
+  Compile(
+      "n\0\x04"s
+      "v\0\x43"s
+      "s\0\x0A"s
+      "w\0\x0B"s
+      "c\0\x23\0\2"s);
+  EXPECT_FALSE(schema_.program.identity());
+  EXPECT_EQ(Run("\1\2\3\4\0\1\5\6\0\2ab\0\1\0a\1\2\3\4"s),
+            "\4\3\2\1\1\0\6\5\2\0ab\1\0a\0\2\1\4\3"s);
+}
+
+TEST_F(BigEndianSchemaTest, PortsAreInNetworkOrderAnyway) {
+  Compile("p\0\x83\x10"s);
+  EXPECT_EQ(Run("\x1F\x90"), "\x90\x1F");
+}
+
+}  // namespace
+}  // namespace collector
