@@ -138,7 +138,8 @@ def prepare_control(control, args):
     for name in ("stdout", "stderr", "console"):
         (control / name).touch()
     if args.tty:
-        (control / "tty").touch()
+        columns, rows = os.get_terminal_size()
+        (control / "tty").write_text(f"{rows} {columns}\n")
 
 
 def die_with_parent():
