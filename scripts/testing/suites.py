@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import traceback
 import typing
 import unittest
 
@@ -180,7 +181,7 @@ SUITES = [
     Suite("conformance", "what independent readers make of our files", _conformance),
     Suite("fuzz", f"each fuzzer: its corpus, then {FUZZ_SECONDS} s of new inputs", _fuzz),
     Suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
-    Suite("lint", "clang-format, clang-tidy, shellcheck, mandoc", lint.run),
+    Suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),
 ]
 
 # Suites that are still to be filled; empty, any other one fails.
@@ -197,6 +198,9 @@ def run(suite):
         cases = suite.run(suite.name)
     except configuration.BuildError as error:
         return [case.failed(f"{suite.name}/build", str(error))]
+    except Exception:
+        # A fault of the runner's own must not cost the other suites' results.
+        return [case.failed(f"{suite.name}/runner", traceback.format_exc())]
     if not cases and suite.name not in TO_BE_FILLED:
         return [case.failed(suite.name, "has no tests")]
     return cases
