@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
     *number = std::atoi(argv[++i]);
   }
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(Serve, i, events);
   for (std::thread& worker : workers) worker.join();
 

@@ -95,8 +95,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 absl::Status PutPayload(JsonWriter* json, const nettrace::Event& event) {
   json->StartObject();
   JsonVisitor visitor(json);
-  const absl::Status status =
-      nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor);
+  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor);
   json->EndObject();
   return status;
 }
