@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
                                                            : nullptr;
     if (number == nullptr || i + 1 == argc) return Usage(stderr, 2);
     *number = std::atoi(argv[++i]);
+    if (*number < 1) return Usage(stderr, 2);
   }
   std::vector<std::thread> workers;
   workers.reserve(static_cast<std::size_t>(threads));
