@@ -9,6 +9,6 @@ show() {
   "$@"
 }
 
-show build/bin/nettrace record -o "$file" -e ExampleService -- build/bin/example-service --events 20 --threads 4
+show build/bin/nettrace record -o "$file" -e ExampleService -- build/bin/example-service --events 5 --threads 4
 show build/bin/nettrace dump "$file"
 show build/bin/nettrace info "$file"
