@@ -77,9 +77,15 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       json_->String(std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
       return;
     }
-    char text[32];
+    char text[40];
     const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-    json_->RawValue(text, static_cast<std::size_t>(end - text), rapidjson::kNumberType);
+    std::string_view number(text, static_cast<std::size_t>(end - text));
+    // A whole one is to be seen to be no integer.
+    if (number.find_first_of(".e") == std::string_view::npos) {
+      std::memcpy(end, ".0", 2);
+      number = std::string_view(text, number.size() + 2);
+    }
+    json_->RawValue(number.data(), number.size(), rapidjson::kNumberType);
   }
 
   JsonWriter* json_;
