@@ -29,6 +29,7 @@ enum class ParseError : std::uint8_t {
   kNestingTooDeep,      // more than kMaxStructNesting structs in one another
   kTooManyFields,       // more than kMaxFields field definitions
   kTruncatedData,       // the payload ends within a field (decoder)
+  kTooMuchWork,         // more than kMaxWork to decode (decoder)
 };
 // A short text for people, e.g. "field encoding is not valid".
 const char* ParseErrorText(ParseError error) noexcept;
@@ -104,6 +105,25 @@ constexpr std::size_t FixedSize(Encoding encoding) noexcept {
       return 16;
     default:
       return 0;
+  }
+}
+
+// The format of a field that gives none; kDefault for structs.
+constexpr Format DefaultFormat(Encoding encoding) noexcept {
+  switch (encoding) {
+    case Encoding::kValue8:
+    case Encoding::kValue16:
+    case Encoding::kValue32:
+    case Encoding::kValue64:
+      return Format::kUnsignedInt;
+    case Encoding::kValue128:
+    case Encoding::kBinaryLength16Char8:
+      return Format::kHexBytes;
+    case Encoding::kStruct:
+    case Encoding::kInvalid:
+      return Format::kDefault;
+    default:
+      return Format::kStringUtf;
   }
 }
 
