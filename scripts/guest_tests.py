@@ -6,4 +6,4 @@ import sys
 from testing import machine
 
 if __name__ == "__main__":
-    sys.exit(machine.run_in_guest(sys.argv[1]))
+    sys.exit(machine.run_in_guest(*sys.argv[1:]))

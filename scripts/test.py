@@ -12,10 +12,13 @@ exit status: 0 nothing failed, 1 something failed, 2 there is no such suite.
 """
 
 import argparse
+import os
+import subprocess
 import sys
 import time
 
 from testing import case
+from testing import machine
 from testing import suites
 
 
@@ -47,10 +50,20 @@ def run_suite(suite):
     return cases
 
 
+def prepare_vm():
+    """Has the VM's kernel built now, in view, not by the first test that boots it."""
+    image = subprocess.run([machine.SCRIPTS / "kernel_image.sh"], stdout=subprocess.PIPE, text=True, check=False)
+    # Where there is none, each test that boots it fails and says so.
+    if image.returncode == 0:
+        os.environ["EVENTHEADER_VM_KERNEL"] = image.stdout.strip()
+
+
 def main():
     args = parse()
     chosen = [suite for suite in suites.SUITES
               if not args.suites or any(suite in suites.named(name) for name in args.suites)]
+    if any(suite.in_vm for suite in chosen):
+        prepare_vm()
     cases = [result for suite in chosen for result in run_suite(suite)]
     print()
     for result in cases:
@@ -64,4 +77,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -18,6 +18,7 @@ not be started or went down (the reason is on stderr).
 """
 
 import argparse
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -68,19 +69,24 @@ def kvm_works(kernel):
         return False
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     verdict = cache_folder() / f"kvm-{boot_id}"
-    if not verdict.exists():
-        try:
-            probe = subprocess.run(
-                [QEMU, "-accel", "kvm", "-cpu", "host", "-m", "256M", "-nodefaults", "-display", "none",
-                 "-no-reboot", "-kernel", kernel, "-append", "panic=-1"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                timeout=5, check=False)
-            works = probe.returncode == 0
-        except subprocess.TimeoutExpired:
-            works = False
+    if verdict.exists():
+        return verdict.read_text() == "yes"
+    works = kvm_boots(kernel)
+    with contextlib.suppress(OSError):
         verdict.parent.mkdir(parents=True, exist_ok=True)
         verdict.write_text("yes" if works else "no")
-    return verdict.read_text() == "yes"
+    return works
+
+
+def kvm_boots(kernel):
+    command = [QEMU, "-accel", "kvm", "-cpu", "host", "-m", "256M", "-nodefaults", "-display", "none",
+               "-no-reboot", "-kernel", kernel, "-append", "panic=-1"]
+    try:
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            timeout=5, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def accelerator(kernel, icount):
@@ -138,7 +144,8 @@ def prepare_control(control, args):
     for name in ("stdout", "stderr", "console"):
         (control / name).touch()
     if args.tty:
-        (control / "tty").touch()
+        columns, rows = os.get_terminal_size()
+        (control / "tty").write_text(f"{rows} {columns}\n")
 
 
 def die_with_parent():

@@ -40,5 +40,7 @@ def totals(cases):
     return ", ".join(f"{count(cases, outcome)} {outcome}" for outcome in (PASSED, FAILED, SKIPPED))
 
 
-def indented(text):
-    return "\n".join("    " + line for line in text.rstrip().splitlines())
+def indented(text, width=400):
+    """For people: a linker's command line need not be shown to its end."""
+    lines = (line if len(line) <= width else line[:width] + " [...]" for line in text.rstrip().splitlines())
+    return "\n".join("    " + line for line in lines)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 from testing import program
 
@@ -51,7 +52,8 @@ class Configuration:
         return json.loads((self.folder / f"meson-info/intro-{what}.json").read_text())
 
     def _ninja(self, targets):
-        print(f"   building {self.folder.name}", flush=True)
+        # Not to stdout, which may be for results.
+        print(f"   building {self.folder.name}", file=sys.stderr)
         self._call(["ninja", "--quiet", "-k", "0", "-C", self.folder, *targets])
 
     def _call(self, command):

@@ -35,39 +35,46 @@ def groups(tests):
     return list(shared.values())
 
 
-def run_group(tests, prefix, out):
-    """Yields the cases of tests that share one boot."""
+def run(tests, prefix, out):
+    """The cases of the tests, each in a machine as it asks for. What they leave in /out is in out."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    (out / "programs.json").write_text(json.dumps([dataclasses.asdict(test) for test in tests]))
-    seconds = 60 + SLOWNESS * sum(test.seconds or 600 for test in tests)
-    machine = subprocess.run(
-        [SCRIPTS / "vm.py", "--out", out, "--timeout", str(seconds), *vm_options(tests[0]), "--",
-         SCRIPTS / "guest_tests.py", prefix],
-        cwd=SCRIPTS.parent, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", check=False)
-    return _read_results(tests, prefix, out, machine)
-
-
-def _read_results(tests, prefix, out, machine):
-    results = out / "results.jsonl"
-    lines = results.read_text().splitlines() if results.exists() else []
-    cases = [case.Case.from_json(line) for line in lines]
-    begun = {result.name.partition(":")[0] for result in cases}
-    missing = [test for test in tests if f"{prefix}/{test.name}" not in begun]
-    for test in missing:
-        cases.append(case.failed(
-            f"{prefix}/{test.name}", f"the VM ended (status {machine.returncode}) before this one did:\n{machine.stdout}"))
-    if machine.returncode != 0 and not missing:
-        cases.append(case.failed(f"{prefix}/vm", f"the VM ended with status {machine.returncode}:\n{machine.stdout}"))
+    cases = []
+    for number, group in enumerate(groups(tests)):
+        print(f"   in the VM: {', '.join(test.name for test in group)}", flush=True)
+        cases += _run_group(group, prefix, out, f"boot-{number}")
     return cases
 
 
-def run_in_guest(prefix):
-    """The other end of run_group()."""
+def _run_group(tests, prefix, out, boot):
+    (out / f"{boot}.programs").write_text(json.dumps([dataclasses.asdict(test) for test in tests]))
+    seconds = 60 + SLOWNESS * sum(test.seconds or 600 for test in tests)
+    machine = subprocess.run(
+        [SCRIPTS / "vm.py", "--out", out, "--timeout", str(seconds), *vm_options(tests[0]), "--",
+         SCRIPTS / "guest_tests.py", prefix, boot],
+        cwd=SCRIPTS.parent, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", check=False)
+    return read_results(tests, prefix, out / f"{boot}.results", machine)
+
+
+def read_results(tests, prefix, results, machine):
+    """What the guest reported, and a failure for each test that it did not come to the end of."""
+    lines = results.read_text().splitlines() if results.exists() else []
+    cases = [case.Case.from_json(line) for line in lines]
+    done = {result.name.partition(":")[0] for result in cases}
+    missing = [test for test in tests if f"{prefix}/{test.name}" not in done]
+    went_down = f"the VM ended with status {machine.returncode}:\n{machine.stdout}"
+    cases += [case.failed(f"{prefix}/{test.name}", "not run to its end: " + went_down) for test in missing]
+    if machine.returncode != 0 and not missing:
+        cases.append(case.failed(f"{prefix}/vm", went_down))
+    return cases
+
+
+def run_in_guest(prefix, boot):
+    """The other end of run(): one boot's programs."""
     out = pathlib.Path("/out")
-    with open(out / "results.jsonl", "w", buffering=1) as results:
-        for fields in json.loads((out / "programs.json").read_text()):
+    with open(out / f"{boot}.results", "w", buffering=1) as results:
+        for fields in json.loads((out / f"{boot}.programs").read_text()):
             for result in program.run(program.Program(**fields), prefix, SLOWNESS):
                 results.write(result.to_json() + "\n")
     return 0

@@ -97,8 +97,11 @@ def _gtest_cases(name, report, status, output):
         begun = re.findall(r"^\[ RUN      \] (\S+)", output, re.MULTILINE)
         where = f" in {begun[-1]}" if begun else ""
         return [case.failed(name, f"{_describe(status)}{where}; its output:\n{output}")]
-    cases = [_gtest_case(name, element)
-             for element in xml.etree.ElementTree.parse(report).iter("testcase")]
+    try:
+        cases = [_gtest_case(name, element)
+                 for element in xml.etree.ElementTree.parse(report).iter("testcase")]
+    except xml.etree.ElementTree.ParseError:
+        return [case.failed(name, f"{_describe(status)}, and half a report; its output:\n{output}")]
     if not cases:
         cases = [case.failed(name, "has no test cases")]
     elif status != 0 and not case.count(cases, case.FAILED):

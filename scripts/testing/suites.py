@@ -7,7 +7,9 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import traceback
 import typing
+import unittest
 
 from testing import bench
 from testing import case
@@ -26,6 +28,7 @@ class Suite:
     name: str
     what: str
     run: typing.Callable[[str], list]  # Takes the suite's name, returns its cases.
+    in_vm: bool = False  # At least sometimes.
 
 
 def _tests_of(build, registered_as, kind="tests"):
@@ -47,18 +50,20 @@ def _run_here(tests, prefix, slowness=1):
 
 
 def _run_in_vm(build, tests, prefix):
-    cases = []
-    for number, group in enumerate(machine.groups(tests)):
-        names = ", ".join(test.name for test in group)
-        print(f"   in the VM: {names}", flush=True)
-        cases += machine.run_group(group, prefix, build.folder / f"vm-out/{prefix}-{number}")
-    return cases
+    return machine.run(tests, prefix, build.folder / "vm-out" / prefix)
 
 
-def _unit(build, slowness, prefix):
+def _unit(build, prefix):
+    """Builds all there is, so that both compilers see every file."""
+    tests = _tests_of(build, "unit")
+    build.build_all()
+    return _run_here(tests, prefix, slowness=2)
+
+
+def _sanitized_unit(build, prefix):
     tests = _tests_of(build, "unit")
     build.build_for(tests)
-    return _run_here(_without_address_randomization(tests), prefix, slowness)
+    return _run_here(_without_address_randomization(tests), prefix, slowness=16)
 
 
 def _without_address_randomization(tests):
@@ -80,7 +85,7 @@ def _tracefs_is_mounted():
 
 def _kernel(prefix):
     tests = _tests_of(configuration.GCC, "kernel")
-    configuration.GCC.build_all()
+    configuration.GCC.build_for(tests)
     if _tracefs_is_mounted():
         return _run_here(tests, prefix)
     print("   no root or no tracefs here", flush=True)
@@ -89,13 +94,13 @@ def _kernel(prefix):
 
 def _vm(prefix):
     tests = _tests_of(configuration.GCC, "vm")
-    configuration.GCC.build_all()
+    configuration.GCC.build_for(tests)
     return _run_in_vm(configuration.GCC, tests, prefix)
 
 
 def _conformance(prefix):
     tests = _tests_of(configuration.GCC, "conformance")
-    configuration.GCC.build_all()
+    configuration.GCC.build_for(tests)
     return _run_here(tests, prefix)
 
 
@@ -134,18 +139,49 @@ def _bench(prefix):
     return cases
 
 
+def _runner(prefix):
+    suite = unittest.defaultTestLoader.discover(configuration.REPOSITORY / "tests/runner", pattern="*_test.py")
+    results = _Cases(prefix)
+    suite.run(results)
+    return results.cases
+
+
+class _Cases(unittest.TestResult):
+    """Takes the results of Python's own unit tests as cases."""
+
+    def __init__(self, prefix):
+        super().__init__()
+        self.cases = []
+        self._prefix = prefix
+
+    def _name(self, test):
+        return f"{self._prefix}/{test.id()}"
+
+    def addSuccess(self, test):
+        self.cases.append(case.passed(self._name(test)))
+
+    def addSkip(self, test, reason):
+        self.cases.append(case.skipped(self._name(test), reason))
+
+    def addFailure(self, test, err):
+        self.cases.append(case.failed(self._name(test), self._exc_info_to_string(err, test)))
+
+    addError = addFailure
+
+
 SUITES = [
-    Suite("unit-gcc", "the unit tests, by g++", functools.partial(_unit, configuration.GCC, 2)),
-    Suite("unit-clang", "the unit tests, by clang", functools.partial(_unit, configuration.CLANG, 2)),
+    Suite("runner", "this test runner and ./run vm themselves", _runner, in_vm=True),
+    Suite("unit-gcc", "the unit tests, by g++", functools.partial(_unit, configuration.GCC)),
+    Suite("unit-clang", "the unit tests, by clang", functools.partial(_unit, configuration.CLANG)),
     Suite("unit-asan", "... with AddressSanitizer and UndefinedBehaviorSanitizer",
-          functools.partial(_unit, configuration.ASAN, 8)),
-    Suite("unit-tsan", "... with ThreadSanitizer", functools.partial(_unit, configuration.TSAN, 16)),
-    Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel),
-    Suite("vm", "what needs user_events, in the VM", _vm),
+          functools.partial(_sanitized_unit, configuration.ASAN)),
+    Suite("unit-tsan", "... with ThreadSanitizer", functools.partial(_sanitized_unit, configuration.TSAN)),
+    Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel, in_vm=True),
+    Suite("vm", "what needs user_events, in the VM", _vm, in_vm=True),
     Suite("conformance", "what independent readers make of our files", _conformance),
     Suite("fuzz", f"each fuzzer: its corpus, then {FUZZ_SECONDS} s of new inputs", _fuzz),
-    Suite("bench", "each benchmark runs once and gives results", _bench),
-    Suite("lint", "clang-format, clang-tidy, shellcheck, mandoc", lint.run),
+    Suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
+    Suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),
 ]
 
 # Suites that are still to be filled; empty, any other one fails.
@@ -162,6 +198,9 @@ def run(suite):
         cases = suite.run(suite.name)
     except configuration.BuildError as error:
         return [case.failed(f"{suite.name}/build", str(error))]
+    except Exception:
+        # A fault of the runner's own must not cost the other suites' results.
+        return [case.failed(f"{suite.name}/runner", traceback.format_exc())]
     if not cases and suite.name not in TO_BE_FILLED:
         return [case.failed(suite.name, "has no tests")]
     return cases

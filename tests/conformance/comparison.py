@@ -42,6 +42,10 @@ class Comparison:
         for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
             self._event(f"event {number} ({ours['provider']}/{ours['name']} at {ours['timestamp']})", ours, theirs)
 
+    def values(self, where, ours, theirs):
+        """Compares two values as JSON has them."""
+        self._value(where, ours, theirs)
+
     def _event(self, where, ours, theirs):
         for key in ("timestamp", "provider", "id", "version", "level", "keywords", "pid", "tid", "cpu"):
             self._same(f"{where}: {key}", ours[key], theirs[key])

@@ -3,7 +3,8 @@
 # host's read-only root, mounts what a Linux system has, runs one command, and leaves its output and
 # exit status in the folder the host shares under the tag "control":
 #   argv, env  (from the host) NUL-terminated strings     cwd  (from the host) a folder
-#   stdout, stderr, status  (for the host)                tty  (from the host) exists: use /dev/hvc0
+#   tty  (from the host, if there) use /dev/hvc0, with these rows and columns
+#   stdout, stderr, status  (for the host)
 set -u
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 share_options=trans=virtio,version=9p2000.L,msize=512000,access=client,cache=none
@@ -18,6 +19,11 @@ fi
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mountpoint -q /dev || mount -t devtmpfs devtmpfs /dev
+# devtmpfs leaves these links to udev.
+ln -s /proc/self/fd /dev/fd
+ln -s fd/0 /dev/stdin
+ln -s fd/1 /dev/stdout
+ln -s fd/2 /dev/stderr
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
@@ -29,6 +35,7 @@ mkdir -p /run/control /run/lock /out
 mount -t 9p -o "$share_options" control /run/control
 mount -t 9p -o "$share_options" out /out
 ip link set lo up
+echo vm >/proc/sys/kernel/hostname
 
 mapfile -d '' -t argv </run/control/argv
 mapfile -d '' -t environment </run/control/env
@@ -47,6 +54,10 @@ ulimit -Hn 524288
 ulimit -Sn 1024
 
 if [ -e /run/control/tty ]; then
+  read -r rows columns </run/control/tty
+  # Held open: the terminal's last close forgets its size.
+  exec 8<>/dev/hvc0
+  stty rows "$rows" columns "$columns" <&8
   setsid -c env -i "${environment[@]}" "${argv[@]}" </dev/hvc0 >/dev/hvc0 2>&1
   status=$?
 else

@@ -186,18 +186,32 @@ absl::Status Recorder::Round(std::uint64_t now) {
   return absl::OkStatus();
 }
 
-absl::Status Recorder::Drain(std::uint64_t limit) {
-  absl::Status status;
-  bool side_band_lost = false;
-  // All names first: a thread's creation may stand in another ring than its first event.
+// Before the samples, as a thread's creation may stand in another ring than its first event; and in
+// the order of time over all CPUs, as a thread may be created on one and named on another.
+void Recorder::DrainSideBand() {
+  side_band_.clear();
+  bool lost = false;
   for (PerfSession::Cpu& cpu : session_.cpus()) {
     cpu.side_band_ring.Drain(kNoLimit, [&](const RingRecord& record) {
-      if (record.type() == PERF_RECORD_LOST) side_band_lost = true;
-      threads_.Apply(record);
+      if (record.type() == PERF_RECORD_LOST) lost = true;
+      side_band_.emplace_back(record.timestamp,
+                              std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
     });
   }
-  if (side_band_lost) threads_.LoadFromProc();
+  std::stable_sort(side_band_.begin(), side_band_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [timestamp, bytes] : side_band_) {
+    RingRecord record;
+    record.timestamp = timestamp;
+    record.bytes = bytes;
+    threads_.Apply(record);
+  }
+  if (lost) threads_.LoadFromProc();
+}
 
+absl::Status Recorder::Drain(std::uint64_t limit) {
+  DrainSideBand();
+  absl::Status status;
   for (std::size_t i = 0; i < session_.cpus().size(); ++i) {
     session_.cpus()[i].ring.Drain(limit, [&, i](const RingRecord& record) {
       RingSample sample;

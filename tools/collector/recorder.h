@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -85,6 +86,7 @@ class Recorder {
   absl::Status AttachPatterns();
   absl::Status Attach(const std::string& system, const std::string& event);
   absl::Status Round(std::uint64_t now);
+  void DrainSideBand();
   absl::Status Drain(std::uint64_t limit);
   absl::Status AccountLost();
 
@@ -95,6 +97,8 @@ class Recorder {
   ThreadTable threads_;
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<SampleWriter> samples_;
+  // Records of the round, copied out of their rings, with their timestamps.
+  std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> side_band_;
   std::set<std::string> attached_;  // "system:event"
   std::vector<bool> matched_;       // per selector
   bool has_patterns_ = false;

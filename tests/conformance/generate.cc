@@ -1,0 +1,340 @@
+// Writes the files that the conformance tests read: every type, label and kind of sequence point,
+// threads that come and go, lost events. Usage: generate DIR
+// Beside types.nettrace and quirks.nettrace stands what their events have to show, one JSON object
+// a line: types.expected, quirks.expected.
+
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "type_cases.h"
+
+namespace conformance {
+namespace {
+
+using nettrace::EventMetadata;
+using nettrace::EventRow;
+using nettrace::Labels;
+using nettrace::ThreadInfo;
+using nettrace::Type;
+using nettrace::TypeCode;
+using nettrace::Writer;
+
+constexpr std::uint64_t kStart = 5'000'000'000;  // ticks
+
+// A failed step ends the program: everything written here is valid.
+void Must(const absl::Status& status) {
+  if (status.ok()) return;
+  std::cerr << "generate: " << status << "\n";
+  std::exit(1);
+}
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  Must(value.status());
+  return *std::move(value);
+}
+
+std::unique_ptr<Writer> Create(const std::string& path) {
+  nettrace::TraceInfo info;
+  info.sync_time =
+      absl::FromCivil(absl::CivilSecond(2026, 11, 21, 12, 30, 45), absl::UTCTimeZone()) +
+      absl::Milliseconds(678);
+  info.sync_ticks = static_cast<std::int64_t>(kStart);
+  info.key_values = {{"HardwareThreadCount", "4"}, {"Host", "größe"}};
+  return Must(Writer::Create(Must(nettrace::FdSink::Create(path)), info));
+}
+
+std::uint64_t AddThread(Writer* writer, const std::string& name, std::uint64_t pid,
+                        std::uint64_t tid) {
+  ThreadInfo thread;
+  thread.name = name;
+  thread.process_id = pid;
+  thread.thread_id = tid;
+  return Must(writer->AddThread(thread));
+}
+
+std::uint64_t AddCpu(Writer* writer, std::uint32_t cpu) {
+  ThreadInfo thread;
+  thread.name = "CPU " + std::to_string(cpu);
+  return Must(writer->AddThread(thread));
+}
+
+EventMetadata Numbered(const std::string& name, std::uint32_t id) {
+  EventMetadata metadata;
+  metadata.provider = "Conformance";
+  metadata.event_id = id;
+  metadata.name = name;
+  metadata.level = 4;
+  metadata.opcode = 0;
+  metadata.fields = {{"n", Type::Simple(TypeCode::kUInt32)}};
+  return metadata;
+}
+
+std::vector<std::byte> Number(std::uint32_t number) {
+  const auto bytes = Payload().Put(number);
+  return {bytes.bytes().begin(), bytes.bytes().end()};
+}
+
+nettrace::Guid Guid(int first) {
+  nettrace::Guid guid;
+  for (std::size_t i = 0; i < guid.size(); ++i) {
+    guid[i] = static_cast<std::byte>(static_cast<std::size_t>(first) + i);
+  }
+  return guid;
+}
+
+// Each case as three events, with another one between, so that nothing depends on being the first.
+void WriteTypes(const std::string& path, const std::vector<TypeCase>& cases) {
+  std::unique_ptr<Writer> writer = Create(path + ".nettrace");
+  std::ofstream expected(path + ".expected");
+  EventRow row;
+  row.capture_thread = row.thread = AddThread(writer.get(), "main", 100, 101);
+  row.timestamp = kStart;
+  const std::uint32_t between = Must(writer->AddMetadata(Numbered("Between", 1)));
+  std::uint32_t id = 1;
+  for (const TypeCase& type_case : cases) {
+    EventMetadata metadata = Numbered(type_case.name, ++id);
+    metadata.fields = type_case.fields;
+    const std::uint32_t metadata_id = Must(writer->AddMetadata(metadata));
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      row.metadata_id = metadata_id;
+      row.timestamp += 10;
+      Must(writer->WriteEvent(row, type_case.payload.bytes()));
+      row.metadata_id = between;
+      row.timestamp += 10;
+      Must(writer->WriteEvent(row, Number(i)));
+      expected << "{\"name\":\"" << type_case.name << "\",\"payload\":" << type_case.json << "}\n"
+               << "{\"name\":\"Between\",\"payload\":{\"n\":" << i << "}}\n";
+    }
+  }
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+  if (!expected.flush()) Must(absl::UnknownError("writing " + path + ".expected failed"));
+}
+
+std::vector<Labels> LabelCases() {
+  std::vector<Labels> cases(11);
+  cases[0].activity_id = Guid(1);
+  cases[1].related_activity_id = Guid(2);
+  cases[2].trace_id.emplace();
+  cases[2].trace_id->fill(std::byte{0x5a});
+  cases[3].span_id = 0xFEDCBA9876543210;
+  cases[4].opcode = 3;
+  cases[5].keywords = 0x8000000000000001;
+  cases[6].level = 1;
+  cases[7].version = 255;
+  cases[8].strings = {{"key", "größe"}, {"key", ""}, {"", "no key"}};
+  cases[9].integers = {{"least", INT64_MIN}, {"greatest", INT64_MAX}, {"none", 0}};
+  Labels& all = cases[10];
+  all = {cases[0].activity_id, cases[1].related_activity_id,
+         cases[2].trace_id,    cases[3].span_id,
+         cases[4].opcode,      cases[5].keywords,
+         cases[6].level,       cases[7].version,
+         cases[8].strings,     cases[9].integers};
+  return cases;
+}
+
+// Each kind of label alone and all together, and between them events that have none.
+void WriteLabels(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  EventMetadata metadata = Numbered("Labelled", 1);
+  metadata.keywords = 0x10;
+  metadata.version = 2;
+  metadata.message_template = "n is {n}";
+  metadata.description = "größe";
+  metadata.key_values = {{"Key", "Value"}, {"Key", "Other"}};
+  EventRow row;
+  row.metadata_id = Must(writer->AddMetadata(metadata));
+  row.capture_thread = row.thread = AddThread(writer.get(), "main", 100, 101);
+  row.timestamp = kStart;
+  std::uint32_t number = 0;
+  for (int interval = 0; interval < 2; ++interval) {
+    for (const Labels& labels : LabelCases()) {
+      row.label_list_id = Must(writer->InternLabels(labels));
+      Must(writer->WriteEvent(row, Number(number++)));
+      row.label_list_id = 0;
+      row.timestamp += 10;
+      Must(writer->WriteEvent(row, Number(number++)));
+      row.timestamp += 10;
+    }
+    Must(writer->WriteSequencePoint(row.timestamp));
+  }
+  Must(writer->Finish());
+}
+
+// Names and opcodes that the reference reader has ideas of its own about.
+void WriteNames(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  EventRow row;
+  row.capture_thread = row.thread = AddThread(writer.get(), "main", 100, 101);
+  row.timestamp = kStart;
+  std::uint32_t id = 0;
+  for (const char* name :
+       {"RequestStart", "RequestStop", "Restart", "Start", "Plain", "größe", "a/b"}) {
+    for (const int opcode : {0, 1, 2, 9, 10, 240, 255}) {
+      EventMetadata metadata = Numbered(name, ++id);
+      metadata.opcode = static_cast<std::uint8_t>(opcode);
+      row.metadata_id = Must(writer->AddMetadata(metadata));
+      row.timestamp += 10;
+      Must(writer->WriteEvent(row, Number(id)));
+    }
+  }
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+}
+
+// Four CPUs capture what six threads write, for twenty intervals. Every third sequence point
+// flushes threads, every fifth metadata.
+class Intervals {
+ public:
+  explicit Intervals(const std::string& path) : writer_(Create(path)) {}
+
+  void Write() {
+    for (int interval = 1; interval <= 20; ++interval) {
+      Define();
+      const std::uint64_t from = now_;
+      // One CPU's events after the other's: their times overlap, as rings' do.
+      for (std::uint32_t cpu = 0; cpu < cpus_.size(); ++cpu) WriteCpu(cpu, from);
+      now_ += kTicks;
+      std::uint32_t flags = 0;
+      if (interval % 3 == 0) flags |= nettrace::kSequencePointFlushThreads;
+      if (interval % 5 == 0) flags |= nettrace::kSequencePointFlushMetadata;
+      Must(writer_->WriteSequencePoint(now_, flags));
+      if ((flags & nettrace::kSequencePointFlushThreads) != 0) have_threads_ = false;
+      if ((flags & nettrace::kSequencePointFlushMetadata) != 0) have_metadata_ = false;
+    }
+    Must(writer_->Finish());
+  }
+
+ private:
+  static constexpr std::uint64_t kTicks = 1'000'000;
+
+  void Define() {
+    if (!have_threads_) {
+      for (std::uint32_t cpu = 0; cpu < cpus_.size(); ++cpu)
+        cpus_[cpu] = AddCpu(writer_.get(), cpu);
+      for (std::uint64_t i = 0; i < threads_.size(); ++i) {
+        threads_[i] = AddThread(writer_.get(), "worker " + std::to_string(i), 100 + i / 3, 200 + i);
+      }
+      have_threads_ = true;
+    }
+    if (!have_metadata_) {
+      // In another order each time: ids of rows are not those of events.
+      for (std::uint32_t i = 0; i < kinds_.size(); ++i) {
+        const std::uint32_t kind = (i + generation_) % static_cast<std::uint32_t>(kinds_.size());
+        kinds_[kind] =
+            Must(writer_->AddMetadata(Numbered("Kind" + std::to_string(kind), kind + 1)));
+      }
+      ++generation_;
+      have_metadata_ = true;
+    }
+  }
+
+  std::uint32_t Random(std::uint32_t below) {
+    // Not a std distribution: their results differ between libraries.
+    return static_cast<std::uint32_t>(random_() % below);
+  }
+
+  void WriteCpu(std::uint32_t cpu, std::uint64_t from) {
+    EventRow row;
+    row.capture_thread = cpus_[cpu];
+    row.processor = cpu;
+    row.timestamp = from;
+    const std::uint32_t events = Random(300);
+    for (std::uint32_t i = 0; i < events; ++i) {
+      // The least digits are the CPU: no two events have the same time.
+      row.timestamp = (row.timestamp / 8 + 1 + Random(kTicks / 8 / 301)) * 8 + cpu;
+      row.thread = threads_[Random(static_cast<std::uint32_t>(threads_.size()))];
+      row.metadata_id = kinds_[Random(static_cast<std::uint32_t>(kinds_.size()))];
+      Labels labels;
+      if (Random(3) == 0) labels.activity_id = Guid(static_cast<int>(Random(5)));
+      row.label_list_id = Must(writer_->InternLabels(labels));
+      std::vector<std::uint64_t> stack(Random(4));
+      for (std::uint64_t& frame : stack) frame = 0x7f0000000000 + Random(10);
+      row.stack_id = Must(writer_->InternStack(stack));
+      Must(writer_->WriteEvent(row, Number(number_++)));
+    }
+  }
+
+  std::unique_ptr<Writer> writer_;
+  std::array<std::uint64_t, 4> cpus_{};
+  std::array<std::uint64_t, 6> threads_{};
+  std::array<std::uint32_t, 5> kinds_{};
+  bool have_threads_ = false;
+  bool have_metadata_ = false;
+  std::uint32_t generation_ = 0;
+  std::uint32_t number_ = 0;
+  std::uint64_t now_ = kStart;
+  std::mt19937 random_{20261121};
+};
+
+// 5 lost before a CPU's first event, 3 between events, 4 across a sequence point, 10 before one,
+// 100 on a CPU without any event, and 7 after threads were flushed: 129.
+void WriteLost(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  EventRow row;
+  row.metadata_id = Must(writer->AddMetadata(Numbered("Survivor", 1)));
+  row.timestamp = kStart;
+  row.thread = AddThread(writer.get(), "main", 100, 101);
+  row.capture_thread = AddCpu(writer.get(), 0);
+  const std::uint64_t silent = AddCpu(writer.get(), 1);
+  const auto survive = [&row, &writer](std::uint32_t number) {
+    row.timestamp += 10;
+    Must(writer->WriteEvent(row, Number(number)));
+  };
+  Must(writer->AddLost(row.capture_thread, 5));
+  survive(1);
+  Must(writer->AddLost(row.capture_thread, 3));
+  survive(2);
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->AddLost(row.capture_thread, 4));
+  survive(3);
+  Must(writer->AddLost(row.capture_thread, 10));
+  Must(writer->AddLost(silent, 100));
+  Must(writer->WriteSequencePoint(row.timestamp, nettrace::kSequencePointFlushThreads));
+  row.thread = AddThread(writer.get(), "main", 100, 101);
+  row.capture_thread = AddCpu(writer.get(), 0);
+  Must(writer->AddLost(row.capture_thread, 7));
+  survive(4);
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+}
+
+void WriteEmpty(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  Must(writer->WriteSequencePoint(kStart));
+  Must(writer->Finish());
+}
+
+}  // namespace
+}  // namespace conformance
+
+int main(int argc, char** argv) {
+  if (argc != 2 || argv[1][0] == '-') {
+    std::cerr << "usage: generate DIR\n";
+    return 2;
+  }
+  const std::string folder = argv[1];
+  conformance::WriteTypes(folder + "/types", conformance::TypeCases());
+  conformance::WriteTypes(folder + "/quirks", conformance::QuirkCases());
+  conformance::WriteLabels(folder + "/labels.nettrace");
+  conformance::WriteNames(folder + "/names.nettrace");
+  conformance::Intervals(folder + "/intervals.nettrace").Write();
+  conformance::WriteLost(folder + "/lost.nettrace");
+  conformance::WriteEmpty(folder + "/empty.nettrace");
+  return 0;
+}

@@ -1,0 +1,62 @@
+"""What ./run vm promises to those who run commands by it."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+
+
+def vm(*arguments, script):
+    """Its exit status, stdout, stderr, and the files that were in /out."""
+    with tempfile.TemporaryDirectory() as out:
+        done = subprocess.run(
+            [REPOSITORY / "run", "vm", "--out", out, *arguments, "--", "bash", "-c", script, "guest", "two words"],
+            cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        files = {path.name: path.read_bytes() for path in pathlib.Path(out).iterdir()}
+    return done.returncode, done.stdout, done.stderr, files
+
+
+class Vm(unittest.TestCase):
+    def test_status_output_and_files_come_out_as_they_were(self):
+        status, stdout, stderr, files = vm("--cpus", "2", script=r"""
+            printf 'a\0b\r\n'; head -c 300000 /dev/zero; printf ' no newline'
+            echo to stderr >/dev/stderr
+            printf '%s|%s|%s|' "$1" "$(pwd)" "$(nproc)" >/out/facts
+            test -e /sys/kernel/tracing/user_events_data && echo user_events >>/out/facts
+            echo changed >README.md
+            exit 42""")
+        self.assertEqual(status, 42, stderr)
+        self.assertEqual(stdout, b"a\0b\r\n" + bytes(300000) + b" no newline")
+        self.assertEqual(stderr, b"to stderr\n")
+        self.assertEqual(files["facts"].decode(), f"two words|{REPOSITORY}|2|user_events\n")
+        self.assertNotEqual((REPOSITORY / "README.md").read_text(), "changed\n")
+
+    def test_a_panic_is_125_with_what_the_command_had_said_and_the_console(self):
+        status, stdout, stderr, _ = vm(script="echo before; sleep 1; echo c >/proc/sysrq-trigger; sleep 60")
+        self.assertEqual((status, stdout), (125, b"before\n"))
+        self.assertIn(b"Kernel panic", stderr)
+
+    def test_a_hang_is_124(self):
+        status, stdout, stderr, _ = vm("--timeout", "20", script="echo before; sleep 1000")
+        self.assertEqual((status, stdout), (124, b"before\n"))
+        self.assertIn(b"did not end within 20 s", stderr)
+
+    def test_icount_counts_the_same_each_time(self):
+        # Clock reads around a loop that does the same each time, less the first, which warms up.
+        script = """
+            for i in 1 2 3; do
+              begin=${EPOCHREALTIME/./}; for ((n = 0; n < 2000; n++)); do :; done; echo $((${EPOCHREALTIME/./} - begin))
+            done"""
+        status, stdout, stderr, _ = vm("--icount", script=script)
+        self.assertEqual(status, 0, stderr)
+        _, second, third = map(int, stdout.split())
+        self.assertLess(abs(second - third), max(second, third) * 0.05)
+
+    def test_a_kernel_that_is_not_there_is_125_and_named(self):
+        done = subprocess.run(
+            ["env", "EVENTHEADER_VM_KERNEL=/no/kernel", REPOSITORY / "run", "vm", "--", "true"],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("/no/kernel", done.stderr)

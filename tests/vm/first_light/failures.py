@@ -1,0 +1,27 @@
+"""What every failure of a program of ours has to look like: an exit status that says so, and one line that
+says what and what to do."""
+
+import os
+import subprocess
+
+NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# A mount namespace of its own, with no tracefs in it.
+WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
+                   "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec \"$@\"", "sh"]
+
+
+def check_failure(test, command, pattern, status=1, stdout=subprocess.DEVNULL):
+    """`command` ends with `status` and one line on stderr, in which `pattern` is found; `test` is the
+    unittest.TestCase that it fails otherwise."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                          timeout=120, check=False)
+    said = f"exit status {done.returncode}, stderr:\n{done.stderr}"
+    test.assertEqual(done.returncode, status, said)
+    test.assertEqual(done.stderr.count("\n"), 1, said)
+    test.assertTrue(done.stderr.endswith("\n"), said)
+    test.assertRegex(done.stderr, pattern)
+
+
+def has_user_events():
+    return os.path.exists("/sys/kernel/tracing/user_events_data")

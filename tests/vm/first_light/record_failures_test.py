@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""Where recording is not possible, `nettrace record` and `eventheader` say in one line why and what to do,
+and a service runs as if nothing were there. Needs root and a kernel with user_events (./run vm)."""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import failures
+
+ARGS = None  # --nettrace, --eventheader, --service
+
+
+@contextlib.contextmanager
+def tracefs_for_group(group):
+    """Group `group` may read and write all of tracefs."""
+    def remount(options):
+        subprocess.run(["mount", "-o", f"remount,{options}", "/sys/kernel/tracing"], check=True)
+    remount(f"mode=770,gid={group}")
+    try:
+        yield
+    finally:
+        remount("mode=700,gid=0")
+
+
+class RecordFailuresTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="record-failures-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o777)
+        self.file = pathlib.Path(folder.name) / "trace.nettrace"
+
+    def record(self, *arguments, output=None, selector="FirstLight_L4K1"):
+        return [ARGS.nettrace, "record", "-o", output or self.file, "-e", selector, "--duration", "300ms", *arguments]
+
+    def check_start_failure(self, command, pattern, status=1):
+        failures.check_failure(self, command, pattern, status)
+        self.assertFalse(self.file.exists(), "it left an output file behind")
+
+    def test_without_failures_it_works(self):
+        done = subprocess.run(self.record(), capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.file.exists())
+
+    def test_no_tracefs(self):
+        for selector in ("FirstLight", "FirstLight_L4K1", "sched:sched_switch"):
+            self.check_start_failure([*failures.WITHOUT_TRACEFS, *self.record(selector=selector)],
+                                     "tracefs is not mounted.*mount -t tracefs")
+
+    def test_no_permission_for_tracefs(self):
+        self.check_start_failure([*failures.AS_NOBODY, *self.record()], "tracefs.*root")
+
+    def test_no_permission_for_perf_events(self):
+        with tracefs_for_group(failures.NOBODY):
+            self.check_start_failure([*failures.AS_NOBODY, *self.record()], "perf.*root.*CAP_PERFMON")
+
+    def test_selector_out_of_form(self):
+        for selector in ("", ":4", "Pro vider", "Provider:0", "Provider:256", "Provider:loud!", "Provider:4:mask",
+                         "a:4:1:1", "sched:", ":sched_switch", "../sched:sched_switch", "sched:../sched_switch"):
+            with self.subTest(selector):
+                self.check_start_failure(self.record(selector=selector), "selector.*use Provider", status=2)
+
+    def test_unknown_tracepoint(self):
+        self.check_start_failure(self.record(selector="sched:no_such_event"),
+                                 "sched:no_such_event does not exist.*available_events")
+        self.check_start_failure(self.record(selector="user_events:not_an_eventheader_name"),
+                                 "user_events:not_an_eventheader_name does not exist")
+
+    def test_output_cannot_be_created(self):
+        for output, what in (("/no/such/folder/trace.nettrace", "No such file"), ("/", "directory"),
+                             ("/proc/trace.nettrace", "/proc/trace.nettrace")):
+            failures.check_failure(self, self.record(output=output), f"{output}.*{what}|{what}.*{output}")
+
+    def test_output_is_full(self):
+        failures.check_failure(self, self.record(output="/dev/full"), "/dev/full.*No space left")
+
+    def test_output_is_a_closed_pipe(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer) as pipe:
+            failures.check_failure(self, self.record(output="-"), "standard output.*[Bb]roken pipe", stdout=pipe)
+
+    def test_command_cannot_be_started(self):
+        done = subprocess.run(self.record("--", "/no/such/command"), capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 127, done.stderr)
+        self.assertRegex(done.stderr, "/no/such/command.*No such file")
+
+    def test_exit_status_is_the_commands(self):
+        done = subprocess.run(self.record("--", "sh", "-c", "exit 42"), capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 42, done.stderr)
+
+    def test_eventheader_tool(self):
+        for command in (["register", "FirstLight_L4K1"], ["list"]):
+            command = [ARGS.eventheader, *command]
+            failures.check_failure(self, [*failures.WITHOUT_TRACEFS, *command], "tracefs.*mount -t tracefs")
+            failures.check_failure(self, [*failures.AS_NOBODY, *command], "root")
+        failures.check_failure(self, [ARGS.eventheader, "register", "NotAName"], "NotAName.*_L.*K")
+
+    def check_service(self, prefix):
+        done = subprocess.run([*prefix, ARGS.service, "--events", "1000"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        service = json.loads(done.stdout)
+        self.assertEqual(sum(thread["written"] for thread in service["threads"]), 0)
+
+    def test_service_runs_unharmed(self):
+        self.check_service(failures.WITHOUT_TRACEFS)
+        self.check_service(failures.AS_NOBODY)
+        self.check_service([])  # Nobody listens.
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nettrace", required=True, type=pathlib.Path)
+    parser.add_argument("--eventheader", required=True, type=pathlib.Path)
+    parser.add_argument("--service", required=True, type=pathlib.Path)
+    parser.add_argument("tests", nargs="*", metavar="TEST")
+    ARGS = parser.parse_args()
+    unittest.main(argv=[sys.argv[0], *ARGS.tests])
+
+
+if __name__ == "__main__":
+    main()
