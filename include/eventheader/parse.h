@@ -69,6 +69,8 @@ struct FieldDefinition {
 // Walks the field definitions of an event's metadata, in order, structs before their members.
 class MetadataReader {
  public:
+  // Has no definitions.
+  MetadataReader() noexcept = default;
   MetadataReader(std::span<const std::byte> metadata, bool little_endian) noexcept;
 
   std::string_view event_name() const noexcept { return name_; }
@@ -83,7 +85,7 @@ class MetadataReader {
   std::span<const std::byte> rest_;
   std::string_view name_;
   std::string_view attributes_;
-  bool little_endian_;
+  bool little_endian_ = true;
   ParseError error_ = ParseError::kNone;
   int fields_ = 0;
   int depth_ = 0;
