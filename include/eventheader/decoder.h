@@ -23,7 +23,7 @@ namespace eventheader {
 
 // What decoding one event may cost: every item is 1 and every 16 bytes of field name read are 1.
 // Well above what any event that the kernel lets through needs, unless it was made to cost.
-inline constexpr std::size_t kMaxWork = std::size_t{1} << 18;
+inline constexpr std::size_t kMaxWork = std::size_t{1} << 16;
 
 enum class ItemKind : std::uint8_t {
   kValue,       // a field, or an element of an array
