@@ -191,7 +191,7 @@ void AddObjects(std::vector<TypeCase>* cases) {
   std::string nested_json = R"({"t":"deep","n":3})";
   for (int depth = 2; depth <= 8; ++depth) {
     nested = O({{"o", std::move(nested)}});
-    nested_json = "{\"o\":" + nested_json + "}";
+    nested_json.insert(0, "{\"o\":").append("}");
   }
   cases->push_back(
       One("ObjectsEightDeep", nested, P().Text(u"deep").Put(std::int32_t{3}), nested_json));

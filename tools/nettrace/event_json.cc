@@ -77,9 +77,15 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       json_->String(std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
       return;
     }
-    char text[32];
+    char text[40];
     const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-    json_->RawValue(text, static_cast<std::size_t>(end - text), rapidjson::kNumberType);
+    std::string_view number(text, static_cast<std::size_t>(end - text));
+    // A whole one is to be seen to be no integer.
+    if (number.find_first_of(".e") == std::string_view::npos) {
+      std::memcpy(end, ".0", 2);
+      number = std::string_view(text, number.size() + 2);
+    }
+    json_->RawValue(number.data(), number.size(), rapidjson::kNumberType);
   }
 
   JsonWriter* json_;
@@ -89,8 +95,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 absl::Status PutPayload(JsonWriter* json, const nettrace::Event& event) {
   json->StartObject();
   JsonVisitor visitor(json);
-  const absl::Status status =
-      nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor);
+  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor);
   json->EndObject();
   return status;
 }
