@@ -1,0 +1,92 @@
+/* The stable C ABI of libeventheader, for C11 and for other languages to bind to.
+ *
+ * Functions that return int return 0 or an errno: EBADF nobody listens (any more), E2BIG over the
+ * greatest event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
+ * Strings are UTF-8 and NUL-terminated. */
+#ifndef EVENTHEADER_EVENTHEADER_C_H_
+#define EVENTHEADER_EVENTHEADER_C_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct eh_provider eh_provider;
+typedef struct eh_event_set eh_event_set;
+typedef struct eh_builder eh_builder;
+
+typedef struct eh_counters {
+  uint64_t written;
+  uint64_t too_big;
+  uint64_t invalid;
+  uint64_t failed;
+  int last_error;
+} eh_counters;
+
+/* Values of level, opcode, encoding, arity (0 scalar, 1 constant array, 2 variable array) and
+ * format are those of the EventHeader specification. */
+typedef struct eh_activity {
+  const uint8_t* id;      /* 16 bytes */
+  const uint8_t* related; /* 16 bytes, or NULL */
+} eh_activity;
+
+/* `name` and `group` ("" for none) are copied. NULL when memory is short. Thread-safe. */
+eh_provider* eh_provider_create(const char* name, const char* group);
+/* After all its sets are destroyed. NULL is allowed. */
+void eh_provider_destroy(eh_provider* provider);
+int eh_provider_status(const eh_provider* provider);
+int eh_provider_retry(eh_provider* provider);
+void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
+const char* eh_status_text(int status);
+
+/* NULL when memory is short; a set that could not be registered is disabled, see its status. */
+eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t keyword);
+void eh_event_set_destroy(eh_event_set* set);
+int eh_event_set_status(const eh_event_set* set);
+bool eh_event_set_enabled(const eh_event_set* set);
+
+/* Writes an event whose metadata (name and field definitions, as on the wire) the caller has
+ * prepared. `activity` may be NULL. Async-signal-safe. */
+typedef struct eh_event {
+  uint16_t id;
+  uint8_t version;
+  uint8_t opcode;
+  uint16_t tag;
+  uint16_t metadata_size;
+  const void* metadata;
+} eh_event;
+int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
+             const void* data, size_t data_size);
+
+/* The dynamic builder. One thread at a time; reuse allocates nothing. */
+eh_builder* eh_builder_create(void);
+void eh_builder_destroy(eh_builder* builder);
+void eh_builder_reset(eh_builder* builder, const char* name);
+void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version);
+void eh_builder_set_tag(eh_builder* builder, uint16_t tag);
+void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode);
+/* `data` is the field's payload as on the wire, counts and lengths included. */
+void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
+                        uint16_t count, uint8_t format, uint16_t tag, const void* data,
+                        size_t data_size);
+void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value);
+void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value);
+void eh_builder_add_double(eh_builder* builder, const char* name, double value);
+void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
+/* Returns what set_struct_fields wants, once the number of members is known. */
+size_t eh_builder_start_struct(eh_builder* builder, const char* name);
+void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
+int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
+                     const eh_activity* activity);
+
+/* Fills `id` (16 bytes) with a new activity id. */
+void eh_new_activity_id(uint8_t* id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EVENTHEADER_EVENTHEADER_C_H_ */

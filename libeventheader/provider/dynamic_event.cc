@@ -1,0 +1,136 @@
+#include "eventheader/dynamic_event.h"
+
+#include <cstring>
+
+#include "eventheader/event.h"
+
+namespace eventheader {
+namespace {
+
+constexpr unsigned kMaxStructFields = 127;
+
+bool IsEncoding(Encoding encoding) noexcept {
+  return encoding > Encoding::kStruct && encoding <= Encoding::kBinaryLength16Char8;
+}
+
+}  // namespace
+
+void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noexcept {
+  header_ = {};
+  header_.flags = internal::kNativeFlags | kFlagExtension;
+  error_ = WriteResult::kWritten;
+  metadata_size_ = 0;
+  data_size_ = 0;
+  open_structs_ = 0;
+  if (!internal::IsName(name) || attributes.find('\0') != std::string_view::npos ||
+      (!attributes.empty() && attributes[0] != ';')) {
+    return Fail(WriteResult::kInvalid);
+  }
+  if (char* out = MetadataRoom(name.size() + attributes.size() + 1)) {
+    out += name.copy(out, name.size());
+    out += attributes.copy(out, attributes.size());
+    *out = '\0';
+  }
+}
+
+void DynamicEvent::SetId(std::uint16_t id, std::uint8_t version) noexcept {
+  header_.id = id;
+  header_.version = version;
+}
+
+char* DynamicEvent::MetadataRoom(std::size_t size) noexcept {
+  if (size > sizeof(metadata_) - metadata_size_) {
+    Fail(WriteResult::kTooBig);
+    return nullptr;
+  }
+  char* const room = metadata_ + metadata_size_;
+  metadata_size_ += size;
+  return room;
+}
+
+std::byte* DynamicEvent::Room(std::size_t size) noexcept {
+  if (size > sizeof(data_) - data_size_) {
+    Fail(WriteResult::kTooBig);
+    return nullptr;
+  }
+  std::byte* const room = data_ + data_size_;
+  data_size_ += size;
+  return room;
+}
+
+void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
+                                 std::uint16_t count, std::uint8_t format,
+                                 std::uint16_t tag) noexcept {
+  if (!internal::IsName(name) || (format & ~kFormatMask) != 0 ||
+      (arity == Arity::kConstantArray) != (count != 0)) {
+    return Fail(WriteResult::kInvalid);
+  }
+  const bool has_format = format != 0 || tag != 0 || encoding == Encoding::kStruct;
+  char* out = MetadataRoom(name.size() + 2 + (has_format ? 1 : 0) + (tag != 0 ? 2 : 0) +
+                           (count != 0 ? 2 : 0));
+  if (out == nullptr) return;
+  out += name.copy(out, name.size());
+  *out++ = '\0';
+  unsigned bits = static_cast<unsigned>(encoding) | (has_format ? kEncodingHasFormat : 0);
+  if (arity == Arity::kConstantArray) bits |= kEncodingConstantArray;
+  if (arity == Arity::kVariableArray) bits |= kEncodingVariableArray;
+  *out++ = static_cast<char>(bits);
+  if (has_format) *out++ = static_cast<char>(format | (tag != 0 ? kFormatHasTag : 0));
+  if (tag != 0) {
+    std::memcpy(out, &tag, sizeof(tag));
+    out += sizeof(tag);
+  }
+  if (count != 0) std::memcpy(out, &count, sizeof(count));
+}
+
+void DynamicEvent::AddRaw(std::string_view name, Encoding encoding, Arity arity,
+                          std::uint16_t count, Format format, std::uint16_t tag,
+                          std::span<const std::byte> data) noexcept {
+  if (!IsEncoding(encoding) || arity > Arity::kVariableArray) return Fail(WriteResult::kInvalid);
+  AddDefinition(name, encoding, arity, count, static_cast<std::uint8_t>(format), tag);
+  AddData(data);
+}
+
+void DynamicEvent::AddData(std::span<const std::byte> data) noexcept {
+  if (std::byte* const out = Room(data.size())) internal::PutBytes(out, data.data(), data.size());
+}
+
+std::size_t DynamicEvent::StartStruct(std::string_view name, Arity arity, std::uint16_t count,
+                                      std::uint16_t tag) noexcept {
+  const std::size_t where = metadata_size_ + name.size() + 2;
+  AddDefinition(name, Encoding::kStruct, arity, count, 0, tag);
+  if (error_ == WriteResult::kWritten) ++open_structs_;
+  return where;
+}
+
+void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept {
+  if (error_ != WriteResult::kWritten) return;
+  if (fields < 1 || fields > kMaxStructFields || where >= metadata_size_ ||
+      (metadata_[where] & kFormatMask) != 0) {
+    return Fail(WriteResult::kInvalid);
+  }
+  metadata_[where] = static_cast<char>(static_cast<unsigned>(metadata_[where]) | fields);
+  --open_structs_;
+}
+
+WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {
+  if (!set.enabled()) return WriteResult::kDisabled;
+  if (error_ != WriteResult::kWritten) return set.Refuse(error_);
+  if (open_structs_ != 0) return set.Refuse(WriteResult::kInvalid);
+  const std::size_t size = sizeof(Header) + sizeof(ExtensionHeader) + metadata_size_ + data_size_ +
+                           (activity != nullptr ? internal::ActivitySize(*activity) : 0);
+  if (size > kMaxEventSize) return set.Refuse(WriteResult::kTooBig);
+  std::byte record[kRecordPrefix + kMaxEventSize];
+  std::byte* out = record + kRecordPrefix;
+  Header header = header_;
+  header.level = static_cast<std::uint8_t>(set.level());
+  out = internal::PutRaw(out, header);
+  if (activity != nullptr) out = internal::PutActivity(out, *activity, true);
+  out = internal::PutRaw(
+      out, ExtensionHeader{static_cast<std::uint16_t>(metadata_size_), kExtensionMetadata});
+  out = internal::PutBytes(out, metadata_, metadata_size_);
+  out = internal::PutBytes(out, data_, data_size_);
+  return set.Write({record, out});
+}
+
+}  // namespace eventheader

@@ -1,0 +1,170 @@
+#include "eventheader/eventheader_c.h"
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "eventheader/dynamic_event.h"
+#include "eventheader/event.h"
+#include "eventheader/provider.h"
+
+using eventheader::ActivityId;
+
+// Names first: they must live as long as the provider that views them.
+struct ProviderNames {
+  char name[eventheader::kMaxTracepointName + 1];
+  char group[eventheader::kMaxTracepointName + 1];
+};
+struct eh_provider : ProviderNames {
+  // A name cut short here is over the limit still, and shows as EINVAL of every set.
+  eh_provider(const char* from_name, const char* from_group) noexcept
+      : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
+  static std::string_view Copy(const char* from, char* to) noexcept {
+    const std::size_t size = strnlen(from, eventheader::kMaxTracepointName);
+    std::memcpy(to, from, size);
+    return {to, size};
+  }
+  eventheader::AnyProvider provider;
+};
+struct eh_event_set {
+  eventheader::EventSet set;
+};
+struct eh_builder {
+  eventheader::DynamicEvent event;
+};
+
+namespace {
+
+int ToErrno(eventheader::WriteResult result, const eh_event_set* set) noexcept {
+  switch (result) {
+    case eventheader::WriteResult::kWritten:
+      return 0;
+    case eventheader::WriteResult::kDisabled:
+      return EBADF;
+    case eventheader::WriteResult::kTooBig:
+      return E2BIG;
+    case eventheader::WriteResult::kInvalid:
+      return EINVAL;
+    case eventheader::WriteResult::kFailed:
+      break;
+  }
+  return set->set.provider().counters().last_error;
+}
+
+// An eh_activity as an Activity, which refers to its related id.
+class ActivityOf {
+ public:
+  explicit ActivityOf(const eh_activity* from) noexcept : given_(from != nullptr) {
+    if (!given_) return;
+    std::memcpy(activity_.id.data(), from->id, sizeof(ActivityId));
+    if (from->related == nullptr) return;
+    std::memcpy(related_.data(), from->related, sizeof(ActivityId));
+    activity_.related = &related_;
+  }
+  ActivityOf(const ActivityOf&) = delete;
+  ActivityOf& operator=(const ActivityOf&) = delete;
+  const eventheader::Activity* get() const noexcept { return given_ ? &activity_ : nullptr; }
+
+ private:
+  bool given_;
+  ActivityId related_{};
+  eventheader::Activity activity_{};
+};
+
+}  // namespace
+
+extern "C" {
+
+eh_provider* eh_provider_create(const char* name, const char* group) {
+  return new (std::nothrow) eh_provider(name, group);
+}
+void eh_provider_destroy(eh_provider* provider) { delete provider; }
+int eh_provider_status(const eh_provider* provider) { return provider->provider.status(); }
+int eh_provider_retry(eh_provider* provider) { return provider->provider.Retry(); }
+void eh_provider_counters(const eh_provider* provider, eh_counters* counters) {
+  const auto from = provider->provider.counters();
+  *counters = {from.written, from.too_big, from.invalid, from.failed, from.last_error};
+}
+const char* eh_status_text(int status) { return eventheader::RegistrationErrorText(status); }
+
+eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t keyword) {
+  return new (std::nothrow)
+      eh_event_set{{provider->provider, static_cast<eventheader::Level>(level), keyword}};
+}
+void eh_event_set_destroy(eh_event_set* set) { delete set; }
+int eh_event_set_status(const eh_event_set* set) { return set->set.status(); }
+bool eh_event_set_enabled(const eh_event_set* set) { return set->set.enabled(); }
+
+int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
+             const void* data, size_t data_size) {
+  namespace internal = eventheader::internal;
+  if (!set->set.enabled()) return EBADF;
+  const ActivityOf its(activity);
+  const std::size_t fixed = sizeof(eventheader::Header) + sizeof(eventheader::ExtensionHeader) +
+                            event->metadata_size +
+                            (its.get() != nullptr ? internal::ActivitySize(*its.get()) : 0);
+  if (fixed > eventheader::kMaxEventSize || data_size > eventheader::kMaxEventSize - fixed) {
+    return ToErrno(set->set.Refuse(eventheader::WriteResult::kTooBig), set);
+  }
+  std::byte record[eventheader::kRecordPrefix + eventheader::kMaxEventSize];
+  std::byte* out = record + eventheader::kRecordPrefix;
+  out = internal::PutRaw(
+      out, eventheader::Header{internal::kNativeFlags | eventheader::kFlagExtension, event->version,
+                               event->id, event->tag, event->opcode,
+                               static_cast<std::uint8_t>(set->set.level())});
+  if (its.get() != nullptr) out = internal::PutActivity(out, *its.get(), true);
+  out = internal::PutRaw(
+      out, eventheader::ExtensionHeader{event->metadata_size, eventheader::kExtensionMetadata});
+  out = internal::PutBytes(out, event->metadata, event->metadata_size);
+  out = internal::PutBytes(out, data, data_size);
+  return ToErrno(set->set.Write({record, out}), set);
+}
+
+eh_builder* eh_builder_create(void) { return new (std::nothrow) eh_builder; }
+void eh_builder_destroy(eh_builder* builder) { delete builder; }
+void eh_builder_reset(eh_builder* builder, const char* name) { builder->event.Reset(name); }
+void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version) {
+  builder->event.SetId(id, version);
+}
+void eh_builder_set_tag(eh_builder* builder, uint16_t tag) { builder->event.SetTag(tag); }
+void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode) {
+  builder->event.SetOpcode(static_cast<eventheader::Opcode>(opcode));
+}
+void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
+                        uint16_t count, uint8_t format, uint16_t tag, const void* data,
+                        size_t data_size) {
+  builder->event.AddRaw(name, static_cast<eventheader::Encoding>(encoding),
+                        static_cast<eventheader::Arity>(arity), count,
+                        static_cast<eventheader::Format>(format), tag,
+                        {static_cast<const std::byte*>(data), data_size});
+}
+void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value) {
+  builder->event.AddField(name, value);
+}
+void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value) {
+  builder->event.AddField(name, value);
+}
+void eh_builder_add_double(eh_builder* builder, const char* name, double value) {
+  builder->event.AddField(name, value);
+}
+void eh_builder_add_string(eh_builder* builder, const char* name, const char* value) {
+  builder->event.AddField(name, value);
+}
+size_t eh_builder_start_struct(eh_builder* builder, const char* name) {
+  return builder->event.StartStruct(name);
+}
+void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields) {
+  builder->event.SetStructFields(where, fields);
+}
+int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
+                     const eh_activity* activity) {
+  return ToErrno(builder->event.Write(set->set, ActivityOf(activity).get()), set);
+}
+
+void eh_new_activity_id(uint8_t* id) {
+  const ActivityId made = eventheader::NewActivityId();
+  std::memcpy(id, made.data(), made.size());
+}
+
+}  // extern "C"

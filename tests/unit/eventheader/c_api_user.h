@@ -1,0 +1,20 @@
+/* The part of the C API's test that is written in C. */
+#ifndef TESTS_UNIT_EVENTHEADER_C_API_USER_H_
+#define TESTS_UNIT_EVENTHEADER_C_API_USER_H_
+
+#include "eventheader/eventheader_c.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The same event in two ways; both return what the API returned. */
+int WritePrepared(const eh_event_set* set);
+int WriteBuilt(eh_builder* builder, const eh_event_set* set);
+int WriteTooMuch(const eh_event_set* set);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TESTS_UNIT_EVENTHEADER_C_API_USER_H_ */

@@ -1,0 +1,161 @@
+// Events built at run time, in C++ and in C, against the bytes of static ones and of the
+// specification.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "c_api_user.h"
+#include "eventheader/dynamic_event.h"
+#include "eventheader/eventheader.h"
+#include "eventheader/recording_transport.h"
+
+namespace eventheader {
+namespace {
+
+using namespace std::string_literals;
+
+inline constinit Provider provider("Test_Dynamic");
+constexpr Event<provider, "E",
+                Traits{.opcode = Opcode::kActivityStart, .id = 0x1234, .version = 5, .tag = 0x6789},
+                Field<"n", std::int32_t>, Field<"s", std::string_view>>
+    static_event;
+
+class DynamicEventTest : public ::testing::Test {
+ protected:
+  DynamicEventTest() { provider.SetTransport(&transport_); }
+  ~DynamicEventTest() override { provider.SetTransport(nullptr); }
+
+  std::string TakeOne() {
+    const auto records = transport_.Take();
+    EXPECT_EQ(records.size(), 1u);
+    if (records.size() != 1) return "";
+    return {reinterpret_cast<const char*>(records[0].event.data()), records[0].event.size()};
+  }
+  // What is behind header and extension header.
+  std::string WriteAndTake(const DynamicEvent& event) {
+    EXPECT_EQ(event.Write(set_), WriteResult::kWritten);
+    const std::string all = TakeOne();
+    return all.size() < 12 ? "" : all.substr(12);
+  }
+
+  RecordingTransport transport_;
+  EventSet set_{provider, Level::kInformation, 0};
+  DynamicEvent event_;
+};
+
+TEST_F(DynamicEventTest, IsTheStaticEventByteForByte) {
+  const ActivityId id = {std::byte{1}};
+  const ActivityId related = {std::byte{2}};
+  const Activity activity = {id, &related};
+  static_event.Write(activity, 0x11, "ab");
+  const std::string expected = TakeOne();
+  event_.Reset("E");
+  event_.SetId(0x1234, 5);
+  event_.SetTag(0x6789);
+  event_.SetOpcode(Opcode::kActivityStart);
+  event_.AddField("n", std::int32_t{0x11});
+  event_.AddField("s", std::string_view("ab"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(event_.Write(set_, &activity), WriteResult::kWritten);
+    EXPECT_EQ(TakeOne(), expected);
+  }
+}
+
+TEST_F(DynamicEventTest, FormatsTagsAndArrays) {
+  event_.Reset("E", ";k=v");
+  event_.AddField("h", std::uint16_t{1}, Format::kHexInt, 0x0102);
+  event_.AddField("v", std::vector<std::string>{"a", ""});
+  event_.AddField("c", std::array<std::uint8_t, 2>{1, 2});
+  event_.AddField("o", std::optional<bool>());
+  EXPECT_EQ(WriteAndTake(event_),
+            "E;k=v\0h\0\x83\x83\x02\x01v\0\x4A"
+            "c\0\x22\x02\0o\0\x8D\x07"
+            "\x01\0\x02\0\x01\0a\0\0\x01\x02\0\0"s);
+}
+
+TEST_F(DynamicEventTest, StructsWhoseFieldCountIsSetLate) {
+  event_.Reset("E");
+  const std::size_t outer = event_.StartStruct("o");
+  event_.AddField("a", true);
+  const std::size_t inner = event_.StartStruct("i", Arity::kScalar, 0, 0x0102);
+  event_.AddField("b", std::uint8_t{2});
+  event_.SetStructFields(inner, 1);
+  event_.SetStructFields(outer, 2);
+  EXPECT_EQ(WriteAndTake(event_),
+            "E\0o\0\x81\x02"
+            "a\0\x82\x07i\0\x81\x81\x02\x01"
+            "b\0\x02\x01\x02"s);
+}
+
+TEST_F(DynamicEventTest, WhatIsNotWellFormedIsRefusedAndCounted) {
+  const auto refused = [&] { return event_.Write(set_) == WriteResult::kInvalid; };
+  const auto before = provider.counters().invalid;
+  event_.Reset("a;b");
+  EXPECT_TRUE(refused());
+  event_.Reset("E");
+  event_.AddField("", 1);
+  EXPECT_TRUE(refused());
+  event_.Reset("E");
+  event_.AddRaw("f", Encoding::kInvalid, Arity::kScalar, 0, Format::kDefault, 0, {});
+  EXPECT_TRUE(refused());
+  event_.Reset("E");
+  event_.AddRaw("f", Encoding::kValue8, Arity::kConstantArray, 0, Format::kDefault, 0, {});
+  EXPECT_TRUE(refused());
+  event_.Reset("E");
+  const std::size_t where = event_.StartStruct("s");
+  EXPECT_TRUE(refused()) << "a struct whose fields were never counted";
+  event_.SetStructFields(where, 128);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(provider.counters().invalid, before + 6);
+  event_.Reset("E");
+  EXPECT_EQ(event_.Write(set_), WriteResult::kWritten) << "Reset begins anew";
+}
+
+TEST_F(DynamicEventTest, LargestEventIsWrittenAndOneByteMoreIsRefused) {
+  event_.Reset("E");
+  const std::size_t overhead = 8 + 4 + 2 + 3 + 2;
+  event_.AddField("s", std::string(kMaxEventSize - overhead, 'x'));
+  EXPECT_EQ(event_.Write(set_), WriteResult::kWritten);
+  EXPECT_EQ(TakeOne().size(), kMaxEventSize);
+  event_.Reset("E");
+  event_.AddField("s", std::string(kMaxEventSize - overhead + 1, 'x'));
+  EXPECT_EQ(event_.Write(set_), WriteResult::kTooBig);
+  event_.AddField("s", std::string(kMaxEventSize, 'x'));
+  EXPECT_EQ(event_.Write(set_), WriteResult::kTooBig);
+}
+
+TEST_F(DynamicEventTest, CApiWritesTheSameBytes) {
+  static_assert(sizeof(ActivityId) == 16);
+  const ActivityId related = {std::byte{2}};
+  static_event.Write(Activity{{std::byte{1}}, &related}, 0x11, "ab");
+  const std::string expected = TakeOne();
+  // An eh_event_set is an EventSet.
+  const auto* set = reinterpret_cast<const eh_event_set*>(&set_);
+  EXPECT_EQ(WritePrepared(set), 0);
+  EXPECT_EQ(TakeOne(), expected);
+  eh_builder* const builder = eh_builder_create();
+  ASSERT_NE(builder, nullptr);
+  EXPECT_EQ(WriteBuilt(builder, set), 0);
+  EXPECT_EQ(TakeOne(), expected);
+  EXPECT_EQ(WriteTooMuch(set), E2BIG);
+  transport_.Listen(false);
+  EXPECT_EQ(WriteBuilt(builder, set), EBADF);
+  eh_builder_destroy(builder);
+}
+
+TEST(CApi, ProviderThatIsOutOfFormSaysSo) {
+  eh_provider* const bad = eh_provider_create("not a name", "");
+  eh_event_set* const set = eh_event_set_create(bad, 4, 1);
+  EXPECT_EQ(eh_event_set_status(set), EINVAL);
+  EXPECT_EQ(eh_provider_status(bad), EINVAL);
+  EXPECT_FALSE(eh_event_set_enabled(set));
+  EXPECT_EQ(WriteTooMuch(set), EBADF);
+  eh_event_set_destroy(set);
+  eh_provider_destroy(bad);
+}
+
+}  // namespace
+}  // namespace eventheader
