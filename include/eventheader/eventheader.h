@@ -2,10 +2,11 @@
 #ifndef EVENTHEADER_EVENTHEADER_H_
 #define EVENTHEADER_EVENTHEADER_H_
 
-#include "eventheader/activity.h"       // IWYU pragma: export
-#include "eventheader/dynamic_event.h"  // IWYU pragma: export
-#include "eventheader/event.h"          // IWYU pragma: export
-#include "eventheader/provider.h"       // IWYU pragma: export
-#include "eventheader/values.h"         // IWYU pragma: export
+#include "eventheader/activity.h"        // IWYU pragma: export
+#include "eventheader/activity_scope.h"  // IWYU pragma: export
+#include "eventheader/dynamic_event.h"   // IWYU pragma: export
+#include "eventheader/event.h"           // IWYU pragma: export
+#include "eventheader/provider.h"        // IWYU pragma: export
+#include "eventheader/values.h"          // IWYU pragma: export
 
 #endif  // EVENTHEADER_EVENTHEADER_H_

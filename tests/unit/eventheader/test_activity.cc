@@ -1,14 +1,22 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "eventheader/activity.h"
+#include "eventheader/eventheader.h"
+#include "eventheader/recording_transport.h"
 
 namespace eventheader {
 namespace {
+
+inline constinit Provider provider("Test_Activity");
+inline constexpr Event<provider, "Start", Traits{.opcode = Opcode::kActivityStart},
+                       Field<"n", std::uint8_t>>
+    start_event;
+inline constexpr Event<provider, "Stop", Traits{.opcode = Opcode::kActivityStop}> stop_event;
 
 constexpr char kParent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -35,6 +43,44 @@ TEST(ActivityIds, CurrentOneBelongsToTheThread) {
   std::thread([] { EXPECT_EQ(CurrentActivity(), std::nullopt); }).join();
   EXPECT_EQ(CurrentActivity(), id);
   EXPECT_EQ(SetCurrentActivity(std::nullopt), id);
+}
+
+TEST(ActivityScopes, WriteStartAndStopWithIdAndParent) {
+  RecordingTransport transport;
+  start_event.enabled();
+  provider.SetTransport(&transport);
+  ActivityId outer_id;
+  ActivityId inner_id;
+  {
+    const ActivityScope<start_event, stop_event> outer(std::uint8_t{1});
+    outer_id = outer.id();
+    {
+      const ActivityScope<start_event, stop_event> inner(std::uint8_t{2});
+      inner_id = inner.id();
+      EXPECT_EQ(CurrentActivity(), inner_id);
+    }
+    EXPECT_EQ(CurrentActivity(), outer_id);
+  }
+  EXPECT_EQ(CurrentActivity(), std::nullopt);
+  provider.SetTransport(nullptr);
+  struct Seen {
+    std::uint8_t opcode;
+    ActivityId id;
+    bool operator==(const Seen&) const = default;
+  };
+  std::vector<Seen> seen;
+  const auto records = transport.Take();
+  for (const auto& record : records) {
+    ActivityId id;
+    std::copy_n(record.event.begin() + 12, id.size(), id.begin());
+    seen.push_back({std::to_integer<std::uint8_t>(record.event[6]), id});
+  }
+  EXPECT_EQ(seen, (std::vector<Seen>{{1, outer_id}, {1, inner_id}, {2, inner_id}, {2, outer_id}}));
+  // Only the inner start has a related id, its parent's.
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[0].event[8], std::byte{16});
+  ASSERT_EQ(records[1].event[8], std::byte{32});
+  EXPECT_TRUE(std::equal(outer_id.begin(), outer_id.end(), records[1].event.begin() + 28));
 }
 
 TEST(TraceParent, GoesThroughUnchanged) {
