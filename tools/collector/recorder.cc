@@ -78,6 +78,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   nettrace::WriterOptions writer_options;
   // What one round can bring is bounded by the rings; the interval is closed at its end.
   writer_options.max_labels = std::size_t{1} << 24;
+  writer_options.max_label_bytes = std::size_t{1} << 30;
   absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
       nettrace::Writer::Create(*std::move(sink), MakeTraceInfo(hardware_threads), writer_options);
   if (!writer.ok()) return writer.status();
