@@ -25,7 +25,7 @@ class Configuration:
 
     def programs(self, kind="tests"):
         """What Meson has registered: kind is "tests" or "benchmarks"."""
-        return [program.Program.from_meson(entry) for entry in self._introspect(kind)]
+        return [program.Program.from_meson(entry, self.folder) for entry in self._introspect(kind)]
 
     def configure(self):
         """Brings the folder up to date with the build files, compiling nothing."""
