@@ -78,8 +78,10 @@ int main(int argc, char** argv) {
                                                            : nullptr;
     if (number == nullptr || i + 1 == argc) return Usage(stderr, 2);
     *number = std::atoi(argv[++i]);
+    if (*number < 1) return Usage(stderr, 2);
   }
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(Serve, i, events);
   for (std::thread& worker : workers) worker.join();
 

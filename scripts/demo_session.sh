@@ -9,6 +9,9 @@ show() {
   "$@"
 }
 
-show build/bin/nettrace record -o "$file" -e ExampleService -- build/bin/example-service --events 20 --threads 4
+# By their exact names, which are registered before the service starts: its first event is recorded, too.
+show build/bin/nettrace record -o "$file" \
+  -e ExampleService_L4K1 -e ExampleService_L4K2 -e ExampleService_L2K2 \
+  -- build/bin/example-service --events 5 --threads 4
 show build/bin/nettrace dump "$file"
 show build/bin/nettrace info "$file"

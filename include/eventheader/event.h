@@ -173,7 +173,8 @@ class Event {
     put16(kExtensionMetadata);
     out = std::copy(kName.view().begin(), kName.view().end(), out);
     put(0);
-    const auto put_field = [&](std::string_view name, std::uint8_t encoding, Format format) {
+    [[maybe_unused]] const auto put_field = [&](std::string_view name, std::uint8_t encoding,
+                                                Format format) {
       out = std::copy(name.begin(), name.end(), out);
       put(0);
       if (format == Format::kDefault) {

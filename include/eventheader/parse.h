@@ -29,6 +29,7 @@ enum class ParseError : std::uint8_t {
   kNestingTooDeep,      // more than kMaxStructNesting structs in one another
   kTooManyFields,       // more than kMaxFields field definitions
   kTruncatedData,       // the payload ends within a field (decoder)
+  kTooMuchWork,         // more than kMaxWork to decode (decoder)
 };
 // A short text for people, e.g. "field encoding is not valid".
 const char* ParseErrorText(ParseError error) noexcept;
@@ -68,6 +69,8 @@ struct FieldDefinition {
 // Walks the field definitions of an event's metadata, in order, structs before their members.
 class MetadataReader {
  public:
+  // Has no definitions.
+  MetadataReader() noexcept = default;
   MetadataReader(std::span<const std::byte> metadata, bool little_endian) noexcept;
 
   std::string_view event_name() const noexcept { return name_; }
@@ -82,7 +85,7 @@ class MetadataReader {
   std::span<const std::byte> rest_;
   std::string_view name_;
   std::string_view attributes_;
-  bool little_endian_;
+  bool little_endian_ = true;
   ParseError error_ = ParseError::kNone;
   int fields_ = 0;
   int depth_ = 0;
@@ -104,6 +107,25 @@ constexpr std::size_t FixedSize(Encoding encoding) noexcept {
       return 16;
     default:
       return 0;
+  }
+}
+
+// The format of a field that gives none; kDefault for structs.
+constexpr Format DefaultFormat(Encoding encoding) noexcept {
+  switch (encoding) {
+    case Encoding::kValue8:
+    case Encoding::kValue16:
+    case Encoding::kValue32:
+    case Encoding::kValue64:
+      return Format::kUnsignedInt;
+    case Encoding::kValue128:
+    case Encoding::kBinaryLength16Char8:
+      return Format::kHexBytes;
+    case Encoding::kStruct:
+    case Encoding::kInvalid:
+      return Format::kDefault;
+    default:
+      return Format::kStringUtf;
   }
 }
 

@@ -14,16 +14,15 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
 # Software emulation, on a loaded machine: a guest's second can be this many of the host's.
 SLOWNESS = 10
 
+DEFAULT_CPUS = "4"
+
 
 def vm_options(test):
     """What a program asks of its machine, by the suites it is registered in beside its own."""
-    options = []
-    for suite in test.suites:
-        if suite == "icount":
-            options.append("--icount")
-        elif suite.startswith("cpus-"):
-            options += ["--cpus", suite.removeprefix("cpus-")]
-    return options
+    if "icount" in test.suites:
+        return ["--icount"]
+    cpus = [suite.removeprefix("cpus-") for suite in test.suites if suite.startswith("cpus-")]
+    return ["--cpus", cpus[0] if cpus else DEFAULT_CPUS]
 
 
 def groups(tests):

@@ -178,7 +178,7 @@ SUITES = [
     Suite("unit-tsan", "... with ThreadSanitizer", functools.partial(_sanitized_unit, configuration.TSAN)),
     Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel, in_vm=True),
     Suite("vm", "what needs user_events, in the VM", _vm, in_vm=True),
-    Suite("conformance", "what independent readers make of our files", _conformance),
+    Suite("conformance", "what independent readers make of our files", _conformance, in_vm=True),
     Suite("fuzz", f"each fuzzer: its corpus, then {FUZZ_SECONDS} s of new inputs", _fuzz),
     Suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
     Suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),

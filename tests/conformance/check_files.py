@@ -27,19 +27,19 @@ def dump(nettrace, file):
     return [json.loads(line) for line in events.splitlines()], json.loads(info)
 
 
-def check(nettrace, command, file, allowed=()):
-    """The Comparison of one file, and how many events it has."""
+def check(nettrace, command, file, allowed=(), own_ids=False):
+    """The Comparison of one file."""
     events, info = dump(nettrace, file)
     shown, totals = reader.read(command, file)
-    result = comparison.Comparison(allowed)
+    result = comparison.Comparison(allowed, own_ids)
     result.files(events, shown, totals, info["lost"])
-    return result, len(events)
+    return result
 
 
-def report(file, result, events):
+def report(file, result):
     """Prints it; returns whether the file passed."""
     quirks = "".join(f", {count} {kind}" for kind, count in sorted(result.quirks.items()))
-    print(f"{file}: {events} events, {result.count} differences{quirks}")
+    print(f"{file}: {result.events} events, {result.count} differences{quirks}")
     for text in result.differences:
         print(f"  {text}")
     if result.count > len(result.differences):
@@ -58,6 +58,8 @@ def main():
     add_options(parser)
     parser.add_argument("--allow", default=[], type=lambda text: text.split(","), metavar="KIND,...",
                         help=f"what the reader may show differently: {', '.join(comparison.QUIRKS)}")
+    parser.add_argument("--own-ids", action="store_true",
+                        help="the events keep ids of their own, as recorded EventHeader events do")
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args()
     if unknown := set(args.allow) - set(comparison.QUIRKS):
@@ -67,7 +69,7 @@ def main():
     except reader.Unavailable as reason:
         print(reason)
         return EXIT_SKIPPED
-    passed = [report(file, *check(args.nettrace, command, file, args.allow)) for file in args.files]
+    passed = [report(file, check(args.nettrace, command, file, args.allow, args.own_ids)) for file in args.files]
     return 0 if all(passed) else 1
 
 

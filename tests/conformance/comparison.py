@@ -2,27 +2,31 @@
 
 TraceEvent shows some things in a way of its own that is not the file's fault. They are known here one
 by one, and counted, so that a test can say which of them its file may meet:
-  latin1     text in UTF-8 code units that is not ASCII is shown byte by byte
-  nul        text ends at its first NUL
-  surrogate  a lone surrogate is shown as U+FFFD
-  implied    a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
+  latin1   text in UTF-8 code units that is not ASCII is shown byte by byte
+  nul      text ends at its first NUL
+  implied  a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
 """
 
 import collections
 import itertools
 import struct
 
-QUIRKS = ("latin1", "nul", "surrogate", "implied")
+QUIRKS = ("latin1", "nul", "implied")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
 MAX_SHOWN = 20
 
 
 class Comparison:
-    """differences: texts, at most MAX_SHOWN; count: how many there were; quirks: a Counter of QUIRKS."""
+    """events: how many there are; differences: texts, at most MAX_SHOWN; count: how many there were; quirks: a
+    Counter of QUIRKS."""
 
-    def __init__(self, allowed=()):
-        self.allowed = frozenset(allowed)
+    def __init__(self, allowed=(), own_ids=False):
+        """`own_ids`: the events keep ids of their own, beside those that their rows were given."""
+        self._allowed = frozenset(allowed)
+        self._own_ids = own_ids
+        self._kinds = {}  # By the reader's provider and id: our id and name.
+        self.events = 0
         self.quirks = collections.Counter()
         self.differences = []
         self.count = 0
@@ -34,6 +38,7 @@ class Comparison:
         if totals["payloadFailures"]:
             self._differ(f"the reference reader could not read the payloads of {totals['payloadFailures']} events")
         self._same("events lost", lost, totals["lost"])
+        self.events = len(dumped)
         self._same("number of events", len(dumped), len(shown))
         for before, after in itertools.pairwise(shown):
             if after["timestamp"] < before["timestamp"]:
@@ -47,12 +52,20 @@ class Comparison:
         self._value(where, ours, theirs)
 
     def _event(self, where, ours, theirs):
-        for key in ("timestamp", "provider", "id", "version", "level", "keywords", "pid", "tid", "cpu"):
+        for key in ("timestamp", "provider", "version", "level", "keywords", "pid", "tid", "cpu"):
             self._same(f"{where}: {key}", ours[key], theirs[key])
         for key in ("activityId", "relatedActivityId"):
             self._same(f"{where}: {key}", (ours.get(key) or NO_ID).lower(), theirs[key].lower())
+        self._id(where, ours, theirs)
         self._name(where, ours, theirs)
         self._value(f"{where}: payload", ours["payload"], theirs["payload"])
+
+    def _id(self, where, ours, theirs):
+        if not self._own_ids:
+            self._same(f"{where}: id", ours["id"], theirs["id"])
+        kind = (ours["id"], ours["name"])
+        before = self._kinds.setdefault((theirs["provider"], theirs["id"]), kind)
+        self._same(f"{where}: id and name of earlier events with the reader's id {theirs['id']}", before, kind)
 
     def _name(self, where, ours, theirs):
         name, opcode = theirs["name"], theirs["opcode"]
@@ -85,7 +98,7 @@ class Comparison:
     def _text(self, where, ours, theirs):
         if ours == theirs:
             return
-        for kinds in _combinations():
+        for kinds in (("nul",), ("latin1",), ("nul", "latin1")):
             if _as_shown(ours, kinds) == theirs:
                 for kind in kinds:
                     self._quirk(kind, f"{where}: {_show(ours)} is shown as {_show(theirs)}")
@@ -98,7 +111,7 @@ class Comparison:
 
     def _quirk(self, kind, text):
         self.quirks[kind] += 1
-        if kind not in self.allowed:
+        if kind not in self._allowed:
             self._differ(f"{text} ({kind})")
 
     def _differ(self, text):
@@ -108,21 +121,14 @@ class Comparison:
 
 
 def _in_order(events):
-    return sorted(events, key=lambda event: (event["timestamp"], event["tid"], event["provider"], event["id"]))
-
-
-def _combinations():
-    text_quirks = ("nul", "latin1", "surrogate")
-    return [kinds for size in (1, 2, 3) for kinds in itertools.combinations(text_quirks, size)]
+    return sorted(events, key=lambda event: (event["timestamp"], event["tid"]))
 
 
 def _as_shown(text, kinds):
     if "nul" in kinds:
         text = text.partition("\0")[0]
     if "latin1" in kinds:
-        text = text.encode("utf-8", "surrogatepass").decode("latin-1")
-    if "surrogate" in kinds:
-        text = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+        text = text.encode("utf-8").decode("latin-1")
     return text
 
 

@@ -31,8 +31,8 @@ def check_expected(folder, name, nettrace):
 
 def check_file(folder, name, allowed, args, command):
     file = folder / f"{name}.nettrace"
-    result, events = check_files.check(args.nettrace, command, file, allowed)
-    passed = check_files.report(file, result, events)
+    result = check_files.check(args.nettrace, command, file, allowed)
+    passed = check_files.report(file, result)
     for kind in set(allowed) - set(result.quirks):
         print(f"  the reference reader no longer shows text in its own way ({kind}): drop that from the documents")
         passed = False

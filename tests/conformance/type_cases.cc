@@ -108,6 +108,7 @@ void AddScalars(std::vector<TypeCase>* cases) {
 }
 
 void AddText(std::vector<TypeCase>* cases) {
+  using std::string_view_literals::operator""sv;
   const std::string text = "\"hé漢😀\"";
   cases->push_back(One("Utf16CodeUnit", S(kUtf16), P().Put(u'é'), "\"é\""));
   cases->push_back(One("Utf8CodeUnit", S(kUtf8), P().Put('x'), "\"x\""));
@@ -130,6 +131,10 @@ void AddText(std::vector<TypeCase>* cases) {
                        "[\"one\",\"zwölf\"]"));
   cases->push_back(One("ArrayOfAsciiText", A(A(kUtf8)), P().Count(2).Text("one").Text("two"),
                        "[\"one\",\"two\"]"));
+  // Text of a fixed size ends where its padding begins.
+  cases->push_back(One("PaddedText", F(kUtf8, 4), P().Units("ab\0\0"sv), "\"ab\""));
+  cases->push_back(
+      One("LoneSurrogate", A(kUtf16), P().Count(2).Put(char16_t{0xD83D}).Put(u'x'), "\"\ufffdx\""));
 }
 
 void AddObjects(std::vector<TypeCase>* cases) {
@@ -186,7 +191,7 @@ void AddObjects(std::vector<TypeCase>* cases) {
   std::string nested_json = R"({"t":"deep","n":3})";
   for (int depth = 2; depth <= 8; ++depth) {
     nested = O({{"o", std::move(nested)}});
-    nested_json = "{\"o\":" + nested_json + "}";
+    nested_json.insert(0, "{\"o\":").append("}");
   }
   cases->push_back(
       One("ObjectsEightDeep", nested, P().Text(u"deep").Put(std::int32_t{3}), nested_json));
@@ -214,6 +219,8 @@ void AddLocations(std::vector<TypeCase>* cases) {
           "[1,2,3]");
   located("RelLocOfUInt16", Type::RelLoc(S(TypeCode::kUInt16)), P().Location(4, 4),
           std::string_view("\x01\x00\x02\x00", 4), "[1,2]");
+  located("DataLocOfZeroTerminated", Type::DataLoc(S(kUtf8)), P().Location(3, 8),
+          std::string_view("ab\0", 3), "\"ab\"");
   cases->push_back({"TwoDataLocs",
                     {{"a", Type::DataLoc(S(kUtf8))}, {"b", Type::DataLoc(S(kUtf8))}},
                     P().Location(3, 8).Location(4, 11).Units("onefour"),
@@ -260,12 +267,6 @@ std::vector<TypeCase> QuirkCases() {
   cases.push_back(One("FixedUtf8Text", F(kUtf8, 4), P().Units("aéc"), "\"aéc\""));
   cases.push_back(One("ZeroInUtf8Text", A(kUtf8), P().Text("ab\0cd"sv), "\"ab\\u0000cd\""));
   cases.push_back(One("ZeroInUtf16Text", A(kUtf16), P().Text(u"ab\0cd"sv), "\"ab\\u0000cd\""));
-  cases.push_back(One("PaddedText", F(kUtf8, 4), P().Units("ab\0\0"sv), "\"ab\\u0000\\u0000\""));
-  cases.push_back(
-      One("DataLocOfZeroTerminated", Type::DataLoc(S(kUtf8)), P().Location(3, 8), "\"ab\\u0000\""));
-  cases.back().payload.Units("ab\0"sv);
-  cases.push_back(
-      One("LoneSurrogate", A(kUtf16), P().Count(2).Put(char16_t{0xD83D}).Put(u'x'), "\"\ufffdx\""));
   return cases;
 }
 

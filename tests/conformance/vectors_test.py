@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Files that .NET wrote, from the shared vectors: the reference reader, our own reader and the facts that
-came with the files agree. Needs no writer of ours."""
+"""Files that .NET wrote, from the shared vectors: our program around the reference reader shows what the
+facts that came with the files say. It is what the other tests measure by."""
 
 import argparse
 import collections
@@ -39,7 +39,7 @@ def check_facts(name, facts, shown, totals):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    check_files.add_options(parser)
+    parser.add_argument("--reader", required=True, type=pathlib.Path, metavar="DIR", help="where it is built")
     parser.add_argument("--vectors", required=True, type=pathlib.Path, metavar="DIR")
     args = parser.parse_args()
     vectors = pathlib.Path(os.environ["SHARED_DIR"]) / "vectors" if "SHARED_DIR" in os.environ else args.vectors
@@ -60,8 +60,7 @@ def main():
             facts = json.loads(archive.with_name(archive.stem + ".facts.json").read_text())
             differences = check_facts(file.name, facts, *reader.read(command, file))
             print("\n".join(differences) or f"{file.name}: the reference reader agrees with the facts")
-            result, events = check_files.check(args.nettrace, command, file, allowed=["implied"])
-            passed &= check_files.report(file.name, result, events) and not differences
+            passed &= not differences
     return 0 if passed else 1
 
 

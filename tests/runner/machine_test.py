@@ -22,6 +22,9 @@ class Groups(unittest.TestCase):
         self.assertEqual(self.names(test_in("a"), test_in("b", "cpus-1"), test_in("c"), test_in("d", "cpus-1")),
                          [["a", "c"], ["b", "d"]])
 
+    def test_the_default_asked_for_is_still_the_default(self):
+        self.assertEqual(self.names(test_in("a"), test_in("b", "cpus-4")), [["a", "b"]])
+
     def test_own_boot_is_alone(self):
         self.assertEqual(self.names(test_in("a", "own-boot"), test_in("b", "own-boot"), test_in("c"), test_in("d")),
                          [["a"], ["b"], ["c", "d"]])

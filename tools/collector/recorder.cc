@@ -99,7 +99,7 @@ absl::Status Recorder::RegisterSelected() {
     if (IsPattern(selector)) continue;
     if (selector.system == Selector::kUserEventsSystem) {
       // What is not an EventHeader name can only be there already, defined by its own program.
-      const absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
+      absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
       if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
     }
     const auto tracepoint = tracefs_.ReadTracepoint(selector.system, selector.event);
@@ -128,7 +128,7 @@ absl::Status Recorder::AttachPatterns() {
           !options_.selectors[i].MatchesUserEvent(event.name)) {
         continue;
       }
-      const absl::Status attached = Attach(std::string(Selector::kUserEventsSystem), event.name);
+      absl::Status attached = Attach(std::string(Selector::kUserEventsSystem), event.name);
       // It may have been removed since the list was read.
       if (!attached.ok() && !absl::IsNotFound(attached)) return attached;
       matched_[i] = matched_[i] || attached.ok();

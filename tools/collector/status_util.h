@@ -13,7 +13,7 @@ namespace collector {
 // "what: <text of error>[; remedy]".
 inline absl::Status ErrnoStatus(int error, const std::string& what,
                                 const std::string& remedy = "") {
-  const absl::Status status = absl::ErrnoToStatus(error, what);
+  absl::Status status = absl::ErrnoToStatus(error, what);
   if (remedy.empty()) return status;
   return absl::Status(status.code(), absl::StrCat(status.message(), "; ", remedy));
 }

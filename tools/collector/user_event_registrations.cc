@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/status_util.h"
+#include "collector/tracefs.h"
 #include "eventheader/tracepoint_name.h"
 #include "eventheader/user_events.h"
 
@@ -22,11 +23,15 @@ absl::Status UserEventRegistrations::Register(const std::string& name, bool pers
   if (!data_.valid()) {
     const int fd = user_events::OpenData();
     if (fd < 0) {
+      // Not mounted, or not readable: that says more than the file's absence.
+      if (const auto tracefs = Tracefs::Find(); !tracefs.ok()) {
+        return absl::Status(tracefs.status().code(),
+                            absl::StrCat(what, ": ", tracefs.status().message()));
+      }
       const bool permission = fd == -EACCES || fd == -EPERM;
       return ErrnoStatus(-fd, absl::StrCat(what, ": opening user_events_data"),
                          permission ? "run as root, or let your group write to user_events_data"
-                                    : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS, and "
-                                      "tracefs mounted at /sys/kernel/tracing");
+                                    : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
     }
     data_ = UniqueFd(fd);
   }

@@ -97,8 +97,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 absl::Status PutPayload(JsonWriter* json, const nettrace::Event& event) {
   json->StartObject();
   JsonVisitor visitor(json);
-  const absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload,
-                                                     &visitor, event.payload_encoding);
+  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
+                                               event.payload_encoding);
   json->EndObject();
   return status;
 }

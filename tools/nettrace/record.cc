@@ -24,8 +24,6 @@
 #include "collector/unique_fd.h"
 #include "nettrace/commands.h"
 
-extern char** environ;
-
 namespace tools {
 namespace {
 
@@ -63,6 +61,7 @@ absl::StatusOr<collector::UniqueFd> BlockSignals() {
 // Starts `command` with the signals of a fresh process.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command) {
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   posix_spawnattr_t attributes;

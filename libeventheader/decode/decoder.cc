@@ -1,0 +1,211 @@
+#include "eventheader/decoder.h"
+
+#include <cstring>
+
+#include "taker.h"
+
+namespace eventheader {
+namespace {
+
+// The bytes up to the first code unit of 0, and that unit behind them.
+bool TakeZString(std::size_t unit, Taker* taker, std::span<const std::byte>* bytes) noexcept {
+  constexpr std::byte kZero[4] = {};
+  const std::span<const std::byte> rest = taker->rest();
+  std::size_t size = 0;
+  if (unit == 1) {
+    const void* end = rest.empty() ? nullptr : std::memchr(rest.data(), 0, rest.size());
+    if (end == nullptr) return false;
+    size = static_cast<std::size_t>(static_cast<const std::byte*>(end) - rest.data());
+  } else {
+    for (;; size += unit) {
+      if (rest.size() - size < unit) return false;
+      if (std::memcmp(rest.data() + size, kZero, unit) == 0) break;
+    }
+  }
+  std::span<const std::byte> terminator;
+  return taker->Bytes(size, bytes) && taker->Bytes(unit, &terminator);
+}
+
+bool TakeCounted(std::size_t unit, Taker* taker, std::span<const std::byte>* bytes) noexcept {
+  std::uint16_t count = 0;
+  return taker->U16(&count) && taker->Bytes(count * unit, bytes);
+}
+
+}  // namespace
+
+Decoder::Decoder(const EventView& event) noexcept
+    : data_(event.data),
+      little_endian_(event.little_endian),
+      has_metadata_(!event.metadata.empty()),
+      reader_(event.metadata, event.little_endian) {
+  if (has_metadata_) error_ = reader_.error();
+}
+
+bool Decoder::Next(Item* item) noexcept {
+  if (error_ != ParseError::kNone || !has_metadata_) return false;
+  if (++work_ > kMaxWork) return Fail(ParseError::kTooMuchWork);
+  *item = Item{};
+  if (in_array_) return NextElement(item);
+  if (depth_ > 0) return NextOfStruct(&open_[depth_ - 1], item);
+  return NextField(item);
+}
+
+bool Decoder::Fail(ParseError error) noexcept {
+  error_ = error;
+  return false;
+}
+
+bool Decoder::NextDefinition(FieldDefinition* field) noexcept {
+  if (!reader_.Next(field)) {
+    error_ = reader_.error();
+    return false;
+  }
+  // Arrays of structs read their members' names once per element.
+  work_ += (field->name.size() + field->attributes.size()) / 16;
+  return work_ <= kMaxWork || Fail(ParseError::kTooMuchWork);
+}
+
+bool Decoder::NextField(Item* item) noexcept {
+  if (!NextDefinition(&field_)) return false;
+  if (field_.encoding == Encoding::kStruct) return BeginStruct(item);
+  item->field = &field_;
+  if (field_.arity == Arity::kScalar) return TakeValue(field_.encoding, &item->bytes);
+  if (!TakeLength(field_, &elements_)) return false;
+  in_array_ = true;
+  item->kind = ItemKind::kArrayBegin;
+  item->array_length = elements_;
+  return true;
+}
+
+bool Decoder::NextElement(Item* item) noexcept {
+  item->field = &field_;
+  if (elements_ == 0) {
+    in_array_ = false;
+    item->kind = ItemKind::kArrayEnd;
+    return true;
+  }
+  --elements_;
+  item->is_element = true;
+  return TakeValue(field_.encoding, &item->bytes);
+}
+
+bool Decoder::BeginStruct(Item* item) noexcept {
+  // The reader has refused deeper nesting.
+  OpenStruct& open = open_[depth_++];
+  open.field = field_;
+  open.members = reader_;
+  open.elements = 1;
+  open.inside = false;
+  if (open.field.arity == Arity::kScalar) return NextOfStruct(&open, item);
+  if (!TakeLength(open.field, &open.elements)) return false;
+  if (open.elements == 0 && !SkipMembers(open.field.struct_fields)) return false;
+  item->kind = ItemKind::kArrayBegin;
+  item->array_length = open.elements;
+  item->field = &open.field;
+  return true;
+}
+
+bool Decoder::NextOfStruct(OpenStruct* open, Item* item) noexcept {
+  if (open->inside && open->remaining > 0) {
+    --open->remaining;
+    return NextField(item);
+  }
+  const bool is_array = open->field.arity != Arity::kScalar;
+  item->field = &open->field;
+  if (open->inside) {
+    open->inside = false;
+    if (!is_array) --depth_;
+    item->kind = ItemKind::kStructEnd;
+    item->is_element = is_array;
+  } else if (open->elements > 0) {
+    --open->elements;
+    open->inside = true;
+    open->remaining = open->field.struct_fields;
+    reader_ = open->members;
+    item->kind = ItemKind::kStructBegin;
+    item->is_element = is_array;
+  } else {
+    --depth_;
+    item->kind = ItemKind::kArrayEnd;
+  }
+  return true;
+}
+
+bool Decoder::TakeValue(Encoding encoding, std::span<const std::byte>* bytes) noexcept {
+  Taker taker(data_, little_endian_);
+  bool taken = false;
+  switch (encoding) {
+    case Encoding::kZStringChar8:
+      taken = TakeZString(1, &taker, bytes);
+      break;
+    case Encoding::kZStringChar16:
+      taken = TakeZString(2, &taker, bytes);
+      break;
+    case Encoding::kZStringChar32:
+      taken = TakeZString(4, &taker, bytes);
+      break;
+    case Encoding::kStringLength16Char8:
+    case Encoding::kBinaryLength16Char8:
+      taken = TakeCounted(1, &taker, bytes);
+      break;
+    case Encoding::kStringLength16Char16:
+      taken = TakeCounted(2, &taker, bytes);
+      break;
+    case Encoding::kStringLength16Char32:
+      taken = TakeCounted(4, &taker, bytes);
+      break;
+    default:
+      taken = taker.Bytes(FixedSize(encoding), bytes);
+      break;
+  }
+  if (!taken) return Fail(ParseError::kTruncatedData);
+  data_ = taker.rest();
+  return true;
+}
+
+bool Decoder::TakeLength(const FieldDefinition& field, std::uint16_t* length) noexcept {
+  if (field.arity == Arity::kConstantArray) {
+    *length = field.array_length;
+    return true;
+  }
+  Taker taker(data_, little_endian_);
+  if (!taker.U16(length)) return Fail(ParseError::kTruncatedData);
+  data_ = taker.rest();
+  return true;
+}
+
+// The members of an array without elements have definitions but no values.
+bool Decoder::SkipMembers(int count) noexcept {
+  for (FieldDefinition member; count > 0; --count) {
+    if (!NextDefinition(&member)) return false;
+    count += member.struct_fields;
+  }
+  return true;
+}
+
+std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept {
+  const std::size_t size = bytes.size();
+  if (size != 1 && size != 2 && size != 4 && size != 8) return 0;
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::byte next = bytes[little_endian ? size - 1 - i : i];
+    value = value << 8 | static_cast<std::uint64_t>(next);
+  }
+  return value;
+}
+
+std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept {
+  const std::uint64_t value = ReadUnsigned(bytes, little_endian);
+  switch (bytes.size()) {
+    case 1:
+      return static_cast<std::int8_t>(value);
+    case 2:
+      return static_cast<std::int16_t>(value);
+    case 4:
+      return static_cast<std::int32_t>(value);
+    default:
+      return static_cast<std::int64_t>(value);
+  }
+}
+
+}  // namespace eventheader

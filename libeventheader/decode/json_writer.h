@@ -1,0 +1,138 @@
+// JSON into a buffer of fixed size. Private to the decoding half.
+#ifndef LIBEVENTHEADER_DECODE_JSON_WRITER_H_
+#define LIBEVENTHEADER_DECODE_JSON_WRITER_H_
+
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "text_reader.h"
+
+namespace eventheader {
+
+// Counts what does not fit any more, so that the caller learns how much it would have been.
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::span<char> buffer) noexcept : buffer_(buffer) {}
+
+  std::size_t size() const noexcept { return size_; }
+
+  void BeginObject() noexcept { Open('{'); }
+  void EndObject() noexcept { Close('}'); }
+  void BeginArray() noexcept { Open('['); }
+  void EndArray() noexcept { Close(']'); }
+
+  void Key(std::string_view utf8) noexcept {
+    String(utf8);
+    Put(':');
+    separate_ = false;
+  }
+
+  // UTF-8, well formed or not.
+  void String(std::string_view utf8) noexcept {
+    Text(TextReader(std::as_bytes(std::span(utf8.data(), utf8.size())), TextEncoding::kUtf8, true));
+  }
+
+  void Text(TextReader text) noexcept {
+    Separate();
+    Put('"');
+    for (char32_t c = 0; text.Next(&c);) Character(c);
+    Put('"');
+    separate_ = true;
+  }
+
+  // Two lower-case digits a byte.
+  void Hex(std::span<const std::byte> bytes) noexcept {
+    Separate();
+    Put('"');
+    for (std::byte byte : bytes) HexByte(static_cast<unsigned>(byte));
+    Put('"');
+    separate_ = true;
+  }
+
+  template <typename T>
+  void Number(T number) noexcept {
+    char text[32];
+    const auto end = std::to_chars(std::begin(text), std::end(text), number).ptr;
+    Literal({text, static_cast<std::size_t>(end - text)});
+  }
+
+  // A number, true, false or null.
+  void Literal(std::string_view text) noexcept {
+    Separate();
+    Put(text);
+    separate_ = true;
+  }
+
+ private:
+  void Open(char bracket) noexcept {
+    Separate();
+    Put(bracket);
+    separate_ = false;
+  }
+
+  void Close(char bracket) noexcept {
+    Put(bracket);
+    separate_ = true;
+  }
+
+  void Separate() noexcept {
+    if (separate_) Put(',');
+  }
+
+  void HexByte(unsigned byte) noexcept {
+    constexpr char kDigits[] = "0123456789abcdef";
+    Put(kDigits[byte >> 4]);
+    Put(kDigits[byte & 15]);
+  }
+
+  void Character(char32_t c) noexcept {
+    const auto byte = [](char32_t value) { return static_cast<char>(value); };
+    if (c == '"' || c == '\\') {
+      Put('\\');
+      Put(byte(c));
+    } else if (c == '\n') {
+      Put("\\n");
+    } else if (c == '\t') {
+      Put("\\t");
+    } else if (c == '\r') {
+      Put("\\r");
+    } else if (c < 0x20) {
+      Put("\\u00");
+      HexByte(c);
+    } else if (c < 0x80) {
+      Put(byte(c));
+    } else if (c < 0x800) {
+      Put(byte(0xC0 | c >> 6));
+      Put(byte(0x80 | (c & 0x3F)));
+    } else if (c < 0x10000) {
+      Put(byte(0xE0 | c >> 12));
+      Put(byte(0x80 | (c >> 6 & 0x3F)));
+      Put(byte(0x80 | (c & 0x3F)));
+    } else {
+      Put(byte(0xF0 | c >> 18));
+      Put(byte(0x80 | (c >> 12 & 0x3F)));
+      Put(byte(0x80 | (c >> 6 & 0x3F)));
+      Put(byte(0x80 | (c & 0x3F)));
+    }
+  }
+
+  void Put(char c) noexcept {
+    if (size_ < buffer_.size()) buffer_[size_] = c;
+    ++size_;
+  }
+
+  void Put(std::string_view text) noexcept {
+    for (char c : text) Put(c);
+  }
+
+  std::span<char> buffer_;
+  std::size_t size_ = 0;
+  bool separate_ = false;  // the next value or key needs a comma before it
+};
+
+}  // namespace eventheader
+
+#endif  // LIBEVENTHEADER_DECODE_JSON_WRITER_H_

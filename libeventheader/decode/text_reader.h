@@ -1,0 +1,42 @@
+// The code points of a text in any encoding an event may carry. Private to the decoding half.
+#ifndef LIBEVENTHEADER_DECODE_TEXT_READER_H_
+#define LIBEVENTHEADER_DECODE_TEXT_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace eventheader {
+
+enum class TextEncoding : std::uint8_t { kLatin1, kUtf8, kUtf16, kUtf32 };
+
+inline constexpr char32_t kReplacementCharacter = 0xFFFD;
+
+class TextReader {
+ public:
+  TextReader(std::span<const std::byte> bytes, TextEncoding encoding, bool little_endian) noexcept
+      : rest_(bytes), encoding_(encoding), little_endian_(little_endian) {}
+
+  // Takes a byte order mark off the front; it overrides encoding and byte order. Its code units are
+  // as large as those of the reader's encoding, or any where that is UTF-8.
+  void TakeByteOrderMark() noexcept;
+
+  // True and the next code point, which is never a surrogate; false at the end. What is not well
+  // formed is kReplacementCharacter: in UTF-8 once per maximal part of a sequence, else once per
+  // code unit.
+  bool Next(char32_t* code_point) noexcept;
+
+ private:
+  char32_t NextUtf8() noexcept;
+  char32_t NextUtf16() noexcept;
+  char32_t NextUtf32() noexcept;
+  bool TakeUnit(std::size_t size, char32_t* unit) noexcept;
+
+  std::span<const std::byte> rest_;
+  TextEncoding encoding_;
+  bool little_endian_;
+};
+
+}  // namespace eventheader
+
+#endif  // LIBEVENTHEADER_DECODE_TEXT_READER_H_

@@ -1,0 +1,21 @@
+// Any bytes as a tracepoint name: what is taken for one is what its parts are written as.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "eventheader/tracepoint_name.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto name = eventheader::ParseTracepointName(text);
+  if (!name) return 0;
+  char buffer[eventheader::kMaxTracepointName + 1];
+  const std::size_t written = eventheader::FormatTracepointName(*name, buffer);
+  if (std::string_view(buffer, written) != text) std::abort();
+  for (char letter = 'A'; letter <= 'Z'; ++letter) {
+    const bool there = name->options.find(letter) != std::string_view::npos;
+    if (eventheader::FindOption(name->options, letter).has_value() != there) std::abort();
+  }
+  return 0;
+}

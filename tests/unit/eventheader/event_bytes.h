@@ -1,0 +1,53 @@
+// Events written out by hand: hex digits as in a dump, names as text.
+#ifndef TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_
+#define TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace eventheader::testing {
+
+// "07 00 2a" as three bytes; what is not a lower-case hex digit separates.
+inline std::string Hex(std::string_view digits) {
+  std::string bytes;
+  int high = -1;
+  for (char c : digits) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(c);
+    if (digit == std::string_view::npos) continue;
+    if (high < 0) {
+      high = static_cast<int>(digit);
+    } else {
+      bytes.push_back(static_cast<char>(high * 16 + static_cast<int>(digit)));
+      high = -1;
+    }
+  }
+  return bytes;
+}
+
+// `text` and its NUL.
+inline std::string Name(std::string_view text) { return std::string(text) + '\0'; }
+
+// A little-endian event of level 4 whose only extension is `metadata`.
+inline std::string Event(std::string_view metadata, std::string_view payload) {
+  std::string event = Hex("07 00 00 00 00 00 00 04");
+  event.push_back(static_cast<char>(metadata.size() & 0xff));
+  event.push_back(static_cast<char>(metadata.size() >> 8));
+  event += Hex("01 00");
+  event += metadata;
+  event += payload;
+  return event;
+}
+
+inline std::span<const std::byte> AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+inline std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace eventheader::testing
+
+#endif  // TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_

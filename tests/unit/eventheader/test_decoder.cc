@@ -1,0 +1,402 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "event_bytes.h"
+#include "eventheader/decoder.h"
+
+namespace eventheader {
+namespace {
+
+using testing::AsBytes;
+using testing::AsText;
+using testing::Event;
+using testing::Hex;
+using testing::Name;
+
+std::string ToHex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (std::byte byte : bytes) {
+    text += "0123456789abcdef"[static_cast<int>(byte) >> 4];
+    text += "0123456789abcdef"[static_cast<int>(byte) & 15];
+  }
+  return text;
+}
+
+struct Decoded {
+  std::string items;  // "a=01 s{ b=02 } c[2 =03 =04 ]"
+  ParseError error;
+  std::string rest;
+};
+
+Decoded Decode(const std::string& bytes) {
+  EventView event;
+  EXPECT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  Decoder decoder(event);
+  Decoded decoded;
+  for (Item item; decoder.Next(&item);) {
+    std::string text = item.is_element ? "" : std::string(item.field->name);
+    switch (item.kind) {
+      case ItemKind::kValue:
+        text += "=" + ToHex(item.bytes);
+        break;
+      case ItemKind::kArrayBegin:
+        text += "[" + std::to_string(item.array_length);
+        break;
+      case ItemKind::kStructBegin:
+        text += "{";
+        break;
+      case ItemKind::kArrayEnd:
+        text = "]";
+        break;
+      case ItemKind::kStructEnd:
+        text = "}";
+        break;
+    }
+    if (!decoded.items.empty()) decoded.items += " ";
+    decoded.items += text;
+  }
+  decoded.error = decoder.error();
+  decoded.rest = ToHex(decoder.rest());
+  return decoded;
+}
+
+// The items of a well-formed event whose payload is decoded to its end.
+std::string Items(const std::string& fields, const std::string& payload) {
+  const Decoded decoded = Decode(Event(Name("E") + fields, payload));
+  EXPECT_EQ(decoded.error, ParseError::kNone) << ParseErrorText(decoded.error);
+  EXPECT_EQ(decoded.rest, "");
+  return decoded.items;
+}
+
+ParseError Error(const std::string& fields, const std::string& payload) {
+  return Decode(Event(Name("E") + fields, payload)).error;
+}
+
+TEST(Decoder, EventWithoutMetadataHasNoItems) {
+  const Decoded decoded = Decode(Hex("03 00 00 00 00 00 00 04 01 02"));
+  EXPECT_EQ(decoded.items, "");
+  EXPECT_EQ(decoded.error, ParseError::kNone);
+  EXPECT_EQ(decoded.rest, "0102");
+}
+
+TEST(Decoder, GivesEventsNameAndAttributes) {
+  const std::string bytes = Event(Name("Start;k=v"), "");
+  EventView event;
+  ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  const Decoder decoder(event);
+  EXPECT_EQ(decoder.event_name(), "Start");
+  EXPECT_EQ(decoder.event_attributes(), "k=v");
+}
+
+TEST(Decoder, BrokenMetadataIsAnErrorAtOnce) {
+  EXPECT_EQ(Decode(Event("no NUL", "")).error, ParseError::kTruncatedMetadata);
+}
+
+TEST(Decoder, LeavesPaddingBehindTheLastField) {
+  const Decoded decoded = Decode(Event(Name("E") + Name("a") + Hex("02"), Hex("07 00 00 00")));
+  EXPECT_EQ(decoded.items, "a=07");
+  EXPECT_EQ(decoded.rest, "000000");
+}
+
+TEST(Decoder, FixedSizeValues) {
+  EXPECT_EQ(Items(Name("a") + Hex("02") + Name("b") + Hex("03") + Name("c") + Hex("04") +
+                      Name("d") + Hex("05") + Name("e") + Hex("06"),
+                  Hex("01 0202 03030303 0404040404040404 05050505050505050505050505050505")),
+            "a=01 b=0202 c=03030303 d=0404040404040404 e=05050505050505050505050505050505");
+}
+
+TEST(Decoder, ZStringsEndAtTheirZeroUnit) {
+  EXPECT_EQ(Items(Name("a") + Hex("07") + Name("b") + Hex("08") + Name("c") + Hex("09"),
+                  Hex("6100 0100 0001 0000 01000000 00000001 00000000")),
+            "a=61 b=01000001 c=0100000000000001");
+}
+
+TEST(Decoder, EmptyZStrings) {
+  EXPECT_EQ(Items(Name("a") + Hex("07") + Name("b") + Hex("08") + Name("c") + Hex("09"),
+                  Hex("00 0000 00000000")),
+            "a= b= c=");
+}
+
+TEST(Decoder, CountedStringsCountCodeUnits) {
+  EXPECT_EQ(Items(Name("a") + Hex("0a") + Name("b") + Hex("0b") + Name("c") + Hex("0c") +
+                      Name("d") + Hex("0d"),
+                  Hex("0200 6100 0200 61006200 0100 61000000 0300 000102")),
+            "a=6100 b=61006200 c=61000000 d=000102");
+}
+
+TEST(Decoder, EmptyCountedStrings) {
+  EXPECT_EQ(Items(Name("a") + Hex("0a") + Name("b") + Hex("0c"), Hex("0000 0000")), "a= b=");
+}
+
+TEST(Decoder, BigEndianCounts) {
+  const std::string metadata =
+      Name("E") + Name("a") + Hex("0b") + Name("b") + Hex("42") + Name("c") + Hex("22 0002");
+  const std::string bytes = Hex("04 00 0000 0000 00 04") + Hex("00") +
+                            static_cast<char>(metadata.size()) + Hex("0001") + metadata +
+                            Hex("0001 0061 0002 0102 0304");
+  const Decoded decoded = Decode(bytes);
+  EXPECT_EQ(decoded.items, "a=0061 b[2 =01 =02 ] c[2 =03 =04 ]");
+  EXPECT_EQ(decoded.error, ParseError::kNone);
+}
+
+TEST(Decoder, ConstantArray) {
+  EXPECT_EQ(Items(Name("a") + Hex("23 0300"), Hex("0100 0200 0300")), "a[3 =0100 =0200 =0300 ]");
+}
+
+TEST(Decoder, VariableArray) {
+  EXPECT_EQ(Items(Name("a") + Hex("43") + Name("b") + Hex("43"), Hex("0200 0100 0200 0000")),
+            "a[2 =0100 =0200 ] b[0 ]");
+}
+
+TEST(Decoder, ArraysOfStrings) {
+  EXPECT_EQ(
+      Items(Name("a") + Hex("27 0200") + Name("b") + Hex("4a"), Hex("6100 6200 0200 0100 63 0000")),
+      "a[2 =61 =62 ] b[2 =63 = ]");
+}
+
+TEST(Decoder, Struct) {
+  EXPECT_EQ(Items(Name("s") + Hex("81 02") + Name("a") + Hex("02") + Name("b") + Hex("02") +
+                      Name("c") + Hex("02"),
+                  Hex("01 02 03")),
+            "s{ a=01 b=02 } c=03");
+}
+
+TEST(Decoder, ArraysOfStructsRepeatTheirFields) {
+  EXPECT_EQ(Items(Name("s") + Hex("a1 02 0200") + Name("a") + Hex("02") + Name("b") + Hex("07") +
+                      Name("c") + Hex("02"),
+                  Hex("01 6100 02 6200 03")),
+            "s[2 { a=01 b=61 } { a=02 b=62 } ] c=03");
+}
+
+TEST(Decoder, EmptyArrayOfStructsHasNoPayload) {
+  EXPECT_EQ(Items(Name("s") + Hex("c1 02") + Name("t") + Hex("81 01") + Name("a") + Hex("02") +
+                      Name("b") + Hex("02") + Name("c") + Hex("02"),
+                  Hex("0000 03")),
+            "s[0 ] c=03");
+}
+
+TEST(Decoder, ArraysOfStructsNest) {
+  // s[] { t[] { a[] } b }
+  EXPECT_EQ(Items(Name("s") + Hex("c1 02") + Name("t") + Hex("c1 01") + Name("a") + Hex("42") +
+                      Name("b") + Hex("02"),
+                  Hex("0200") +                                                 //
+                      Hex("0200") + Hex("0100 01") + Hex("0000") + Hex("0a") +  //
+                      Hex("0000") + Hex("0b")),
+            "s[2 { t[2 { a[1 =01 ] } { a[0 ] } ] b=0a } { t[0 ] b=0b } ]");
+}
+
+TEST(Decoder, DeepestNesting) {
+  std::string fields;
+  std::string expected;
+  for (int i = 0; i < kMaxStructNesting; ++i) {
+    fields += Name("s") + Hex("a1 01 0100");
+    expected += "s[1 { ";
+  }
+  expected += "a=01";
+  for (int i = 0; i < kMaxStructNesting; ++i) expected += " } ]";
+  EXPECT_EQ(Items(fields + Name("a") + Hex("02"), Hex("01")), expected);
+}
+
+TEST(Decoder, ItemsCarryTheirDefinition) {
+  const std::string bytes =
+      Event(Name("E") + Name("s;x=y") + Hex("a1 01 0100") + Name("a;k=v") + Hex("84 83 0900"),
+            Hex("01000000"));
+  EventView event;
+  ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  Decoder decoder(event);
+  Item item;
+  std::vector<std::string> names;
+  while (decoder.Next(&item)) {
+    names.emplace_back(item.field->name);
+    if (item.kind == ItemKind::kValue) {
+      EXPECT_EQ(item.field->attributes, "k=v");
+      EXPECT_EQ(item.field->format, Format::kHexInt);
+      EXPECT_EQ(item.field->tag, 9);
+      EXPECT_EQ(item.field->depth, 1);
+      EXPECT_FALSE(item.is_element);
+    } else {
+      EXPECT_EQ(item.field->attributes, "x=y");
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"s", "s", "a", "s", "s"}));
+}
+
+TEST(Decoder, PayloadCutAnywhereIsTruncated) {
+  const std::string fields = Name("a") + Hex("04") + Name("b") + Hex("07") + Name("c") + Hex("08") +
+                             Name("d") + Hex("0b") + Name("e") + Hex("43") + Name("s") +
+                             Hex("c1 01") + Name("f") + Hex("06");
+  const std::string payload =
+      Hex("01000000 6100 6100 0000 0100 6100 0100 0100 0100") + std::string(16, 'u');
+  ASSERT_EQ(Error(fields, payload), ParseError::kNone);
+  for (std::size_t size = 0; size < payload.size(); ++size) {
+    EXPECT_EQ(Error(fields, payload.substr(0, size)), ParseError::kTruncatedData) << size;
+  }
+}
+
+TEST(Decoder, WideZStringWithoutTerminatorIsTruncated) {
+  EXPECT_EQ(Error(Name("a") + Hex("08"), Hex("6100 00")), ParseError::kTruncatedData);
+  // Zeros that are not one code unit.
+  EXPECT_EQ(Error(Name("a") + Hex("08"), Hex("6100 0061 0061")), ParseError::kTruncatedData);
+  EXPECT_EQ(Error(Name("a") + Hex("09"), Hex("61000000 000000")), ParseError::kTruncatedData);
+}
+
+TEST(Decoder, ErrorInLaterDefinitionComesAfterTheItemsBefore) {
+  const Decoded decoded =
+      Decode(Event(Name("E") + Name("a") + Hex("02") + Name("b") + Hex("00"), Hex("01 02")));
+  EXPECT_EQ(decoded.items, "a=01");
+  EXPECT_EQ(decoded.error, ParseError::kBadEncoding);
+}
+
+TEST(Decoder, StructWithoutItsMembersIsTruncated) {
+  EXPECT_EQ(Error(Name("s") + Hex("81 02") + Name("a") + Hex("02"), Hex("01 02")),
+            ParseError::kTruncatedMetadata);
+  EXPECT_EQ(Error(Name("s") + Hex("c1 02") + Name("a") + Hex("02"), Hex("0000")),
+            ParseError::kTruncatedMetadata);
+}
+
+TEST(Decoder, StaysAtItsErrorOnceFailed) {
+  const std::string bytes = Event(Name("E") + Name("a") + Hex("04") + Name("b") + Hex("02"), "x");
+  EventView event;
+  ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  Decoder decoder(event);
+  Item item;
+  EXPECT_FALSE(decoder.Next(&item));
+  EXPECT_FALSE(decoder.Next(&item));
+  EXPECT_EQ(decoder.error(), ParseError::kTruncatedData);
+}
+
+TEST(Decoder, HugeNestedArraysWithoutPayloadEndEarly) {
+  std::string fields;
+  for (int i = 0; i < kMaxStructNesting; ++i) fields += Name("s") + Hex("a1 01 ffff");
+  const Decoded decoded = Decode(Event(Name("E") + fields + Name("a") + Hex("22 ffff"), ""));
+  EXPECT_EQ(decoded.error, ParseError::kTruncatedData);
+  EXPECT_LT(decoded.items.size(), 200u);
+}
+
+TEST(Decoder, ItemsOfOneEventAreBounded) {
+  // One byte of payload makes 34 items.
+  std::string fields = Name("s") + Hex("a1 01 ffff");
+  for (int i = 1; i < kMaxStructNesting; ++i) fields += Name("s") + Hex("a1 01 0100");
+  const std::string bytes =
+      Event(Name("E") + fields + Name("a") + Hex("22 0100"), std::string(0xffff, 'x'));
+  EventView event;
+  ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  Decoder decoder(event);
+  std::size_t items = 0;
+  for (Item item; decoder.Next(&item);) ++items;
+  EXPECT_EQ(decoder.error(), ParseError::kTooMuchWork);
+  EXPECT_LE(items, kMaxWork);
+}
+
+TEST(Decoder, NamesReadAgainForEveryElementAreBounded) {
+  const std::string fields = Name("s") + Hex("c1 01") + Name(std::string(30'000, 'n')) + Hex("02");
+  const std::string bytes = Event(Name("E") + fields, Hex("ffff") + std::string(0xffff, 'x'));
+  EventView event;
+  ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  Decoder decoder(event);
+  std::size_t items = 0;
+  for (Item item; decoder.Next(&item);) ++items;
+  EXPECT_EQ(decoder.error(), ParseError::kTooMuchWork);
+  EXPECT_LE(items, 3 * kMaxWork / (30'000 / 16));
+}
+
+TEST(Decoder, GreatestArrayOfAnEventTheKernelTakesIsDecoded) {
+  const std::string bytes =
+      Event(Name("E") + Name("a") + Hex("42"), Hex("e01f") + std::string(0x1fe0, 'x'));
+  ASSERT_LE(bytes.size(), kMaxEventSize);
+  const Decoded decoded = Decode(bytes);
+  EXPECT_EQ(decoded.error, ParseError::kNone);
+  EXPECT_EQ(decoded.rest, "");
+}
+
+TEST(ReadUnsigned, TakesTheByteOrder) {
+  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("80")), true), 0x80u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("0102")), true), 0x0201u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("0102")), false), 0x0102u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("01020304")), true), 0x04030201u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("0102030405060708")), false), 0x0102030405060708u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("010203")), true), 0u);
+  EXPECT_EQ(ReadUnsigned({}, true), 0u);
+}
+
+TEST(ReadSigned, ExtendsTheSignOfEverySize) {
+  EXPECT_EQ(ReadSigned(AsBytes(Hex("ff")), true), -1);
+  EXPECT_EQ(ReadSigned(AsBytes(Hex("7f")), true), 127);
+  EXPECT_EQ(ReadSigned(AsBytes(Hex("feff")), true), -2);
+  EXPECT_EQ(ReadSigned(AsBytes(Hex("fffffffd")), false), -3);
+  EXPECT_EQ(ReadSigned(AsBytes(Hex("ffffffffffffff7f")), true), INT64_MAX);
+}
+
+TEST(ValueFormat, NullableFieldsAreNullWhenEmpty) {
+  for (const Encoding encoding : {Encoding::kStringLength16Char8, Encoding::kBinaryLength16Char8}) {
+    EXPECT_EQ(ValueFormat(encoding, Format::kSignedInt, 0), Format::kDefault);
+    EXPECT_EQ(ValueFormat(encoding, Format::kUuid, 0), Format::kDefault);
+    EXPECT_EQ(ValueFormat(encoding, Format::kSignedInt, 4), Format::kSignedInt);
+    EXPECT_EQ(ValueFormat(encoding, Format::kUuid, 16), Format::kUuid);
+  }
+}
+
+TEST(ValueFormat, NullableOfOtherSizeIsItsEncodingsOwn) {
+  EXPECT_EQ(ValueFormat(Encoding::kStringLength16Char8, Format::kSignedInt, 3), Format::kStringUtf);
+  EXPECT_EQ(ValueFormat(Encoding::kBinaryLength16Char8, Format::kSignedInt, 3), Format::kHexBytes);
+}
+
+TEST(ValueFormat, EmptyTextAndBytesAreNotNull) {
+  EXPECT_EQ(ValueFormat(Encoding::kStringLength16Char8, Format::kStringUtf, 0), Format::kStringUtf);
+  EXPECT_EQ(ValueFormat(Encoding::kBinaryLength16Char8, Format::kHexBytes, 0), Format::kHexBytes);
+  EXPECT_EQ(ValueFormat(Encoding::kBinaryLength16Char8, Format::kStringJson, 0),
+            Format::kStringJson);
+}
+
+TEST(ValueFormat, UnknownFormatIsTheEncodingsOwn) {
+  const auto unknown = static_cast<Format>(0x7f);
+  EXPECT_EQ(ValueFormat(Encoding::kValue32, unknown, 4), Format::kUnsignedInt);
+  EXPECT_EQ(ValueFormat(Encoding::kBinaryLength16Char8, unknown, 0), Format::kHexBytes);
+  EXPECT_EQ(ValueFormat(Encoding::kZStringChar16, unknown, 2), Format::kStringUtf);
+}
+
+// Every encoding of fixed size with every format, from the specification's list.
+TEST(ValueFormat, FixedSizeEncodingsTakeTheFormatsOfTheirSize) {
+  const struct {
+    Encoding encoding;
+    std::vector<int> formats;
+  } kCases[] = {
+      {Encoding::kValue8, {1, 2, 3, 7, 9, 10, 11}},
+      {Encoding::kValue16, {1, 2, 3, 7, 9, 11, 16}},
+      {Encoding::kValue32, {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17}},
+      {Encoding::kValue64, {1, 2, 3, 6, 8, 9}},
+      {Encoding::kValue128, {9, 15, 17}},
+  };
+  for (const auto& c : kCases) {
+    for (int format = 1; format <= 17; ++format) {
+      const bool suits = std::find(c.formats.begin(), c.formats.end(), format) != c.formats.end();
+      EXPECT_EQ(ValueFormat(c.encoding, static_cast<Format>(format), FixedSize(c.encoding)),
+                suits ? static_cast<Format>(format) : DefaultFormat(c.encoding))
+          << "encoding " << static_cast<int>(c.encoding) << " format " << format;
+    }
+  }
+}
+
+TEST(ValueFormat, ObsoleteIpAddressIsIpAddress) {
+  EXPECT_EQ(ValueFormat(Encoding::kValue128, Format::kIpAddressObsolete, 16), Format::kIpAddress);
+  EXPECT_EQ(ValueFormat(Encoding::kValue32, Format::kIpAddressObsolete, 4), Format::kIpAddress);
+}
+
+TEST(ValueFormat, WideStringsAreNotLatin1) {
+  EXPECT_EQ(ValueFormat(Encoding::kZStringChar8, Format::kString8, 4), Format::kString8);
+  EXPECT_EQ(ValueFormat(Encoding::kZStringChar16, Format::kString8, 4), Format::kStringUtf);
+  EXPECT_EQ(ValueFormat(Encoding::kStringLength16Char32, Format::kString8, 4), Format::kStringUtf);
+}
+
+TEST(ValueFormat, OnlyCountedBytesAreNullable) {
+  EXPECT_EQ(ValueFormat(Encoding::kZStringChar8, Format::kSignedInt, 0), Format::kStringUtf);
+  EXPECT_EQ(ValueFormat(Encoding::kStringLength16Char16, Format::kSignedInt, 0),
+            Format::kStringUtf);
+}
+
+}  // namespace
+}  // namespace eventheader

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""Records load_service in three ways, each into DIR/NAME.nettrace, with what the service printed in
+DIR/NAME.json. Needs root and a kernel with user_events (./run vm).
+
+  recorder-first  the recorder has registered the tracepoints before the service starts
+  service-first   the service and its threads are there before the recorder starts
+  small-rings     as recorder-first, with rings of one page
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import load
+
+# Enough for all that one CPU can be given.
+LARGE_RINGS = ("--ring-size", "8M")
+SMALL_RINGS = ("--ring-size", "4K")
+
+
+def recorder_first(nettrace, service, file, rings=LARGE_RINGS):
+    """Returns what the service printed."""
+    return _record(nettrace, file, load.TRACEPOINTS, rings, [service, "--events", str(load.EVENTS)])
+
+
+def small_rings(nettrace, service, file):
+    return recorder_first(nettrace, service, file, SMALL_RINGS)
+
+
+def service_first(nettrace, service, file):
+    with subprocess.Popen([service, "--events", str(load.EVENTS), "--wait"], stdout=subprocess.PIPE, text=True) as process:
+        # It stops itself once it is registered and its threads are there.
+        _, state = os.waitpid(process.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(state):
+            raise RuntimeError(f"the service ended early, with wait status {state}")
+        printed = []
+        # Takes what it prints, and waits for it: until then it would still be there for tail.
+        reaper = threading.Thread(target=lambda: printed.append(process.communicate()[0]))
+        reaper.start()
+        go_on = f"kill -CONT {process.pid} && exec tail --pid={process.pid} -s 0.1 -f /dev/null"
+        _record(nettrace, file, [load.PROVIDER], LARGE_RINGS, ["sh", "-c", go_on])
+        reaper.join()
+    return printed[0]
+
+
+WAYS = {"recorder-first": recorder_first, "service-first": service_first, "small-rings": small_rings}
+
+
+def _record(nettrace, file, selectors, options, command):
+    select = [word for selector in selectors for word in ("-e", selector)]
+    done = subprocess.run([nettrace, "record", "-o", file, *select, *options, "--", *command],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+def add_options(parser):
+    parser.add_argument("--nettrace", required=True, type=pathlib.Path)
+    parser.add_argument("--service", required=True, type=pathlib.Path, help="load_service")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    parser.add_argument("folder", type=pathlib.Path, metavar="DIR")
+    args = parser.parse_args()
+    for name, way in WAYS.items():
+        printed = way(args.nettrace, args.service, args.folder / f"{name}.nettrace")
+        (args.folder / f"{name}.json").write_text(printed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
