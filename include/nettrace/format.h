@@ -87,6 +87,8 @@ inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
 inline constexpr std::size_t kMaxRowSize = 65535;  // metadata and thread rows, field descriptions
+inline constexpr std::size_t kMaxFields = 65535;   // of an event or object
+inline constexpr int kMaxTypeDepth = 32;           // of types in types; ours, to bound recursion
 inline constexpr std::size_t kMaxPayloadSize = 65535;  // above it the reference reader goes wrong
 inline constexpr std::size_t kMaxStackFrames = 8190;   // likewise
 inline constexpr std::uint32_t kMaxEventId = 65534;    // likewise; ids start at 1

@@ -3,9 +3,11 @@
 #define NETTRACE_SINK_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,7 +26,9 @@ class Sink {
   virtual absl::Status Sync() { return absl::OkStatus(); }
 };
 
-// A file descriptor of any kind; blocking writes.
+// A file descriptor of any kind. Waits until it takes the bytes, also if it is non-blocking. A
+// broken pipe is an error here, never a SIGPIPE. Sync makes a regular file's contents durable; once
+// that has failed it stays failed.
 class FdSink : public Sink {
  public:
   // Takes ownership of `fd`. `name` is for error messages.
@@ -42,6 +46,8 @@ class FdSink : public Sink {
  private:
   int fd_;
   std::string name_;
+  bool regular_;
+  absl::Status sync_failure_;
 };
 
 class MemorySink : public Sink {
@@ -51,6 +57,20 @@ class MemorySink : public Sink {
 
  private:
   std::vector<std::byte> bytes_;
+};
+
+// Calls a function, with the contract of Sink::Append.
+class CallbackSink : public Sink {
+ public:
+  using Callback =
+      std::function<absl::Status(std::span<const std::byte> bytes, std::size_t* taken)>;
+  explicit CallbackSink(Callback append) : append_(std::move(append)) {}
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    return append_(bytes, taken);
+  }
+
+ private:
+  Callback append_;
 };
 
 }  // namespace nettrace

@@ -8,6 +8,12 @@
 // reader needs. Its events must be written in the order of their timestamps, and lie between the
 // sequence points around them; WriteEvent refuses what does not.
 //
+// Text that is not UTF-8 is written with U+FFFD for each byte that does not belong.
+//
+// When the sink fails, the blocks that it did not take are kept and given again with every call
+// that writes, the untaken rest of a torn one first: the stream is well-formed up to the last byte
+// taken. Once the buffers are full, events are dropped. See Stats for what is where.
+//
 // Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_WRITER_H_
 #define NETTRACE_WRITER_H_
@@ -25,14 +31,27 @@
 namespace nettrace {
 
 struct WriterOptions {
-  // An open event block is written when its rows reach this many bytes.
+  // An open event block is written before its rows pass this many bytes; a longer row has a block
+  // of its own. 1..16,777,195.
   std::size_t event_block_size = 256 * 1024;
+  // All open blocks are written, and their buffers freed, before those pass this many bytes.
+  std::size_t max_buffer_bytes = 64 << 20;
   // Bounds on the interval caches; reaching one is ResourceExhausted, and a sequence point
   // (threads, metadata: a flushing one) makes room again.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
-  std::size_t max_threads = 1 << 20;
+  std::size_t max_threads = 1 << 20;  // no more than that
   std::size_t max_metadata = 1 << 20;
+  std::size_t max_label_bytes = 64 << 20;
+  std::size_t max_stack_bytes = 64 << 20;
+  std::size_t max_metadata_bytes = 64 << 20;  // of provider names
+  // Bounds on what a reader must keep to sort an interval. The bytes, of event rows, are counted as
+  // blocks are written, so they may pass the bound by the open blocks.
+  std::uint64_t max_interval_events = std::uint64_t{1} << 27;
+  std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
+  // Indices of threads are counted from here. RemoveThread needs it above all OS thread ids, as the
+  // reference reader confuses the two; on Linux 4,194,305 is. Larger numbers take more bytes.
+  std::uint64_t first_thread_index = 1;
   // Refuse what the text allows but the reference reader gets wrong (interop contract).
   bool reference_reader_strict = true;
 };
@@ -67,30 +86,47 @@ class Writer {
   // flushes threads. Indices are never used twice in a stream.
   absl::StatusOr<std::uint64_t> AddThread(const ThreadInfo& thread);
 
+  // The thread is gone: no later event refers to it; readers learn its last sequence number. What
+  // becomes of its index in the reference reader: see WriterOptions::first_thread_index
+  // (FailedPrecondition).
+  absl::Status RemoveThread(std::uint64_t index);
+
   // The id of this label list or stack (leaf first), added if it is new since the last sequence
   // point. Valid until the next sequence point. Empty ones are 0.
   absl::StatusOr<std::uint32_t> InternLabels(const Labels& labels);
   absl::StatusOr<std::uint32_t> InternStack(std::span<const std::uint64_t> frames);
 
-  // Appends an event; its sequence number is the next of its capture thread.
+  // Appends an event; its sequence number is the next of its capture thread. After InvalidArgument
+  // and OutOfRange (a limit of the format), and ResourceExhausted while the interval is full, the
+  // event does not count. After an error of the sink it is dropped, and lost to readers as if
+  // AddLost had been called.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
   // `count` events of `capture_thread` were lost here: its sequence number advances by as many.
+  // OutOfRange if that would be over 2^31 - 1 since its last event or sequence point: readers take
+  // such a gap for a step back.
   absl::Status AddLost(std::uint64_t capture_thread, std::uint64_t count);
 
-  // Ends the interval: all events so far are at or before `timestamp`, all later ones at or after
-  // it. Lists the last sequence number of every capture thread. `flags`: kSequencePointFlush….
+  // Ends the interval, after the time of the one before (InvalidArgument if not): all events so far
+  // are at or before `timestamp`, all later ones at or after it. Lists the last sequence number of
+  // every capture thread. `flags`: kSequencePointFlush….
   absl::Status WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags = 0);
 
   // Hands every buffered block to the sink.
   absl::Status Flush();
+  // Flush, then the sink's Sync: after OK, all events so far are durable as far as the sink can
+  // tell.
+  absl::Status Sync();
   // Flush, EndOfStream, Sync. Nothing may be written afterwards. Does not write a sequence point.
+  // After an error it may be called again.
   absl::Status Finish();
 
   struct Stats {
-    std::uint64_t events = 0;  // accepted by WriteEvent
-    std::uint64_t lost = 0;    // counted by AddLost
-    std::uint64_t bytes = 0;   // taken by the sink
+    std::uint64_t events = 0;          // accepted by WriteEvent
+    std::uint64_t events_written = 0;  // of those, in blocks that the sink has taken wholly
+    std::uint64_t events_dropped = 0;  // refused by WriteEvent as the sink took nothing
+    std::uint64_t lost = 0;            // counted by AddLost; events_dropped are not in it
+    std::uint64_t bytes = 0;           // taken by the sink
     std::uint64_t sequence_points = 0;
     std::uint64_t metadata = 0;
     std::uint64_t threads = 0;  // all that were ever defined, capture threads included

@@ -1,0 +1,54 @@
+#include "block_output.h"
+
+#include <algorithm>
+
+namespace nettrace::internal {
+
+void PutBlockHeader(std::span<std::byte> block, BlockKind kind) {
+  const std::size_t size = block.size() - kBlockHeaderSize;
+  block[0] = static_cast<std::byte>(size);
+  block[1] = static_cast<std::byte>(size >> 8);
+  block[2] = static_cast<std::byte>(size >> 16);
+  block[3] = static_cast<std::byte>(kind);
+}
+
+std::size_t BlockOutput::Give(std::span<const std::byte> bytes) {
+  std::size_t taken = 0;
+  status_ = sink_->Append(bytes, &taken);
+  if (status_.ok()) {
+    taken = bytes.size();
+  } else {
+    taken = std::min(taken, bytes.size());
+  }
+  bytes_ += taken;
+  return taken;
+}
+
+absl::Status BlockOutput::FinishTorn() {
+  if (torn_.empty()) return absl::OkStatus();
+  const std::size_t taken = Give(torn_);
+  torn_.erase(torn_.begin(), torn_.begin() + static_cast<std::ptrdiff_t>(taken));
+  if (!torn_.empty()) return status_;
+  events_ += torn_events_;
+  return absl::OkStatus();
+}
+
+absl::Status BlockOutput::Append(std::span<const std::byte> block, std::uint64_t events) {
+  if (absl::Status status = FinishTorn(); !status.ok()) return status;
+  const std::size_t taken = Give(block);
+  if (taken == block.size()) {
+    events_ += events;
+    return absl::OkStatus();
+  }
+  if (taken == 0) return status_;
+  torn_.assign(block.begin() + static_cast<std::ptrdiff_t>(taken), block.end());
+  torn_events_ = events;
+  return absl::OkStatus();
+}
+
+absl::Status BlockOutput::Sync() {
+  if (absl::Status status = FinishTorn(); !status.ok()) return status;
+  return sink_->Sync();
+}
+
+}  // namespace nettrace::internal

@@ -1,0 +1,91 @@
+#include "event_block.h"
+
+#include <utility>
+
+namespace nettrace::internal {
+namespace {
+
+constexpr std::uint16_t kHeaderSize = kRowsOffset - kBlockHeaderSize;
+constexpr std::uint16_t kCompressedHeaders = 1;
+
+template <typename T>
+std::byte* PutFixed(std::byte* out, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    *out++ = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
+  }
+  return out;
+}
+
+}  // namespace
+
+void EventBlock::Allocate(std::size_t capacity) {
+  auto buffer = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  const std::size_t used = row_bytes();
+  if (used > 0) std::memcpy(buffer.get() + kRowsOffset, rows(), used);
+  buffer_ = std::move(buffer);
+  capacity_ = capacity;
+  next_ = rows() + used;
+  end_ = buffer_.get() + capacity;
+}
+
+void EventBlock::Free() {
+  buffer_.reset();
+  capacity_ = 0;
+  next_ = end_ = nullptr;
+}
+
+void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
+                        std::span<const std::byte> payload) {
+  std::byte* const flags_at = next_;
+  std::byte* out = next_ + 1;
+  unsigned flags = 0;
+  const auto put_if = [&](bool differs, unsigned flag, std::uint64_t value) {
+    if (!differs) return;
+    flags |= flag;
+    out = PutVarUInt(out, value);
+  };
+  if (empty()) first_timestamp_ = row.timestamp;
+
+  put_if(row.metadata_id != previous_.metadata_id, kHasMetadataId, row.metadata_id);
+  const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
+  if (skipped != 0 || row.capture_thread != previous_.capture_thread ||
+      row.processor != previous_.processor) {
+    flags |= kHasCaptureThread;
+    out = PutVarUInt(out, skipped);
+    out = PutVarUInt(out, row.capture_thread);
+    out = PutVarUInt(out, row.processor);
+  }
+  put_if(row.thread != previous_.thread, kHasThread, row.thread);
+  put_if(row.stack_id != previous_.stack_id, kHasStack, row.stack_id);
+  out = PutVarUInt(out, row.timestamp - previous_.timestamp);
+  put_if(row.label_list_id != previous_.label_list_id, kHasLabels, row.label_list_id);
+  put_if(payload.size() != previous_size_, kHasPayloadSize, payload.size());
+  *flags_at = static_cast<std::byte>(flags);
+
+  previous_ = row;
+  previous_size_ = payload.size();
+  previous_sequence_ = sequence;
+  epoch_ = epoch;
+  PutPayload(out, payload);
+}
+
+absl::Status EventBlock::WriteTo(BlockOutput* output) {
+  if (empty()) return absl::OkStatus();
+  std::byte* out = buffer_.get() + kBlockHeaderSize;
+  out = PutFixed(out, kHeaderSize);
+  out = PutFixed(out, kCompressedHeaders);
+  out = PutFixed(out, first_timestamp_);
+  PutFixed(out, previous_.timestamp);
+  const std::span<std::byte> block(buffer_.get(), next_);
+  PutBlockHeader(block, BlockKind::kEvent);
+  if (absl::Status status = output->Append(block, count_); !status.ok()) return status;
+
+  previous_ = {};
+  previous_size_ = 0;
+  previous_sequence_ = 0;
+  count_ = 0;
+  next_ = rows();
+  return absl::OkStatus();
+}
+
+}  // namespace nettrace::internal

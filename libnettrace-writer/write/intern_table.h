@@ -1,0 +1,47 @@
+// Numbers distinct byte strings 1, 2, …, in bounded memory.
+#ifndef NETTRACE_WRITE_INTERN_TABLE_H_
+#define NETTRACE_WRITE_INTERN_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+
+namespace nettrace::internal {
+
+class InternTable {
+ public:
+  InternTable(std::size_t max_entries, std::size_t max_bytes)
+      : max_entries_(max_entries), max_bytes_(max_bytes) {}
+
+  // The number of `key`, 0 if it has none.
+  std::uint32_t Find(std::span<const std::byte> key) const;
+  bool HasRoom(std::size_t key_size) const {
+    return ids_.size() < max_entries_ && key_size <= max_bytes_ - bytes_;
+  }
+  // Numbers a key that has no number yet and for which there is room.
+  std::uint32_t Insert(std::span<const std::byte> key);
+  void Clear();
+
+  std::size_t size() const { return ids_.size(); }
+
+ private:
+  std::byte* Allocate(std::size_t size);
+
+  std::size_t max_entries_;
+  std::size_t max_bytes_;
+  std::size_t bytes_ = 0;                                      // of all keys
+  absl::flat_hash_map<absl::string_view, std::uint32_t> ids_;  // keys point into chunks_
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::byte* free_ = nullptr;  // of the last chunk
+  std::size_t free_size_ = 0;
+};
+
+}  // namespace nettrace::internal
+
+#endif  // NETTRACE_WRITE_INTERN_TABLE_H_

@@ -1,0 +1,48 @@
+// Collects the rows of one table until they are written as a block.
+#ifndef NETTRACE_WRITE_ROW_BLOCK_H_
+#define NETTRACE_WRITE_ROW_BLOCK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "block_output.h"
+#include "byte_writer.h"
+#include "nettrace/format.h"
+
+namespace nettrace::internal {
+
+class RowBlock {
+ public:
+  // `kind`: kMetadata, kStack, kThread, kRemoveThread or kLabelList.
+  explicit RowBlock(BlockKind kind) : kind_(kind) {}
+
+  bool empty() const { return count_ == 0; }
+
+  // False if the block is to be written before another row of `size` bytes goes into it.
+  bool HasRoom(std::size_t size) const;
+
+  // Makes room for a row of `size` bytes, writing the block if need be. The error is the sink's, or
+  // OutOfRange if no block could hold such a row.
+  absl::Status MakeRoom(std::size_t size, BlockOutput* output);
+
+  // Adds a row there is room for. `id`: the row's number in its table; stacks and label lists
+  // number theirs by the block's first.
+  void Add(std::uint32_t id, std::span<const std::byte> row);
+
+  // Writes the rows, if there are any. After an error they are still here.
+  absl::Status WriteTo(BlockOutput* output);
+
+ private:
+  bool IsNumbered() const { return kind_ == BlockKind::kStack || kind_ == BlockKind::kLabelList; }
+  std::size_t PrefixSize() const;
+
+  BlockKind kind_;
+  std::uint32_t count_ = 0;
+  ByteWriter block_;
+};
+
+}  // namespace nettrace::internal
+
+#endif  // NETTRACE_WRITE_ROW_BLOCK_H_

@@ -1,0 +1,26 @@
+// The rows of the tables and the Trace block, as bytes.
+#ifndef NETTRACE_WRITE_ROWS_H_
+#define NETTRACE_WRITE_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "byte_writer.h"
+#include "nettrace/schema.h"
+
+namespace nettrace::internal {
+
+// Each appends to `out`; after an error, what is in `out` is of no use. InvalidArgument says what
+// is wrong; OutOfRange, which limit of the format is passed.
+
+// The stream header and the whole Trace block.
+absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out);
+// The fields of `metadata` are such that CheckFields accepts them.
+absl::Status PutMetadataRow(std::uint32_t id, const EventMetadata& metadata, ByteWriter* out);
+absl::Status PutThreadRow(std::uint64_t index, const ThreadInfo& thread, ByteWriter* out);
+// `labels` are not empty.
+void PutLabelList(const Labels& labels, ByteWriter* out);
+
+}  // namespace nettrace::internal
+
+#endif  // NETTRACE_WRITE_ROWS_H_

@@ -1,0 +1,48 @@
+#include "thread_table.h"
+
+#include <algorithm>
+
+namespace nettrace::internal {
+
+void ThreadTable::Add(std::optional<std::uint64_t> os_thread_id) {
+  auto thread = std::make_unique<Thread>();
+  thread->index = next_index_;
+  thread->os_thread_id = os_thread_id;
+  threads_.emplace(next_index_, std::move(thread));
+  ++next_index_;
+}
+
+Thread* ThreadTable::FindInMap(std::uint64_t index) {
+  const auto found = threads_.find(index);
+  if (found == threads_.end()) return nullptr;
+  return recent_[index % recent_.size()] = found->second.get();
+}
+
+void ThreadTable::SetCaptures(Thread* thread) {
+  if (thread->captures) return;
+  thread->captures = true;
+  capturing_.push_back(thread);
+}
+
+const std::vector<Thread*>& ThreadTable::Capturing() {
+  const auto by_index = [](const Thread* a, const Thread* b) { return a->index < b->index; };
+  if (!std::is_sorted(capturing_.begin(), capturing_.end(), by_index)) {
+    std::sort(capturing_.begin(), capturing_.end(), by_index);
+  }
+  return capturing_;
+}
+
+void ThreadTable::Remove(Thread* thread) {
+  if (thread->captures) std::erase(capturing_, thread);
+  Thread*& recent = recent_[thread->index % recent_.size()];
+  if (recent == thread) recent = nullptr;
+  threads_.erase(thread->index);
+}
+
+void ThreadTable::Clear() {
+  recent_.fill(nullptr);
+  capturing_.clear();
+  threads_.clear();
+}
+
+}  // namespace nettrace::internal

@@ -1,0 +1,60 @@
+// The live rows of the thread table, and what their capture threads are about to write.
+#ifndef NETTRACE_WRITE_THREAD_TABLE_H_
+#define NETTRACE_WRITE_THREAD_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "event_block.h"
+
+namespace nettrace::internal {
+
+struct Thread {
+  std::uint64_t index = 0;
+  std::optional<std::uint64_t> os_thread_id;
+  std::uint32_t sequence = 0;        // of its last event or loss that a reader can know of
+  std::uint64_t lost = 0;            // since then
+  bool captures = false;             // it has had an event or a loss
+  std::uint64_t last_timestamp = 0;  // of its last event
+  EventBlock block;
+};
+
+class ThreadTable {
+ public:
+  explicit ThreadTable(std::uint64_t first_index) : next_index_(first_index) {}
+
+  std::uint64_t next_index() const { return next_index_; }
+  std::size_t size() const { return threads_.size(); }
+  // Adds thread next_index().
+  void Add(std::optional<std::uint64_t> os_thread_id);
+
+  // nullptr if no live thread has this index. Valid until the thread is removed.
+  Thread* Find(std::uint64_t index) {
+    Thread* const recent = recent_[index % recent_.size()];
+    return recent != nullptr && recent->index == index ? recent : FindInMap(index);
+  }
+
+  // Marks a thread as one that captures events; those are Capturing(), in order of index.
+  void SetCaptures(Thread* thread);
+  const std::vector<Thread*>& Capturing();
+
+  void Remove(Thread* thread);
+  void Clear();
+
+ private:
+  Thread* FindInMap(std::uint64_t index);
+
+  std::uint64_t next_index_;
+  std::array<Thread*, 256> recent_ = {};  // by the low bits of their index
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> capturing_;
+};
+
+}  // namespace nettrace::internal
+
+#endif  // NETTRACE_WRITE_THREAD_TABLE_H_

@@ -1,0 +1,24 @@
+// What a payload's types must be: by the format, and beyond it for the reference reader.
+#ifndef NETTRACE_WRITE_TYPE_RULES_H_
+#define NETTRACE_WRITE_TYPE_RULES_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "nettrace/schema.h"
+
+namespace nettrace::internal {
+
+// The bytes every value of `type` takes in a payload; nullopt if they vary. `type` is one that
+// CheckFields accepts.
+std::optional<std::uint64_t> FixedSize(const Type& type);
+
+// InvalidArgument, naming the field, unless all types are whole, known and writable. `strict`: also
+// refuses what the reference reader gets wrong.
+absl::Status CheckFields(const std::vector<Field>& fields, bool strict);
+
+}  // namespace nettrace::internal
+
+#endif  // NETTRACE_WRITE_TYPE_RULES_H_

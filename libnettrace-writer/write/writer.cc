@@ -1,0 +1,558 @@
+#include "nettrace/writer.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "block_output.h"
+#include "byte_writer.h"
+#include "event_block.h"
+#include "intern_table.h"
+#include "row_block.h"
+#include "rows.h"
+#include "thread_table.h"
+#include "type_rules.h"
+
+namespace nettrace {
+namespace {
+
+using internal::BlockOutput;
+using internal::ByteWriter;
+using internal::InternTable;
+using internal::RowBlock;
+using internal::Thread;
+using internal::ThreadTable;
+
+// A reader takes a larger gap in the numbers for a step back.
+constexpr std::uint64_t kMaxGap = std::numeric_limits<std::int32_t>::max();
+// A capture thread's buffer begins with so many bytes, for there may be very many of them.
+constexpr std::size_t kFirstBuffer = 4096;
+constexpr std::size_t kBufferGrowth = 8;
+constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();
+// So many threads always fit one sequence point.
+constexpr std::size_t kMostThreads = 1 << 20;
+constexpr std::size_t kMostRowBytes =
+    kMaxBlockSize - (internal::kRowsOffset - internal::kBlockHeaderSize);
+constexpr std::size_t kMostPayload = kMostRowBytes - internal::kMaxRowHeader;
+constexpr std::uint32_t kKnownFlags = kSequencePointFlushThreads | kSequencePointFlushMetadata;
+// The provider whose event ids the reference reader defines, 0 among them.
+constexpr char kUniversalSystem[] = "Universal.System";
+
+absl::Status CheckOptions(const WriterOptions& options) {
+  if (options.event_block_size == 0 || options.event_block_size > kMostRowBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("event_block_size: not in 1..", kMostRowBytes));
+  }
+  if (options.max_threads > kMostThreads) {
+    return absl::InvalidArgumentError(absl::StrCat("max_threads: over ", kMostThreads));
+  }
+  if (options.first_thread_index == 0) {
+    return absl::InvalidArgumentError("first_thread_index: 0");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CacheFull(const char* what, const char* remedy) {
+  return absl::ResourceExhaustedError(absl::StrCat("no room for more ", what, ": ", remedy));
+}
+
+constexpr char kNeedsSequencePoint[] = "write a sequence point";
+
+}  // namespace
+
+struct Writer::Impl {
+  Impl(std::unique_ptr<Sink> sink, const TraceInfo& info, const WriterOptions& writer_options)
+      : options(writer_options),
+        pointer_size(static_cast<std::size_t>(info.pointer_size)),
+        output(std::move(sink)),
+        metadata_keys(options.max_metadata, options.max_metadata_bytes),
+        labels(options.max_labels, options.max_label_bytes),
+        stacks(options.max_stacks, options.max_stack_bytes),
+        threads(options.first_thread_index) {}
+
+  bool HasMetadata(std::uint32_t id) const {
+    return id - first_metadata_id < next_metadata_id - first_metadata_id;
+  }
+
+  absl::Status CheckOpen() const;
+  absl::Status CheckMetadata(const EventMetadata& metadata) const;
+  absl::Status CheckRow(const EventRow& row, const Thread* capture, std::size_t payload_size);
+
+  absl::StatusOr<std::uint32_t> Intern(InternTable* table, RowBlock* block, const char* what);
+
+  absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
+  absl::Status MakeRoom(Thread* capture, std::size_t payload_size);
+  absl::Status GrowBuffer(Thread* capture, std::size_t needed);
+  void Drop(Thread* capture);
+
+  // Rows always precede the events that refer to them, so no event block goes without them.
+  absl::Status WriteRows();
+  absl::Status WriteEventBlock(Thread* capture);
+  absl::Status WriteEventBlocks();
+  absl::Status WriteRemovals();
+  absl::Status WriteAll();
+  std::uint64_t LastTimestamp() const;
+  void StartInterval(std::uint64_t timestamp);
+  void ForgetThreads();
+  void ForgetMetadata();
+
+  const WriterOptions options;
+  const std::size_t pointer_size;
+  BlockOutput output;
+
+  RowBlock metadata_rows{BlockKind::kMetadata};
+  RowBlock thread_rows{BlockKind::kThread};
+  RowBlock label_rows{BlockKind::kLabelList};
+  RowBlock stack_rows{BlockKind::kStack};
+  RowBlock removals{BlockKind::kRemoveThread};
+  ByteWriter scratch;
+
+  InternTable metadata_keys;  // provider and event id
+  InternTable labels;
+  InternTable stacks;
+  ThreadTable threads;
+  std::uint32_t first_metadata_id = 1;  // live: first..next-1
+  std::uint32_t next_metadata_id = 1;
+
+  std::vector<Thread*> buffered;  // the threads whose blocks have a buffer
+  std::size_t buffer_bytes = 0;   // of all of them
+  std::uint64_t removed_threads = 0;
+
+  std::uint64_t interval_start = 0;       // no event may be earlier
+  std::uint64_t interval_last = 0;        // the latest event in blocks written since
+  std::uint64_t interval_events_end = 0;  // no more events than this before a sequence point
+  std::uint64_t interval_bytes = 0;       // of event blocks written since
+  bool finished = false;                  // EndOfStream is the output's
+  bool synced = false;                    // after that
+  mutable Stats stats;
+};
+
+absl::Status Writer::Impl::CheckOpen() const {
+  return finished ? absl::FailedPreconditionError("the stream is finished") : absl::OkStatus();
+}
+
+absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
+  const auto refuse = [&](std::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("event '", metadata.provider, ":", metadata.name, "' (id ", metadata.event_id,
+                     "): ", absl::string_view(why.data(), why.size())));
+  };
+  if (absl::Status status = internal::CheckFields(metadata.fields, options.reference_reader_strict);
+      !status.ok()) {
+    return refuse(std::string(status.message()));
+  }
+  if (!options.reference_reader_strict) return absl::OkStatus();
+  const std::uint32_t lowest = metadata.provider == kUniversalSystem ? 0 : 1;
+  if (metadata.event_id < lowest || metadata.event_id > kMaxEventId) {
+    return refuse(absl::StrCat("the reference reader needs an id of 1 to ", kMaxEventId));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint32_t> Writer::AddMetadata(const EventMetadata& metadata) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  if (absl::Status status = w.CheckMetadata(metadata); !status.ok()) return status;
+
+  ByteWriter key;
+  key.String(metadata.provider);
+  // Without strictness an id may stand for many events: each row has a key of its own.
+  key.Fixed(w.options.reference_reader_strict ? metadata.event_id : w.next_metadata_id);
+  if (w.metadata_keys.Find(key.bytes()) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("provider '", metadata.provider, "' already has an event with id ",
+                     metadata.event_id, "; the reference reader tells events by it"));
+  }
+  if (!w.metadata_keys.HasRoom(key.size()) || w.next_metadata_id == kMaxMetadataId) {
+    return CacheFull("metadata", "write a sequence point that flushes metadata");
+  }
+  w.scratch.Clear();
+  if (absl::Status status = internal::PutMetadataRow(w.next_metadata_id, metadata, &w.scratch);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = w.metadata_rows.MakeRoom(w.scratch.size(), &w.output); !status.ok()) {
+    return status;
+  }
+  w.metadata_keys.Insert(key.bytes());
+  w.metadata_rows.Add(w.next_metadata_id, w.scratch.bytes());
+  ++w.stats.metadata;
+  return w.next_metadata_id++;
+}
+
+absl::StatusOr<std::uint64_t> Writer::AddThread(const ThreadInfo& thread) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  if (w.threads.size() >= w.options.max_threads) {
+    return CacheFull("threads", "remove some, or write a sequence point that flushes threads");
+  }
+  const std::uint64_t index = w.threads.next_index();
+  w.scratch.Clear();
+  if (absl::Status status = internal::PutThreadRow(index, thread, &w.scratch); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = w.thread_rows.MakeRoom(w.scratch.size(), &w.output); !status.ok()) {
+    return status;
+  }
+  w.thread_rows.Add(0, w.scratch.bytes());
+  w.threads.Add(thread.thread_id);
+  ++w.stats.threads;
+  return index;
+}
+
+absl::Status Writer::RemoveThread(std::uint64_t index) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  Thread* const thread = w.threads.Find(index);
+  if (thread == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("thread ", index, " is not defined"));
+  }
+  if (w.options.reference_reader_strict && thread->os_thread_id &&
+      *thread->os_thread_id >= w.options.first_thread_index) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the reference reader may remove thread index ", *thread->os_thread_id,
+        " for this thread's OS id: set first_thread_index above all of those, or write a sequence "
+        "point that flushes threads"));
+  }
+  if (absl::Status status = w.WriteEventBlock(thread); !status.ok()) return status;
+
+  // The row of the removal is written after the blocks that are open now, whose events may refer to
+  // this thread; no later event can.
+  w.scratch.Clear();
+  w.scratch.VarUInt(index);
+  w.scratch.VarUInt(static_cast<std::uint32_t>(thread->sequence + thread->lost));
+  if (!w.removals.HasRoom(w.scratch.size())) {
+    if (absl::Status status = w.WriteAll(); !status.ok()) return status;
+  }
+  w.removals.Add(0, w.scratch.bytes());
+  w.buffer_bytes -= thread->block.capacity();
+  std::erase(w.buffered, thread);
+  w.threads.Remove(thread);
+  ++w.removed_threads;
+  return absl::OkStatus();
+}
+
+// What is in `scratch`, by its number in `table`.
+absl::StatusOr<std::uint32_t> Writer::Impl::Intern(InternTable* table, RowBlock* block,
+                                                   const char* what) {
+  if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return id;
+  if (!table->HasRoom(scratch.size())) return CacheFull(what, kNeedsSequencePoint);
+  if (absl::Status status = block->MakeRoom(scratch.size(), &output); !status.ok()) return status;
+  const std::uint32_t id = table->Insert(scratch.bytes());
+  block->Add(id, scratch.bytes());
+  return id;
+}
+
+absl::StatusOr<std::uint32_t> Writer::InternLabels(const Labels& labels) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  if (labels.empty()) return 0U;
+  w.scratch.Clear();
+  internal::PutLabelList(labels, &w.scratch);
+  return w.Intern(&w.labels, &w.label_rows, "label lists");
+}
+
+absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t> frames) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  if (frames.empty()) return 0U;
+  const std::size_t most = w.options.reference_reader_strict
+                               ? kMaxStackFrames
+                               : (kMaxBlockSize - 3 * sizeof(std::uint32_t)) / w.pointer_size;
+  if (frames.size() > most) {
+    return absl::OutOfRangeError(
+        absl::StrCat("a stack of ", frames.size(), " frames: at most ", most, " can be written"));
+  }
+  w.scratch.Clear();
+  w.scratch.Fixed(static_cast<std::uint32_t>(frames.size() * w.pointer_size));
+  for (const std::uint64_t frame : frames) {
+    if (w.pointer_size == 8) {
+      w.scratch.Fixed(frame);
+    } else if (frame <= std::numeric_limits<std::uint32_t>::max()) {
+      w.scratch.Fixed(static_cast<std::uint32_t>(frame));
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("stack frame 0x", absl::Hex(frame), " is no 4-byte pointer"));
+    }
+  }
+  return w.Intern(&w.stacks, &w.stack_rows, "stacks");
+}
+
+absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
+  Impl& w = *impl_;
+  // Most events are like the one before on their capture thread: nothing to check but the time and
+  // nothing to write but time and payload. All else, and all that is wrong, takes the longer way.
+  Thread* const capture = w.threads.Find(row.capture_thread);
+  if (capture != nullptr &&
+      capture->block.IsLikePrevious(row, capture->lost, w.removed_threads, payload.size()) &&
+      row.timestamp >= capture->last_timestamp && row.timestamp <= kMaxTimestamp &&
+      capture->block.HasRoom(payload.size()) && w.stats.events < w.interval_events_end) [[likely]] {
+    ++capture->sequence;
+    capture->last_timestamp = row.timestamp;
+    capture->block.AppendLikePrevious(row, payload);
+    ++w.stats.events;
+    return absl::OkStatus();
+  }
+  return w.WriteEvent(row, payload);
+}
+
+absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* capture,
+                                    std::size_t payload_size) {
+  if (absl::Status status = CheckOpen(); !status.ok()) return status;
+  const auto refuse = [](auto... why) { return absl::InvalidArgumentError(absl::StrCat(why...)); };
+  if (capture == nullptr) {
+    return refuse("capture thread ", row.capture_thread, " is not defined");
+  }
+  if (row.thread != row.capture_thread && threads.Find(row.thread) == nullptr) {
+    return refuse("thread ", row.thread, " is not defined");
+  }
+  if (!HasMetadata(row.metadata_id)) return refuse("metadata ", row.metadata_id, " is not defined");
+  if (row.stack_id > stacks.size()) return refuse("stack ", row.stack_id, " is not defined");
+  if (row.label_list_id > labels.size()) {
+    return refuse("label list ", row.label_list_id, " is not defined");
+  }
+  if (row.timestamp < interval_start) {
+    return refuse("time ", row.timestamp, " is before the last sequence point, ", interval_start);
+  }
+  if (row.timestamp < capture->last_timestamp) {
+    return refuse("time ", row.timestamp, " is before the last event of its capture thread, ",
+                  capture->last_timestamp);
+  }
+  if (row.timestamp > kMaxTimestamp) return refuse("time ", row.timestamp, " is over 2^63 - 1");
+  const std::size_t most = options.reference_reader_strict ? kMaxPayloadSize : kMostPayload;
+  if (payload_size > most) {
+    return absl::OutOfRangeError(
+        absl::StrCat("a payload of ", payload_size, " bytes: at most ", most, " can be written"));
+  }
+  if (stats.events >= interval_events_end || interval_bytes >= options.max_interval_bytes) {
+    return CacheFull("events in this interval", kNeedsSequencePoint);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
+  Thread* const capture = threads.Find(row.capture_thread);
+  if (absl::Status status = CheckRow(row, capture, payload.size()); !status.ok()) return status;
+  threads.SetCaptures(capture);
+  if (absl::Status status = MakeRoom(capture, payload.size()); !status.ok()) {
+    Drop(capture);
+    return status;
+  }
+  capture->sequence += static_cast<std::uint32_t>(capture->lost) + 1;
+  capture->lost = 0;
+  capture->last_timestamp = row.timestamp;
+  capture->block.Append(row, capture->sequence, removed_threads, payload);
+  ++stats.events;
+  return absl::OkStatus();
+}
+
+// The sink takes nothing and the buffers are full: the event is lost, and readers are to see that.
+void Writer::Impl::Drop(Thread* capture) {
+  ++stats.events_dropped;
+  if (capture->lost < kMaxGap) ++capture->lost;
+}
+
+absl::Status Writer::Impl::MakeRoom(Thread* capture, std::size_t payload_size) {
+  if (capture->block.HasRoom(payload_size)) return absl::OkStatus();
+  const std::size_t row = internal::kMaxRowHeader + payload_size;
+  if (capture->block.row_bytes() + row > options.event_block_size) {
+    if (absl::Status status = WriteEventBlock(capture); !status.ok()) return status;
+    if (capture->block.HasRoom(payload_size)) return absl::OkStatus();
+  }
+  return GrowBuffer(capture, internal::kRowsOffset + capture->block.row_bytes() + row);
+}
+
+absl::Status Writer::Impl::GrowBuffer(Thread* capture, std::size_t needed) {
+  const std::size_t grown =
+      std::min(internal::kRowsOffset + options.event_block_size,
+               std::max(kFirstBuffer, capture->block.capacity() * kBufferGrowth));
+  const std::size_t size = std::max(needed, grown);
+  const auto more = [&] { return size - capture->block.capacity(); };
+  if (buffer_bytes + more() > options.max_buffer_bytes && buffer_bytes > 0) {
+    if (absl::Status status = WriteEventBlocks(); !status.ok()) return status;
+    for (Thread* thread : buffered) thread->block.Free();
+    buffered.clear();
+    buffer_bytes = 0;
+  }
+  if (capture->block.capacity() == 0) buffered.push_back(capture);
+  buffer_bytes += more();
+  capture->block.Allocate(size);
+  return absl::OkStatus();
+}
+
+absl::Status Writer::AddLost(std::uint64_t capture_thread, std::uint64_t count) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  Thread* const capture = w.threads.Find(capture_thread);
+  if (capture == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("capture thread ", capture_thread, " is not defined"));
+  }
+  if (count == 0) return absl::OkStatus();
+  if (count > kMaxGap - capture->lost) {
+    return absl::OutOfRangeError(
+        absl::StrCat(count, " lost events: a gap of over ", kMaxGap,
+                     " cannot be written; add them in parts, with a sequence point between"));
+  }
+  w.threads.SetCaptures(capture);
+  capture->lost += count;
+  w.stats.lost += count;
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Impl::WriteRows() {
+  for (RowBlock* rows : {&metadata_rows, &thread_rows, &label_rows, &stack_rows}) {
+    if (absl::Status status = rows->WriteTo(&output); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Impl::WriteEventBlock(Thread* capture) {
+  if (capture->block.empty()) return absl::OkStatus();
+  if (absl::Status status = WriteRows(); !status.ok()) return status;
+  const std::size_t bytes = capture->block.row_bytes();
+  if (absl::Status status = capture->block.WriteTo(&output); !status.ok()) return status;
+  interval_bytes += bytes;
+  interval_last = std::max(interval_last, capture->last_timestamp);
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Impl::WriteEventBlocks() {
+  for (Thread* capture : buffered) {
+    if (absl::Status status = WriteEventBlock(capture); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::Impl::WriteAll() {
+  if (absl::Status status = WriteRows(); !status.ok()) return status;
+  if (absl::Status status = WriteEventBlocks(); !status.ok()) return status;
+  return removals.WriteTo(&output);
+}
+
+std::uint64_t Writer::Impl::LastTimestamp() const {
+  std::uint64_t last = interval_last;
+  for (const Thread* capture : buffered) {
+    if (!capture->block.empty()) last = std::max(last, capture->last_timestamp);
+  }
+  return last;
+}
+
+absl::Status Writer::WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags) {
+  Impl& w = *impl_;
+  if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
+  if ((flags & ~kKnownFlags) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown sequence point flags ", flags));
+  }
+  if (w.stats.sequence_points > 0 && timestamp <= w.interval_start) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sequence point at ", timestamp, " is not after the last one, at ", w.interval_start));
+  }
+  if (const std::uint64_t last = w.LastTimestamp(); timestamp < last || timestamp > kMaxTimestamp) {
+    return absl::InvalidArgumentError(absl::StrCat("sequence point at ", timestamp, " is not in ",
+                                                   last, " (the last event)..2^63 - 1"));
+  }
+  if (absl::Status status = w.WriteAll(); !status.ok()) return status;
+
+  const std::vector<Thread*>& capturing = w.threads.Capturing();
+  w.scratch.Clear();
+  w.scratch.Reserve(internal::kBlockHeaderSize);
+  w.scratch.Fixed(timestamp);
+  w.scratch.Fixed(flags);
+  w.scratch.Fixed(static_cast<std::uint32_t>(capturing.size()));
+  for (const Thread* capture : capturing) {
+    w.scratch.VarUInt(capture->index);
+    w.scratch.VarUInt(static_cast<std::uint32_t>(capture->sequence + capture->lost));
+  }
+  internal::PutBlockHeader(w.scratch.mutable_bytes(), BlockKind::kSequencePoint);
+  if (absl::Status status = w.output.Append(w.scratch.bytes()); !status.ok()) return status;
+
+  ++w.stats.sequence_points;
+  for (Thread* capture : capturing) {
+    capture->sequence += static_cast<std::uint32_t>(capture->lost);
+    capture->lost = 0;
+  }
+  w.StartInterval(timestamp);
+  if ((flags & kSequencePointFlushThreads) != 0) w.ForgetThreads();
+  if ((flags & kSequencePointFlushMetadata) != 0) w.ForgetMetadata();
+  return absl::OkStatus();
+}
+
+void Writer::Impl::StartInterval(std::uint64_t timestamp) {
+  labels.Clear();
+  stacks.Clear();
+  interval_start = timestamp;
+  interval_last = 0;
+  interval_bytes = 0;
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - stats.events;
+  interval_events_end = stats.events + std::min(most, options.max_interval_events);
+}
+
+void Writer::Impl::ForgetThreads() {
+  buffered.clear();
+  buffer_bytes = 0;
+  threads.Clear();
+}
+
+// Ids go on: one from before the flush stays invalid.
+void Writer::Impl::ForgetMetadata() {
+  metadata_keys.Clear();
+  first_metadata_id = next_metadata_id;
+}
+
+absl::Status Writer::Flush() {
+  if (absl::Status status = impl_->CheckOpen(); !status.ok()) return status;
+  if (absl::Status status = impl_->WriteAll(); !status.ok()) return status;
+  return impl_->output.FinishTorn();
+}
+
+absl::Status Writer::Sync() {
+  if (absl::Status status = Flush(); !status.ok()) return status;
+  return impl_->output.Sync();
+}
+
+absl::Status Writer::Finish() {
+  Impl& w = *impl_;
+  if (w.synced) return w.CheckOpen();
+  if (!w.finished) {
+    if (absl::Status status = w.WriteAll(); !status.ok()) return status;
+    std::array<std::byte, internal::kBlockHeaderSize> end;
+    internal::PutBlockHeader(end, BlockKind::kEndOfStream);
+    if (absl::Status status = w.output.Append(end); !status.ok()) return status;
+    w.finished = true;
+  }
+  absl::Status status = w.output.Sync();
+  w.synced = status.ok();
+  return status;
+}
+
+const Writer::Stats& Writer::stats() const {
+  Stats& stats = impl_->stats;
+  stats.bytes = impl_->output.bytes();
+  stats.events_written = impl_->output.events();
+  return stats;
+}
+
+Writer::Writer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Writer::~Writer() = default;
+
+absl::StatusOr<std::unique_ptr<Writer>> Writer::Create(std::unique_ptr<Sink> sink,
+                                                       const TraceInfo& info,
+                                                       const WriterOptions& options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  ByteWriter start;
+  if (absl::Status status = internal::PutStreamStart(info, &start); !status.ok()) return status;
+
+  auto impl = std::make_unique<Impl>(std::move(sink), info, options);
+  if (absl::Status status = impl->output.Append(start.bytes()); !status.ok()) return status;
+  if (absl::Status status = impl->output.FinishTorn(); !status.ok()) return status;
+  impl->StartInterval(0);
+  return std::unique_ptr<Writer>(new Writer(std::move(impl)));
+}
+
+}  // namespace nettrace

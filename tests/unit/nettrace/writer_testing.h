@@ -1,0 +1,77 @@
+// What the tests of the writer share: bytes written down by hand, and sinks to look into.
+#ifndef TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
+#define TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "nettrace/writer.h"
+
+namespace nettrace::testing {
+
+// "4E 65 'ttrace'" as bytes: pairs of hexadecimal digits, text in single quotes, blanks anywhere.
+inline std::string Bytes(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '\'') {
+      const std::size_t end = text.find('\'', i + 1);
+      bytes += text.substr(i + 1, end - i - 1);
+      i = end + 1;
+    } else if (text[i] == ' ' || text[i] == '\n') {
+      ++i;
+    } else {
+      bytes += absl::HexStringToBytes(absl::string_view(text.data() + i, 2));
+      i += 2;
+    }
+  }
+  return bytes;
+}
+
+inline std::string Hex(std::string_view bytes) {
+  std::string hex;
+  for (const char c : bytes) absl::StrAppend(&hex, absl::Hex(c & 0xFF, absl::kZeroPad2), " ");
+  return hex;
+}
+
+inline std::span<const std::byte> Span(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+inline std::array<std::byte, 16> SixteenFrom(unsigned first) {
+  std::array<std::byte, 16> bytes;
+  for (unsigned i = 0; i < 16; ++i) bytes[i] = static_cast<std::byte>(first + i);
+  return bytes;
+}
+
+// A writer into a string that outlives it.
+struct WriterToString {
+  explicit WriterToString(const WriterOptions& options = {}, const TraceInfo& info = {})
+      : writer(*Writer::Create(
+            std::make_unique<CallbackSink>(
+                [text = written.get()](std::span<const std::byte> bytes, std::size_t* taken) {
+                  text->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                  *taken = bytes.size();
+                  return absl::OkStatus();
+                }),
+            info, options)),
+        start(written->size()) {}
+
+  // What was written after the stream header and the Trace block, as hexadecimal digits.
+  std::string blocks() const { return Hex(std::string_view(*written).substr(start)); }
+
+  std::unique_ptr<std::string> written = std::make_unique<std::string>();
+  std::unique_ptr<Writer> writer;
+  std::size_t start;
+};
+
+}  // namespace nettrace::testing
+
+#endif  // TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
