@@ -10,9 +10,6 @@
 
 namespace nettrace {
 
-// Types may nest in each other without end; no real one comes near this.
-inline constexpr int kMaxTypeDepth = 32;
-
 const char* ParseTraceBlock(Cursor block, TraceInfo* info);
 // Of V4 and V5; what only they have becomes the key/values that V6 has for it.
 const char* ParseLegacyTraceBlock(Cursor block, TraceInfo* info);
