@@ -24,7 +24,7 @@ namespace {
 // What a row costs in memory, roughly.
 constexpr std::size_t kRowCost = 256;
 constexpr std::size_t kThreadCost = 64;
-constexpr std::size_t kIdCost = 16;  // of a label list or a stack
+constexpr std::size_t kIdCost = 16;                // of a label list or a stack
 constexpr std::uint32_t kMaxThreadId = 4'194'304;  // of Linux
 constexpr std::uint32_t kNoProcessor = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kMaxShownProcessor = 255;
