@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "nettrace/schema.h"
 
 namespace nettrace {
+
+// V4 and V5 payloads differ from V6's in DateTime: an 8-byte FILETIME instead of 8 Int16s.
+enum class PayloadEncoding : std::uint8_t { kV6, kLegacy };
 
 // Is told each value in the order of the fields. Views are valid during the call only.
 class PayloadVisitor {
@@ -29,6 +33,9 @@ class PayloadVisitor {
   virtual void Double(double value) = 0;
   virtual void Bool(bool value) = 0;
   virtual void GuidValue(const Guid& value) = 0;
+  virtual void DateTime(absl::Time utc) = 0;
+  // 16 bytes as the file has them: nothing says what they are but that .NET wrote a Decimal.
+  virtual void Decimal(std::span<const std::byte> bytes) = 0;
   // Arrays of code units, and single ones, as text. The bytes are what the file has: UTF-8 and
   // UTF-16LE if all is well. Text of fixed length, or at a location, ends at its first zero unit.
   virtual void Utf8(std::span<const std::byte> units) = 0;
@@ -42,7 +49,7 @@ inline constexpr int kMaxPayloadValues = 1 << 20;
 // before have been told then, and every object and array begun has been ended. Bytes behind the
 // last field are passed over. Allocates nothing.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
-                          PayloadVisitor* visitor);
+                          PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 
 }  // namespace nettrace
 

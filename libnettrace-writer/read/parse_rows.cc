@@ -4,14 +4,16 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 
 namespace nettrace {
 namespace {
 
-// Types may nest in each other without end; no real one comes near this.
-constexpr int kMaxTypeDepth = 32;
+// Of key/values in the Trace block and of labels in a list: one takes 2 bytes in the file and many
+// times that in memory.
+constexpr int kMaxEntries = 65536;
 
 const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields);
 
@@ -69,15 +71,15 @@ const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields) {
 
 }  // namespace
 
-const char* ParseTraceBlock(Cursor block, TraceInfo* info) {
+namespace {
+
+const char* TakeTraceFields(Cursor* block, TraceInfo* info) {
   std::int16_t time[8];
-  for (std::int16_t& part : time) part = block.Number<std::int16_t>();
-  info->sync_ticks = block.Number<std::int64_t>();
-  info->ticks_per_second = block.Number<std::int64_t>();
-  info->pointer_size = block.Number<std::int32_t>();
-  const auto count = block.Number<std::int32_t>();
-  for (std::int32_t i = 0; block.ok() && i < count; ++i) TakeKeyValue(&block, &info->key_values);
-  if (!block.ok()) return "the block is cut short";
+  for (std::int16_t& part : time) part = block->Number<std::int16_t>();
+  info->sync_ticks = block->Number<std::int64_t>();
+  info->ticks_per_second = block->Number<std::int64_t>();
+  info->pointer_size = block->Number<std::int32_t>();
+  if (!block->ok()) return "the block is cut short";
   if (info->ticks_per_second <= 0) return "the tick frequency is not positive";
   if (info->pointer_size != 4 && info->pointer_size != 8) return "the pointer size is not 4 or 8";
   // year, month, day of the week, day, hour, minute, second, millisecond
@@ -86,6 +88,24 @@ const char* ParseTraceBlock(Cursor block, TraceInfo* info) {
                       absl::UTCTimeZone()) +
       absl::Milliseconds(time[7]);
   return nullptr;
+}
+
+}  // namespace
+
+const char* ParseTraceBlock(Cursor block, TraceInfo* info) {
+  if (const char* error = TakeTraceFields(&block, info)) return error;
+  const auto count = block.Number<std::int32_t>();
+  if (count < 0 || count > kMaxEntries) return "the number of key/values is out of range";
+  for (std::int32_t i = 0; block.ok() && i < count; ++i) TakeKeyValue(&block, &info->key_values);
+  return block.ok() ? nullptr : "the block is cut short";
+}
+
+const char* ParseLegacyTraceBlock(Cursor block, TraceInfo* info) {
+  if (const char* error = TakeTraceFields(&block, info)) return error;
+  for (const char* key : {"ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"}) {
+    info->key_values.emplace_back(key, absl::StrCat(block.Number<std::int32_t>()));
+  }
+  return block.ok() ? nullptr : "the block is cut short";
 }
 
 const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* metadata) {
@@ -154,9 +174,11 @@ const char* ParseThreadRow(Cursor* block, std::uint64_t* index, ThreadInfo* thre
 }
 
 const char* ParseLabelList(Cursor* block, Labels* labels) {
+  int count = 0;
   for (bool last = false; !last;) {
     const auto kind = block->Number<std::uint8_t>();
     if (!block->ok()) return "a label list is cut short";
+    if (++count > kMaxEntries) return "a label list is too long";
     last = (kind & kLastLabel) != 0;
     switch (static_cast<LabelKind>(kind & ~kLastLabel)) {
       case LabelKind::kActivityId:
@@ -197,6 +219,21 @@ const char* ParseLabelList(Cursor* block, Labels* labels) {
     }
   }
   return block->ok() ? nullptr : "a label list is cut short";
+}
+
+SequencePointHeader ParseSequencePointHeader(Cursor* block, bool legacy) {
+  SequencePointHeader header;
+  header.timestamp = block->Number<std::uint64_t>();
+  header.flags = legacy ? 0 : block->Number<std::uint32_t>();
+  header.threads = block->Number<std::uint32_t>();
+  return header;
+}
+
+ThreadSequence ParseThreadSequence(Cursor* block, bool legacy) {
+  ThreadSequence entry;
+  entry.thread = legacy ? block->Number<std::uint64_t>() : block->VarUInt64();
+  entry.sequence = legacy ? block->Number<std::uint32_t>() : block->VarUInt32();
+  return entry;
 }
 
 }  // namespace nettrace

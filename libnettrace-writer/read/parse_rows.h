@@ -11,9 +11,27 @@
 namespace nettrace {
 
 const char* ParseTraceBlock(Cursor block, TraceInfo* info);
+// Of V4 and V5; what only they have becomes the key/values that V6 has for it.
+const char* ParseLegacyTraceBlock(Cursor block, TraceInfo* info);
 const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* metadata);
+// `row` is the payload of a row of a V4 or V5 metadata block.
+const char* ParseLegacyMetadataRow(Cursor row, std::uint32_t* id, EventMetadata* metadata);
 const char* ParseThreadRow(Cursor* block, std::uint64_t* index, ThreadInfo* thread);
 const char* ParseLabelList(Cursor* block, Labels* labels);
+
+struct SequencePointHeader {
+  std::uint64_t timestamp = 0;
+  std::uint32_t flags = 0;  // always 0 in V4 and V5
+  std::uint32_t threads = 0;
+};
+// These two leave it to the caller to ask the cursor whether all was there.
+SequencePointHeader ParseSequencePointHeader(Cursor* block, bool legacy);
+
+struct ThreadSequence {
+  std::uint64_t thread = 0;
+  std::uint32_t sequence = 0;
+};
+ThreadSequence ParseThreadSequence(Cursor* block, bool legacy);
 
 }  // namespace nettrace
 

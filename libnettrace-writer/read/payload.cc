@@ -2,15 +2,18 @@
 
 #include <algorithm>
 
+#include "absl/time/civil_time.h"
 #include "read/cursor.h"
 
 namespace nettrace {
 namespace {
 
+constexpr std::size_t kTextPerValue = 16;  // bytes of text that count as a value
+
 class Walker {
  public:
-  Walker(std::span<const std::byte> payload, PayloadVisitor* visitor)
-      : payload_(payload), visitor_(visitor) {}
+  Walker(std::span<const std::byte> payload, PayloadVisitor* visitor, PayloadEncoding encoding)
+      : payload_(payload), visitor_(visitor), encoding_(encoding) {}
 
   bool Fields(const std::vector<Field>& fields, Cursor* cursor) {
     for (const Field& field : fields) {
@@ -141,13 +144,45 @@ class Walker {
         visitor_->GuidValue(guid);
         return true;
       }
+      case TypeCode::kDateTime:
+        return DateTime(cursor);
+      case TypeCode::kDecimal: {
+        const auto bytes = cursor->Bytes(16);
+        if (!cursor->ok()) return Placeholder("it ends within a field");
+        visitor_->Decimal(bytes);
+        return true;
+      }
       default:
         return Placeholder("the size of a field's type is not known");
     }
   }
 
+  bool DateTime(Cursor* cursor) {
+    absl::Time time;
+    if (encoding_ == PayloadEncoding::kLegacy) {
+      const auto ticks = cursor->Number<std::int64_t>();  // of 100 ns
+      constexpr std::int64_t kTicksPerSecond = 10'000'000;
+      time = absl::FromCivil(absl::CivilYear(1601), absl::UTCTimeZone()) +
+             absl::Seconds(ticks / kTicksPerSecond) +
+             absl::Nanoseconds(ticks % kTicksPerSecond * 100);
+    } else {
+      // year, month, day of the week, day, hour, minute, second, millisecond
+      std::int16_t part[8];
+      for (std::int16_t& value : part) value = cursor->Number<std::int16_t>();
+      time =
+          absl::FromCivil(absl::CivilSecond(part[0], part[1], part[3], part[4], part[5], part[6]),
+                          absl::UTCTimeZone()) +
+          absl::Milliseconds(part[7]);
+    }
+    if (!cursor->ok()) return Placeholder("it ends within a field");
+    visitor_->DateTime(time);
+    return true;
+  }
+
   bool Text(std::span<const std::byte> units, std::size_t unit, const Cursor& cursor) {
     if (!cursor.ok()) return Placeholder("it ends within a field");
+    // Any number of locations may share their bytes.
+    values_ += static_cast<int>(units.size() / kTextPerValue);
     if (unit == 1) {
       visitor_->Utf8(units);
     } else {
@@ -216,6 +251,7 @@ class Walker {
 
   std::span<const std::byte> payload_;
   PayloadVisitor* visitor_;
+  const PayloadEncoding encoding_;
   const char* error_ = nullptr;
   int values_ = 0;
 };
@@ -223,8 +259,8 @@ class Walker {
 }  // namespace
 
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
-                          PayloadVisitor* visitor) {
-  Walker walker(payload, visitor);
+                          PayloadVisitor* visitor, PayloadEncoding encoding) {
+  Walker walker(payload, visitor, encoding);
   Cursor cursor(payload);
   if (walker.Fields(fields, &cursor)) return absl::OkStatus();
   return absl::DataLossError(walker.error());

@@ -2,75 +2,55 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "nettrace/format.h"
-#include "read/cursor.h"
+#include "absl/time/time.h"
+#include "read/block_reader.h"
+#include "read/event_rows.h"
 #include "read/parse_rows.h"
+#include "read/sequence.h"
 
 namespace nettrace {
 namespace {
 
-constexpr std::size_t kStreamHeaderSize = 20;
-constexpr std::size_t kBlockHeaderSize = 4;
-constexpr std::int16_t kCompressedFlag = 1;
+// What a row costs in memory beside its own bytes, roughly; a Field costs more than it takes in the
+// file.
+constexpr std::size_t kRowCost = 256;
 
-// Flags of a compressed row's header.
-constexpr std::uint8_t kHasMetadataId = 1;
-constexpr std::uint8_t kHasSequence = 2;  // number, capture thread, processor
-constexpr std::uint8_t kHasThread = 4;
-constexpr std::uint8_t kHasStack = 8;
-constexpr std::uint8_t kHasLabels = 16;
-constexpr std::uint8_t kIsSorted = 64;
-constexpr std::uint8_t kHasPayloadSize = 128;
+std::size_t CountFields(const std::vector<Field>& fields);
 
-// The columns of an event row, which compressed rows take over from the row before.
-struct EventColumns {
-  std::uint32_t metadata_id = 0;
-  std::uint32_t sequence_number = 0;
-  std::uint64_t capture_thread = 0;
-  std::uint32_t processor = 0;
-  std::uint64_t thread = 0;
-  std::uint32_t stack_id = 0;
-  std::uint64_t timestamp = 0;
-  std::uint32_t label_list_id = 0;
-  std::uint32_t payload_size = 0;
-  bool is_sorted = false;
+std::size_t CountTypes(const Type& type) {
+  std::size_t count = 1 + CountFields(type.fields);
+  for (const Type& element : type.element) count += CountTypes(element);
+  return count;
+}
+
+std::size_t CountFields(const std::vector<Field>& fields) {
+  std::size_t count = 0;
+  for (const Field& field : fields) count += CountTypes(field.type);
+  return count;
+}
+
+std::size_t CountEntries(const Labels& labels) {
+  return labels.strings.size() + labels.integers.size();
+}
+
+struct Thread {
+  ThreadInfo info;
+  std::uint32_t last_sequence = 0;
+  std::size_t cost = 0;
 };
 
-void TakeCompressed(Cursor* cursor, EventColumns* row) {
-  const auto flags = cursor->Number<std::uint8_t>();
-  if ((flags & kHasMetadataId) != 0) row->metadata_id = cursor->VarUInt32();
-  if ((flags & kHasSequence) != 0) {
-    row->sequence_number += cursor->VarUInt32();
-    row->capture_thread = cursor->VarUInt64();
-    row->processor = cursor->VarUInt32();
-  }
-  ++row->sequence_number;
-  if ((flags & kHasThread) != 0) row->thread = cursor->VarUInt64();
-  if ((flags & kHasStack) != 0) row->stack_id = cursor->VarUInt32();
-  row->timestamp += cursor->VarUInt64();
-  if ((flags & kHasLabels) != 0) row->label_list_id = cursor->VarUInt32();
-  if ((flags & kHasPayloadSize) != 0) row->payload_size = cursor->VarUInt32();
-  row->is_sorted = (flags & kIsSorted) != 0;
-}
+struct MetadataEntry {
+  EventMetadata metadata;
+  std::size_t cost = 0;
+};
 
-void TakeUncompressed(Cursor* cursor, EventColumns* row) {
-  cursor->Number<std::uint32_t>();  // the row's size, which the payload's tells, too
-  const auto metadata_id = cursor->Number<std::uint32_t>();
-  row->metadata_id = metadata_id & 0x7FFFFFFF;
-  row->is_sorted = (metadata_id >> 31) == 0;  // the reference writer's sense of it
-  row->sequence_number = cursor->Number<std::uint32_t>();
-  row->thread = cursor->Number<std::uint64_t>();
-  row->capture_thread = cursor->Number<std::uint64_t>();
-  row->processor = cursor->Number<std::uint32_t>();
-  row->stack_id = cursor->Number<std::uint32_t>();
-  row->timestamp = cursor->Number<std::uint64_t>();
-  row->label_list_id = cursor->Number<std::uint32_t>();
-  row->payload_size = cursor->Number<std::uint32_t>();
-}
+template <typename Value>
+using Table = absl::flat_hash_map<std::uint64_t, std::unique_ptr<Value>>;
 
 }  // namespace
 
@@ -108,363 +88,484 @@ const char* BlockKindName(std::uint8_t kind) {
 }
 
 struct Reader::Impl {
-  explicit Impl(std::unique_ptr<Source> from) : source(std::move(from)) {}
+  Impl(std::unique_ptr<Source> source, const ReaderOptions& reader_options)
+      : options(reader_options), blocks(std::move(source), reader_options.max_legacy_block_size) {}
 
-  struct Thread {
-    ThreadInfo info;
-    std::uint32_t last_sequence = 0;
-  };
+  bool legacy() const { return blocks.legacy(); }
 
-  absl::Status ReadStreamHeader();
-  absl::Status ReadTraceBlock();
-  // Reads all of `buffer`; returns how much there was.
-  absl::StatusOr<std::size_t> Fill(std::span<std::byte> buffer);
-  // Reads the next block into `block`. NotFound where the stream ends between blocks.
-  absl::Status ReadBlock(BlockKind* kind);
-  absl::Status TakeBlock(BlockKind kind);
-  const char* TakeEventHeader();
-  const char* TakeTable(BlockKind kind, Cursor cursor);
-  const char* TakeMetadata(Cursor cursor);
-  const char* TakeThreads(Cursor cursor);
-  const char* TakeRemovedThreads(Cursor cursor);
-  const char* TakeStacks(Cursor cursor);
-  const char* TakeLabels(Cursor cursor);
-  const char* TakeSequencePoint(Cursor cursor);
-  const char* TakeEvent(Event* event);
-  void Account(Thread* thread, std::uint32_t sequence, std::uint32_t more);
+  absl::Status Open();
+  bool ReadTrace();
+  Step Next();
+  bool NextBlock();
+  bool OpenBlock();
+  bool ReadMetadata();
+  bool ReadLegacyMetadata();
+  bool AddMetadata(std::uint32_t id, EventMetadata row, std::size_t size, std::uint64_t offset);
+  bool ReadThreads();
+  bool ReadLabels();
+  bool ReadStacks();
+  bool ReadSequencePoint();
+  bool NextEvent();
+  bool NextRemovedThread();
+  bool ResolveEvent();
+  Thread* FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new);
+  std::uint64_t CountLost(Thread* thread, std::uint32_t last_sequence);
+  void FinishStep();
+  bool Charge(std::size_t cost, std::uint64_t offset);
 
-  absl::Status Damaged(const char* why) const {
-    return absl::DataLossError(
-        absl::StrCat("offset ", block_offset, ": ", BlockKindName(block_kind), " block: ", why));
+  // The offset in the stream of what `cursor` takes next from the block.
+  std::uint64_t OffsetOf(const Cursor& cursor) const {
+    return block.content_offset + block.content.size() - cursor.size();
   }
 
-  std::unique_ptr<Source> source;
-  std::uint32_t major = 0;
-  std::uint32_t minor = 0;
+  // Ends reading; returns false for its callers to return.
+  bool Stop(std::uint64_t offset, const std::string& reason);
+  bool StopAtBlocks();
+
+  ReaderOptions options;
+  BlockReader blocks;
   TraceInfo trace;
-  Stats stats;
+  std::uint64_t legacy_process_id = 0;
 
-  std::vector<std::byte> block;
-  std::uint64_t block_offset = 0;
-  std::uint8_t block_kind = 0;
+  Table<MetadataEntry> metadata;
+  Table<Thread> threads;
+  std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
+  Table<Labels> labels;
+  struct StackRange {
+    std::size_t start = 0;
+    std::size_t size = 0;
+  };
+  absl::flat_hash_map<std::uint32_t, StackRange> stacks;
+  std::vector<std::byte> stack_bytes;
+  std::size_t table_bytes = 0;
+  std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
+
+  // The block being read. Other kinds are read whole when they are met.
+  enum class InBlock { kNothing, kEvents, kRemovedThreads };
+  InBlock open = InBlock::kNothing;
+  Block block;
+  EventRows rows;
+  Cursor removed_rows;
+
+  Step step = Step::kEnd;
   bool ended = false;
-  absl::Status error;
-
-  Cursor events;  // what is left of the current event block
-  bool compressed = false;
-  EventColumns row;
-
-  absl::flat_hash_map<std::uint32_t, std::unique_ptr<EventMetadata>> metadata;
-  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Thread>> threads;
-  absl::flat_hash_map<std::uint32_t, std::vector<std::byte>> stacks;
-  absl::flat_hash_map<std::uint32_t, std::unique_ptr<Labels>> labels;
+  Event event;
+  Thread* event_capture_thread = nullptr;
+  Labels legacy_labels;
   const Labels no_labels;
+  SequencePoint sequence_point;
+  RemovedThread removed;
+  absl::Status status;
+  std::optional<Damage> damage;
+  Stats stats;
 };
 
-absl::StatusOr<std::size_t> Reader::Impl::Fill(std::span<std::byte> buffer) {
-  std::size_t filled = 0;
-  while (filled < buffer.size()) {
-    absl::StatusOr<std::size_t> got = source->Read(buffer.subspan(filled));
-    if (!got.ok()) return got.status();
-    if (*got == 0) break;
-    filled += *got;
-  }
-  stats.bytes += filled;
-  return filled;
+bool Reader::Impl::Stop(std::uint64_t offset, const std::string& reason) {
+  ended = true;
+  const std::uint64_t start = std::max(block.offset, blocks.stop_offset());
+  const std::uint64_t end = blocks.DrainToEnd();
+  damage = Damage{offset, end - start, reason};
+  const std::string message =
+      absl::StrCat("offset ", offset, ": ", reason, " (", end - start, " bytes not read)");
+  status = blocks.source_status().ok() ? absl::DataLossError(message)
+                                       : absl::Status(blocks.source_status().code(), message);
+  return false;
 }
 
-absl::Status Reader::Impl::ReadStreamHeader() {
-  std::byte header[kStreamHeaderSize];
-  absl::StatusOr<std::size_t> got = Fill(header);
-  if (!got.ok()) return got.status();
-  Cursor cursor(std::span<const std::byte>(header).first(*got));
-  const auto magic = cursor.Bytes(8);
-  if (!cursor.ok() || std::memcmp(magic.data(), kMagic, 8) != 0) {
-    return absl::InvalidArgumentError("not a NetTrace file: it does not begin with 'Nettrace'");
-  }
-  const auto reserved = cursor.Number<std::uint32_t>();
-  major = cursor.Number<std::uint32_t>();
-  minor = cursor.Number<std::uint32_t>();
-  if (!cursor.ok()) return absl::DataLossError("offset 8: the stream header is cut short");
-  if (reserved != 0) {
-    return absl::UnimplementedError(
-        "a NetTrace file of version 5 or older, which this program does not read");
-  }
-  if (major != 6) {
-    return absl::UnimplementedError(
-        absl::StrCat("a NetTrace file of version ", major, ", which this program does not know"));
-  }
+bool Reader::Impl::StopAtBlocks() {
+  return Stop(blocks.stop_offset(), blocks.stop_reason().empty()
+                                        ? "the stream ends without an EndOfStream block"
+                                        : blocks.stop_reason());
+}
+
+bool Reader::Impl::Charge(std::size_t cost, std::uint64_t offset) {
+  table_bytes += cost;
+  if (table_bytes <= options.max_table_bytes) return true;
+  return Stop(offset,
+              absl::StrCat("the tables would hold more than ", options.max_table_bytes, " bytes"));
+}
+
+absl::Status Reader::Impl::Open() {
+  if (absl::Status header = blocks.ReadHeader(); !header.ok()) return header;
+  if (!blocks.source_status().ok()) return blocks.source_status();
+  ReadTrace();
   return absl::OkStatus();
 }
 
-absl::Status Reader::Impl::ReadBlock(BlockKind* kind) {
-  block_offset = stats.bytes;
-  std::byte header[kBlockHeaderSize];
-  absl::StatusOr<std::size_t> got = Fill(header);
-  if (!got.ok()) return got.status();
-  if (*got == 0) return absl::NotFoundError("");
-  if (*got < kBlockHeaderSize) {
-    return absl::DataLossError(absl::StrCat(
-        "offset ", block_offset, ": a block header is cut short; ", *got, " bytes are left over"));
+bool Reader::Impl::ReadTrace() {
+  if (!blocks.Next(&block)) return StopAtBlocks();
+  if (block.kind != static_cast<std::uint8_t>(BlockKind::kTrace)) {
+    return Stop(block.offset, "the first block is not a Trace block");
   }
-  const auto word = Cursor(header).Number<std::uint32_t>();
-  const std::size_t size = word & 0xFFFFFF;
-  block_kind = static_cast<std::uint8_t>(word >> 24);
-  *kind = static_cast<BlockKind>(block_kind);
-  // A cut file claims more than is there: the buffer grows with what comes, not with the claim.
-  constexpr std::size_t kStep = std::size_t{1} << 20;
-  block.clear();
-  while (block.size() < size) {
-    const std::size_t at = block.size();
-    const std::size_t step = std::min(kStep, size - at);
-    block.resize(at + step);
-    got = Fill(std::span(block).subspan(at));
-    if (!got.ok()) return got.status();
-    if (*got < step) {
-      return absl::DataLossError(absl::StrCat(
-          "offset ", block_offset, ": the ", BlockKindName(block_kind), " block is cut short; ",
-          kBlockHeaderSize + at + *got, " of its ", kBlockHeaderSize + size, " bytes are there"));
+  ++stats.blocks[block.kind];
+  Cursor cursor(block.content);
+  const char* error =
+      legacy() ? ParseLegacyTraceBlock(cursor, &trace) : ParseTraceBlock(cursor, &trace);
+  if (error != nullptr) {
+    trace = TraceInfo();
+    return Stop(block.offset, absl::StrCat("Trace block: ", error));
+  }
+  if (legacy() && !absl::SimpleAtoi(trace.key_values[0].second, &legacy_process_id)) {
+    legacy_process_id = 0;
+  }
+  return true;
+}
+
+Reader::Step Reader::Impl::Next() {
+  FinishStep();
+  step = Step::kEnd;
+  while (!ended && step == Step::kEnd) {
+    switch (open) {
+      case InBlock::kNothing:
+        NextBlock();
+        break;
+      case InBlock::kEvents:
+        NextEvent();
+        break;
+      case InBlock::kRemovedThreads:
+        NextRemovedThread();
+        break;
     }
   }
-  ++stats.blocks[block_kind];
-  return absl::OkStatus();
+  return step;
 }
 
-absl::Status Reader::Impl::ReadTraceBlock() {
-  BlockKind kind = BlockKind::kTrace;
-  if (absl::Status status = ReadBlock(&kind); !status.ok()) {
-    return absl::IsNotFound(status)
-               ? absl::DataLossError("offset 20: the stream ends behind its header")
-               : status;
+// What the last step's item needed is now free to go.
+void Reader::Impl::FinishStep() {
+  if (step == Step::kRemovedThread) {
+    const auto found = threads.find(removed.thread_index);
+    interval_bytes += found->second->cost;
+    removed_threads.push_back(std::move(found->second));
+    threads.erase(found);
   }
-  if (kind != BlockKind::kTrace) return Damaged("the first block is not a Trace block");
-  if (const char* why = ParseTraceBlock(Cursor(block), &trace)) return Damaged(why);
-  return absl::OkStatus();
-}
-
-absl::Status Reader::Impl::TakeBlock(BlockKind kind) {
-  const char* why = kind == BlockKind::kEvent ? TakeEventHeader() : TakeTable(kind, Cursor(block));
-  return why == nullptr ? absl::OkStatus() : Damaged(why);
-}
-
-const char* Reader::Impl::TakeTable(BlockKind kind, Cursor cursor) {
-  switch (kind) {
-    case BlockKind::kEndOfStream:
-      ended = true;
-      stats.complete = true;
-      return nullptr;
-    case BlockKind::kTrace:
-      return "a second one";
-    case BlockKind::kMetadata:
-      return TakeMetadata(cursor);
-    case BlockKind::kThread:
-      return TakeThreads(cursor);
-    case BlockKind::kRemoveThread:
-      return TakeRemovedThreads(cursor);
-    case BlockKind::kStack:
-      return TakeStacks(cursor);
-    case BlockKind::kLabelList:
-      return TakeLabels(cursor);
-    case BlockKind::kSequencePoint:
-      return TakeSequencePoint(cursor);
-    default:
-      return nullptr;  // kinds to come are passed over
-  }
-}
-
-const char* Reader::Impl::TakeMetadata(Cursor cursor) {
-  cursor.Bytes(cursor.Number<std::uint16_t>());
-  while (cursor.ok() && !cursor.empty()) {
-    std::uint32_t id = 0;
-    auto row_metadata = std::make_unique<EventMetadata>();
-    if (const char* why = ParseMetadataRow(&cursor, &id, row_metadata.get())) return why;
-    if (!metadata.emplace(id, std::move(row_metadata)).second)
-      return "a metadata id is there twice";
-    ++stats.metadata;
-  }
-  return cursor.ok() ? nullptr : "the block is cut short";
-}
-
-const char* Reader::Impl::TakeThreads(Cursor cursor) {
-  while (cursor.ok() && !cursor.empty()) {
-    std::uint64_t index = 0;
-    auto thread = std::make_unique<Thread>();
-    if (const char* why = ParseThreadRow(&cursor, &index, &thread->info)) return why;
-    if (!threads.emplace(index, std::move(thread)).second) return "a thread index is there twice";
-    ++stats.threads;
-  }
-  return cursor.ok() ? nullptr : "the block is cut short";
-}
-
-const char* Reader::Impl::TakeRemovedThreads(Cursor cursor) {
-  while (cursor.ok() && !cursor.empty()) {
-    const auto thread = threads.find(cursor.VarUInt64());
-    const std::uint32_t sequence = cursor.VarUInt32();
-    if (!cursor.ok()) break;
-    if (thread == threads.end()) return "a thread that is not there is removed";
-    Account(thread->second.get(), sequence, 0);
-    threads.erase(thread);
-  }
-  return cursor.ok() ? nullptr : "the block is cut short";
-}
-
-const char* Reader::Impl::TakeStacks(Cursor cursor) {
-  const auto first = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto bytes = cursor.Bytes(cursor.Number<std::uint32_t>());
-    if (!cursor.ok()) return "the block is cut short";
-    if (!stacks.emplace(first + i, std::vector<std::byte>(bytes.begin(), bytes.end())).second) {
-      return "a stack id is there twice";
-    }
-  }
-  return cursor.ok() ? nullptr : "the block is cut short";
-}
-
-const char* Reader::Impl::TakeLabels(Cursor cursor) {
-  const auto first = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  if (!cursor.ok()) return "the block is cut short";
-  if (first == 0) return "the first index is 0";
-  for (std::uint32_t i = 0; i < count; ++i) {
-    auto list = std::make_unique<Labels>();
-    if (const char* why = ParseLabelList(&cursor, list.get())) return why;
-    if (!labels.emplace(first + i, std::move(list)).second) return "a label list is there twice";
-  }
-  return nullptr;
-}
-
-// The numbers of a thread go up by one with each event; what is left out was lost. `more` is 1 for
-// an event and 0 for a statement of the last number. A step back tells nothing.
-void Reader::Impl::Account(Thread* thread, std::uint32_t sequence, std::uint32_t more) {
-  const std::uint32_t gap = sequence - thread->last_sequence - more;
-  if (gap < 0x80000000) stats.lost += gap;
-  thread->last_sequence = sequence;
-}
-
-const char* Reader::Impl::TakeSequencePoint(Cursor cursor) {
-  cursor.Number<std::uint64_t>();  // its time
-  const auto flags = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto thread = threads.find(cursor.VarUInt64());
-    const std::uint32_t sequence = cursor.VarUInt32();
-    if (!cursor.ok()) break;
-    if (thread == threads.end()) return "a thread in it is not there";
-    Account(thread->second.get(), sequence, 0);
-  }
-  if (!cursor.ok()) return "the block is cut short";
-  ++stats.sequence_points;
-  stacks.clear();
+  if (step != Step::kSequencePoint) return;
   labels.clear();
-  if ((flags & kSequencePointFlushThreads) != 0) threads.clear();
-  if ((flags & kSequencePointFlushMetadata) != 0) metadata.clear();
-  return nullptr;
+  stacks.clear();
+  stack_bytes.clear();
+  removed_threads.clear();
+  table_bytes -= interval_bytes;
+  interval_bytes = 0;
+  if (sequence_point.flags & kSequencePointFlushThreads) {
+    for (const auto& [index, thread] : threads) table_bytes -= thread->cost;
+    threads.clear();
+  }
+  if (sequence_point.flags & kSequencePointFlushMetadata) {
+    for (const auto& [id, entry] : metadata) table_bytes -= entry->cost;
+    metadata.clear();
+  }
+  event = Event();  // its pointers are what ResolveEvent compares with
 }
 
-const char* Reader::Impl::TakeEventHeader() {
-  Cursor cursor{std::span<const std::byte>(block)};
-  const auto header_size = cursor.Number<std::int16_t>();
-  const auto flags = cursor.Number<std::int16_t>();
-  constexpr std::int16_t kHeader = 20;  // size, flags, least and greatest timestamp
-  if (!cursor.ok() || header_size < kHeader) return "its header is cut short";
-  cursor.Bytes(static_cast<std::size_t>(header_size) - 4);
-  if (!cursor.ok()) return "its header is cut short";
-  compressed = (flags & kCompressedFlag) != 0;
-  row = EventColumns();
-  events = cursor;
-  return nullptr;
+bool Reader::Impl::NextBlock() {
+  if (!blocks.Next(&block)) return StopAtBlocks();
+  ++stats.blocks[block.kind];
+  switch (static_cast<BlockKind>(block.kind)) {
+    case BlockKind::kEndOfStream:
+      stats.complete = true;
+      ended = true;
+      return true;
+    case BlockKind::kTrace:
+      return Stop(block.offset, "a second Trace block");
+    case BlockKind::kEvent:
+      rows = EventRows(block, legacy());
+      if (!rows.ok()) return Stop(block.offset, "the event block's header is malformed");
+      open = InBlock::kEvents;
+      return true;
+    case BlockKind::kMetadata:
+      return legacy() ? ReadLegacyMetadata() : ReadMetadata();
+    case BlockKind::kSequencePoint:
+      return ReadSequencePoint();
+    case BlockKind::kStack:
+      return ReadStacks();
+    case BlockKind::kThread:
+      return ReadThreads();
+    case BlockKind::kRemoveThread:
+      removed_rows = Cursor(block.content);
+      open = InBlock::kRemovedThreads;
+      return true;
+    case BlockKind::kLabelList:
+      return ReadLabels();
+  }
+  return true;
 }
 
-const char* Reader::Impl::TakeEvent(Event* event) {
-  if (compressed) {
-    TakeCompressed(&events, &row);
-  } else {
-    TakeUncompressed(&events, &row);
+bool Reader::Impl::AddMetadata(std::uint32_t id, EventMetadata row, std::size_t size,
+                               std::uint64_t offset) {
+  auto& entry = metadata[id];
+  if (entry != nullptr) {
+    if (legacy()) return true;  // the .NET runtime may repeat a row
+    return Stop(offset, absl::StrCat("metadata id ", id, " is defined twice"));
   }
-  event->payload = events.Bytes(row.payload_size);
-  if (!events.ok()) return "an event is cut short";
-  const auto found_metadata = metadata.find(row.metadata_id);
-  if (found_metadata == metadata.end()) return "an event's metadata is not there";
-  const auto thread = threads.find(row.thread);
-  const auto capture_thread = threads.find(row.capture_thread);
-  if (thread == threads.end() || capture_thread == threads.end()) {
-    return "an event's thread is not there";
-  }
-  event->labels = &no_labels;
-  if (row.label_list_id != 0) {
-    const auto list = labels.find(row.label_list_id);
-    if (list == labels.end()) return "an event's label list is not there";
-    event->labels = list->second.get();
-  }
-  event->stack = {};
-  if (const auto stack = stacks.find(row.stack_id); stack != stacks.end()) {
-    event->stack = stack->second;
-  } else if (row.stack_id != 0) {
-    return "an event's stack is not there";
-  }
-  Account(capture_thread->second.get(), row.sequence_number, 1);
+  const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
+                           row.key_values.size() * sizeof(KeyValues::value_type);
+  entry = std::make_unique<MetadataEntry>(MetadataEntry{std::move(row), cost});
+  ++stats.metadata;
+  return Charge(cost, offset);
+}
 
-  event->metadata = found_metadata->second.get();
-  event->metadata_id = row.metadata_id;
-  event->thread = &thread->second->info;
-  event->capture_thread = &capture_thread->second->info;
-  event->thread_index = row.thread;
-  event->capture_thread_index = row.capture_thread;
-  event->sequence_number = row.sequence_number;
-  event->processor = row.processor;
-  event->timestamp = row.timestamp;
-  event->is_sorted = row.is_sorted;
-  ++stats.events;
+bool Reader::Impl::ReadMetadata() {
+  Cursor cursor(block.content);
+  cursor.Bytes(cursor.Number<std::uint16_t>());
+  while (!cursor.empty()) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    std::uint32_t id = 0;
+    EventMetadata row;
+    if (const char* error = ParseMetadataRow(&cursor, &id, &row)) return Stop(offset, error);
+    if (!AddMetadata(id, std::move(row), OffsetOf(cursor) - offset, offset)) return false;
+  }
+  return cursor.ok() || Stop(block.offset, "the metadata block's header is cut short");
+}
+
+bool Reader::Impl::ReadLegacyMetadata() {
+  EventRows blobs(block, true);
+  if (!blobs.ok()) return Stop(block.offset, "the metadata block's header is cut short");
+  while (!blobs.AtEnd()) {
+    if (!blobs.Next()) return Stop(blobs.offset(), "a metadata row does not fit its block");
+    std::uint32_t id = 0;
+    EventMetadata row;
+    if (const char* error = ParseLegacyMetadataRow(Cursor(blobs.payload()), &id, &row)) {
+      return Stop(blobs.offset(), error);
+    }
+    if (!AddMetadata(id, std::move(row), blobs.payload().size(), blobs.offset())) return false;
+  }
+  return true;
+}
+
+bool Reader::Impl::ReadThreads() {
+  Cursor cursor(block.content);
+  while (!cursor.empty()) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    std::uint64_t index = 0;
+    ThreadInfo row;
+    if (const char* error = ParseThreadRow(&cursor, &index, &row)) return Stop(offset, error);
+    auto& thread = threads[index];
+    if (thread != nullptr) {
+      return Stop(offset, absl::StrCat("thread index ", index, " is defined twice"));
+    }
+    const std::size_t cost = kRowCost + (OffsetOf(cursor) - offset) +
+                             row.key_values.size() * sizeof(KeyValues::value_type);
+    thread = std::make_unique<Thread>(Thread{std::move(row), 0, cost});
+    ++stats.threads;
+    if (!Charge(cost, offset)) return false;
+  }
+  return true;
+}
+
+bool Reader::Impl::ReadLabels() {
+  Cursor cursor(block.content);
+  const auto first = cursor.Number<std::uint32_t>();
+  const auto count = cursor.Number<std::uint32_t>();
+  if (!cursor.ok()) return Stop(block.offset, "the label list block's header is cut short");
+  if (first == 0) return Stop(block.offset, "the label list block's first index is 0");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    auto list = std::make_unique<Labels>();
+    if (const char* error = ParseLabelList(&cursor, list.get())) return Stop(offset, error);
+    const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(cursor) - offset) +
+                             CountEntries(*list) * sizeof(KeyValues::value_type);
+    interval_bytes += cost;
+    const std::uint64_t index = std::uint64_t{first} + i;
+    auto& entry = labels[index];
+    if (entry != nullptr) {
+      return Stop(offset, absl::StrCat("label list ", index, " is defined twice"));
+    }
+    entry = std::move(list);
+    if (!Charge(cost, offset)) return false;
+  }
+  return true;
+}
+
+bool Reader::Impl::ReadStacks() {
+  Cursor cursor(block.content);
+  const auto first = cursor.Number<std::uint32_t>();
+  const auto count = cursor.Number<std::uint32_t>();
+  if (!cursor.ok()) return Stop(block.offset, "the stack block's header is cut short");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    const auto bytes = cursor.Bytes(cursor.Number<std::uint32_t>());
+    if (!cursor.ok()) return Stop(offset, "a stack does not fit its block");
+    if (!stacks.try_emplace(first + i, StackRange{stack_bytes.size(), bytes.size()}).second) {
+      return Stop(offset, absl::StrCat("stack ", first + i, " is defined twice"));
+    }
+    stack_bytes.insert(stack_bytes.end(), bytes.begin(), bytes.end());
+    const std::size_t cost = 4 * sizeof(StackRange) + bytes.size();
+    interval_bytes += cost;
+    if (!Charge(cost, offset)) return false;
+  }
+  return true;
+}
+
+// In V4 and V5 a thread is known from its first event on; what it lost before cannot be known.
+Thread* Reader::Impl::FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new) {
+  const auto found = threads.find(index);
+  if (found != threads.end()) return found->second.get();
+  if (!legacy()) return nullptr;
+  auto thread = std::make_unique<Thread>();
+  thread->info.process_id = legacy_process_id;
+  thread->info.thread_id = index;
+  thread->last_sequence = last_sequence_if_new;
+  thread->cost = kRowCost;
+  ++stats.threads;
+  table_bytes += thread->cost;  // past the limit the next row that is charged stops
+  return threads.emplace(index, std::move(thread)).first->second.get();
+}
+
+std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
+  // Before V6 a new OS thread may have the id of one that ended; its numbers begin at 1 again.
+  const bool restarted = legacy() && last_sequence == 0;
+  const std::uint64_t lost = restarted ? 0 : LostBetween(thread->last_sequence, last_sequence);
+  thread->last_sequence = last_sequence;
+  stats.lost += lost;
+  return lost;
+}
+
+bool Reader::Impl::ReadSequencePoint() {
+  Cursor cursor(block.content);
+  const SequencePointHeader header = ParseSequencePointHeader(&cursor, legacy());
+  if (!cursor.ok()) return Stop(block.offset, "a sequence point is cut short");
+  sequence_point = {block.offset, header.timestamp, header.flags, {}};
+  for (std::uint32_t i = 0; i < header.threads; ++i) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    const ThreadSequence entry = ParseThreadSequence(&cursor, legacy());
+    if (!cursor.ok()) return Stop(offset, "a sequence point's list of threads is cut short");
+    Thread* thread = FindThread(entry.thread, entry.sequence);
+    if (thread == nullptr) {
+      return Stop(offset, absl::StrCat("a sequence point lists thread ", entry.thread,
+                                       ", which is not defined"));
+    }
+    const std::uint64_t lost = CountLost(thread, entry.sequence);
+    if (lost > 0) sequence_point.losses.push_back({entry.thread, lost});
+  }
+  ++stats.sequence_points;
+  step = Step::kSequencePoint;
+  return true;
+}
+
+bool Reader::Impl::NextEvent() {
+  if (rows.AtEnd()) {
+    open = InBlock::kNothing;
+    return true;
+  }
+  if (!rows.Next()) return Stop(rows.offset(), "an event row does not fit its block");
+  if (!ResolveEvent()) return false;
+  const EventRowHeader& row = rows.header();
+  event.offset = rows.offset();
+  event.sequence_number = row.sequence;
+  event.lost_before = CountLost(event_capture_thread, row.sequence - 1);
+  event_capture_thread->last_sequence = row.sequence;
+  event.processor = row.processor;
+  event.timestamp = row.timestamp;
+  event.is_sorted = row.sorted;
+  event.payload = rows.payload();
+  event.payload_encoding = legacy() ? PayloadEncoding::kLegacy : PayloadEncoding::kV6;
   stats.first_timestamp = std::min(stats.first_timestamp.value_or(row.timestamp), row.timestamp);
   stats.last_timestamp = std::max(stats.last_timestamp.value_or(row.timestamp), row.timestamp);
-  return nullptr;
+  ++stats.events;
+  step = Step::kEvent;
+  return true;
+}
+
+// Sets what the row refers to. An event usually refers to what the one before it did.
+bool Reader::Impl::ResolveEvent() {
+  const EventRowHeader& row = rows.header();
+  const auto undefined = [&](const char* what, std::uint64_t id) {
+    event = Event();
+    return Stop(rows.offset(),
+                absl::StrCat("an event refers to ", what, " ", id, ", which is not defined"));
+  };
+  if (event.metadata == nullptr || event.metadata_id != row.metadata_id) {
+    const auto found = metadata.find(row.metadata_id);
+    if (found == metadata.end()) return undefined("metadata", row.metadata_id);
+    event.metadata_id = row.metadata_id;
+    event.metadata = &found->second->metadata;
+  }
+  if (event.capture_thread == nullptr || event.capture_thread_index != row.capture_thread) {
+    event_capture_thread = FindThread(row.capture_thread, row.sequence - 1);
+    if (event_capture_thread == nullptr) return undefined("thread", row.capture_thread);
+    event.capture_thread_index = row.capture_thread;
+    event.capture_thread = &event_capture_thread->info;
+  }
+  if (event.thread == nullptr || event.thread_index != row.thread) {
+    const Thread* thread = FindThread(row.thread, 0);
+    if (thread == nullptr) return undefined("thread", row.thread);
+    event.thread_index = row.thread;
+    event.thread = &thread->info;
+  }
+  event.labels = &no_labels;
+  if (legacy()) {
+    const auto set = [](std::optional<Guid>* to, const Guid& from) {
+      to->reset();
+      if (from != Guid{}) *to = from;
+    };
+    set(&legacy_labels.activity_id, row.activity_id);
+    set(&legacy_labels.related_activity_id, row.related_activity_id);
+    event.labels = &legacy_labels;
+  } else if (row.label_list_id != 0) {
+    const auto found = labels.find(row.label_list_id);
+    if (found == labels.end()) return undefined("label list", row.label_list_id);
+    event.labels = found->second.get();
+  }
+  event.stack = {};
+  if (row.stack_id != 0) {
+    // A stack that is not there costs no more than itself: the reference reader shows none, too.
+    const auto found = stacks.find(row.stack_id);
+    if (found != stacks.end()) {
+      event.stack =
+          std::span<const std::byte>(stack_bytes).subspan(found->second.start, found->second.size);
+    }
+  }
+  return true;
+}
+
+bool Reader::Impl::NextRemovedThread() {
+  if (removed_rows.empty()) {
+    open = InBlock::kNothing;
+    return true;
+  }
+  const std::uint64_t offset = OffsetOf(removed_rows);
+  const ThreadSequence entry = ParseThreadSequence(&removed_rows, false);
+  if (!removed_rows.ok()) return Stop(offset, "a removed thread does not fit its block");
+  Thread* thread = FindThread(entry.thread, entry.sequence);
+  if (thread == nullptr) {
+    return Stop(offset, absl::StrCat("thread ", entry.thread, " is removed and was not defined"));
+  }
+  removed = {entry.thread, CountLost(thread, entry.sequence)};
+  event = Event();
+  step = Step::kRemovedThread;
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(std::unique_ptr<Source> source,
+                                                     const ReaderOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(source), options);
+  if (absl::Status status = impl->Open(); !status.ok()) return status;
+  return std::unique_ptr<Reader>(new Reader(std::move(impl)));
 }
 
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::~Reader() = default;
 
-absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(std::unique_ptr<Source> source) {
-  auto impl = std::make_unique<Impl>(std::move(source));
-  if (absl::Status status = impl->ReadStreamHeader(); !status.ok()) return status;
-  if (absl::Status status = impl->ReadTraceBlock(); !status.ok()) return status;
-  return std::unique_ptr<Reader>(new Reader(std::move(impl)));
-}
-
-std::uint32_t Reader::major_version() const { return impl_->major; }
-std::uint32_t Reader::minor_version() const { return impl_->minor; }
+std::uint32_t Reader::major_version() const { return impl_->blocks.major_version(); }
+std::uint32_t Reader::minor_version() const { return impl_->blocks.minor_version(); }
 const TraceInfo& Reader::trace() const { return impl_->trace; }
-const Reader::Stats& Reader::stats() const { return impl_->stats; }
-
-absl::StatusOr<bool> Reader::Next(Event* event) {
-  Impl& impl = *impl_;
-  if (!impl.error.ok()) return impl.error;
-  while (!impl.ended) {
-    if (!impl.events.empty()) {
-      const char* why = impl.TakeEvent(event);
-      if (why == nullptr) return true;
-      return impl.error = impl.Damaged(why);
-    }
-    BlockKind kind = BlockKind::kEndOfStream;
-    absl::Status status = impl.ReadBlock(&kind);
-    if (absl::IsNotFound(status)) {
-      status = absl::DataLossError(absl::StrCat("offset ", impl.block_offset,
-                                                ": the stream ends without an EndOfStream block"));
-    }
-    if (status.ok()) status = impl.TakeBlock(kind);
-    if (!status.ok()) return impl.error = status;
-  }
-  return false;
+Reader::Step Reader::Next() { return impl_->Next(); }
+const Event& Reader::event() const { return impl_->event; }
+const SequencePoint& Reader::sequence_point() const { return impl_->sequence_point; }
+const RemovedThread& Reader::removed_thread() const { return impl_->removed; }
+const absl::Status& Reader::status() const { return impl_->status; }
+const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
+const Reader::Stats& Reader::stats() const {
+  impl_->stats.bytes = impl_->blocks.position();
+  return impl_->stats;
 }
 
 absl::Time Reader::TimeOf(std::uint64_t ticks) const {
-  const TraceInfo& trace = impl_->trace;
-  const auto since =
-      static_cast<std::int64_t>(ticks - static_cast<std::uint64_t>(trace.sync_ticks));
-  const std::int64_t seconds = since / trace.ticks_per_second;
-  const std::int64_t rest = since % trace.ticks_per_second;
-  return trace.sync_time + absl::Seconds(seconds) +
-         absl::Seconds(1) * rest / trace.ticks_per_second;
+  // Whole numbers throughout: a double has no nanoseconds left after a month of uptime.
+  const absl::int128 since = absl::int128(ticks) - impl_->trace.sync_ticks;
+  const absl::int128 frequency = impl_->trace.ticks_per_second;
+  return impl_->trace.sync_time + absl::Seconds(static_cast<std::int64_t>(since / frequency)) +
+         absl::Nanoseconds(
+             static_cast<std::int64_t>(since % frequency * 1'000'000'000 / frequency));
 }
 
 }  // namespace nettrace

@@ -264,6 +264,7 @@ absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::by
     row->label_list_id = *labels;
     ++labels_in_interval_;
   }
+  ++events_in_interval_;
   return writer_->WriteEvent(*row, payload);
 }
 
@@ -284,6 +285,7 @@ absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
   threads_->DropEnded(timestamp);
   interval_start_ = timestamp;
   labels_in_interval_ = 0;
+  events_in_interval_ = 0;
   return absl::OkStatus();
 }
 

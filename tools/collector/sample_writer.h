@@ -54,12 +54,15 @@ class SampleWriter {
   // Closes the interval at `timestamp`.
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
   // The interval has grown to what one should hold.
-  bool interval_is_full() const { return labels_in_interval_ >= kLabelsPerInterval; }
+  bool interval_is_full() const {
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval;
+  }
 
   const Stats& stats() const { return stats_; }
 
  private:
   static constexpr std::size_t kLabelsPerInterval = 65536;
+  static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
 
   struct Cpu {
@@ -143,6 +146,7 @@ class SampleWriter {
   absl::flat_hash_map<std::string, Provider> providers_;
   std::uint64_t interval_start_ = 0;
   std::size_t labels_in_interval_ = 0;
+  std::size_t events_in_interval_ = 0;
   nettrace::Labels labels_;         // of the event being written
   std::vector<std::byte> payload_;  // scratch
   Stats stats_;

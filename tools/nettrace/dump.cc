@@ -40,15 +40,10 @@ int Dump(const std::string& path, bool json) {
     PrintInputError("dump", path, reader.status());
     return kExitUnreadable;
   }
-  nettrace::Event event;
-  for (;;) {
-    const absl::StatusOr<bool> next = (*reader)->Next(&event);
-    if (!next.ok()) {
-      std::fflush(stdout);
-      PrintInputError("dump", path, next.status());
-      return kExitDamaged;
-    }
-    if (!*next) break;
+  using Step = nettrace::Reader::Step;
+  for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
+    if (step != Step::kEvent) continue;
+    const nettrace::Event& event = (*reader)->event();
     std::string line = json ? EventToJson(**reader, event) : EventToText(**reader, event);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) break;
@@ -57,7 +52,9 @@ int Dump(const std::string& path, bool json) {
     absl::FPrintF(stderr, "nettrace dump: standard output cannot be written\n");
     return kExitDamaged;
   }
-  return 0;
+  if ((*reader)->status().ok()) return 0;
+  PrintInputError("dump", path, (*reader)->status());
+  return kExitDamaged;
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   void Double(double value) override { Floating(value); }
   void Bool(bool value) override { json_->Bool(value); }
   void GuidValue(const nettrace::Guid& value) override { PutString(json_, FormatGuid(value)); }
+  void DateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
+  void Decimal(std::span<const std::byte> bytes) override { PutString(json_, Hex(bytes)); }
   void Utf8(std::span<const std::byte> units) override {
     text_.clear();
     AppendUtf8AsValid(units, &text_);
@@ -95,7 +97,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 absl::Status PutPayload(JsonWriter* json, const nettrace::Event& event) {
   json->StartObject();
   JsonVisitor visitor(json);
-  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor);
+  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
+                                               event.payload_encoding);
   json->EndObject();
   return status;
 }

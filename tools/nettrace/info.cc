@@ -109,17 +109,16 @@ int Info(const std::string& path, bool json) {
     PrintInputError("info", path, reader.status());
     return kExitUnreadable;
   }
-  nettrace::Event event;
-  absl::StatusOr<bool> next = true;
-  while (next.ok() && *next) next = (*reader)->Next(&event);
+  while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
+  }
   if (json) {
     PrintJson(**reader);
   } else {
     PrintTable(**reader);
   }
-  if (next.ok()) return 0;
+  if ((*reader)->status().ok()) return 0;
   std::fflush(stdout);
-  PrintInputError("info", path, next.status());
+  PrintInputError("info", path, (*reader)->status());
   return kExitDamaged;
 }
 

@@ -73,9 +73,10 @@ class RecordFailuresTest(unittest.TestCase):
                                  "user_events:not_an_eventheader_name does not exist")
 
     def test_output_cannot_be_created(self):
-        for output, what in (("/no/such/folder/trace.nettrace", "No such file"), ("/", "directory"),
-                             ("/proc/trace.nettrace", "/proc/trace.nettrace")):
-            failures.check_failure(self, self.record(output=output), f"{output}.*{what}|{what}.*{output}")
+        for output, what in (("/no/such/folder/trace.nettrace", "No such file"), ("/", "[Dd]irectory"),
+                             ("/proc/trace.nettrace", "No such file")):
+            with self.subTest(output):
+                failures.check_failure(self, self.record(output=output), f"{output}: .*{what}")
 
     def test_output_is_full(self):
         failures.check_failure(self, self.record(output="/dev/full"), "/dev/full.*No space left")
@@ -98,7 +99,7 @@ class RecordFailuresTest(unittest.TestCase):
     def test_eventheader_tool(self):
         for command in (["register", "FirstLight_L4K1"], ["list"]):
             command = [ARGS.eventheader, *command]
-            failures.check_failure(self, [*failures.WITHOUT_TRACEFS, *command], "tracefs.*mount -t tracefs")
+            failures.check_failure(self, [*failures.WITHOUT_TRACEFS, *command], "tracefs.*mount")
             failures.check_failure(self, [*failures.AS_NOBODY, *command], "root")
         failures.check_failure(self, [ARGS.eventheader, "register", "NotAName"], "NotAName.*_L.*K")
 

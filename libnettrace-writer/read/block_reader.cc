@@ -1,0 +1,244 @@
+#include "read/block_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "nettrace/format.h"
+#include "read/cursor.h"
+
+namespace nettrace {
+namespace {
+
+constexpr std::size_t kReadSize = 64 * 1024;
+constexpr std::size_t kMagicSize = 8;
+constexpr std::size_t kV6HeaderSize = 20;
+constexpr std::string_view kFastSerialization = "!FastSerialization.1";
+constexpr std::uint32_t kNewestLegacyVersion = 5;
+
+// FastSerialization's tags.
+constexpr std::byte kNullReference{1};
+constexpr std::byte kBeginPrivateObject{5};
+constexpr std::byte kEndObject{6};
+
+constexpr std::size_t kLegacyTraceSize = 48;
+constexpr std::uint32_t kMaxLegacyNameSize = 64;
+
+std::string_view Text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+BlockReader::BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size)
+    : source_(std::move(source)), max_block_size_(max_block_size) {}
+
+bool BlockReader::Fill(std::size_t count) {
+  while (available() < count) {
+    if (source_ended_) return false;
+    if (next_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + next_, available());
+      buffer_offset_ += next_;
+      end_ -= next_;
+      next_ = 0;
+    }
+    // Grown by what really arrives: a size in the file alone must not cost memory.
+    const std::size_t wanted = std::min(std::max(count, kReadSize), end_ * 2 + kReadSize);
+    if (buffer_.size() < wanted) buffer_.resize(wanted);
+    const auto got = source_->Read(std::span(buffer_).subspan(end_));
+    if (!got.ok()) source_status_ = got.status();
+    if (!got.ok() || *got == 0) {
+      source_ended_ = true;
+      return available() >= count;
+    }
+    end_ += *got;
+  }
+  return true;
+}
+
+std::span<const std::byte> BlockReader::Take(std::size_t count) {
+  const auto bytes = Peek(count);
+  next_ += count;
+  return bytes;
+}
+
+bool BlockReader::Stop(std::string reason) {
+  stop_reason_ = std::move(reason);
+  if (!source_status_.ok()) stop_reason_ = std::string(source_status_.message());
+  return false;
+}
+
+bool BlockReader::Cut(const char* where) {
+  return Stop(absl::StrCat("the stream ends within ", where));
+}
+
+std::uint64_t BlockReader::DrainToEnd() {
+  while (!source_ended_) {
+    next_ = end_;
+    Fill(1);
+  }
+  next_ = end_;
+  return position();
+}
+
+absl::Status BlockReader::ReadHeader() {
+  const std::string_view magic(kMagic, kMagicSize);
+  Fill(4 + kFastSerialization.size());
+  const std::string_view head = Text(std::span(buffer_).first(available()));
+  if (head.size() >= 4 + kFastSerialization.size() &&
+      head.substr(4, kFastSerialization.size()) == kFastSerialization) {
+    return absl::UnimplementedError(
+        "this is a NetPerf file (NetTrace V3 or older), which is not supported; V4, V5 and V6 are");
+  }
+  if (head.substr(0, kMagicSize) != magic.substr(0, head.size())) {
+    return absl::InvalidArgumentError("not a NetTrace file: it does not start with \"Nettrace\"");
+  }
+  if (!Fill(kMagicSize + 4)) {
+    Cut("the stream header");
+    return absl::OkStatus();
+  }
+  Cursor cursor(Peek(end_));
+  cursor.Bytes(kMagicSize);
+  reserved_ = cursor.Number<std::uint32_t>();
+  if (reserved_ == kFastSerialization.size()) return ReadLegacyHeader();
+  if (reserved_ != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "not a NetTrace file of a known version: the reserved field at offset 8 is ", reserved_));
+  }
+  if (!Fill(kV6HeaderSize)) {
+    Cut("the stream header");
+    return absl::OkStatus();
+  }
+  const auto major = cursor.Number<std::uint32_t>();
+  minor_version_ = cursor.Number<std::uint32_t>();
+  if (major != 6) {
+    return absl::UnimplementedError(
+        absl::StrCat("NetTrace V", major, " is not supported; V4, V5 and V6 are"));
+  }
+  major_version_ = major;
+  Take(kV6HeaderSize);
+  return absl::OkStatus();
+}
+
+absl::Status BlockReader::ReadLegacyHeader() {
+  constexpr std::size_t kSize = kMagicSize + 4 + kFastSerialization.size();
+  if (!Fill(kSize)) {
+    Cut("the stream header");
+    return absl::OkStatus();
+  }
+  if (Text(std::span(buffer_).subspan(kMagicSize + 4, kFastSerialization.size())) !=
+      kFastSerialization) {
+    return absl::InvalidArgumentError(
+        "not a NetTrace file of a known version: no \"!FastSerialization.1\" at offset 12");
+  }
+  Take(kSize);
+  // The Trace object's type, which follows, has the version. What is cut here is found by Next.
+  block_start_ = position();
+  major_version_ = 4;
+  constexpr std::size_t kVersionOffset = 3;
+  if (Fill(kVersionOffset + 8)) {
+    Cursor cursor(Peek(kVersionOffset + 8).subspan(kVersionOffset));
+    const auto version = cursor.Number<std::uint32_t>();
+    const auto min_reader_version = cursor.Number<std::uint32_t>();
+    if (version < 4 || min_reader_version > kNewestLegacyVersion) {
+      return absl::UnimplementedError(absl::StrCat("NetTrace V",
+                                                   std::max(version, min_reader_version),
+                                                   " is not supported; V4, V5 and V6 are"));
+    }
+    major_version_ = version;
+  }
+  return absl::OkStatus();
+}
+
+bool BlockReader::Next(Block* block) {
+  if (!stop_reason_.empty()) return false;
+  block_start_ = position();
+  if (!Fill(1)) return source_status_.ok() ? false : Stop("");
+  return legacy() ? NextLegacy(block) : NextV6(block);
+}
+
+bool BlockReader::NextV6(Block* block) {
+  constexpr std::size_t kHeaderSize = 4;
+  if (!Fill(kHeaderSize)) return Cut("a block header");
+  Cursor cursor(Peek(kHeaderSize));
+  const auto header = cursor.Number<std::uint32_t>();
+  const std::size_t size = header & kMaxBlockSize;
+  if (!Fill(kHeaderSize + size)) return Cut("a block");
+  Take(kHeaderSize);
+  block->kind = static_cast<std::uint8_t>(header >> 24);
+  block->offset = block_start_;
+  block->content_offset = position();
+  block->content = Take(size);
+  return true;
+}
+
+// A type: begin, its own (null) type, version, oldest reader, name, end.
+bool BlockReader::ReadLegacyType(std::string* name) {
+  constexpr std::size_t kFixedSize = 2 + 4 + 4 + 4;
+  if (!Fill(kFixedSize)) return Cut("an object's type");
+  Cursor cursor(Take(kFixedSize));
+  const auto tags = cursor.Bytes(2);
+  cursor.Number<std::uint32_t>();
+  const auto min_reader_version = cursor.Number<std::uint32_t>();
+  const auto name_size = cursor.Number<std::uint32_t>();
+  if (tags[0] != kBeginPrivateObject || tags[1] != kNullReference) {
+    return Stop("an object's type does not start with the tags for one");
+  }
+  if (min_reader_version > kNewestLegacyVersion) {
+    return Stop(absl::StrCat("an object asks for a reader of version ", min_reader_version));
+  }
+  if (name_size > kMaxLegacyNameSize) {
+    return Stop(absl::StrCat("an object's type name has ", name_size, " bytes"));
+  }
+  if (!Fill(name_size + 1)) return Cut("an object's type");
+  *name = Text(Take(name_size));
+  if (Take(1)[0] != kEndObject) return Stop("an object's type does not end with the tag for it");
+  return true;
+}
+
+bool BlockReader::NextLegacy(Block* block) {
+  const std::byte tag = Take(1)[0];
+  block->offset = block_start_;
+  if (tag == kNullReference) {
+    block->kind = static_cast<std::uint8_t>(BlockKind::kEndOfStream);
+    block->content_offset = position();
+    block->content = {};
+    return true;
+  }
+  if (tag != kBeginPrivateObject) {
+    return Stop(absl::StrCat("tag ", static_cast<int>(tag), " where an object begins"));
+  }
+  std::string name;
+  if (!ReadLegacyType(&name)) return false;
+  std::size_t size = kLegacyTraceSize;
+  if (name == "Trace") {
+    block->kind = static_cast<std::uint8_t>(BlockKind::kTrace);
+  } else {
+    if (name == "EventBlock") {
+      block->kind = static_cast<std::uint8_t>(BlockKind::kEvent);
+    } else if (name == "MetadataBlock") {
+      block->kind = static_cast<std::uint8_t>(BlockKind::kMetadata);
+    } else if (name == "StackBlock") {
+      block->kind = static_cast<std::uint8_t>(BlockKind::kStack);
+    } else if (name == "SPBlock") {
+      block->kind = static_cast<std::uint8_t>(BlockKind::kSequencePoint);
+    } else {
+      return Stop("an object of an unknown type");
+    }
+    if (!Fill(4)) return Cut("a block");
+    size = Cursor(Take(4)).Number<std::uint32_t>();
+    if (size > max_block_size_) return Stop(absl::StrCat("a block of ", size, " bytes"));
+    const auto padding = static_cast<std::size_t>((4 - position() % 4) % 4);
+    if (!Fill(padding)) return Cut("a block");
+    Take(padding);
+  }
+  if (!Fill(size + 1)) return Cut("a block");
+  block->content_offset = position();
+  block->content = Take(size);
+  if (Take(1)[0] != kEndObject) return Stop("an object does not end with the tag for it");
+  return true;
+}
+
+}  // namespace nettrace

@@ -1,0 +1,285 @@
+// Samples in, events of the file out: what hostile and late ones become, and what is counted.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "collector/sample_writer.h"
+#include "nettrace/payload.h"
+#include "nettrace/reader.h"
+
+namespace collector {
+namespace {
+
+using namespace std::string_literals;
+
+constexpr char kFormat[] =
+    "name: P_L4K2\nID: 7\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
+    "\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
+    "\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
+    "\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
+    "\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
+    "\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
+    "print fmt: \"\"\n";
+
+constexpr std::uint32_t kPid = 100;
+constexpr std::uint32_t kTid = 4'000'000;  // not one that /proc can have
+
+// A sink whose bytes outlive the writer.
+class SharedSink : public nettrace::Sink {
+ public:
+  explicit SharedSink(std::vector<std::byte>* bytes) : bytes_(bytes) {}
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
+    *taken = bytes.size();
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<std::byte>* bytes_;
+};
+
+struct Shown {
+  std::string name;
+  std::string provider;
+  std::uint32_t metadata_id;
+  std::uint32_t event_id;
+  std::uint64_t timestamp;
+  std::uint32_t cpu;
+  std::uint8_t level;
+  std::uint8_t opcode;
+  nettrace::Labels labels;
+  nettrace::ThreadInfo thread;
+  std::string payload;
+  std::vector<nettrace::Field> fields;
+};
+
+class SampleWriterTest : public ::testing::Test {
+ protected:
+  SampleWriterTest() {
+    auto writer = nettrace::Writer::Create(std::make_unique<SharedSink>(&file_), {});
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    writer_ = *std::move(writer);
+    samples_ = std::make_unique<SampleWriter>(writer_.get(), &threads_, std::vector<int>{0, 5});
+    const absl::Status added = samples_->AddTracepoint(7, "user_events", "P_L4K2", kFormat);
+    EXPECT_TRUE(added.ok()) << added;
+  }
+
+  // Writes the event `bytes`, from its header on, as a sample of the CPU at `cpu`.
+  void Write(const std::string& bytes, std::uint64_t timestamp = 10, std::size_t cpu = 0,
+             std::uint32_t tid = kTid) {
+    raw_ = "\x07\0\0\0\0\0\0\0"s + bytes;
+    RingSample sample;
+    sample.pid = kPid;
+    sample.tid = tid;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    const absl::Status written = samples_->Write(cpu, sample, timestamp);
+    EXPECT_TRUE(written.ok()) << written;
+  }
+
+  // An event named `name` with the field definitions and the payload.
+  static std::string Event(const std::string& name, const std::string& fields = "",
+                           const std::string& payload = "", char opcode = 0, char level = 4) {
+    const std::string metadata = name + "\0"s + fields;
+    std::string bytes = "\x07\0\0\0\0\0"s;
+    bytes += opcode;
+    bytes += level;
+    bytes += static_cast<char>(metadata.size() & 0xFF);
+    bytes += static_cast<char>(metadata.size() >> 8);
+    return bytes + "\x01\0"s + metadata + payload;
+  }
+
+  std::vector<Shown> Finish() {
+    EXPECT_TRUE(samples_->WriteSequencePoint(1'000'000).ok());
+    EXPECT_TRUE(writer_->Finish().ok());
+    auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_));
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    std::vector<Shown> shown;
+    for (auto step = (*reader)->Next(); step != nettrace::Reader::Step::kEnd;
+         step = (*reader)->Next()) {
+      if (step != nettrace::Reader::Step::kEvent) continue;
+      const nettrace::Event& event = (*reader)->event();
+      shown.push_back(
+          {event.metadata->name, event.metadata->provider, event.metadata_id,
+           event.metadata->event_id, event.timestamp, event.processor, event.level(),
+           event.opcode(), *event.labels, *event.thread,
+           std::string(reinterpret_cast<const char*>(event.payload.data()), event.payload.size()),
+           event.metadata->fields});
+    }
+    EXPECT_TRUE((*reader)->status().ok()) << (*reader)->status();
+    lost_ = (*reader)->stats().lost;
+    return shown;
+  }
+
+  std::vector<std::byte> file_;
+  std::string raw_;
+  ThreadTable threads_;
+  std::unique_ptr<nettrace::Writer> writer_;
+  std::unique_ptr<SampleWriter> samples_;
+  std::uint64_t lost_ = 0;
+};
+
+TEST_F(SampleWriterTest, EventIsShownAsItWasWritten) {
+  Write(Event("E", "n\0\x04"s, "\1\0\0\0"s), 11, 1);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].provider, "P");
+  EXPECT_EQ(shown[0].name, "E");
+  EXPECT_EQ(shown[0].timestamp, 11u);
+  EXPECT_EQ(shown[0].cpu, 5u);
+  EXPECT_EQ(shown[0].level, 4);
+  EXPECT_EQ(shown[0].thread.process_id, kPid);
+  EXPECT_EQ(shown[0].thread.thread_id, kTid);
+  EXPECT_EQ(shown[0].payload, "\1\0\0\0"s);
+  EXPECT_TRUE(shown[0].labels.empty());
+}
+
+TEST_F(SampleWriterTest, SchemasAreMadeOnceAndHaveIdsOfTheirOwn) {
+  for (int i = 0; i < 3; ++i) {
+    Write(Event("A"));
+    Write(Event("B"));
+    Write(Event("A", "n\0\x02"s, "x"));
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 9u);
+  EXPECT_EQ(writer_->stats().metadata, 3u);
+  EXPECT_EQ(shown[0].metadata_id, shown[3].metadata_id);
+  EXPECT_NE(shown[0].event_id, shown[1].event_id);
+  EXPECT_NE(shown[0].event_id, shown[2].event_id);
+  EXPECT_NE(shown[1].event_id, shown[2].event_id);
+}
+
+TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
+  const std::string ids = "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xAA\xBB\xCC\xDD\xEE\xFF"s;
+  Write("\x07\0\0\0\0\0\0\x04\x20\0\x02\x80"s + ids + ids + "\x02\0\x01\0E\0"s);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].name, "E");
+  ASSERT_TRUE(shown[0].labels.activity_id.has_value());
+  EXPECT_EQ(shown[0].labels.activity_id->at(0), std::byte{0x33});
+  EXPECT_EQ(shown[0].labels.related_activity_id, shown[0].labels.activity_id);
+}
+
+TEST_F(SampleWriterTest, OpcodeAndLevelThatDifferFromTheRowBecomeLabels) {
+  Write(Event("E", "", "", 1));
+  Write(Event("E", "", "", 2));
+  Write(Event("E", "", "", 1, 3));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(writer_->stats().metadata, 1u);
+  EXPECT_TRUE(shown[0].labels.empty());
+  EXPECT_EQ(shown[1].opcode, 2);
+  EXPECT_EQ(shown[1].labels.opcode, 2);
+  EXPECT_EQ(shown[2].level, 3);
+  EXPECT_EQ(shown[2].labels.level, 3);
+}
+
+TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16AndInvalidTextAsItIs) {
+  const std::string fields = "s\0\x0A"s;
+  Write(Event("E", fields, "\1\0a"s));
+  Write(Event("E", fields, "\2\0\xC3\xA9"s));
+  Write(Event("E", fields, "\1\0\xC3"s));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown[0].payload, "\1\0a"s);
+  EXPECT_EQ(shown[1].payload, "\1\0\xE9\0"s);
+  EXPECT_EQ(shown[2].payload, "\1\0\xC3"s);
+  EXPECT_NE(shown[1].event_id, shown[0].event_id);
+  EXPECT_EQ(shown[2].event_id, shown[0].event_id);
+}
+
+TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {
+  const std::string bad[] = {
+      "",                                     // no header
+      "\x07\0\0"s,                            // half of one
+      "\x08\0\0\0\0\0\0\x04"s,                // an undefined flag
+      "\x03\0\0\0\0\0\0\x04"s,                // no metadata
+      "\x07\0\0\0\0\0\0\x04\xFF\xFF\x01\0"s,  // an extension beyond the end
+      Event("E", "n\0\x1F"s),                 // an unknown encoding
+      Event("E", "n\0\x04"s, "\1\0\0"s),      // payload cut short
+      Event("E", "n"),                        // metadata cut short
+  };
+  for (const std::string& bytes : bad) Write(bytes);
+  EXPECT_EQ(samples_->stats().undecoded, std::size(bad));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), std::size(bad));
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ(shown[i].name, SampleWriter::kUndecoded);
+    EXPECT_EQ(shown[i].provider, "P");
+    EXPECT_TRUE(shown[i].payload.ends_with(bad[i]));
+  }
+}
+
+TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
+  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas + 100; ++i) {
+    Write(Event("E" + std::to_string(i)));
+  }
+  EXPECT_EQ(samples_->stats().undecoded, 100u);
+  std::string format = kFormat;
+  format.replace(format.find("P_L4K2"), 6, "Q_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
+  ASSERT_TRUE(samples_->AddTracepoint(8, "user_events", "Q_L4K2", format).ok());
+  raw_ = "\x08\0\0\0\0\0\0\0"s + Event("Fine");
+  RingSample sample;
+  sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+  ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), SampleWriter::kMaxSchemas + 101);
+  EXPECT_EQ(shown.back().name, "Fine");
+  EXPECT_EQ(shown.back().provider, "Q");
+}
+
+TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
+  Write(Event("E"), 10, 0);
+  ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
+  Write(Event("E"), 15, 1);
+  Write(Event("E"), 30, 1);
+  Write(Event("E"), 29, 1);
+  EXPECT_EQ(samples_->stats().late, 2u);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[1].timestamp, 20u);
+  const std::vector<std::pair<std::string, std::int64_t>> label = {{SampleWriter::kLateLabel, 15}};
+  EXPECT_EQ(shown[1].labels.integers, label);
+  EXPECT_EQ(shown[3].timestamp, 30u);
+}
+
+TEST_F(SampleWriterTest, LossesAreCountedWhereTheyAre) {
+  Write(Event("E"), 10, 0);
+  ASSERT_TRUE(samples_->AddLost(0, 3).ok());
+  Write(Event("E"), 11, 0);
+  ASSERT_TRUE(samples_->AddLost(1, 4).ok());
+  const auto shown = Finish();
+  EXPECT_EQ(shown.size(), 2u);
+  EXPECT_EQ(lost_, 7u);
+}
+
+TEST_F(SampleWriterTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
+  raw_ = "\x63\0\0\0\0\0\0\0"s;
+  RingSample sample;
+  sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+  ASSERT_TRUE(samples_->Write(0, sample, 1).ok());
+  EXPECT_TRUE(Finish().empty());
+  EXPECT_EQ(lost_, 1u);
+}
+
+TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
+  constexpr std::uint32_t kThreads = 70'000;
+  for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kTid + i);
+  ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
+  EXPECT_EQ(threads_.rows(), 0u);
+  ASSERT_TRUE(samples_->AddLost(0, 2).ok());
+  for (std::uint32_t i = 0; i < 10; ++i) Write(Event("E"), 30, 0, kTid + i);
+  const auto shown = Finish();
+  EXPECT_EQ(shown.size(), kThreads + 10);
+  EXPECT_EQ(shown.back().thread.thread_id, kTid + 9);
+  EXPECT_EQ(lost_, 2u);
+}
+
+}  // namespace
+}  // namespace collector
