@@ -31,6 +31,7 @@ class TimeOrderedReader {
   const SequencePoint& sequence_point() const { return reader_->sequence_point(); }
   // For what holds of the whole stream. Its statistics are ahead of the events delivered.
   const Reader& reader() const { return *reader_; }
+  Reader& reader() { return *reader_; }
   // True once an interval was too long to be sorted as a whole.
   bool sorted_in_parts() const { return sorted_in_parts_; }
 
