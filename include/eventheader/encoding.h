@@ -48,9 +48,49 @@ inline std::byte* PutRaw(std::byte* out, const T& value) noexcept {
   return out + sizeof(value);
 }
 
+// Most strings are short: up to 32 bytes go in two pieces, which overlap, without a call.
 inline std::byte* PutBytes(std::byte* out, const void* data, std::size_t size) noexcept {
-  if (size != 0) std::memcpy(out, data, size);
+  const auto* in = static_cast<const std::byte*>(data);
+  const auto put_twice = [&]<std::size_t kPiece>(std::integral_constant<std::size_t, kPiece>) {
+    std::byte first[kPiece];
+    std::byte last[kPiece];
+    std::memcpy(first, in, kPiece);
+    std::memcpy(last, in + size - kPiece, kPiece);
+    std::memcpy(out, first, kPiece);
+    std::memcpy(out + size - kPiece, last, kPiece);
+  };
+  if (size > 32) {
+    std::memcpy(out, in, size);
+  } else if (size >= 16) {
+    put_twice(std::integral_constant<std::size_t, 16>());
+  } else if (size >= 8) {
+    put_twice(std::integral_constant<std::size_t, 8>());
+  } else if (size >= 4) {
+    put_twice(std::integral_constant<std::size_t, 4>());
+  } else if (size >= 2) {
+    put_twice(std::integral_constant<std::size_t, 2>());
+  } else if (size == 1) {
+    *out = *in;
+  }
   return out + size;
+}
+
+// For sizes known when it is compiled: in pieces of 16 bytes, the last of which may overlap.
+// Compilers make a string instruction of a memcpy of this length, which costs more to start than to
+// do.
+template <std::size_t kSize>
+inline std::byte* PutConstant(std::byte* out, const std::byte* data) noexcept {
+  constexpr std::size_t kPiece = 16;
+  if constexpr (kSize < kPiece || kSize > 32 * kPiece) {
+    std::memcpy(out, data, kSize);
+  } else {
+    for (std::size_t at = 0; at + kPiece <= kSize; at += kPiece) {
+      __builtin_memcpy(out + at, data + at, kPiece);
+      asm volatile("" ::: "memory");  // or they are joined again
+    }
+    __builtin_memcpy(out + kSize - kPiece, data + kSize - kPiece, kPiece);
+  }
+  return out + kSize;
 }
 
 template <typename T>

@@ -214,11 +214,11 @@ struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
     std::byte* out = buffer + kRecordPrefix;
     const auto* preamble = reinterpret_cast<const std::byte*>(&Preamble::kBytes);
     if (activity == nullptr) {
-      out = PutBytes(out, preamble, Preamble::kSize);
+      out = PutConstant<Preamble::kSize>(out, preamble);
     } else {
-      out = PutBytes(out, preamble, sizeof(Header));
+      out = PutConstant<sizeof(Header)>(out, preamble);
       out = PutActivity(out, *activity, true);
-      out = PutBytes(out, preamble + sizeof(Header), Preamble::kSize - sizeof(Header));
+      out = PutConstant<Preamble::kSize - sizeof(Header)>(out, preamble + sizeof(Header));
     }
     ((out = Coder<Values>::Put(out, values)), ...);
     return kSet.Write({buffer, out});

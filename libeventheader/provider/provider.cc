@@ -230,6 +230,19 @@ bool IsInSharedObject() noexcept {
 }  // namespace
 }  // namespace internal
 
+inline void AnyProvider::Count(int error) noexcept {
+  if (error == 0) [[likely]] {
+    // Thread control blocks are pages apart; the product spreads them over the shards.
+    const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+    const std::size_t shard = (thread >> 12) * 0x9E3779B97F4A7C15 >> 61;
+    static_assert(kShards == 1 << (64 - 61));
+    shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  last_error_.store(error, std::memory_order_relaxed);
+  failed_[error < Counters::kErrnos ? error : 0].fetch_add(1, std::memory_order_relaxed);
+}
+
 AnyProvider::~AnyProvider() { internal::Registry::Remove(this); }
 
 int AnyProvider::status() const noexcept { return internal::Registry::Status(*this); }
@@ -255,19 +268,6 @@ AnyProvider::Counters AnyProvider::counters() const noexcept {
     counters.failed += counters.failed_by_errno[i];
   }
   return counters;
-}
-
-void AnyProvider::Count(int error) noexcept {
-  if (error == 0) [[likely]] {
-    // Thread control blocks are pages apart; the product spreads them over the shards.
-    const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-    const std::size_t shard = (thread >> 12) * 0x9E3779B97F4A7C15 >> 61;
-    static_assert(kShards == 1 << (64 - 61));
-    shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  last_error_.store(error, std::memory_order_relaxed);
-  failed_[error < Counters::kErrnos ? error : 0].fetch_add(1, std::memory_order_relaxed);
 }
 
 void EventSet::Register() noexcept { internal::Registry::Add(this); }

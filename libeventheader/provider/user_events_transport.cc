@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "eventheader/transport.h"
 #include "eventheader/user_events.h"
 #include "provider/registry.h"
+#include "provider/write_call.h"
 
 namespace eventheader {
 namespace {
@@ -103,26 +103,19 @@ class UserEvents final : public Transport {
   }
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override {
-    const int saved = errno;
     const std::uint64_t connection = connection_.load(std::memory_order_acquire);
     const std::uint64_t now = Ticks();
-    if (now - checked_.load(std::memory_order_relaxed) > kCheckInterval) [[unlikely]] {
-      if (!IsOurs(connection)) {
-        errno = saved;
-        return EBADF;
-      }
-      checked_.store(now, std::memory_order_relaxed);
+    if (now - checked_.load(std::memory_order_relaxed) > kCheckInterval &&
+        !IsStillOurs(connection, now)) [[unlikely]] {
+      return EBADF;
     }
     // An index means something only to the open file that gave it.
     if (Generation(connection) != handle >> 32) [[unlikely]]
       return EBADF;
     const auto index = static_cast<std::uint32_t>(handle);
     std::memcpy(record.data(), &index, sizeof(index));
-    // Not write(): that is a cancellation point, and this may run where none is expected.
-    const long written = syscall(SYS_write, Descriptor(connection), record.data(), record.size());
-    const int error = written < 0 ? errno : 0;
-    errno = saved;
-    return error;
+    const long written = internal::WriteCall(Descriptor(connection), record.data(), record.size());
+    return written < 0 ? static_cast<int>(-written) : 0;
   }
 
   void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
@@ -144,6 +137,14 @@ class UserEvents final : public Transport {
     return Generation(connection) != 0 && fstat(Descriptor(connection), &now) == 0 &&
            now.st_dev == device_.load(std::memory_order_relaxed) &&
            now.st_ino == inode_.load(std::memory_order_relaxed);
+  }
+
+  [[gnu::noinline]] bool IsStillOurs(std::uint64_t connection, std::uint64_t now) noexcept {
+    const int saved = errno;
+    const bool ours = IsOurs(connection);
+    if (ours) checked_.store(now, std::memory_order_relaxed);
+    errno = saved;
+    return ours;
   }
 
   // Under the registry's lock, as Register and Unregister are.
