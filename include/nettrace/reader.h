@@ -37,7 +37,8 @@ struct ReaderOptions {
   std::size_t max_legacy_block_size = std::size_t{64} << 20;
 };
 
-// An event. The pointers are never null; they and the spans are valid until the reader's next step.
+// An event. The pointers are never null. All is valid until the reader's next step; the metadata,
+// threads and (V6) labels pointed to even until the step after the next sequence point.
 struct Event {
   std::uint64_t offset = 0;  // of its row in the stream
   std::uint32_t metadata_id = 0;

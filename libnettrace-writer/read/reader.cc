@@ -129,6 +129,7 @@ struct Reader::Impl {
 
   Table<MetadataEntry> metadata;
   Table<Thread> threads;
+  std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
   Table<Labels> labels;
   struct StackRange {
     std::size_t start = 0;
@@ -233,13 +234,15 @@ Reader::Step Reader::Impl::Next() {
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
     const auto found = threads.find(removed.thread_index);
-    table_bytes -= found->second->cost;
+    interval_bytes += found->second->cost;
+    removed_threads.push_back(std::move(found->second));
     threads.erase(found);
   }
   if (step != Step::kSequencePoint) return;
   labels.clear();
   stacks.clear();
   stack_bytes.clear();
+  removed_threads.clear();
   table_bytes -= interval_bytes;
   interval_bytes = 0;
   if (sequence_point.flags & kSequencePointFlushThreads) {

@@ -12,6 +12,10 @@ namespace tools {
 void AddRecord(CLI::App& app, int* exit_code);
 void AddDump(CLI::App& app, int* exit_code);
 void AddInfo(CLI::App& app, int* exit_code);
+void AddVerify(CLI::App& app, int* exit_code);
+void AddRepair(CLI::App& app, int* exit_code);
+void AddCut(CLI::App& app, int* exit_code);
+void AddMerge(CLI::App& app, int* exit_code);
 
 }  // namespace tools
 

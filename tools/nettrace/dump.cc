@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nettrace/commands.h"
+#include "nettrace/event_filter.h"
 #include "nettrace/event_json.h"
 #include "nettrace/open_input.h"
+#include "nettrace/time_order.h"
 
 namespace tools {
 namespace {
@@ -34,39 +36,64 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   return line;
 }
 
-int Dump(const std::string& path, bool json) {
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path);
-  if (!reader.ok()) {
-    PrintInputError("dump", path, reader.status());
+struct Arguments {
+  std::string path;
+  bool json = false;
+  bool time_order = false;
+  EventFilter filter;
+};
+
+// Steps of `reader`, in file order or that of time: both readers have the same ones.
+template <typename AnyReader>
+void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Arguments& arguments) {
+  using Step = nettrace::Reader::Step;
+  for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
+    if (step != Step::kEvent) continue;
+    const nettrace::Event& event = steps->event();
+    if (!arguments.filter.Passes(reader, event)) continue;
+    std::string line = arguments.json ? EventToJson(reader, event) : EventToText(reader, event);
+    line += '\n';
+    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
+  }
+}
+
+int Dump(const Arguments& arguments) {
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path);
+  if (!opened.ok()) {
+    PrintInputError("dump", arguments.path, opened.status());
     return kExitUnreadable;
   }
-  using Step = nettrace::Reader::Step;
-  for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
-    if (step != Step::kEvent) continue;
-    const nettrace::Event& event = (*reader)->event();
-    std::string line = json ? EventToJson(**reader, event) : EventToText(**reader, event);
-    line += '\n';
-    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) break;
+  nettrace::TimeOrderedReader ordered(*std::move(opened));
+  nettrace::Reader& reader = ordered.reader();
+  if (arguments.time_order) {
+    PrintEvents(&ordered, reader, arguments);
+  } else {
+    PrintEvents(&reader, reader, arguments);
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     absl::FPrintF(stderr, "nettrace dump: standard output cannot be written\n");
     return kExitDamaged;
   }
-  if ((*reader)->status().ok()) return 0;
-  PrintInputError("dump", path, (*reader)->status());
+  if (ordered.sorted_in_parts()) {
+    absl::FPrintF(stderr,
+                  "nettrace dump: %s: has more between two sequence points than is sorted at once; "
+                  "some events may be out of order\n",
+                  arguments.path);
+  }
+  if (reader.status().ok()) return 0;
+  PrintInputError("dump", arguments.path, reader.status());
   return kExitDamaged;
 }
 
 }  // namespace
 
 void AddDump(CLI::App& app, int* exit_code) {
-  struct Arguments {
-    std::string path;
-    bool json = false;
-  };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* dump = app.add_subcommand("dump", "Print every event of a NetTrace file");
   dump->add_flag("--json", arguments->json, "One JSON object a line");
+  dump->add_flag("--time-order", arguments->time_order,
+                 "Sort by time, not only as far as the file is sorted");
+  AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
       "Events come in the order of the file: sorted by time for each CPU, and between sequence\n"
@@ -76,8 +103,10 @@ void AddDump(CLI::App& app, int* exit_code) {
       "2 it cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace dump trace.nettrace\n"
-      "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n");
-  dump->callback([arguments, exit_code] { *exit_code = Dump(arguments->path, arguments->json); });
+      "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n"
+      "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
+      "trace.nettrace\n");
+  dump->callback([arguments, exit_code] { *exit_code = Dump(*arguments); });
 }
 
 }  // namespace tools

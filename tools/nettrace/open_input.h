@@ -15,8 +15,14 @@ namespace tools {
 inline constexpr int kExitDamaged = 1;
 inline constexpr int kExitUnreadable = 2;
 
+// The bytes of `path`, of standard input for "-". Where standard error is a terminal and `progress`
+// is true, tells there how much of a long file has been read.
+absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
+                                                             bool progress);
+
 // Opens `path`, standard input for "-".
-absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path);
+absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
+                                                            bool progress = false);
 
 // Prints "nettrace COMMAND: FILE: why".
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status);

@@ -1,0 +1,61 @@
+// Checks a NetTrace stream against the format's text and against what the reference reader
+// (TraceEvent) needs beyond it. docs/nettrace-verify-rules.md explains each rule.
+#ifndef NETTRACE_VERIFIER_H_
+#define NETTRACE_VERIFIER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nettrace/source.h"
+
+namespace nettrace {
+
+enum class Severity : std::uint8_t {
+  kError,   // against the text
+  kHazard,  // right by the text, and yet the reference reader fails or shows something else
+};
+
+struct Rule {
+  const char* name;
+  Severity severity;
+  const char* section;  // of the specification; "reference reader" for hazards
+  const char* summary;  // what must hold
+};
+
+// All rules there are, in the order of the documentation.
+std::span<const Rule> VerifyRules();
+
+struct Finding {
+  const Rule* rule = nullptr;
+  std::uint64_t offset = 0;  // in the stream
+  std::string explanation;
+};
+
+struct VerifyOptions {
+  // Findings kept for each rule; more are only counted.
+  std::size_t max_findings_per_rule = 20;
+  // What the tables may hold, estimated bytes. Beyond it verification ends with a finding.
+  std::size_t max_table_bytes = std::size_t{1} << 30;
+};
+
+struct VerifyReport {
+  std::uint32_t version = 0;
+  std::vector<Finding> findings;  // in the order they were met
+  std::uint64_t errors = 0;       // all, those not kept included
+  std::uint64_t hazards = 0;
+  std::uint64_t events = 0;
+};
+
+// Reads `source` to its end. Of V4 and V5 streams it checks that they can be read. Errors, as those
+// of Reader::Open, are for streams that cannot be verified at all.
+absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source,
+                                    const VerifyOptions& options = {});
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_VERIFIER_H_

@@ -1,0 +1,368 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "nettrace/reader.h"
+#include "stream_builder.h"
+
+namespace nettrace {
+namespace {
+
+using Step = Reader::Step;
+
+std::unique_ptr<Reader> OpenBytes(std::span<const std::byte> bytes,
+                                  const ReaderOptions& options = {}) {
+  auto reader = Reader::Open(std::make_unique<MemorySource>(bytes), options);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  return reader.ok() ? *std::move(reader) : nullptr;
+}
+
+void ReadAll(Reader* reader) {
+  while (reader->Next() != Step::kEnd) {
+  }
+}
+
+// Reads all of `stream` and returns its statistics; expects it to be whole.
+Reader::Stats StatsOf(const Bytes& stream) {
+  auto reader = OpenBytes(stream.span());
+  ReadAll(reader.get());
+  EXPECT_TRUE(reader->status().ok()) << reader->status();
+  return reader->stats();
+}
+
+std::string ReasonOf(const Bytes& stream) {
+  auto reader = OpenBytes(stream.span());
+  ReadAll(reader.get());
+  EXPECT_FALSE(reader->status().ok());
+  return reader->damage() ? reader->damage()->reason : "";
+}
+
+// What every stream of one event needs first.
+Bytes Prologue() { return Start().Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2})); }
+
+TEST(Reader, GivesEveryColumnOfAnEvent) {
+  const Bytes stream = GoodStream();
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  const Event& event = reader->event();
+  EXPECT_EQ(event.metadata->provider, "Provider");
+  EXPECT_EQ(event.metadata->name, "Event");
+  EXPECT_EQ(event.metadata->event_id, 7u);
+  EXPECT_EQ(event.sequence_number, 1u);
+  EXPECT_EQ(event.timestamp, 2000u);
+  EXPECT_EQ(event.thread->process_id, 4242u);
+  EXPECT_EQ(event.thread->thread_id, 4243u);
+  EXPECT_EQ(event.thread->name, "worker");
+  EXPECT_EQ(event.labels->activity_id->front(), std::byte{0x11});
+  EXPECT_EQ(event.level(), 2) << "the label overrides the metadata's 4";
+  EXPECT_EQ(event.payload.size(), 4u);
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  EXPECT_EQ(reader->event().stack.size(), 16u);
+  EXPECT_EQ(reader->event().level(), 4);
+  EXPECT_FALSE(reader->event().labels->activity_id.has_value());
+}
+
+TEST(Reader, CountsWhatIsInAStream) {
+  const Reader::Stats stats = StatsOf(GoodStream());
+  EXPECT_EQ(stats.events, 5u);
+  EXPECT_EQ(stats.lost, 0u);
+  EXPECT_EQ(stats.sequence_points, 2u);
+  EXPECT_EQ(stats.threads, 2u);
+  EXPECT_EQ(stats.metadata, 2u);
+  EXPECT_EQ(stats.first_timestamp, 2000u);
+  EXPECT_EQ(stats.last_timestamp, 2020u);
+  EXPECT_EQ(stats.blocks[static_cast<int>(BlockKind::kEvent)], 4u);
+  EXPECT_TRUE(stats.complete);
+}
+
+TEST(Reader, ConvertsTicksByTheSyncTime) {
+  const Bytes stream = Start({.sync_ticks = 10, .frequency = 3}).Append(End());
+  auto reader = OpenBytes(stream.span());
+  const absl::Time sync = reader->trace().sync_time;
+  EXPECT_EQ(reader->TimeOf(10), sync);
+  EXPECT_EQ(reader->TimeOf(14), sync + absl::Seconds(1) + absl::Nanoseconds(333333333));
+  EXPECT_EQ(reader->TimeOf(7), sync - absl::Seconds(1));
+}
+
+TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
+  Bytes content = EventHeader(2000, 2007);
+  content.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(2).Var(2000).Var(0);
+  content.U8(0).Var(7);  // only the time is there
+  const Bytes stream = Prologue().Append(Block(BlockKind::kEvent, content)).Append(End());
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+  const Event& event = reader->event();
+  EXPECT_EQ(event.sequence_number, 2u);
+  EXPECT_EQ(event.capture_thread_index, 1u);
+  EXPECT_EQ(event.thread_index, 2u);
+  EXPECT_EQ(event.processor, 3u);
+  EXPECT_EQ(event.timestamp, 2007u);
+  EXPECT_EQ(event.lost_before, 0u);
+}
+
+TEST(Reader, ReadsUncompressedRowsWithTheHighBitMeaningNotSorted) {
+  Bytes row;
+  row.U32(1u | 0x80000000u).U32(1).U64(2).U64(1).U32(3).U32(0).U64(2000).U32(0).U32(2).U16(0xABCD);
+  Bytes content = EventHeader(2000, 2000, 0).U32(row.size()).Append(row);
+  const Bytes stream = Prologue().Append(Block(BlockKind::kEvent, content)).Append(End());
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+  EXPECT_FALSE(reader->event().is_sorted);
+  EXPECT_EQ(reader->event().thread_index, 2u);
+  EXPECT_EQ(reader->event().capture_thread_index, 1u);
+  EXPECT_EQ(reader->event().payload.size(), 2u);
+}
+
+TEST(ReaderLoss, AGapIsCountedWhereItIs) {
+  const Bytes stream =
+      Prologue().Append(EventBlock({{.sequence = 3}, {.sequence = 10}})).Append(End());
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  EXPECT_EQ(reader->event().lost_before, 2u) << "the first event of a thread is number 1";
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  EXPECT_EQ(reader->event().lost_before, 6u);
+  EXPECT_EQ(reader->stats().lost, 8u);
+}
+
+TEST(ReaderLoss, ASequencePointTellsWhatWasLostAtTheEnd) {
+  const Bytes stream = Prologue()
+                           .Append(EventBlock({{}}))
+                           .Append(SequencePointBlock(3000, 0, {{1, 5}, {2, 100}}))
+                           .Append(EventBlock({{.sequence = 6, .timestamp = 3001}}))
+                           .Append(End());
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  ASSERT_EQ(reader->Next(), Step::kSequencePoint);
+  ASSERT_EQ(reader->sequence_point().losses.size(), 2u);
+  EXPECT_EQ(reader->sequence_point().losses[0].count, 4u);
+  EXPECT_EQ(reader->sequence_point().losses[1].count, 100u) << "of a thread without an event";
+  ReadAll(reader.get());
+  EXPECT_EQ(reader->stats().lost, 104u);
+}
+
+TEST(ReaderLoss, ARemovedThreadTellsItsLastNumber) {
+  const Bytes removed = Block(BlockKind::kRemoveThread, Bytes().Var(1).Var(4).Var(2).Var(0));
+  const Bytes stream = Prologue().Append(EventBlock({{}})).Append(removed).Append(End());
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent);
+  ASSERT_EQ(reader->Next(), Step::kRemovedThread);
+  EXPECT_EQ(reader->removed_thread().thread_index, 1u);
+  EXPECT_EQ(reader->removed_thread().lost, 3u);
+  ASSERT_EQ(reader->Next(), Step::kRemovedThread);
+  EXPECT_EQ(reader->removed_thread().lost, 0u);
+  EXPECT_EQ(reader->Next(), Step::kEnd);
+  EXPECT_TRUE(reader->status().ok());
+}
+
+TEST(ReaderLoss, NumbersWrapAround) {
+  const Bytes stream = Prologue()
+                           .Append(EventBlock({{.sequence = 0x70000000}}))
+                           .Append(EventBlock({{.sequence = 0xE0000000}}))
+                           .Append(EventBlock({{.sequence = 0xFFFFFFFF}}))
+                           .Append(EventBlock({{.sequence = 0}, {.sequence = 2}}))
+                           .Append(End());
+  EXPECT_EQ(StatsOf(stream).lost, 0xFFFFFFFFu - 3 + 1);
+}
+
+TEST(ReaderLoss, AStepBackCountsWhatTheReferenceReaderCounts) {
+  const Bytes stream =
+      Prologue().Append(EventBlock({{.sequence = 1}, {.sequence = 1}})).Append(End());
+  EXPECT_EQ(StatsOf(stream).lost, 0x7FFFFFFFu);
+}
+
+TEST(ReaderLoss, NumberingRestartsBehindAFlushOfThreads) {
+  const Bytes stream = Prologue()
+                           .Append(EventBlock({{}}))
+                           .Append(SequencePointBlock(2000, kSequencePointFlushThreads, {{1, 1}}))
+                           .Append(ThreadBlock({1}))
+                           .Append(EventBlock({{.sequence = 1}}))
+                           .Append(End());
+  EXPECT_EQ(StatsOf(stream).lost, 0u);
+}
+
+TEST(Reader, SkipsBlocksOfAnUnknownKind) {
+  const Bytes stream = Prologue()
+                           .Append(Block(static_cast<BlockKind>(99), Bytes().U64(1)))
+                           .Append(EventBlock({{}}))
+                           .Append(End());
+  const Reader::Stats stats = StatsOf(stream);
+  EXPECT_EQ(stats.events, 1u);
+  EXPECT_EQ(stats.blocks[99], 1u);
+}
+
+TEST(ReaderDamage, NamesAReferenceToWhatIsNotDefined) {
+  EXPECT_EQ(ReasonOf(Prologue().Append(EventBlock({{.metadata_id = 9}})).Append(End())),
+            "an event refers to metadata 9, which is not defined");
+  EXPECT_EQ(ReasonOf(Prologue().Append(EventBlock({{.thread = 9}})).Append(End())),
+            "an event refers to thread 9, which is not defined");
+  EXPECT_EQ(ReasonOf(Prologue().Append(EventBlock({{.label_list_id = 9}})).Append(End())),
+            "an event refers to label list 9, which is not defined");
+}
+
+TEST(ReaderDamage, LabelsAndFlushedRowsAreGoneBehindASequencePoint) {
+  const Bytes before = Prologue().Append(LabelBlock(1));
+  EXPECT_TRUE(absl::StrContains(
+      ReasonOf(
+          Bytes(before).Append(SequencePointBlock(1)).Append(EventBlock({{.label_list_id = 1}}))),
+      "label list 1"));
+  EXPECT_TRUE(
+      absl::StrContains(ReasonOf(Bytes(before)
+                                     .Append(SequencePointBlock(1, kSequencePointFlushMetadata))
+                                     .Append(EventBlock({{}}))),
+                        "metadata 1"));
+  EXPECT_TRUE(
+      absl::StrContains(ReasonOf(Bytes(before)
+                                     .Append(SequencePointBlock(1, kSequencePointFlushThreads))
+                                     .Append(EventBlock({{}}))),
+                        "thread 1"));
+}
+
+TEST(ReaderDamage, SaysWhereItStoppedAndHowMuchIsLeft) {
+  const Bytes before = Prologue();
+  const Bytes stream = Bytes(before)
+                           .Append(EventBlock({{}}))
+                           .Append(ThreadBlock({1}))  // the index is taken
+                           .Append(EventBlock({{.sequence = 2}}))
+                           .Append(End());
+  auto reader = OpenBytes(stream.span());
+  ReadAll(reader.get());
+  EXPECT_EQ(reader->stats().events, 1u);
+  const std::size_t bad_block = before.size() + EventBlock({{}}).size();
+  ASSERT_TRUE(reader->damage().has_value());
+  EXPECT_EQ(reader->damage()->offset, bad_block + 4);
+  EXPECT_EQ(reader->damage()->bytes_left, stream.size() - bad_block);
+  EXPECT_EQ(reader->status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(ReaderDamage, TablesAreBounded) {
+  Bytes threads;
+  for (unsigned i = 1; i < 1000; ++i) threads.Row(Bytes().Var(i));
+  const Bytes stream = Start().Append(Block(BlockKind::kThread, threads)).Append(End());
+  auto reader = OpenBytes(stream.span(), {.max_table_bytes = 10000});
+  ReadAll(reader.get());
+  ASSERT_TRUE(reader->damage().has_value());
+  EXPECT_TRUE(absl::StrContains(reader->damage()->reason, "10000 bytes"));
+}
+
+TEST(ReaderDamage, EveryCutDeliversAllWholeBlocksBeforeIt) {
+  const Bytes stream = GoodStream();
+  // What a whole reading has delivered by the end of each block.
+  std::vector<std::pair<std::size_t, std::uint64_t>> events_by_end;
+  {
+    auto reader = OpenBytes(stream.span());
+    Step step = Step::kEnd;
+    do {
+      step = reader->Next();
+      events_by_end.emplace_back(reader->stats().bytes, reader->stats().events);
+    } while (step != Step::kEnd);
+  }
+  for (std::size_t cut = 0; cut < stream.size(); ++cut) {
+    std::uint64_t expected = 0;
+    for (const auto& [end, events] : events_by_end) {
+      if (end <= cut) expected = events;
+    }
+    auto reader = OpenBytes(stream.span().first(cut));
+    ASSERT_NE(reader, nullptr) << "cut at " << cut;
+    ReadAll(reader.get());
+    EXPECT_EQ(reader->stats().events, expected) << "cut at " << cut;
+    EXPECT_FALSE(reader->stats().complete) << "cut at " << cut;
+    ASSERT_TRUE(reader->damage().has_value()) << "cut at " << cut;
+    EXPECT_EQ(reader->damage()->offset + reader->damage()->bytes_left, cut);
+  }
+}
+
+TEST(ReaderVersions, WhatIsNotReadIsRefusedByName) {
+  const auto status = [](const Bytes& stream) {
+    return Reader::Open(std::make_unique<MemorySource>(stream.span())).status();
+  };
+  const absl::Status v3 = status(Bytes().U32(20).Raw("!FastSerialization.1").Raw("rest"));
+  EXPECT_EQ(v3.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_TRUE(absl::StrContains(v3.message(), "NetPerf")) << v3;
+  const absl::Status v7 = status(Bytes().Raw("Nettrace").U32(0).U32(7).U32(0));
+  EXPECT_EQ(v7.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_TRUE(absl::StrContains(v7.message(), "V7")) << v7;
+  EXPECT_EQ(status(Bytes().Raw("PERFILE2 and more")).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// The .NET runtime's own files.
+class Vectors : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* shared = std::getenv("SHARED_DIR");
+    const std::filesystem::path vectors =
+        std::filesystem::path(shared != nullptr ? shared : SHARED_DIR_DEFAULT) / "vectors";
+    zip_ = vectors / (std::string(GetParam()) + ".zip");
+    if (!std::filesystem::exists(zip_)) GTEST_SKIP() << "no test vectors at " << vectors;
+    FILE* unzip = popen(("unzip -p '" + zip_.string() + "'").c_str(), "r");
+    ASSERT_NE(unzip, nullptr);
+    std::byte buffer[65536];
+    for (std::size_t n = 0; (n = fread(buffer, 1, sizeof buffer, unzip)) > 0;) {
+      bytes_.insert(bytes_.end(), buffer, buffer + n);
+    }
+    ASSERT_EQ(pclose(unzip), 0);
+  }
+
+  std::filesystem::path zip_;
+  std::vector<std::byte> bytes_;
+};
+
+TEST_P(Vectors, AreReadToTheLastByteWithTheirCounts) {
+  const bool arrays = bytes_.size() == 486814;
+  ASSERT_TRUE(arrays || bytes_.size() == 582);
+  auto reader = OpenBytes(bytes_);
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t stacks = 0;
+  std::uint64_t sorted = 0;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent) continue;
+    payload_bytes += reader->event().payload.size();
+    stacks += !reader->event().stack.empty();
+    sorted += reader->event().is_sorted;
+    EXPECT_EQ(reader->event().processor, 4294967295u);
+  }
+  EXPECT_TRUE(reader->status().ok()) << reader->status();
+  const Reader::Stats& stats = reader->stats();
+  EXPECT_EQ(reader->major_version(), 4u);
+  EXPECT_EQ(stats.bytes, bytes_.size());
+  EXPECT_EQ(stats.events, arrays ? 1970u : 3u);
+  EXPECT_EQ(payload_bytes, arrays ? 475450u : 114u);
+  EXPECT_EQ(stacks, arrays ? 3u : 0u);
+  EXPECT_EQ(sorted, arrays ? 4u : 1u);
+  EXPECT_EQ(stats.lost, 0u);
+  EXPECT_EQ(stats.metadata, arrays ? 13u : 1u);
+  EXPECT_EQ(stats.threads, arrays ? 2u : 1u);
+  EXPECT_EQ(stats.sequence_points, 1u);
+  EXPECT_EQ(stats.first_timestamp, arrays ? 5106014350295u : 11111943296237u);
+  EXPECT_EQ(stats.last_timestamp, arrays ? 5106017527156u : 11111943296514u);
+  EXPECT_EQ(stats.blocks[static_cast<int>(BlockKind::kMetadata)], arrays ? 3u : 1u);
+  EXPECT_EQ(stats.blocks[static_cast<int>(BlockKind::kEvent)], arrays ? 7u : 1u);
+  EXPECT_EQ(stats.blocks[static_cast<int>(BlockKind::kStack)], 1u);
+}
+
+TEST_P(Vectors, EveryCutIsReported) {
+  // Every offset of the small one, and of the large one those around its first blocks.
+  const std::size_t end = std::min<std::size_t>(bytes_.size(), 3000);
+  for (std::size_t cut = 0; cut < end; ++cut) {
+    auto reader = OpenBytes(std::span<const std::byte>(bytes_).first(cut));
+    ASSERT_NE(reader, nullptr);
+    ReadAll(reader.get());
+    EXPECT_FALSE(reader->status().ok());
+    ASSERT_TRUE(reader->damage().has_value());
+    EXPECT_LE(reader->damage()->bytes_left, cut);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    DotNet, Vectors,
+    ::testing::Values("eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace",
+                      "eventpipe-dotnetcore6.0-win-x64-executioncheckpoints.nettrace"),
+    [](const auto& param) { return param.index == 0 ? "ArrayTypes" : "ExecutionCheckpoints"; });
+
+}  // namespace
+}  // namespace nettrace

@@ -1,0 +1,177 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "../nettrace/stream_builder.h"
+#include "nettrace/reader.h"
+#include "nettrace/rewrite.h"
+#include "nettrace/time_order.h"
+#include "nettrace/verifier.h"
+
+namespace tools {
+namespace {
+
+using nettrace::Bytes;
+using nettrace::Reader;
+using Step = Reader::Step;
+
+class RewriteTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("rewrite-" + std::to_string(getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const char* name, std::span<const std::byte> bytes) {
+    const std::string path = folder_ / name;
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return path;
+  }
+  std::string Output() const { return folder_ / "out.nettrace"; }
+
+  static std::unique_ptr<nettrace::Source> FileSource(const std::string& path) {
+    auto source = nettrace::FdSource::Open(path);
+    EXPECT_TRUE(source.ok()) << source.status();
+    return source.ok() ? *std::move(source) : nullptr;
+  }
+  // Expects the file to be without fault, by the strict measure, and returns its counts.
+  static Reader::Stats StatsOfCleanFile(const std::string& path) {
+    const auto report = nettrace::Verify(FileSource(path));
+    EXPECT_TRUE(report.ok()) << report.status();
+    for (const nettrace::Finding& finding : report->findings) {
+      ADD_FAILURE() << finding.rule->name << ": " << finding.explanation;
+    }
+    auto reader = Reader::Open(FileSource(path));
+    EXPECT_TRUE(reader.ok());
+    while ((*reader)->Next() != Step::kEnd) {
+    }
+    EXPECT_TRUE((*reader)->stats().complete);
+    return (*reader)->stats();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(RewriteTest, RepairOfEveryCutIsCleanAndHasAllWholeBlocks) {
+  const Bytes good = nettrace::GoodStream();
+  for (std::size_t cut = 0; cut <= good.size(); ++cut) {
+    const auto bytes = good.span().first(cut);
+    auto reader = Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
+    ASSERT_TRUE(reader.ok());
+    while ((*reader)->Next() != Step::kEnd) {
+    }
+    const std::string input = Write("in.nettrace", bytes);
+    ASSERT_EQ(RunRewrite({.command = "repair",
+                          .inputs = {input},
+                          .output = Output(),
+                          .filter = {},
+                          .accept_damage = true}),
+              0)
+        << "cut at " << cut;
+    const Reader::Stats stats = StatsOfCleanFile(Output());
+    EXPECT_EQ(stats.events, (*reader)->stats().events) << "cut at " << cut;
+    EXPECT_EQ(stats.lost, (*reader)->stats().lost) << "cut at " << cut;
+  }
+}
+
+TEST_F(RewriteTest, RepairKeepsTheCountsOfLostEvents) {
+  const Bytes stream = nettrace::Start()
+                           .Append(nettrace::MetadataBlock({{}}))
+                           .Append(nettrace::ThreadBlock({1, 2}))
+                           .Append(nettrace::EventBlock({{.sequence = 4}, {.sequence = 10}}))
+                           .Append(nettrace::SequencePointBlock(3000, 0, {{1, 12}, {2, 7}}));
+  const std::string input = Write("in.nettrace", stream.span());
+  ASSERT_EQ(RunRewrite({.command = "repair",
+                        .inputs = {input},
+                        .output = Output(),
+                        .filter = {},
+                        .accept_damage = true}),
+            0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 2u);
+  EXPECT_EQ(stats.lost, 3u + 5 + 2 + 7);
+}
+
+TEST_F(RewriteTest, CutOfADamagedFileWritesNothing) {
+  const Bytes good = nettrace::GoodStream();
+  const std::string input = Write("in.nettrace", good.span().first(good.size() - 5));
+  EXPECT_NE(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = {}}), 0);
+  EXPECT_FALSE(std::filesystem::exists(Output()));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
+      << "only the input is there";
+}
+
+TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
+  const std::string input = Write("in.nettrace", nettrace::GoodStream().span());
+  EventFilter filter;
+  filter.tids = {4244};  // of thread 2
+  ASSERT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = filter}),
+            0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 2u);
+  EXPECT_EQ(stats.lost, 0u) << "what was left out is not lost";
+}
+
+TEST_F(RewriteTest, MergeBringsTheClocksTogether) {
+  const auto one_event = [](std::int64_t sync, std::int64_t frequency, std::uint64_t time) {
+    return nettrace::Start({.sync_ticks = sync, .frequency = frequency})
+        .Append(nettrace::MetadataBlock({{}}))
+        .Append(nettrace::ThreadBlock({1}))
+        .Append(nettrace::EventBlock({{.timestamp = time}}))
+        .Append(nettrace::End());
+  };
+  // 2 seconds, and 1 second, after the same sync time.
+  const std::string later = Write("a", one_event(1000, 1'000'000'000, 2'000'001'000).span());
+  const std::string earlier = Write("b", one_event(50, 10, 60).span());
+  ASSERT_EQ(RunRewrite(
+                {.command = "merge", .inputs = {later, earlier}, .output = Output(), .filter = {}}),
+            0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 2u);
+  EXPECT_EQ(stats.metadata, 1u) << "both files' rows are the same";
+  EXPECT_EQ(stats.first_timestamp, 1'000'001'000u);
+  EXPECT_EQ(stats.last_timestamp, 2'000'001'000u);
+}
+
+TEST(TimeOrder, SortsWithinAnIntervalAndKeepsWhatEventsReferTo) {
+  const Bytes stream = nettrace::GoodStream();
+  auto reader = Reader::Open(std::make_unique<nettrace::MemorySource>(stream.span()));
+  ASSERT_TRUE(reader.ok());
+  nettrace::TimeOrderedReader ordered(*std::move(reader));
+  std::vector<std::uint64_t> times;
+  std::vector<std::size_t> stacks;
+  for (Step step = ordered.Next(); step != Step::kEnd; step = ordered.Next()) {
+    if (step == Step::kSequencePoint) times.push_back(0);
+    if (step != Step::kEvent) continue;
+    times.push_back(ordered.event().timestamp);
+    stacks.push_back(ordered.event().stack.size());
+    EXPECT_EQ(ordered.event().thread->process_id, 4242u);
+  }
+  EXPECT_EQ(times, (std::vector<std::uint64_t>{2000, 2005, 2010, 0, 2015, 2020, 0}));
+  EXPECT_EQ(stacks, (std::vector<std::size_t>{0, 0, 16, 0, 0}));
+}
+
+TEST(TimeOrder, AnIntervalThatIsTooLongIsSortedInParts) {
+  const Bytes stream = nettrace::GoodStream();
+  auto reader = Reader::Open(std::make_unique<nettrace::MemorySource>(stream.span()));
+  nettrace::TimeOrderedReader ordered(*std::move(reader), {.max_interval_bytes = 1});
+  int events = 0;
+  for (Step step = ordered.Next(); step != Step::kEnd; step = ordered.Next()) {
+    events += step == Step::kEvent;
+  }
+  EXPECT_EQ(events, 5);
+  EXPECT_TRUE(ordered.sorted_in_parts());
+}
+
+}  // namespace
+}  // namespace tools

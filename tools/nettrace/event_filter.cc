@@ -1,0 +1,76 @@
+#include "nettrace/event_filter.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tools {
+namespace {
+
+template <typename T, typename Value>
+bool IsOneOf(const std::vector<T>& values, const Value& value) {
+  return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
+}
+
+CLI::Option* AddTime(CLI::App* command, const char* name, std::optional<absl::Time>* to,
+                     const char* help) {
+  return command->add_option_function<std::string>(
+      name,
+      [to, name](const std::string& text) {
+        absl::Time time;
+        std::string error;
+        if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
+          throw CLI::ValidationError(name, text + " is no time like 2026-11-21T10:00:00.5Z");
+        }
+        *to = time;
+      },
+      help);
+}
+
+}  // namespace
+
+bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& event) const {
+  if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
+    return false;
+  }
+  if (!IsOneOf(pids, event.thread->process_id.value_or(0)) ||
+      !IsOneOf(tids, event.thread->thread_id.value_or(0))) {
+    return false;
+  }
+  if (level && event.level() > *level) return false;
+  if (keywords != 0 && event.keywords() != 0 && (event.keywords() & keywords) == 0) return false;
+  if (!from && !to) return true;
+  const absl::Time time = reader.TimeOf(event.timestamp);
+  return (!from || time >= *from) && (!to || time < *to);
+}
+
+void AddFilterOptions(CLI::App* command, EventFilter* filter) {
+  const std::string group = "Choosing events";
+  command->add_option("--provider", filter->providers, "Of this provider; may be repeated")
+      ->group(group);
+  command->add_option("--event", filter->events, "Of this name; may be repeated")->group(group);
+  command->add_option("--pid", filter->pids, "Of this process; may be repeated")->group(group);
+  command->add_option("--tid", filter->tids, "Of this thread; may be repeated")->group(group);
+  command->add_option("--level", filter->level, "Of this level and the more severe ones")
+      ->check(CLI::Range(0, 255))
+      ->group(group);
+  command
+      ->add_option_function<std::string>(
+          "--keyword",
+          [filter](const std::string& text) {
+            const bool hex = text.rfind("0x", 0) == 0;
+            const bool ok = hex ? absl::SimpleHexAtoi(text, &filter->keywords)
+                                : absl::SimpleAtoi(text, &filter->keywords);
+            if (!ok) throw CLI::ValidationError("--keyword", text + " is no number");
+          },
+          "With a bit of this mask, such as 0x3, or with no keyword")
+      ->group(group);
+  AddTime(command, "--from", &filter->from, "At or after this time, 2026-11-21T10:00:00.5Z")
+      ->group(group);
+  AddTime(command, "--to", &filter->to, "Before this time")->group(group);
+}
+
+}  // namespace tools

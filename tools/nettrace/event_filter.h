@@ -1,0 +1,38 @@
+// Choosing events by what they are, for the subcommands that show or copy a part of a file.
+#ifndef TOOLS_NETTRACE_EVENT_FILTER_H_
+#define TOOLS_NETTRACE_EVENT_FILTER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nettrace/reader.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tools {
+
+// An event passes if it has one of the values of every criterion that is set.
+struct EventFilter {
+  std::vector<std::string> providers;
+  std::vector<std::string> events;  // names
+  std::vector<std::uint64_t> pids;
+  std::vector<std::uint64_t> tids;
+  std::optional<unsigned> level;  // this one and the more severe ones; level 0 is always meant
+  std::uint64_t keywords = 0;     // one of these bits, or an event without keywords
+  std::optional<absl::Time> from;
+  std::optional<absl::Time> to;  // not included
+
+  bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
+};
+
+// Adds --provider, --event, --pid, --tid, --level, --keyword, --from and --to. `filter` must live
+// until the command line has been parsed, and is filled by then.
+void AddFilterOptions(CLI::App* command, EventFilter* filter);
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_EVENT_FILTER_H_

@@ -1,0 +1,28 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "nettrace/commands.h"
+#include "nettrace/rewrite.h"
+
+namespace tools {
+
+void AddMerge(CLI::App& app, int* exit_code) {
+  auto rewrite = std::make_shared<Rewrite>();
+  rewrite->command = "merge";
+
+  CLI::App* command = app.add_subcommand("merge", "Write several files as one");
+  command->add_option("files", rewrite->inputs, "Files to read")->required()->expected(2, -1);
+  command->add_option("-o,--output", rewrite->output, "File to write")->required();
+
+  command->footer(
+      "Their clocks are brought together by their sync times; the first file's is that of the "
+      "output.\n"
+      "The output appears by rename, whole or not at all.\n\n"
+      "Exit code: 0 written; 1 an input is damaged (see repair) or the output cannot be written;\n"
+      "2 an input cannot be read, or wrong usage.\n\n"
+      "Example:\n"
+      "  nettrace merge a.nettrace b.nettrace -o both.nettrace\n");
+  command->callback([rewrite, exit_code] { *exit_code = RunRewrite(*rewrite); });
+}
+
+}  // namespace tools

@@ -1,0 +1,241 @@
+#include "nettrace/rewrite.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nettrace/copier.h"
+#include "nettrace/open_input.h"
+#include "nettrace/sink.h"
+#include "nettrace/time_order.h"
+#include "nettrace/writer.h"
+
+namespace tools {
+namespace {
+
+using Step = nettrace::TimeOrderedReader::Step;
+
+constexpr int kExitFailed = 1;
+// A sequence point follows after so many events, so that readers need not keep more to sort them.
+constexpr std::uint64_t kIntervalEvents = 1 << 20;
+
+// A file that takes its name only when it is whole.
+class NewFile {
+ public:
+  explicit NewFile(std::string path)
+      : path_(std::move(path)), temporary_(absl::StrCat(path_, ".", getpid(), ".tmp")) {}
+  ~NewFile() {
+    if (created_) unlink(temporary_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create() {
+    auto sink = nettrace::FdSink::Create(temporary_);
+    created_ = sink.ok();
+    return sink;
+  }
+  absl::Status Keep() {
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename to ", path_));
+    }
+    created_ = false;
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string path_;
+  const std::string temporary_;
+  bool created_ = false;
+};
+
+struct Input {
+  std::string path;
+  std::unique_ptr<nettrace::TimeOrderedReader> reader;
+  std::unique_ptr<nettrace::Copier> copier;
+  bool has_event = false;
+  std::uint64_t timestamp = 0;  // of that event, in the copy's clock
+};
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Rewrite& rewrite) : rewrite_(rewrite) {}
+
+  // False, and printed, if an input cannot be opened.
+  bool OpenInputs();
+  absl::Status Run(std::unique_ptr<nettrace::Sink> sink);
+  // Prints what was wrong with the inputs; false if that must not be.
+  bool ReportInputs() const;
+  void PrintSummary() const;
+
+ private:
+  absl::Status Advance(Input* input);
+  absl::Status CopyEvent(Input* input);
+  absl::Status SequencePoint(std::uint64_t timestamp);
+
+  const Rewrite& rewrite_;
+  std::vector<Input> inputs_;
+  std::unique_ptr<nettrace::Writer> writer_;
+  std::unique_ptr<nettrace::MetadataCopies> metadata_;
+  std::uint64_t last_timestamp_ = 0;
+  std::uint64_t last_point_ = 0;
+  std::uint64_t events_since_point_ = 0;
+};
+
+bool Rewriter::OpenInputs() {
+  for (const std::string& path : rewrite_.inputs) {
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, true);
+    if (!reader.ok()) {
+      PrintInputError(rewrite_.command, path, reader.status());
+      return false;
+    }
+    inputs_.push_back(
+        {path, std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader)), nullptr});
+  }
+  return true;
+}
+
+absl::Status Rewriter::Run(std::unique_ptr<nettrace::Sink> sink) {
+  nettrace::TraceInfo clock = inputs_[0].reader->reader().trace();
+  // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
+  for (const Input& input : inputs_) {
+    clock.pointer_size = std::max(clock.pointer_size, input.reader->reader().trace().pointer_size);
+  }
+  auto writer = nettrace::Writer::Create(std::move(sink), clock, nettrace::CopyWriterOptions());
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  metadata_ = std::make_unique<nettrace::MetadataCopies>(writer_.get());
+  for (Input& input : inputs_) {
+    input.copier = std::make_unique<nettrace::Copier>(&input.reader->reader(), clock, writer_.get(),
+                                                      metadata_.get());
+    if (absl::Status status = Advance(&input); !status.ok()) return status;
+  }
+  while (true) {
+    Input* earliest = nullptr;
+    for (Input& input : inputs_) {
+      if (input.has_event && (earliest == nullptr || input.timestamp < earliest->timestamp)) {
+        earliest = &input;
+      }
+    }
+    if (earliest == nullptr) break;
+    if (absl::Status status = CopyEvent(earliest); !status.ok()) return status;
+    if (absl::Status status = Advance(earliest); !status.ok()) return status;
+  }
+  // States the last numbers, and so what was lost at the end.
+  if (absl::Status status = SequencePoint(last_timestamp_); !status.ok()) return status;
+  return writer_->Finish();
+}
+
+// Goes to the input's next event.
+absl::Status Rewriter::Advance(Input* input) {
+  input->has_event = false;
+  while (true) {
+    switch (input->reader->Next()) {
+      case Step::kEvent:
+        input->has_event = true;
+        input->timestamp = input->copier->Convert(input->reader->event().timestamp);
+        return absl::OkStatus();
+      case Step::kSequencePoint: {
+        const nettrace::SequencePoint& point = input->reader->sequence_point();
+        if (absl::Status status = input->copier->CopySequencePoint(point); !status.ok()) {
+          return status;
+        }
+        // With one input its intervals are kept; with several there is no such point in common.
+        const std::uint64_t time =
+            inputs_.size() == 1 ? input->copier->Convert(point.timestamp) : last_timestamp_;
+        if (absl::Status status = SequencePoint(std::max(time, last_timestamp_)); !status.ok()) {
+          return status;
+        }
+        break;
+      }
+      case Step::kRemovedThread:
+        if (absl::Status status = input->copier->CopyRemovedThread(input->reader->removed_thread());
+            !status.ok()) {
+          return status;
+        }
+        break;
+      case Step::kEnd:
+        return absl::OkStatus();
+    }
+  }
+}
+
+absl::Status Rewriter::CopyEvent(Input* input) {
+  const nettrace::Event& event = input->reader->event();
+  if (!rewrite_.filter.Passes(input->reader->reader(), event)) {
+    return input->copier->SkipEvent(event);
+  }
+  if (events_since_point_ >= kIntervalEvents) {
+    if (absl::Status status = SequencePoint(last_timestamp_); !status.ok()) return status;
+  }
+  ++events_since_point_;
+  last_timestamp_ = std::max(last_timestamp_, input->timestamp);
+  return input->copier->CopyEvent(event);
+}
+
+absl::Status Rewriter::SequencePoint(std::uint64_t timestamp) {
+  // Each must be later than the one before.
+  if (timestamp <= last_point_) return absl::OkStatus();
+  last_point_ = timestamp;
+  last_timestamp_ = std::max(last_timestamp_, timestamp);
+  events_since_point_ = 0;
+  return writer_->WriteSequencePoint(timestamp);
+}
+
+bool Rewriter::ReportInputs() const {
+  bool good = true;
+  for (const Input& input : inputs_) {
+    const absl::Status& status = input.reader->reader().status();
+    if (!status.ok()) {
+      PrintInputError(rewrite_.command, input.path, status);
+      // What is wrong with the bytes is known then; what cannot be read may be read another time.
+      good = good && rewrite_.accept_damage && absl::IsDataLoss(status);
+    }
+    if (input.copier->stats().refused > 0) {
+      absl::FPrintF(stderr,
+                    "nettrace %s: %s: %d events are out of the order of time; they count as lost\n",
+                    rewrite_.command, input.path, input.copier->stats().refused);
+    }
+  }
+  return good;
+}
+
+void Rewriter::PrintSummary() const {
+  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite_.command, rewrite_.output,
+                writer_->stats().events, writer_->stats().bytes);
+}
+
+}  // namespace
+
+int RunRewrite(const Rewrite& rewrite) {
+  Rewriter rewriter(rewrite);
+  if (!rewriter.OpenInputs()) return kExitUnreadable;
+  NewFile file(rewrite.output);
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create();
+  absl::Status status = sink.ok() ? rewriter.Run(*std::move(sink)) : sink.status();
+  if (!status.ok()) {
+    PrintInputError(rewrite.command, rewrite.output, status);
+    return kExitFailed;
+  }
+  if (!rewriter.ReportInputs()) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: nothing was written; 'nettrace repair' takes what is whole\n",
+                  rewrite.command);
+    return kExitFailed;
+  }
+  status = file.Keep();
+  if (!status.ok()) {
+    PrintInputError(rewrite.command, rewrite.output, status);
+    return kExitFailed;
+  }
+  rewriter.PrintSummary();
+  return 0;
+}
+
+}  // namespace tools

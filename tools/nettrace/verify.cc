@@ -1,0 +1,110 @@
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "nettrace/commands.h"
+#include "nettrace/open_input.h"
+#include "nettrace/verifier.h"
+
+namespace tools {
+namespace {
+
+constexpr int kExitViolations = 1;
+
+const char* SeverityName(nettrace::Severity severity) {
+  return severity == nettrace::Severity::kError ? "error" : "hazard";
+}
+
+void PrintJson(const nettrace::VerifyReport& report) {
+  for (const nettrace::Finding& finding : report.findings) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::ASCII<>> json(buffer);
+    json.StartObject();
+    json.Key("rule");
+    json.String(finding.rule->name);
+    json.Key("severity");
+    json.String(SeverityName(finding.rule->severity));
+    json.Key("section");
+    json.String(finding.rule->section);
+    json.Key("offset");
+    json.Uint64(finding.offset);
+    json.Key("explanation");
+    // Names out of the file may be anything.
+    std::string text = finding.explanation;
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    }
+    json.String(text.c_str());
+    json.EndObject();
+    std::puts(buffer.GetString());
+  }
+}
+
+void PrintText(const std::string& path, const nettrace::VerifyReport& report) {
+  for (const nettrace::Finding& finding : report.findings) {
+    std::string text = finding.explanation;
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = '?';
+    }
+    absl::PrintF("%s: offset %d: %s: %s: %s\n", path, finding.offset,
+                 SeverityName(finding.rule->severity), finding.rule->name, text);
+  }
+  absl::PrintF("%s: V%d, %d events, %d errors, %d hazards\n", path, report.version, report.events,
+               report.errors, report.hazards);
+}
+
+int Verify(const std::string& path, bool strict, bool json) {
+  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, true);
+  if (!source.ok()) {
+    PrintInputError("verify", path, source.status());
+    return kExitUnreadable;
+  }
+  const absl::StatusOr<nettrace::VerifyReport> report = nettrace::Verify(*std::move(source));
+  if (!report.ok()) {
+    PrintInputError("verify", path, report.status());
+    return kExitUnreadable;
+  }
+  if (json) {
+    PrintJson(*report);
+  } else {
+    PrintText(path, *report);
+  }
+  return report->errors > 0 || (strict && report->hazards > 0) ? kExitViolations : 0;
+}
+
+}  // namespace
+
+void AddVerify(CLI::App& app, int* exit_code) {
+  struct Arguments {
+    std::string path;
+    bool strict = false;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verify = app.add_subcommand("verify", "Check a NetTrace file against the format");
+  verify->add_flag("--strict", arguments->strict, "Let hazards fail, too");
+  verify->add_flag("--json", arguments->json, "One JSON object for each finding, one a line");
+  verify->add_option("file", arguments->path, "File to check; - is standard input")->required();
+  verify->footer(
+      "Errors are against the format's text. Hazards are right by the text, but the reference\n"
+      "reader (PerfView, dotnet-trace) fails on them or shows something else. The 20 first "
+      "findings\n"
+      "of each rule are printed, and all are counted. docs/nettrace-verify-rules.md explains the "
+      "rules.\n\n"
+      "Exit code: 0 clean; 1 there are errors, with --strict also hazards; 2 the file cannot be "
+      "read,\n"
+      "or wrong usage.\n\n"
+      "Examples:\n"
+      "  nettrace verify trace.nettrace\n"
+      "  nettrace verify --strict --json trace.nettrace | jq -r .rule | sort | uniq -c\n");
+  verify->callback([arguments, exit_code] {
+    *exit_code = Verify(arguments->path, arguments->strict, arguments->json);
+  });
+}
+
+}  // namespace tools
