@@ -62,15 +62,15 @@ ReadBack Read(std::string_view bytes) {
   auto reader = Reader::Open(std::make_unique<MemorySource>(testing::Span(bytes)));
   EXPECT_TRUE(reader.ok());
   if (!reader.ok()) return back;
-  Event event;
-  absl::StatusOr<bool> more = true;
-  while ((more = (*reader)->Next(&event)).ok() && *more) {
+  for (auto step = (*reader)->Next(); step != Reader::Step::kEnd; step = (*reader)->Next()) {
+    if (step != Reader::Step::kEvent) continue;
+    const Event& event = (*reader)->event();
     std::uint64_t payload = 0;
     EXPECT_EQ(event.payload.size(), sizeof payload);
     std::memcpy(&payload, event.payload.data(), sizeof payload);
     back.payloads.push_back(payload);
   }
-  back.damaged = !more.ok();
+  back.damaged = (*reader)->damage().has_value();
   back.stats = (*reader)->stats();
   return back;
 }
