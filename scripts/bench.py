@@ -38,7 +38,8 @@ def main():
     worst = 0
     for benchmark in benchmarks:
         status = subprocess.run(
-            bench.command(benchmark, *options), stdin=subprocess.DEVNULL, check=False).returncode
+            bench.command(benchmark, *options), cwd=benchmark.folder, stdin=subprocess.DEVNULL,
+            check=False).returncode
         if status != 0:
             print(f"bench: {benchmark.name} failed with status {status}", file=sys.stderr)
             worst = 1

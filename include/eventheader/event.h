@@ -15,29 +15,21 @@
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
-#include <algorithm>
-#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "eventheader/activity.h"
+#include "eventheader/encoding.h"
+#include "eventheader/field.h"
 #include "eventheader/provider.h"
 #include "eventheader/wire.h"
 
 namespace eventheader {
-
-// A literal as a template argument.
-template <std::size_t kSize>
-struct FixedString {
-  consteval FixedString(const char (&text)[kSize]) {  // NOLINT(google-explicit-constructor)
-    std::copy_n(text, kSize, chars);
-  }
-  constexpr std::string_view view() const { return {chars, kSize - 1}; }
-  char chars[kSize] = {};
-};
 
 // What an event has besides its name and fields.
 struct Traits {
@@ -49,191 +41,255 @@ struct Traits {
   std::uint16_t tag = 0;
 };
 
-// A 128-bit id in RFC 4122 byte order.
-using ActivityId = std::array<std::byte, 16>;
+namespace internal {
 
-// What an event belongs to. The related id, that of the activity it comes from, is usually given
-// with the first event of an activity only.
-struct Activity {
-  ActivityId id;
-  const ActivityId* related = nullptr;
-};
-
-namespace detail {
-
-// How a C++ type is written: its encoding and format bytes, the type by which Write takes it, its
-// size, and its bytes.
 template <typename T>
-struct FieldType {
-  static_assert(std::is_arithmetic_v<T>,
-                "a field is bool, an integer, float, double, or std::string_view");
-  static_assert(sizeof(T) <= 8, "a field has no more than 8 bytes");
-  using Parameter = T;
-  static constexpr std::uint8_t kEncoding =
-      static_cast<std::uint8_t>(sizeof(T) == 1   ? Encoding::kValue8
-                                : sizeof(T) == 2 ? Encoding::kValue16
-                                : sizeof(T) == 4 ? Encoding::kValue32
-                                                 : Encoding::kValue64);
-  static constexpr Format kFormat = std::is_same_v<T, bool>       ? Format::kBoolean
-                                    : std::is_floating_point_v<T> ? Format::kFloat
-                                    : std::is_signed_v<T>         ? Format::kSignedInt
-                                                                  : Format::kDefault;
-  static std::size_t Size(T) noexcept { return sizeof(T); }
-  static std::byte* Put(T value, std::byte* out) noexcept {
-    std::memcpy(out, &value, sizeof value);
-    return out + sizeof value;
-  }
+inline constexpr bool kIsAttribute = requires {
+  T::Size();
+};
+template <typename T>
+inline constexpr bool kIsField = requires {
+  typename T::Definition;
+};
+template <typename... Ts>
+struct TypeList {};
+template <typename List, typename... Ts>
+struct FieldsOf;
+template <typename... Fields>
+struct FieldsOf<TypeList<Fields...>> {
+  using Type = TypeList<Fields...>;
+};
+template <typename... Fields, typename T, typename... Rest>
+struct FieldsOf<TypeList<Fields...>, T, Rest...> {
+  using Type = typename FieldsOf<
+      std::conditional_t<kIsField<T>, TypeList<Fields..., T>, TypeList<Fields...>>, Rest...>::Type;
 };
 
-template <>
-struct FieldType<std::string_view> {
-  using Parameter = std::string_view;
-  static constexpr std::uint8_t kEncoding =
-      static_cast<std::uint8_t>(Encoding::kStringLength16Char8);
-  static constexpr Format kFormat = Format::kDefault;
-  static std::size_t Size(std::string_view text) noexcept { return 2 + text.size(); }
-  static std::byte* Put(std::string_view text, std::byte* out) noexcept {
-    const auto size = static_cast<std::uint16_t>(text.size());
-    std::memcpy(out, &size, sizeof size);
-    if (size != 0) std::memcpy(out + sizeof size, text.data(), size);
-    return out + sizeof size + size;
+inline constexpr std::uint8_t kNativeFlags =
+    (sizeof(void*) == 8 ? kFlagPointer64 : 0) |
+    (std::endian::native == std::endian::little ? kFlagLittleEndian : 0);
+
+// Header, metadata extension and metadata, as an event without activity begins.
+template <FixedString kName, Traits kTraits, typename... Parts>
+struct Preamble {
+  static constexpr std::size_t kMetadataSize = kName.size() + 1 + [] {
+    std::size_t size = 0;
+    (
+        [&] {
+          if constexpr (kIsField<Parts>) {
+            size += Parts::Definition::Size();
+          } else {
+            size += AttributeSize<Parts>();
+          }
+        }(),
+        ...);
+    return size;
+  }();
+  static constexpr std::size_t kSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadataSize;
+  static_assert(kSize <= kMaxEventSize, "the event's names alone are over the greatest event size");
+
+  struct Bytes {
+    Header header;
+    ExtensionHeader extension;
+    char metadata[kMetadataSize];
+  };
+
+  static constexpr Bytes Make() noexcept {
+    Bytes bytes{
+        {kNativeFlags | kFlagExtension, kTraits.version, kTraits.id, kTraits.tag,
+         static_cast<std::uint8_t>(kTraits.opcode), static_cast<std::uint8_t>(kTraits.level)},
+        {kMetadataSize, kExtensionMetadata},
+        {}};
+    char* out = bytes.metadata;
+    for (const char c : kName.view()) *out++ = c;
+    (
+        [&] {
+          if constexpr (!kIsField<Parts>) out = PutAttribute<Parts>(out);
+        }(),
+        ...);
+    *out++ = '\0';
+    (
+        [&] {
+          if constexpr (kIsField<Parts>) out = Parts::Definition::Put(out);
+        }(),
+        ...);
+    return bytes;
   }
+
+  static constexpr Bytes kBytes = Make();
 };
 
-constexpr bool IsName(std::string_view name) {
-  return name.find(';') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+// As what Write takes a field: strings as views, what is small by value.
+template <typename T>
+struct ParameterOf {
+  using Type =
+      std::conditional_t<std::is_trivially_copyable_v<T> && !std::is_array_v<T> && sizeof(T) <= 16,
+                         T, const T&>;
+};
+template <typename Char, typename Traits, typename Allocator>
+struct ParameterOf<std::basic_string<Char, Traits, Allocator>> {
+  using Type = std::basic_string_view<Char>;
+};
+template <typename T>
+using Parameter = typename ParameterOf<T>::Type;
+
+// Strings are measured once, before the event is built.
+template <typename T>
+decltype(auto) Prepare(const T& value) noexcept {
+  if constexpr (requires { Coder<T>::Text(value); }) {
+    return Coder<T>::Text(value);
+  } else {
+    return (value);
+  }
 }
 
-constexpr std::uint8_t HostFlags() {
-  return kFlagExtension | (sizeof(void*) == 8 ? kFlagPointer64 : 0) |
-         (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? kFlagLittleEndian : 0);
+inline std::byte* PutActivity(std::byte* out, const Activity& activity, bool chain) noexcept {
+  const ExtensionHeader extension{
+      static_cast<std::uint16_t>(activity.related != nullptr ? 32 : 16),
+      static_cast<std::uint16_t>(kExtensionActivityId | (chain ? kExtensionChain : 0))};
+  out = PutRaw(out, extension);
+  out = PutRaw(out, activity.id);
+  return activity.related != nullptr ? PutRaw(out, *activity.related) : out;
 }
 
-// The set of all events of a provider with this level and keyword.
-template <auto& kProvider, Level kLevel, std::uint64_t kKeyword>
-inline EventSet event_set{kProvider, kLevel, kKeyword};
+inline constexpr std::size_t kMaxActivitySize = sizeof(ExtensionHeader) + 2 * sizeof(ActivityId);
 
-}  // namespace detail
+constexpr std::size_t ActivitySize(const Activity& activity) noexcept {
+  return sizeof(ExtensionHeader) + (activity.related != nullptr ? 32 : 16);
+}
 
-// `T`: bool, an integer, float, double, or std::string_view (UTF-8), for which Write takes whatever
-// converts to it.
-template <FixedString kFieldName, typename T>
-struct Field {
-  static_assert(detail::IsName(kFieldName.view()), "a field's name contains ';' or NUL");
-  static constexpr std::string_view kName = kFieldName.view();
-  using Type = detail::FieldType<T>;
-};
+template <typename Preamble, auto& kSet, typename List>
+struct EventWriter;
 
-template <auto& kProvider, FixedString kName, Traits kTraits, typename... Fields>
-class Event {
-  static_assert(detail::IsName(kName.view()), "an event's name contains ';' or NUL");
-  static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
+// What happens once somebody listens. Out of line, for call sites to be small.
+template <typename Preamble, auto& kSet, typename... Fields>
+struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
+  static constexpr bool kIsFixed = ((Coder<typename Fields::Type>::kFixedSize != 0) && ...);
+  // Events up to this size take so much of the stack, which may be a signal's; larger ones 8 KiB.
+  static constexpr std::size_t kSmall = 1024;
 
- public:
-  // Somebody listens to events of this level and keyword. For arguments that are costly to make.
-  bool enabled() const noexcept { return kProvider.enabled() && set().enabled(); }
-
-  WriteResult Write(typename Fields::Type::Parameter... values) const noexcept {
-    if (!kProvider.enabled()) [[likely]] {
-      return WriteResult::kDisabled;
-    }
-    return WriteEnabled(nullptr, values...);
+  [[gnu::noinline]] static WriteResult Write(Parameter<typename Fields::Type>... values) noexcept {
+    return Measure(nullptr, Prepare(values)...);
   }
-
-  WriteResult Write(const Activity& activity,
-                    typename Fields::Type::Parameter... values) const noexcept {
-    if (!kProvider.enabled()) [[likely]] {
-      return WriteResult::kDisabled;
-    }
-    return WriteEnabled(&activity, values...);
+  [[gnu::noinline]] static WriteResult WriteActivity(
+      const Activity& activity, Parameter<typename Fields::Type>... values) noexcept {
+    return Measure(&activity, Prepare(values)...);
   }
 
  private:
-  static EventSet& set() noexcept {
-    return detail::event_set<kProvider, kTraits.level, kTraits.keyword>;
-  }
-
-  static constexpr std::size_t kMetadataSize =
-      kName.view().size() + 1 +
-      (0 + ... + (Fields::kName.size() + 2 + (Fields::Type::kFormat != Format::kDefault)));
-  static_assert(sizeof(Header) + sizeof(ExtensionHeader) + kMetadataSize <= kMaxEventSize,
-                "the names of the event and its fields do not fit into an event");
-
-  // The metadata extension, with its header.
-  static constexpr auto kMetadata = [] {
-    std::array<char, sizeof(ExtensionHeader) + kMetadataSize> bytes = {};
-    char* out = bytes.data();
-    const auto put = [&out](std::uint8_t byte) { *out++ = static_cast<char>(byte); };
-    const auto put16 = [&put](std::uint16_t value) {
-      const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-      put(static_cast<std::uint8_t>(little ? value & 0xFF : value >> 8));
-      put(static_cast<std::uint8_t>(little ? value >> 8 : value & 0xFF));
-    };
-    put16(static_cast<std::uint16_t>(kMetadataSize));
-    put16(kExtensionMetadata);
-    out = std::copy(kName.view().begin(), kName.view().end(), out);
-    put(0);
-    [[maybe_unused]] const auto put_field = [&](std::string_view name, std::uint8_t encoding,
-                                                Format format) {
-      out = std::copy(name.begin(), name.end(), out);
-      put(0);
-      if (format == Format::kDefault) {
-        put(encoding);
+  template <typename... Values>
+  [[gnu::always_inline]] static inline WriteResult Measure(const Activity* activity,
+                                                           const Values&... values) noexcept {
+    if constexpr (kIsFixed) {
+      constexpr std::size_t kSize =
+          Preamble::kSize + (std::size_t{0} + ... + Coder<typename Fields::Type>::kFixedSize);
+      if constexpr (kSize + kMaxActivitySize > kMaxEventSize) {
+        return Large(kSize, activity, values...);
       } else {
-        put(encoding | kEncodingHasFormat);
-        put(static_cast<std::uint8_t>(format));
+        return Build<kSize + kMaxActivitySize>(activity, values...);
       }
-    };
-    (put_field(Fields::kName, Fields::Type::kEncoding, Fields::Type::kFormat), ...);
-    return bytes;
-  }();
-
-  [[gnu::noinline]] static WriteResult WriteEnabled(
-      const Activity* activity, typename Fields::Type::Parameter... values) noexcept {
-    if (!set().enabled()) return WriteResult::kDisabled;
-    const std::size_t activity_size =
-        activity == nullptr
-            ? 0
-            : sizeof(ExtensionHeader) + sizeof(ActivityId) * (activity->related == nullptr ? 1 : 2);
-    const std::size_t size = sizeof(Header) + activity_size + kMetadata.size() +
-                             (std::size_t{0} + ... + Fields::Type::Size(values));
-    if (size > kMaxEventSize) return set().RefuseTooBig();
-
-    std::byte record[kRecordPrefix + kMaxEventSize];  // only what is written to is ever touched
-    std::byte* out = record + kRecordPrefix;
-    static constexpr Header kHeader = {
-        detail::HostFlags(),
-        kTraits.version,
-        kTraits.id,
-        kTraits.tag,
-        static_cast<std::uint8_t>(kTraits.opcode),
-        static_cast<std::uint8_t>(kTraits.level),
-    };
-    std::memcpy(out, &kHeader, sizeof kHeader);
-    out += sizeof kHeader;
-    if (activity != nullptr) out = PutActivity(*activity, activity_size, out);
-    std::memcpy(out, kMetadata.data(), kMetadata.size());
-    out += kMetadata.size();
-    ((out = Fields::Type::Put(values, out)), ...);
-    return set().Write(std::span(record, kRecordPrefix + size));
+    } else {
+      std::size_t size = Preamble::kSize;
+      // By steps, for sums of sizes that nothing bounds.
+      const bool fits = ((size += Coder<Values>::Size(values), size <= kMaxEventSize) && ...);
+      if (!fits) return kSet.Refuse(WriteResult::kTooBig);
+      if (size > kSmall) [[unlikely]]
+        return Large(size, activity, values...);
+      return Build<kSmall + kMaxActivitySize>(activity, values...);
+    }
   }
 
-  static std::byte* PutActivity(const Activity& activity, std::size_t size,
-                                std::byte* out) noexcept {
-    const ExtensionHeader header = {static_cast<std::uint16_t>(size - sizeof header),
-                                    kExtensionActivityId | kExtensionChain};
-    std::memcpy(out, &header, sizeof header);
-    out += sizeof header;
-    std::memcpy(out, activity.id.data(), activity.id.size());
-    out += activity.id.size();
-    if (activity.related != nullptr) {
-      std::memcpy(out, activity.related->data(), activity.related->size());
-      out += activity.related->size();
+  template <typename... Values>
+  [[gnu::noinline]] static WriteResult Large(std::size_t size, const Activity* activity,
+                                             const Values&... values) noexcept {
+    if (activity != nullptr) size += ActivitySize(*activity);
+    if (size > kMaxEventSize) return kSet.Refuse(WriteResult::kTooBig);
+    return Build<kMaxEventSize>(activity, values...);
+  }
+
+  template <std::size_t kRoom, typename... Values>
+  [[gnu::always_inline]] static inline WriteResult Build(const Activity* activity,
+                                                         const Values&... values) noexcept {
+    alignas(8) std::byte buffer[kRecordPrefix + kRoom];
+    std::byte* out = buffer + kRecordPrefix;
+    const auto* preamble = reinterpret_cast<const std::byte*>(&Preamble::kBytes);
+    if (activity == nullptr) {
+      out = PutConstant<Preamble::kSize>(out, preamble);
+    } else {
+      out = PutConstant<sizeof(Header)>(out, preamble);
+      out = PutActivity(out, *activity, true);
+      out = PutConstant<Preamble::kSize - sizeof(Header)>(out, preamble + sizeof(Header));
     }
-    return out;
+    ((out = Coder<Values>::Put(out, values)), ...);
+    return kSet.Write({buffer, out});
   }
 };
 
+}  // namespace internal
+
+namespace internal {
+
+// Event's functions that need the fields' types apart.
+template <auto& kProvider, Traits kTraits, typename Preamble, typename List>
+class EventBase;
+
+template <auto& kProvider, Traits kTraits, typename Preamble, typename... Fields>
+class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
+  using Static = StaticSet<kProvider, kTraits.level, kTraits.keyword>;
+  using Writer = EventWriter<Preamble, Static::set, TypeList<Fields...>>;
+
+ public:
+  // Somebody listens to events of this level and keyword. For arguments that are costly to make. A
+  // load, a test and a branch while nobody listens to any of the provider's events.
+  [[gnu::always_inline]] bool enabled() const noexcept {
+    static_cast<void>(&Static::registration);
+    if (!kProvider.enabled()) [[likely]]
+      return false;
+    return Static::set.enabled();
+  }
+
+  [[gnu::always_inline]] WriteResult Write(
+      Parameter<typename Fields::Type>... values) const noexcept {
+    if (!enabled()) [[likely]]
+      return WriteResult::kDisabled;
+    return Writer::Write(values...);
+  }
+
+  [[gnu::always_inline]] WriteResult Write(
+      const Activity& activity, Parameter<typename Fields::Type>... values) const noexcept {
+    if (!enabled()) [[likely]]
+      return WriteResult::kDisabled;
+    return Writer::WriteActivity(activity, values...);
+  }
+
+  // Its tracepoint, shared with all events of this provider, level and keyword.
+  const EventSet& set() const noexcept { return Static::set; }
+};
+
+template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
+using EventBaseOf = EventBase<kProvider, kTraits, Preamble<kName, kTraits, Parts...>,
+                              typename FieldsOf<TypeList<>, Parts...>::Type>;
+
+}  // namespace internal
+
+// `kProvider` is a Provider or AnyProvider with static storage; parts are Fields and Attributes.
+// Write takes the fields' values in their order, an Activity before them where there is one.
+template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
+class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> {
+  static_assert(internal::IsName(kName.view()),
+                "an event's name is not empty and has neither ';' nor NUL");
+  static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
+  static_assert(((internal::kIsField<Parts> || internal::kIsAttribute<Parts>)&&...),
+                "after its traits an event has Fields and Attributes");
+};
+
 }  // namespace eventheader
+
+// One event in one statement, its arguments not evaluated unless somebody listens:
+//   EVENTHEADER_WRITE(request_done, path, CostlyToMake());
+#define EVENTHEADER_WRITE(event, ...)                  \
+  do {                                                 \
+    if ((event).enabled()) (event).Write(__VA_ARGS__); \
+  } while (false)
 
 #endif  // EVENTHEADER_EVENT_H_

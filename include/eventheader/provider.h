@@ -1,12 +1,11 @@
-// Providers and their event sets: who writes events, and which of them somebody listens to.
+// Providers and event sets: who writes events, and the tracepoints they are written to.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
-#include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string_view>
 
@@ -20,27 +19,113 @@ class EventSet;
 
 // What became of an event.
 enum class WriteResult : std::uint8_t {
-  kWritten,
+  kWritten = 0,
   kDisabled,  // nobody listens
   kTooBig,    // over kMaxEventSize: refused before the system call
-  kFailed,    // the kernel refused it
+  kInvalid,   // a dynamic event that is not well formed (dynamic_event.h)
+  kFailed,    // the transport refused it
 };
 
-// A named source of events. Define one with static storage, for a name once in a program:
+// One line for people on what a registration's errno means and how it is remedied.
+const char* RegistrationErrorText(int error) noexcept;
+
+// Registers again whatever is not registered, for every provider of this process (of this shared
+// object, if it links the library itself). Returns 0 or the first errno met. Thread-safe.
+int RetryAll() noexcept;
+
+namespace internal {
+class Registry;
+}
+
+// A provider whose name is known only at run time; and what every provider can do. All functions
+// are thread-safe, and neither throw nor change errno. Name and group are not copied: they must
+// live as long as the provider, and the provider longer than its event sets.
+class AnyProvider {
+ public:
+  // Sets that one provider object can hold: the bits of its enable word.
+  static constexpr std::size_t kMaxEventSets = 64;
+
+  // `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. What is out of form, or too long for a
+  // tracepoint's name, shows as EINVAL of every set.
+  constexpr explicit AnyProvider(std::string_view name, std::string_view group = {}) noexcept
+      : name_(name), group_(group) {}
+  ~AnyProvider();
+  AnyProvider(const AnyProvider&) = delete;
+  AnyProvider& operator=(const AnyProvider&) = delete;
+
+  std::string_view name() const noexcept { return name_; }
+  std::string_view group() const noexcept { return group_; }
+
+  // Whether anybody listens to any of the provider's sets: one relaxed load.
+  bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed) != 0; }
+
+  // 0 if every set is registered, else the errno of one that is not; see RegistrationErrorText.
+  int status() const noexcept;
+  // Registers again the sets that are not registered: after tracefs was mounted, permissions were
+  // given, or every descriptor of the process was closed. Returns status().
+  int Retry() noexcept;
+
+  // What became of the events since the provider was made. Exact once writers are at rest.
+  struct Counters {
+    static constexpr int kErrnos = 134;
+
+    std::uint64_t written = 0;
+    std::uint64_t too_big = 0;
+    std::uint64_t invalid = 0;
+    std::uint64_t failed = 0;
+    int last_error = 0;  // errno of the last failed one
+    // failed, by errno; [0] for any errno not below kErrnos.
+    std::uint64_t failed_by_errno[kErrnos] = {};
+  };
+  Counters counters() const noexcept;
+
+  // Unregisters every set from the transport it has and registers it with `transport` (null:
+  // user_events), which must live as long as the provider uses it. For tests: no event may be being
+  // written meanwhile. Returns status().
+  int SetTransport(Transport* transport) noexcept;
+
+ private:
+  friend class EventSet;
+  friend class internal::Registry;
+
+  // Writers on different CPUs shall not fight for one line of cache.
+  struct alignas(64) Shard {
+    std::atomic<std::uint64_t> written{0};
+  };
+  static constexpr std::size_t kShards = 8;
+
+  void Count(int error) noexcept;
+
+  // The kernel writes here, as does the transport.
+  std::atomic<std::uint64_t> enabled_{0};
+  std::atomic<Transport*> transport_{nullptr};  // null: UserEventsTransport()
+  std::string_view name_;
+  std::string_view group_;
+  // Under the registry's lock.
+  EventSet* sets_ = nullptr;
+  AnyProvider* next_ = nullptr;
+  std::uint64_t used_bits_ = 0;
+
+  Shard shards_[kShards];
+  std::atomic<std::uint64_t> too_big_{0};
+  std::atomic<std::uint64_t> invalid_{0};
+  std::atomic<int> last_error_{0};
+  std::atomic<std::uint64_t> failed_[Counters::kErrnos] = {};
+};
+
+// A provider whose name is in the program. Define it once, in a header or a source file:
 //
 //     inline constinit eventheader::Provider provider("MyCompany_MyService");
 //
-// Its event sets register themselves with the kernel when the program, or the shared object,
-// starts, and again with Retry if that failed. All functions are thread-safe.
-class Provider {
+// Safe to use before and during static initialisation and destruction. In shared objects the usual
+// rules of symbols decide whether they share it; with hidden visibility each has its own, and can
+// be unloaded.
+class Provider : public AnyProvider {
  public:
-  // Event sets of one provider share a word of enable bits: there is room for so many.
-  static constexpr std::size_t kMaxEventSets = 64;
-
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*. What is not does not
-  // compile. Both must outlive the provider, as literals do.
+  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24. What is not
+  // does not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
-      : name_(name), group_(group) {
+      : AnyProvider(name, group) {
     // Calls of functions that are not constexpr: the compiler names them where it stops.
     if (!IsValidProviderName(name)) TheProvidersNameMustBeAnIdentifier();
     if (name.size() > kMaxName) TheProvidersNameHasMoreThan200Bytes();
@@ -51,37 +136,8 @@ class Provider {
       }
     }
   }
-  Provider(const Provider&) = delete;
-  Provider& operator=(const Provider&) = delete;
-
-  std::string_view name() const noexcept { return name_; }
-  std::string_view group() const noexcept { return group_; }
-
-  // Somebody listens to at least one of the provider's events. One load.
-  bool enabled() const noexcept { return enabled_bits() != 0; }
-
-  // The first error among its event sets' registrations, 0 if there is none: ENOENT no tracefs, or
-  // a kernel without user_events; EACCES no permission; EADDRINUSE another program has defined the
-  // tracepoint with other fields; EMFILE kernel.user_events_max is reached; ENOSPC more than
-  // kMaxEventSets.
-  int status() const noexcept;
-  // Registers what could not be registered before. Returns status().
-  int Retry() noexcept;
-
-  struct Counters {
-    std::uint64_t written = 0;
-    std::uint64_t too_big = 0;
-    std::uint64_t failed = 0;
-    int last_error = 0;  // errno of the last failed one
-  };
-  Counters counters() const noexcept;
-
-  // Uses `transport`, which must outlive the provider, in place of user_events. For tests: before
-  // any other thread uses the provider.
-  void SetTransport(Transport* transport) noexcept;
 
  private:
-  friend class EventSet;
   static constexpr std::size_t kMaxName = 200;
   static constexpr std::size_t kMaxGroup = 24;
 
@@ -89,64 +145,79 @@ class Provider {
   static void TheProvidersNameHasMoreThan200Bytes();
   static void TheProvidersGroupHasMoreThan24Bytes();
   static void TheProvidersGroupMustBeLowerCaseLettersAndDigits();
-
-  std::uint64_t enabled_bits() const noexcept {
-    // The kernel writes it; relaxed is enough, as nothing else is published by it.
-    return std::atomic_ref<std::uint64_t>(enabled_).load(std::memory_order_relaxed);
-  }
-  Transport& transport() const noexcept {
-    return transport_ != nullptr ? *transport_ : UserEventsTransport();
-  }
-
-  alignas(8) mutable std::uint64_t enabled_ = 0;
-  std::string_view name_;
-  std::string_view group_;
-  Transport* transport_ = nullptr;
-  mutable std::mutex mutex_;  // the fields below
-  std::array<EventSet*, kMaxEventSets> sets_ = {};
-  bool overflowed_ = false;
-
-  std::atomic<std::uint64_t> written_ = 0;
-  std::atomic<std::uint64_t> too_big_ = 0;
-  std::atomic<std::uint64_t> failed_ = 0;
-  std::atomic<int> last_error_ = 0;
 };
 
-// The events of a provider that share a level and a keyword: one tracepoint. Made by the events
-// that use it; has static storage. Before it is constructed, and after it is destroyed, it is
-// disabled.
+// (provider, level, keyword): one tracepoint, whoever writes to it. Static events have theirs by
+// themselves; this is for dynamic ones. Registered from construction to destruction; several sets
+// of the same level and keyword of one provider share a registration. Thread-safe; not to be
+// destroyed while it is written to.
 class EventSet {
  public:
-  EventSet(Provider& provider, Level level, std::uint64_t keyword) noexcept;
-  ~EventSet();
+  EventSet(AnyProvider& provider, Level level, std::uint64_t keyword) noexcept
+      : EventSet(provider, level, keyword, Unregistered{}) {
+    Register();
+  }
+  ~EventSet() { Unregister(); }
   EventSet(const EventSet&) = delete;
   EventSet& operator=(const EventSet&) = delete;
 
-  // Somebody listens to this set.
-  bool enabled() const noexcept {
-    return provider_ != nullptr && ((provider_->enabled_bits() >> bit_) & 1) != 0;
-  }
-  // 0, or the errno with which the registration failed.
-  int status() const noexcept { return status_; }
+  Level level() const noexcept { return level_; }
+  std::uint64_t keyword() const noexcept { return keyword_; }
+  AnyProvider& provider() const noexcept { return provider_; }
 
-  // Writes `record`: the event, with kRecordPrefix bytes before it. errno stays as it is.
-  WriteResult Write(std::span<std::byte> record) noexcept;
-  // Counts an event that was over kMaxEventSize.
-  WriteResult RefuseTooBig() noexcept;
+  // 0 if it is registered, else why not, as an errno: ENOENT (no tracefs, or a kernel without
+  // user_events), EACCES, EADDRINUSE (somebody has defined the name with other fields), EMFILE (the
+  // system has no more events to give), ENOSPC (over AnyProvider::kMaxEventSets), EINVAL (name,
+  // group or level out of form), ENOTCONN (not yet, or no longer, registered).
+  int status() const noexcept { return status_.load(std::memory_order_relaxed); }
+
+  bool enabled() const noexcept {
+    const std::uint64_t word = provider_.enabled_.load(std::memory_order_relaxed);
+    return word != 0 && (word & mask_.load(std::memory_order_relaxed)) != 0;
+  }
+
+  // Writes `record`: kRecordPrefix bytes, then the event, and counts what comes of it.
+  // Async-signal-safe; does not ask enabled().
+  WriteResult Write(std::span<std::byte> record) const noexcept;
+  // Counts an event that is refused, kTooBig or kInvalid, before it is built.
+  WriteResult Refuse(WriteResult reason) const noexcept;
+
+  // For sets with static storage, which are constant-initialised and registered later.
+  struct Unregistered {};
+  constexpr EventSet(AnyProvider& provider, Level level, std::uint64_t keyword,
+                     Unregistered) noexcept
+      : provider_(provider), keyword_(keyword), level_(level) {}
+  void Register() noexcept;
+  void Unregister() noexcept;
 
  private:
-  friend class Provider;
-  int Register() noexcept;  // with the provider's mutex held
+  friend class AnyProvider;
+  friend class internal::Registry;
 
-  Provider* provider_ = nullptr;
-  Level level_;
+  AnyProvider& provider_;
   std::uint64_t keyword_;
-  unsigned bit_ = 0;
-  std::uint32_t index_ = 0;
-  int status_ = 0;
-  bool registered_ = false;
+  std::atomic<std::uint64_t> mask_{0};    // its bit of the provider's word; 0: not registered
+  std::atomic<std::uint64_t> handle_{0};  // the transport's
+  std::atomic<int> status_{ENOTCONN};
+  Level level_;
+  bool listed_ = false;       // under the registry's lock
+  EventSet* next_ = nullptr;  // likewise
 };
 
+namespace internal {
+
+// The set that all static events of (provider, level, keyword) share.
+template <auto& kProvider, Level kLevel, std::uint64_t kKeyword>
+struct StaticSet {
+  static constinit inline EventSet set{kProvider, kLevel, kKeyword, EventSet::Unregistered{}};
+
+  struct Registration {
+    Registration() noexcept { set.Register(); }
+  };
+  static inline const Registration registration;
+};
+
+}  // namespace internal
 }  // namespace eventheader
 
 #endif  // EVENTHEADER_PROVIDER_H_

@@ -27,10 +27,10 @@ class RecordingTransport final : public Transport {
   ~RecordingTransport() = default;
 
   int Register(const char* name, std::uint64_t* enabled, unsigned bit,
-               std::uint32_t* index) noexcept override {
+               std::uint64_t* handle) noexcept override {
     const std::lock_guard lock(mutex_);
     if (register_error_ != 0) return register_error_;
-    *index = static_cast<std::uint32_t>(tracepoints_.size());
+    *handle = tracepoints_.size();
     tracepoints_.push_back({name, enabled, bit});
     Set(tracepoints_.back(), listening_);
     return 0;
@@ -45,12 +45,17 @@ class RecordingTransport final : public Transport {
     }
   }
 
-  int Write(std::uint32_t index, std::span<std::byte> record) noexcept override {
+  bool IsCurrent(std::uint64_t handle) noexcept override {
     const std::lock_guard lock(mutex_);
-    if (index >= tracepoints_.size()) return ENOENT;
+    return handle < tracepoints_.size() && tracepoints_[handle].enabled != nullptr;
+  }
+
+  int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (handle >= tracepoints_.size()) return ENOENT;
     if (write_error_ != 0) return write_error_;
     const auto event = record.subspan(kRecordPrefix);
-    records_.push_back({tracepoints_[index].name, {event.begin(), event.end()}});
+    records_.push_back({tracepoints_[handle].name, {event.begin(), event.end()}});
     return 0;
   }
 

@@ -1,5 +1,5 @@
-// How an event leaves the process. The production transport writes to the kernel's user_events;
-// tests put one in its place that keeps the bytes.
+// Where events go: a transport takes tracepoint names and bytes. The kernel's user_events in
+// production, RecordingTransport (recording_transport.h) in tests.
 #ifndef EVENTHEADER_TRANSPORT_H_
 #define EVENTHEADER_TRANSPORT_H_
 
@@ -9,29 +9,41 @@
 
 namespace eventheader {
 
-// Implementations are thread-safe. Write is called from any thread and from signal handlers: it
-// must not allocate, lock, throw or log.
+// Space in front of an event, for the transport's own use.
+inline constexpr std::size_t kRecordPrefix = 4;
+
+// All functions are thread-safe and keep errno. Errors are errno values.
 class Transport {
  public:
-  // Makes the tracepoint `name` (NUL-terminated, valid) known. While somebody listens, bit `bit` of
-  // `*enabled`, which must stay valid until Unregister, is set. Returns 0 or an errno; `*index` is
-  // then what Write wants.
-  virtual int Register(const char* name, std::uint64_t* enabled, unsigned bit,
-                       std::uint32_t* index) noexcept = 0;
-  virtual void Unregister(std::uint64_t* enabled, unsigned bit) noexcept = 0;
+  // Makes tracepoint `name` (NUL-terminated) known. From then until Unregister the transport keeps
+  // `bit` of `*enable_word` set while somebody listens; the word must stay valid as long. Returns
+  // 0, and the handle to write with, or an errno.
+  virtual int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
+                       std::uint64_t* handle) noexcept = 0;
+  virtual void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept = 0;
 
-  // Writes an event. `record` is the event with 4 bytes before it, which the transport may fill: it
-  // is one contiguous piece. Returns 0 or an errno; the caller's errno may change.
-  virtual int Write(std::uint32_t index, std::span<std::byte> record) noexcept = 0;
+  // Whether a handle can still be written with; if not, its tracepoint is to be registered anew.
+  virtual bool IsCurrent(std::uint64_t handle) noexcept = 0;
+
+  // Delivers an event: `record` is kRecordPrefix bytes that the transport overwrites, then the
+  // event. Returns 0 or an errno: EBADF when nobody listens any more. Async-signal-safe.
+  virtual int Write(std::uint64_t handle, std::span<std::byte> record) noexcept = 0;
 
  protected:
   ~Transport() = default;
 };
 
-inline constexpr std::size_t kRecordPrefix = 4;
-
-// The kernel's user_events. The descriptor is opened at the first registration, O_CLOEXEC and kept
-// high, and shared by all providers of the process; it stays open until exit.
+// The kernel's user_events. One descriptor for the whole process (each shared object that links the
+// library statically has its own): O_CLOEXEC, opened with the first registration and, where limits
+// allow, numbered above the soft RLIMIT_NOFILE, where no other file can get once it is closed.
+//
+// A program may close every descriptor it has and reuse the numbers. So that no event goes into
+// somebody else's file, the descriptor is compared with what was opened (fstat: device, inode)
+// before a write, at most once in about 0.1 ms and always first after a fork. Exactly that is
+// guaranteed: an event can reach another file only if, within 0.1 ms after such a check, the
+// descriptor was closed *and* its number reused - for which the program must raise its soft
+// RLIMIT_NOFILE as well, when it was not yet at the hard limit. Once the check has failed, nothing
+// is written (EBADF) until a provider's Retry() opens user_events anew.
 Transport& UserEventsTransport() noexcept;
 
 }  // namespace eventheader

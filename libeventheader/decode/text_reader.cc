@@ -15,17 +15,17 @@ bool IsLowSurrogate(char32_t unit) noexcept { return unit >= 0xDC00 && unit <= 0
 
 void TextReader::TakeByteOrderMark() noexcept {
   static constexpr struct {
-    char bytes[5];
     std::size_t size;
+    char bytes[5];
     TextEncoding encoding;
     bool little_endian;
   } kMarks[] = {
       // UTF-32 first: its little-endian mark begins with that of UTF-16.
-      {"\xff\xfe\0\0", 4, TextEncoding::kUtf32, true},
-      {"\0\0\xfe\xff", 4, TextEncoding::kUtf32, false},
-      {"\xef\xbb\xbf", 3, TextEncoding::kUtf8, true},
-      {"\xff\xfe", 2, TextEncoding::kUtf16, true},
-      {"\xfe\xff", 2, TextEncoding::kUtf16, false},
+      {4, "\xff\xfe\0\0", TextEncoding::kUtf32, true},
+      {4, "\0\0\xfe\xff", TextEncoding::kUtf32, false},
+      {3, "\xef\xbb\xbf", TextEncoding::kUtf8, true},
+      {2, "\xff\xfe", TextEncoding::kUtf16, true},
+      {2, "\xfe\xff", TextEncoding::kUtf16, false},
   };
   for (const auto& mark : kMarks) {
     if (encoding_ != TextEncoding::kUtf8 && encoding_ != mark.encoding) continue;

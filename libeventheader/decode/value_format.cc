@@ -4,7 +4,8 @@
 namespace eventheader {
 namespace {
 
-enum class Shape { kInteger, kText, kBytes, kUnknown };
+// kFixed: a value of one of certain sizes, which an empty one lacks.
+enum class Shape { kFixed, kText, kBytes, kUnknown };
 
 Shape ShapeOf(Format format) noexcept {
   switch (format) {
@@ -27,7 +28,7 @@ Shape ShapeOf(Format format) noexcept {
     case Format::kUuid:
     case Format::kPort:
     case Format::kIpAddress:
-      return Shape::kInteger;
+      return Shape::kFixed;
     default:
       return Shape::kUnknown;
   }

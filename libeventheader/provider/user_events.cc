@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "eventheader/wire.h"
@@ -13,104 +13,152 @@
 namespace eventheader::user_events {
 namespace {
 
-constexpr std::string_view kUsualMounts[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+constexpr char kMountInfo[] = "/proc/self/mountinfo";
+constexpr std::size_t kMaxPath = 4096;
 
-// Writes `<directory>/<file>`; 0 if that exists, else an errno.
-int TryDirectory(std::string_view directory, std::string_view file, std::span<char> path) noexcept {
-  if (directory.size() + 1 + file.size() >= path.size()) return ENAMETOOLONG;
-  char* out = path.data();
-  std::memcpy(out, directory.data(), directory.size());
-  out += directory.size();
+// Keeps the caller's errno: a service's own error handling must not see ours.
+class ErrnoKeeper {
+ public:
+  ErrnoKeeper() noexcept : saved_(errno) {}
+  ~ErrnoKeeper() { errno = saved_; }
+  ErrnoKeeper(const ErrnoKeeper&) = delete;
+  ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
+
+ private:
+  int saved_;
+};
+
+int Join(std::string_view folder, std::string_view file, std::span<char> path) noexcept {
+  if (folder.size() + 1 + file.size() + 1 > path.size()) return ENAMETOOLONG;
+  char* out = std::copy(folder.begin(), folder.end(), path.data());
   *out++ = '/';
-  std::memcpy(out, file.data(), file.size());
-  out[file.size()] = '\0';
-  return access(path.data(), F_OK) == 0 ? 0 : errno;
+  out = std::copy(file.begin(), file.end(), out);
+  *out = '\0';
+  return 0;
 }
 
-// The mount point in a line of mountinfo if that mounts tracefs, with its escapes undone in place;
-// else an empty view. The line: "id parent major:minor root mount options… - type source …".
-std::string_view TracefsMountPoint(char* line) noexcept {
-  const char* separator = std::strstr(line, " - ");
-  if (separator == nullptr || std::strncmp(separator, " - tracefs ", 11) != 0) return {};
-  char* mount = line;
-  for (int field = 0; field < 4; ++field) {
-    mount = std::strchr(mount, ' ');
-    if (mount == nullptr) return {};
-    ++mount;
-  }
-  const char* in = mount;
-  char* out = mount;
-  while (*in != '\0' && *in != ' ') {
-    if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] != '\0' && in[3] != '\0') {
-      *out++ = static_cast<char>((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
-      in += 4;
+std::string_view NextWord(std::string_view* line) noexcept {
+  const std::size_t end = std::min(line->find(' '), line->size());
+  const std::string_view word = line->substr(0, end);
+  line->remove_prefix(std::min(end + 1, line->size()));
+  return word;
+}
+
+// mountinfo writes space, tab, newline and backslash as \ooo. Returns the length.
+std::size_t Unescape(std::string_view text, std::span<char> out) noexcept {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < text.size() && length < out.size(); ++i) {
+    if (text[i] == '\\' && text.size() - i > 3) {
+      out[length++] = static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                        (text[i + 3] - '0'));
+      i += 3;
     } else {
-      *out++ = *in++;
+      out[length++] = text[i];
     }
   }
-  return {mount, static_cast<std::size_t>(out - mount)};
+  return length;
+}
+
+// The mount point in a line of mountinfo that mounts the whole of a tracefs, else "".
+std::string_view TracefsMount(std::string_view line) noexcept {
+  for (int i = 0; i < 3; ++i) NextWord(&line);  // ids, device
+  const std::string_view root = NextWord(&line);
+  const std::string_view mount_point = NextWord(&line);
+  const std::size_t separator = line.find(" - ");
+  if (separator == std::string_view::npos || root != "/") return {};
+  line.remove_prefix(separator + 3);
+  return NextWord(&line) == "tracefs" ? mount_point : std::string_view();
+}
+
+int FindInMountInfo(std::string_view file, std::span<char> path) noexcept {
+  const int fd = open(kMountInfo, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  char buffer[kMaxPath * 2];
+  std::size_t used = 0;
+  bool skipping = false;  // within a line that is longer than the buffer
+  int result = ENOENT;
+  for (;;) {
+    const ssize_t got = read(fd, buffer + used, sizeof(buffer) - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    used += static_cast<std::size_t>(got);
+    std::string_view rest(buffer, used);
+    for (std::size_t end; result == ENOENT && (end = rest.find('\n')) != std::string_view::npos;) {
+      const std::string_view mount = skipping ? "" : TracefsMount(rest.substr(0, end));
+      skipping = false;
+      rest.remove_prefix(end + 1);
+      if (mount.empty()) continue;
+      char folder[kMaxPath];
+      result = Join({folder, Unescape(mount, folder)}, file, path);
+    }
+    if (result != ENOENT) break;
+    if (rest.size() == sizeof(buffer)) {
+      skipping = true;
+      rest = {};
+    }
+    std::memmove(buffer, rest.data(), rest.size());
+    used = rest.size();
+  }
+  close(fd);
+  return result;
 }
 
 }  // namespace
 
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept {
-  int error = ENOENT;
-  for (std::string_view directory : kUsualMounts) {
-    error = TryDirectory(directory, file, path);
-    // Not readable is an answer, too: it is there.
-    if (error != ENOENT) return error == EACCES ? 0 : error;
+  const ErrnoKeeper keeper;
+  for (std::string_view mount : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
+    // An empty folder of this name is there without a mount, too: look for what only tracefs has.
+    if (const int error = Join(mount, "trace_marker", path)) return error;
+    if (access(path.data(), F_OK) == 0 || errno == EACCES) return Join(mount, file, path);
   }
-  FILE* mounts = std::fopen("/proc/self/mountinfo", "re");
-  if (mounts == nullptr) return ENOENT;
-  char line[4096];
-  while (std::fgets(line, sizeof line, mounts) != nullptr) {
-    const std::string_view mount = TracefsMountPoint(line);
-    if (mount.empty()) continue;
-    error = TryDirectory(mount, file, path);
-    if (error != ENOENT) break;
-  }
-  std::fclose(mounts);
-  return error == EACCES ? 0 : error;
+  return FindInMountInfo(file, path);
 }
 
 int OpenData() noexcept {
-  char path[4096];
-  if (const int error = FindTracefsFile("user_events_data", path); error != 0) return -error;
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  const ErrnoKeeper keeper;
+  char path[kMaxPath];
+  if (const int error = FindTracefsFile("user_events_data", path)) return -error;
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
   return fd >= 0 ? fd : -errno;
 }
 
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept {
-  Reg reg = {};
-  reg.size = sizeof reg;
+  const ErrnoKeeper keeper;
+  Reg reg{};
+  reg.size = sizeof(reg);
   reg.enable_bit = static_cast<std::uint8_t>(enable_bit);
-  reg.enable_size = sizeof *enable_word;
+  reg.enable_size = sizeof(*enable_word);
   reg.flags = flags;
   reg.enable_addr = reinterpret_cast<std::uintptr_t>(enable_word);
   reg.name_args = reinterpret_cast<std::uintptr_t>(command);
-  if (ioctl(data_fd, kIocReg, &reg) != 0) return errno;
+  if (ioctl(data_fd, kIocReg, &reg) < 0) return errno;
   *write_index = reg.write_index;
   return 0;
 }
 
 int Unregister(int data_fd, std::uint64_t* enable_word, unsigned enable_bit) noexcept {
-  Unreg unreg = {};
-  unreg.size = sizeof unreg;
+  const ErrnoKeeper keeper;
+  Unreg unreg{};
+  unreg.size = sizeof(unreg);
   unreg.disable_bit = static_cast<std::uint8_t>(enable_bit);
   unreg.disable_addr = reinterpret_cast<std::uintptr_t>(enable_word);
-  return ioctl(data_fd, kIocUnreg, &unreg) == 0 ? 0 : errno;
+  return ioctl(data_fd, kIocUnreg, &unreg) < 0 ? errno : 0;
 }
 
 int Delete(int data_fd, const char* name) noexcept {
-  return ioctl(data_fd, kIocDel, name) == 0 ? 0 : errno;
+  const ErrnoKeeper keeper;
+  return ioctl(data_fd, kIocDel, name) < 0 ? errno : 0;
 }
 
 bool FormatCommand(std::string_view name, std::span<char> buffer) noexcept {
-  if (name.size() + 1 + sizeof kTracepointFields > buffer.size()) return false;
-  std::memcpy(buffer.data(), name.data(), name.size());
-  buffer[name.size()] = ' ';
-  std::memcpy(buffer.data() + name.size() + 1, kTracepointFields, sizeof kTracepointFields);
+  if (name.size() + 1 + sizeof(kTracepointFields) > std::min(buffer.size(), kMaxCommand)) {
+    return false;
+  }
+  char* out = std::copy(name.begin(), name.end(), buffer.data());
+  *out++ = ' ';
+  std::copy(std::begin(kTracepointFields), std::end(kTracepointFields), out);
   return true;
 }
 

@@ -80,6 +80,8 @@ absl::Status EventBlock::WriteTo(BlockOutput* output) {
   PutBlockHeader(block, BlockKind::kEvent);
   if (absl::Status status = output->Append(block, count_); !status.ok()) return status;
 
+  last_timestamp_ = previous_.timestamp;
+  last_sequence_ = previous_sequence_;
   previous_ = {};
   previous_size_ = 0;
   previous_sequence_ = 0;

@@ -53,10 +53,19 @@ class EventBlock {
         (row.metadata_id ^ previous_.metadata_id) | (row.processor ^ previous_.processor) |
         (row.stack_id ^ previous_.stack_id) | (row.label_list_id ^ previous_.label_list_id) |
         (payload_size ^ previous_size_) | (epoch ^ epoch_) | lost;
-    return different == 0 && !empty();
+    return different == 0;  // never in an empty block: no thread has the index 0
   }
 
-  // The row after one it is like; there is room for it. Its sequence number is the next.
+  // Of the last row in the block, which is not empty.
+  std::uint64_t previous_timestamp() const { return previous_.timestamp; }
+  // Of the last row there ever was in this thread's blocks, else 0.
+  std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
+  std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
+  // Losses that a sequence point told of: the rows to come are numbered after them. For an empty
+  // block.
+  void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
+
+  // The row after one it is like, and no earlier; there is room for it. Its number is the next.
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload) {
     ++previous_sequence_;
     *next_ = std::byte{0};
@@ -91,6 +100,9 @@ class EventBlock {
   std::size_t previous_size_ = 0;
   std::uint32_t previous_sequence_ = 0;
   std::uint64_t epoch_ = 0;
+  // Of the last row of the block before; see last_timestamp().
+  std::uint64_t last_timestamp_ = 0;
+  std::uint32_t last_sequence_ = 0;
   std::uint64_t first_timestamp_ = 0;
   std::uint64_t count_ = 0;
   std::byte* next_ = nullptr;

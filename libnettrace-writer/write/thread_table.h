@@ -17,11 +17,14 @@ namespace nettrace::internal {
 struct Thread {
   std::uint64_t index = 0;
   std::optional<std::uint64_t> os_thread_id;
-  std::uint32_t sequence = 0;        // of its last event or loss that a reader can know of
-  std::uint64_t lost = 0;            // since then
-  bool captures = false;             // it has had an event or a loss
-  std::uint64_t last_timestamp = 0;  // of its last event
+  std::uint64_t lost = 0;  // since its last event, or the sequence point that told of them
+  bool captures = false;   // it has had an event or a loss
   EventBlock block;
+
+  // Of its last event or loss.
+  std::uint32_t sequence() const {
+    return block.last_sequence() + static_cast<std::uint32_t>(lost);
+  }
 };
 
 class ThreadTable {

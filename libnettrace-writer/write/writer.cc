@@ -60,6 +60,11 @@ absl::Status CacheFull(const char* what, const char* remedy) {
   return absl::ResourceExhaustedError(absl::StrCat("no room for more ", what, ": ", remedy));
 }
 
+// `timestamp` is in `previous`..kMaxTimestamp. One branch for both: neither number is negative.
+bool FollowsInTime(std::uint64_t timestamp, std::uint64_t previous) {
+  return static_cast<std::int64_t>((timestamp - previous) | timestamp) >= 0;
+}
+
 constexpr char kNeedsSequencePoint[] = "write a sequence point";
 
 }  // namespace
@@ -224,7 +229,7 @@ absl::Status Writer::RemoveThread(std::uint64_t index) {
   // this thread; no later event can.
   w.scratch.Clear();
   w.scratch.VarUInt(index);
-  w.scratch.VarUInt(static_cast<std::uint32_t>(thread->sequence + thread->lost));
+  w.scratch.VarUInt(thread->sequence());
   if (!w.removals.HasRoom(w.scratch.size())) {
     if (absl::Status status = w.WriteAll(); !status.ok()) return status;
   }
@@ -289,10 +294,8 @@ absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> 
   Thread* const capture = w.threads.Find(row.capture_thread);
   if (capture != nullptr &&
       capture->block.IsLikePrevious(row, capture->lost, w.removed_threads, payload.size()) &&
-      row.timestamp >= capture->last_timestamp && row.timestamp <= kMaxTimestamp &&
+      FollowsInTime(row.timestamp, capture->block.previous_timestamp()) &&
       capture->block.HasRoom(payload.size()) && w.stats.events < w.interval_events_end) [[likely]] {
-    ++capture->sequence;
-    capture->last_timestamp = row.timestamp;
     capture->block.AppendLikePrevious(row, payload);
     ++w.stats.events;
     return absl::OkStatus();
@@ -318,9 +321,9 @@ absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* capture,
   if (row.timestamp < interval_start) {
     return refuse("time ", row.timestamp, " is before the last sequence point, ", interval_start);
   }
-  if (row.timestamp < capture->last_timestamp) {
+  if (row.timestamp < capture->block.last_timestamp()) {
     return refuse("time ", row.timestamp, " is before the last event of its capture thread, ",
-                  capture->last_timestamp);
+                  capture->block.last_timestamp());
   }
   if (row.timestamp > kMaxTimestamp) return refuse("time ", row.timestamp, " is over 2^63 - 1");
   const std::size_t most = options.reference_reader_strict ? kMaxPayloadSize : kMostPayload;
@@ -342,10 +345,8 @@ absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::
     Drop(capture);
     return status;
   }
-  capture->sequence += static_cast<std::uint32_t>(capture->lost) + 1;
+  capture->block.Append(row, capture->sequence() + 1, removed_threads, payload);
   capture->lost = 0;
-  capture->last_timestamp = row.timestamp;
-  capture->block.Append(row, capture->sequence, removed_threads, payload);
   ++stats.events;
   return absl::OkStatus();
 }
@@ -417,7 +418,7 @@ absl::Status Writer::Impl::WriteEventBlock(Thread* capture) {
   const std::size_t bytes = capture->block.row_bytes();
   if (absl::Status status = capture->block.WriteTo(&output); !status.ok()) return status;
   interval_bytes += bytes;
-  interval_last = std::max(interval_last, capture->last_timestamp);
+  interval_last = std::max(interval_last, capture->block.last_timestamp());
   return absl::OkStatus();
 }
 
@@ -437,7 +438,7 @@ absl::Status Writer::Impl::WriteAll() {
 std::uint64_t Writer::Impl::LastTimestamp() const {
   std::uint64_t last = interval_last;
   for (const Thread* capture : buffered) {
-    if (!capture->block.empty()) last = std::max(last, capture->last_timestamp);
+    if (!capture->block.empty()) last = std::max(last, capture->block.last_timestamp());
   }
   return last;
 }
@@ -466,14 +467,14 @@ absl::Status Writer::WriteSequencePoint(std::uint64_t timestamp, std::uint32_t f
   w.scratch.Fixed(static_cast<std::uint32_t>(capturing.size()));
   for (const Thread* capture : capturing) {
     w.scratch.VarUInt(capture->index);
-    w.scratch.VarUInt(static_cast<std::uint32_t>(capture->sequence + capture->lost));
+    w.scratch.VarUInt(capture->sequence());
   }
   internal::PutBlockHeader(w.scratch.mutable_bytes(), BlockKind::kSequencePoint);
   if (absl::Status status = w.output.Append(w.scratch.bytes()); !status.ok()) return status;
 
   ++w.stats.sequence_points;
   for (Thread* capture : capturing) {
-    capture->sequence += static_cast<std::uint32_t>(capture->lost);
+    capture->block.SkipSequence(capture->lost);
     capture->lost = 0;
   }
   w.StartInterval(timestamp);

@@ -64,23 +64,33 @@ def _manuals(prefix):
 
 
 def _tidy(prefix):
-    configuration.CLANG.configure()
+    commands = _compile_commands()
+    # clang-tidy would go through a file once for every program that it is compiled into.
+    folder = configuration.ASAN.folder / "tidy"
+    folder.mkdir(exist_ok=True)
+    (folder / "compile_commands.json").write_text(json.dumps(list(commands.values())))
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(lambda source: _tidy_file(prefix, source, commands[source], folder), sorted(commands)))
+
+
+def _compile_commands():
+    """How each of our sources is compiled, where all of them are: fuzzers, too."""
+    configuration.ASAN.configure()
     ours = set(_tracked("*.cc", "*.c"))
-    compiled = {}
-    for entry in json.loads((configuration.CLANG.folder / "compile_commands.json").read_text()):
+    commands = {}
+    for entry in json.loads((configuration.ASAN.folder / "compile_commands.json").read_text()):
         source = os.path.relpath(os.path.join(entry["directory"], entry["file"]), REPOSITORY)
         if source in ours:
-            compiled[source] = entry
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(lambda source: _tidy_file(prefix, source, compiled[source]), sorted(compiled)))
+            commands.setdefault(source, entry)
+    return commands
 
 
-def _tidy_file(prefix, source, entry):
+def _tidy_file(prefix, source, entry, commands_folder):
     name = f"{prefix}/clang-tidy {source}"
     clean = _clean_mark(entry)
     if clean.exists():
         return case.passed(name)
-    result = _check(name, [CLANG_TIDY, "--quiet", "-p", configuration.CLANG.folder, source])
+    result = _check(name, [CLANG_TIDY, "--quiet", "-p", commands_folder, source])
     if result.outcome == case.PASSED:
         with contextlib.suppress(OSError):
             clean.parent.mkdir(parents=True, exist_ok=True)

@@ -35,10 +35,11 @@ class Program:
     depends: list
 
     @staticmethod
-    def from_meson(entry):
+    def from_meson(entry, build_folder):
         return Program(
             name=entry["name"], command=entry["cmd"], environment=entry["env"],
-            folder=entry["workdir"] or "",
+            # Arguments that Meson makes of what it builds are relative to there.
+            folder=entry["workdir"] or str(build_folder),
             suites=[suite.partition(":")[2] or suite for suite in entry["suite"]],
             seconds=max(entry["timeout"], 0), is_gtest=entry["protocol"] == "gtest",
             is_parallel=entry["is_parallel"], depends=entry["depends"])

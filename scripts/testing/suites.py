@@ -123,7 +123,7 @@ def _fuzz(prefix):
                 fuzzer, name=f"{fuzzer.name} (corpus)", command=[*options, artifacts, "-runs=0", *corpora]))
             runs.append(dataclasses.replace(
                 fuzzer, name=f"{fuzzer.name} ({FUZZ_SECONDS} s)", seconds=FUZZ_SECONDS + fuzzer.seconds,
-                command=[*options, artifacts, f"-max_total_time={FUZZ_SECONDS}", str(found), *corpora]))
+                command=[*options, artifacts, "-runs=-1", f"-max_total_time={FUZZ_SECONDS}", str(found), *corpora]))
         return _run_here(runs, prefix)
 
 

@@ -52,8 +52,10 @@ class Comparison:
         self._value(where, ours, theirs)
 
     def _event(self, where, ours, theirs):
-        for key in ("timestamp", "provider", "version", "level", "keywords", "pid", "tid", "cpu"):
+        for key in ("timestamp", "provider", "version", "level", "keywords", "cpu"):
             self._same(f"{where}: {key}", ours[key], theirs[key])
+        self._same(f"{where}: pid", _as_int32(ours["pid"] or 0), theirs["pid"])
+        self._same(f"{where}: tid", _as_int32(-1 if ours["tid"] is None else ours["tid"]), theirs["tid"])
         for key in ("activityId", "relatedActivityId"):
             self._same(f"{where}: {key}", (ours.get(key) or NO_ID).lower(), theirs[key].lower())
         self._id(where, ours, theirs)
@@ -122,6 +124,11 @@ class Comparison:
 
 def _in_order(events):
     return sorted(events, key=lambda event: (event["timestamp"], event["tid"]))
+
+
+def _as_int32(number):
+    """Ids are 64 bits wide in the file, and 32 bits, signed, in the reader."""
+    return (number + 2**31) % 2**32 - 2**31
 
 
 def _as_shown(text, kinds):

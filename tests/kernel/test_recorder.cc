@@ -98,6 +98,22 @@ TEST_F(RecorderTest, SequencePointsComeAsOftenAsAsked) {
   EXPECT_EQ(*summary.hits, summary.events + summary.lost);
 }
 
+TEST_F(RecorderTest, TracepointThatPerfMayNotSampleLeavesNoFile) {
+  RecorderOptions options;
+  options.selectors = {*ParseSelector("irq_vectors:irq_work_exit")};
+  if (!Tracefs::Find()->ReadTracepoint("irq_vectors", "irq_work_exit").ok()) {
+    GTEST_SKIP() << "this kernel has no such tracepoint (irq_vectors:irq_work_exit)";
+  }
+  bool made_sink = false;
+  const auto recorder = Recorder::Start(options, [&] {
+    made_sink = true;
+    return std::make_unique<nettrace::MemorySink>();
+  });
+  ASSERT_FALSE(recorder.ok());
+  EXPECT_NE(recorder.status().message().find("irq_work_exit"), absl::string_view::npos);
+  EXPECT_FALSE(made_sink);
+}
+
 TEST_F(RecorderTest, UnknownTracepointIsNamed) {
   RecorderOptions options;
   options.selectors = {*ParseSelector("syscalls:sys_enter_nosuchcall")};

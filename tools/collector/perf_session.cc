@@ -53,6 +53,9 @@ absl::Status OpenError(int error, const std::string& what) {
   switch (error) {
     case EACCES:
     case EPERM:
+      if (geteuid() == 0) {
+        return ErrnoStatus(error, what, "the kernel does not let perf sample it");
+      }
       return ErrnoStatus(error, what,
                          "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
     case EMFILE:
@@ -137,7 +140,8 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   attr.config = static_cast<__u64>(id);
   attr.sample_period = 1;
   attr.disabled = 1;
-  Tracepoint tracepoint{id, {}};
+  Tracepoint tracepoint;
+  tracepoint.name = name;
   for (const Cpu& cpu : cpus_) {
     attr.read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
     UniqueFd fd = OpenEvent(&attr, cpu.number);
@@ -161,12 +165,20 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
     }
     tracepoint.fds.push_back(std::move(fd));
   }
-  for (const UniqueFd& fd : tracepoint.fds) {
-    if (fd.valid() && ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
-      return ErrnoStatus(errno, absl::StrCat(what, ": enabling it"));
-    }
-  }
   tracepoints_.push_back(std::move(tracepoint));
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::Enable() {
+  for (Tracepoint& tracepoint : tracepoints_) {
+    if (tracepoint.enabled) continue;
+    for (const UniqueFd& fd : tracepoint.fds) {
+      if (fd.valid() && ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+        return ErrnoStatus(errno, absl::StrCat("enabling tracepoint ", tracepoint.name));
+      }
+    }
+    tracepoint.enabled = true;
+  }
   return absl::OkStatus();
 }
 

@@ -40,9 +40,11 @@ class PerfSession {
   // Opens rings of `ring_size` bytes (a power of two of whole pages) on `cpus`.
   static absl::StatusOr<PerfSession> Open(const std::vector<int>& cpus, std::size_t ring_size);
 
-  // Begins to record the tracepoint `id` on every CPU. `name` is for messages. `filter` is in the
-  // kernel's filter language, "" for none. On an error nothing of it stays.
+  // Attaches the tracepoint `id` on every CPU, still disabled. `name` is for messages. `filter` is
+  // in the kernel's filter language, "" for none. On an error nothing of it stays.
   absl::Status Attach(int id, const std::string& name, const std::string& filter);
+  // Begins to record all that is attached.
+  absl::Status Enable();
   // Ends the recording: no record is written after it returns.
   void Disable();
 
@@ -60,8 +62,9 @@ class PerfSession {
 
  private:
   struct Tracepoint {
-    int id;
-    std::vector<UniqueFd> fds;  // one per CPU, in the order of cpus_
+    std::string name;
+    std::vector<UniqueFd> fds;  // one per CPU, in the order of cpus_; invalid where it is offline
+    bool enabled = false;
   };
 
   PerfSession() = default;

@@ -37,6 +37,12 @@ nettrace::TraceInfo MakeTraceInfo(std::size_t cpus) {
   return info;
 }
 
+// Hit in task context only, once a hit. Others may count nanoseconds (sched_stat_*), or be dropped
+// by perf itself where one interrupt meets another, without a trace in any count.
+bool CountsAreExact(const std::string& system) {
+  return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
+}
+
 bool IsPattern(const Selector& selector) { return selector.kind == Selector::Kind::kProvider; }
 
 }  // namespace
@@ -69,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
 
   std::unique_ptr<Recorder> recorder(
       new Recorder(options, *std::move(tracefs), *std::move(session)));
-  COLLECTOR_RETURN_IF_ERROR(recorder->RegisterSelected());
+  COLLECTOR_RETURN_IF_ERROR(recorder->AttachNamed());
 
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
   if (!sink.ok()) return sink.status();
@@ -78,6 +84,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   nettrace::WriterOptions writer_options;
   // What one round can bring is bounded by the rings; the interval is closed at its end.
   writer_options.max_labels = std::size_t{1} << 24;
+  writer_options.max_label_bytes = std::size_t{1} << 30;
   absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
       nettrace::Writer::Create(*std::move(sink), MakeTraceInfo(hardware_threads), writer_options);
   if (!writer.ok()) return writer.status();
@@ -89,33 +96,25 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   recorder->threads_.LoadFromProc();
   recorder->interval_start_ = SessionClockNow();
-  COLLECTOR_RETURN_IF_ERROR(recorder->AttachSelected());
+  COLLECTOR_RETURN_IF_ERROR(recorder->EnableAttached());
+  COLLECTOR_RETURN_IF_ERROR(recorder->AttachPatterns());
   return recorder;
 }
 
 // Everything that can be wrong with the named tracepoints comes to light here.
-absl::Status Recorder::RegisterSelected() {
-  for (const Selector& selector : options_.selectors) {
+absl::Status Recorder::AttachNamed() {
+  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
+    const Selector& selector = options_.selectors[i];
     if (IsPattern(selector)) continue;
     if (selector.system == Selector::kUserEventsSystem) {
       // What is not an EventHeader name can only be there already, defined by its own program.
       absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
       if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
     }
-    const auto tracepoint = tracefs_.ReadTracepoint(selector.system, selector.event);
-    if (!tracepoint.ok()) return tracepoint.status();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Recorder::AttachSelected() {
-  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
-    const Selector& selector = options_.selectors[i];
-    if (IsPattern(selector)) continue;
     COLLECTOR_RETURN_IF_ERROR(Attach(selector.system, selector.event));
     matched_[i] = true;
   }
-  return AttachPatterns();
+  return absl::OkStatus();
 }
 
 absl::Status Recorder::AttachPatterns() {
@@ -135,7 +134,7 @@ absl::Status Recorder::AttachPatterns() {
     }
   }
   next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
-  return absl::OkStatus();
+  return EnableAttached();
 }
 
 absl::Status Recorder::Attach(const std::string& system, const std::string& event) {
@@ -143,14 +142,24 @@ absl::Status Recorder::Attach(const std::string& system, const std::string& even
   if (attached_.contains(name)) return absl::OkStatus();
   absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(system, event);
   if (!tracepoint.ok()) return tracepoint.status();
-  COLLECTOR_RETURN_IF_ERROR(
-      samples_->AddTracepoint(tracepoint->id, system, event, tracepoint->format));
   // What the collector itself does for every event must not make more events.
   std::string filter;
   if (system != Selector::kUserEventsSystem) filter = absl::StrCat("common_pid != ", gettid());
   COLLECTOR_RETURN_IF_ERROR(session_.Attach(tracepoint->id, name, filter));
   attached_.insert(name);
+  counts_are_exact_ = counts_are_exact_ && CountsAreExact(system);
+  new_tracepoints_.push_back({system, event, *std::move(tracepoint)});
   return absl::OkStatus();
+}
+
+absl::Status Recorder::EnableAttached() {
+  if (new_tracepoints_.empty()) return absl::OkStatus();
+  for (const NewTracepoint& added : new_tracepoints_) {
+    COLLECTOR_RETURN_IF_ERROR(samples_->AddTracepoint(added.tracepoint.id, added.system,
+                                                      added.event, added.tracepoint.format));
+  }
+  new_tracepoints_.clear();
+  return session_.Enable();
 }
 
 absl::Status Recorder::Poll(absl::Duration timeout) {
@@ -266,7 +275,7 @@ absl::StatusOr<RecorderSummary> Recorder::Finish() {
   summary.threads = stats.threads;
   summary.tracepoints = session_.tracepoints();
   summary.sequence_points = stats.sequence_points;
-  for (std::size_t i = 0; i < session_.cpus().size(); ++i) {
+  for (std::size_t i = 0; counts_are_exact_ && i < session_.cpus().size(); ++i) {
     const absl::StatusOr<PerfSession::Counts> counts = session_.ReadCounts(i);
     if (absl::IsUnimplemented(counts.status())) break;
     if (!counts.ok()) return counts.status();

@@ -44,8 +44,8 @@ struct RecorderSummary {
   std::uint64_t lost = 0;       // by the kernel, as rings were full
   std::uint64_t undecoded = 0;  // of `events`: written as bytes
   std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
-  // What the kernel counted; always events + lost. Nothing where the kernel does not count (before
-  // 6.0).
+  // What the kernel counted; always events + lost. Nothing where it does not count exactly:
+  // before 6.0, and for tracepoints that count something else or are hit in interrupts.
   std::optional<std::uint64_t> hits;
   std::uint64_t bytes = 0;  // of the file
   std::uint64_t threads = 0;
@@ -81,10 +81,10 @@ class Recorder {
  private:
   Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session);
 
-  absl::Status RegisterSelected();
-  absl::Status AttachSelected();
+  absl::Status AttachNamed();
   absl::Status AttachPatterns();
   absl::Status Attach(const std::string& system, const std::string& event);
+  absl::Status EnableAttached();
   absl::Status Round(std::uint64_t now);
   void DrainSideBand();
   absl::Status Drain(std::uint64_t limit);
@@ -100,7 +100,15 @@ class Recorder {
   // Records of the round, copied out of their rings, with their timestamps.
   std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> side_band_;
   std::set<std::string> attached_;  // "system:event"
-  std::vector<bool> matched_;       // per selector
+  // Attached, but not yet known to samples_.
+  struct NewTracepoint {
+    std::string system;
+    std::string event;
+    Tracefs::Tracepoint tracepoint;
+  };
+  std::vector<NewTracepoint> new_tracepoints_;
+  bool counts_are_exact_ = true;
+  std::vector<bool> matched_;  // per selector
   bool has_patterns_ = false;
   std::vector<std::uint64_t> lost_;       // per CPU: as its ring's records say
   std::vector<std::uint64_t> accounted_;  // per CPU: handed to the writer

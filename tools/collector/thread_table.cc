@@ -44,6 +44,8 @@ std::uint32_t LoadU32(const RingRecord& record, std::size_t offset) {
   return value;
 }
 
+// What perf says for a task that has given up its ids already.
+constexpr std::uint32_t kExited = 0xFFFFFFFF;
 constexpr std::size_t kTaskRecordSize = 32;  // header, pid, ppid, tid, ptid, time
 constexpr std::size_t kCommName = 16;        // header, pid, tid
 constexpr std::size_t kTrailer = 16;         // pid, tid, time of sample_id_all
@@ -107,13 +109,15 @@ absl::StatusOr<std::uint64_t> ThreadTable::Row(std::uint32_t pid, std::uint32_t 
     // Its creation was lost, or it is one of the threads that /proc does not show.
     thread = Thread();
     thread.pid = pid;
-    thread.name = tid == 0 ? "swapper" : ReadName(pid, tid);
+    thread.name = tid == 0 ? "swapper" : tid == kExited ? "(exited)" : ReadName(pid, tid);
   }
   if (thread.row == 0) {
     nettrace::ThreadInfo info;
     if (!thread.name.empty()) info.name = thread.name;
-    info.process_id = pid;
-    info.thread_id = tid;
+    if (tid != kExited) {
+      info.process_id = pid;
+      info.thread_id = tid;
+    }
     absl::StatusOr<std::uint64_t> index = writer->AddThread(info);
     if (!index.ok()) return index.status();
     thread.row = *index + 1;

@@ -115,6 +115,8 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   TracepointSchema schema;
   schema.metadata.provider = system;
   schema.metadata.name = event;
+  // Said outright: a reader makes one up from a name that ends in "start" or "stop".
+  schema.metadata.opcode = 0;
   for (const tep_format_field* field = found->format.common_fields; field != nullptr;
        field = field->next) {
     schema.payload_offset =

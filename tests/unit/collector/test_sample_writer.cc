@@ -101,11 +101,10 @@ class SampleWriterTest : public ::testing::Test {
     auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_));
     EXPECT_TRUE(reader.ok()) << reader.status();
     std::vector<Shown> shown;
-    nettrace::Event event;
-    for (;;) {
-      const absl::StatusOr<bool> next = (*reader)->Next(&event);
-      EXPECT_TRUE(next.ok()) << next.status();
-      if (!next.ok() || !*next) break;
+    for (auto step = (*reader)->Next(); step != nettrace::Reader::Step::kEnd;
+         step = (*reader)->Next()) {
+      if (step != nettrace::Reader::Step::kEvent) continue;
+      const nettrace::Event& event = (*reader)->event();
       shown.push_back(
           {event.metadata->name, event.metadata->provider, event.metadata_id,
            event.metadata->event_id, event.timestamp, event.processor, event.level(),
@@ -113,6 +112,7 @@ class SampleWriterTest : public ::testing::Test {
            std::string(reinterpret_cast<const char*>(event.payload.data()), event.payload.size()),
            event.metadata->fields});
     }
+    EXPECT_TRUE((*reader)->status().ok()) << (*reader)->status();
     lost_ = (*reader)->stats().lost;
     return shown;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace eventheader::testing {
@@ -111,11 +112,9 @@ class RandomEventEncoder {
   explicit RandomEventEncoder(bool little_endian) : little_(little_endian) {}
 
   std::string Encode(const RandomEvent& event) {
-    std::string metadata("Event\0", 6);
-    out_ = &metadata;
+    out_ = std::string("Event\0", 6);
     for (const RandomField& field : event.fields) Definition(field);
-    std::string bytes;
-    out_ = &bytes;
+    const std::string metadata = std::exchange(out_, {});
     Number(little_ ? 7 : 5, 1);  // 64-bit pointers, extensions
     Number(1, 1);
     Number(0x1234, 2);
@@ -125,25 +124,25 @@ class RandomEventEncoder {
     if (event.has_activity) {
       Number(16, 2);
       Number(0x8002, 2);
-      bytes += "0123456789abcdef";
+      out_ += "0123456789abcdef";
     }
     Number(metadata.size(), 2);
     Number(1, 2);
-    bytes += metadata;
+    out_ += metadata;
     for (std::size_t i = 0; i < event.fields.size(); ++i) Value(event.fields[i], event.values[i]);
-    return bytes;
+    return std::exchange(out_, {});
   }
 
  private:
   void Number(std::uint64_t value, int size) {
     for (int i = 0; i < size; ++i) {
       const int shift = 8 * (little_ ? i : size - 1 - i);
-      out_->push_back(static_cast<char>(value >> shift & 0xFF));
+      out_.push_back(static_cast<char>(value >> shift & 0xFF));
     }
   }
 
   void Definition(const RandomField& field) {
-    *out_ += field.name + '\0';
+    out_ += field.name + '\0';
     const bool is_struct = field.encoding == 1;
     const int format = is_struct ? static_cast<int>(field.members.size()) : field.format;
     const bool has_format = format != 0 || field.tag;
@@ -176,7 +175,7 @@ class RandomEventEncoder {
   }
 
   bool little_;
-  std::string* out_ = nullptr;
+  std::string out_;
 };
 
 }  // namespace eventheader::testing

@@ -1,0 +1,215 @@
+// Fields of events and members of structs, and the metadata that describes them.
+#ifndef EVENTHEADER_FIELD_H_
+#define EVENTHEADER_FIELD_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "eventheader/encoding.h"
+#include "eventheader/wire.h"
+
+namespace eventheader {
+
+// A literal as a template argument.
+template <std::size_t kLength>
+struct FixedString {
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal is what one writes.
+  consteval FixedString(const char (&literal)[kLength]) { std::copy_n(literal, kLength, text); }
+  static constexpr std::size_t size() noexcept { return kLength - 1; }
+  constexpr std::string_view view() const noexcept { return {text, kLength - 1}; }
+  char text[kLength] = {};
+};
+
+// What fields and events have besides name and type.
+struct FieldOption {};
+
+// A provider-defined number; 0 is none.
+template <std::uint16_t kNumber>
+struct Tag : FieldOption {
+  static constexpr std::uint16_t kTag = kNumber;
+};
+
+// `name=value`, written behind the name of a field or an event. Semicolons in the value are doubled
+// here.
+template <FixedString kName, FixedString kValue>
+struct Attribute : FieldOption {
+  static_assert(!kName.view().empty() && kName.view().find_first_of(";=") == std::string_view::npos,
+                "an attribute's name is not empty and has neither ';' nor '='");
+  static_assert(kName.view().find('\0') == std::string_view::npos &&
+                    kValue.view().find('\0') == std::string_view::npos,
+                "an attribute has no NUL");
+
+  static constexpr std::size_t Size() noexcept {
+    std::size_t size = 2 + kName.size() + kValue.size();
+    for (const char c : kValue.view()) size += c == ';';
+    return size;
+  }
+  static constexpr char* Put(char* out) noexcept {
+    *out++ = ';';
+    for (const char c : kName.view()) *out++ = c;
+    *out++ = '=';
+    for (const char c : kValue.view()) {
+      if (c == ';') *out++ = ';';
+      *out++ = c;
+    }
+    return out;
+  }
+};
+
+// Shows a field in another format than its type's own.
+template <Format kFormatIs>
+struct As : FieldOption {
+  static constexpr Format kFormat = kFormatIs;
+};
+
+namespace internal {
+
+constexpr bool IsName(std::string_view name) noexcept {
+  return !name.empty() && name.find(';') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+template <typename Option>
+constexpr std::size_t AttributeSize() noexcept {
+  if constexpr (requires { Option::Size(); }) return Option::Size();
+  return 0;
+}
+template <typename Option>
+constexpr char* PutAttribute(char* out) noexcept {
+  if constexpr (requires { Option::Size(); }) return Option::Put(out);
+  return out;
+}
+
+template <typename... Options>
+constexpr std::uint16_t TagOf() noexcept {
+  std::uint16_t tag = 0;
+  (
+      [&] {
+        if constexpr (requires { Options::kTag; }) tag = Options::kTag;
+      }(),
+      ...);
+  return tag;
+}
+template <typename... Options>
+constexpr Format FormatOf(Format otherwise) noexcept {
+  Format format = otherwise;
+  (
+      [&] {
+        if constexpr (requires { Options::kFormat; }) format = Options::kFormat;
+      }(),
+      ...);
+  return format;
+}
+
+// Name, type and options of a field, as the bytes of its definition.
+template <FixedString kName, typename T, typename... Options>
+struct Definition {
+  static_assert(IsName(kName.view()), "a field's name is not empty and has neither ';' nor NUL");
+  static_assert((std::is_base_of_v<FieldOption, Options> && ...),
+                "a field's options are Tag, Attribute and As");
+  using Code = Coder<T>;
+  static constexpr bool kIsStruct = Code::kEncoding == Encoding::kStruct;
+  static constexpr std::uint16_t kTag = TagOf<Options...>();
+  static constexpr Format kFormat = FormatOf<Options...>(Code::kFormat);
+  static constexpr bool kHasFormat = kIsStruct || kFormat != Format::kDefault || kTag != 0;
+
+  static constexpr std::size_t MembersSize() noexcept {
+    if constexpr (kIsStruct) return Code::Members::DefinitionSize();
+    return 0;
+  }
+  static constexpr std::size_t Size() noexcept {
+    return kName.size() + (std::size_t{0} + ... + AttributeSize<Options>()) + 2 +
+           (kHasFormat ? 1 : 0) + (kTag != 0 ? 2 : 0) +
+           (Code::kArity == Arity::kConstantArray ? 2 : 0) + MembersSize();
+  }
+
+  static constexpr char* Put(char* out) noexcept {
+    for (const char c : kName.view()) *out++ = c;
+    ((out = PutAttribute<Options>(out)), ...);
+    *out++ = '\0';
+    auto encoding = static_cast<std::uint8_t>(Code::kEncoding);
+    if (Code::kArity == Arity::kConstantArray) encoding |= kEncodingConstantArray;
+    if (Code::kArity == Arity::kVariableArray) encoding |= kEncodingVariableArray;
+    if (kHasFormat) encoding |= kEncodingHasFormat;
+    *out++ = static_cast<char>(encoding);
+    if (kHasFormat) {
+      auto format = static_cast<std::uint8_t>(kFormat);
+      if constexpr (kIsStruct) format = Code::Members::kMembers;
+      if (kTag != 0) format |= kFormatHasTag;
+      *out++ = static_cast<char>(format);
+    }
+    if (kTag != 0) out = Put16(out, kTag);
+    if (Code::kArity == Arity::kConstantArray) out = Put16(out, Code::kCount);
+    if constexpr (kIsStruct) out = Code::Members::PutDefinition(out);
+    return out;
+  }
+
+  static constexpr char* Put16(char* out, std::uint16_t value) noexcept {
+    struct Bytes {
+      char bytes[2];
+    };
+    const auto bytes = std::bit_cast<Bytes>(value);
+    *out++ = bytes.bytes[0];
+    *out++ = bytes.bytes[1];
+    return out;
+  }
+};
+
+template <typename T>
+struct MemberPointer;
+template <typename Struct, typename T>
+struct MemberPointer<T Struct::*> {
+  using Type = T;
+};
+
+}  // namespace internal
+
+// A field of a static event. T says how it is encoded (encoding.h) and what Write takes.
+template <FixedString kName, typename T, typename... Options>
+struct Field {
+  using Type = T;
+  using Definition = internal::Definition<kName, T, Options...>;
+};
+
+// A member of a struct (see StructOf): its name in events and where it is.
+template <FixedString kName, auto kPointer, typename... Options>
+struct Member {
+  using Type = std::remove_cv_t<typename internal::MemberPointer<decltype(kPointer)>::Type>;
+  using Definition = internal::Definition<kName, Type, Options...>;
+  template <typename T>
+  static const Type& Of(const T& value) noexcept {
+    return value.*kPointer;
+  }
+};
+
+template <typename... M>
+struct Members {
+  static_assert(sizeof...(M) >= 1 && sizeof...(M) <= 127, "a struct has 1 to 127 members");
+  static constexpr std::uint8_t kMembers = sizeof...(M);
+  static constexpr std::size_t kFixedSize = ((Coder<typename M::Type>::kFixedSize != 0) && ...)
+                                                ? (Coder<typename M::Type>::kFixedSize + ...)
+                                                : 0;
+
+  static constexpr std::size_t DefinitionSize() noexcept { return (M::Definition::Size() + ...); }
+  static constexpr char* PutDefinition(char* out) noexcept {
+    ((out = M::Definition::Put(out)), ...);
+    return out;
+  }
+  template <typename T>
+  static std::size_t Size(const T& value) noexcept {
+    return (Coder<typename M::Type>::Size(M::Of(value)) + ...);
+  }
+  template <typename T>
+  static std::byte* Put(std::byte* out, const T& value) noexcept {
+    ((out = Coder<typename M::Type>::Put(out, M::Of(value))), ...);
+    return out;
+  }
+};
+
+}  // namespace eventheader
+
+#endif  // EVENTHEADER_FIELD_H_

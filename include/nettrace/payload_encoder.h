@@ -1,0 +1,124 @@
+// Encodes the payload of an event value by value, each checked against the event's fields.
+//
+//   std::vector<Field> fields = {MakeField<std::uint32_t>("Status"),
+//   MakeField<std::u16string_view>("Path")}; PayloadEncoder encoder(&fields);
+//   encoder.UInt(200).Utf16(u"/index.html");
+//   absl::StatusOr<std::span<const std::byte>> payload = encoder.Finish();
+#ifndef NETTRACE_PAYLOAD_ENCODER_H_
+#define NETTRACE_PAYLOAD_ENCODER_H_
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nettrace/schema.h"
+
+namespace nettrace {
+
+// The type that holds values of T: numbers, bool, Guid, std::string_view (UTF-8) and
+// std::u16string_view (which the reference reader shows right beyond ASCII, too).
+template <typename T>
+Type TypeFor() {
+  if constexpr (std::same_as<T, bool>) {
+    return Type::Simple(TypeCode::kBoolean8);
+  } else if constexpr (std::same_as<T, float>) {
+    return Type::Simple(TypeCode::kSingle);
+  } else if constexpr (std::same_as<T, double>) {
+    return Type::Simple(TypeCode::kDouble);
+  } else if constexpr (std::same_as<T, Guid>) {
+    return Type::Simple(TypeCode::kGuid);
+  } else if constexpr (std::same_as<T, std::string_view>) {
+    return Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+  } else if constexpr (std::same_as<T, std::u16string_view>) {
+    return Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
+  } else {
+    static_assert(std::integral<T> && sizeof(T) <= 8, "no field holds values of this type");
+    constexpr bool kSigned = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1) {
+      return Type::Simple(kSigned ? TypeCode::kSByte : TypeCode::kByte);
+    } else if constexpr (sizeof(T) == 2) {
+      return Type::Simple(kSigned ? TypeCode::kInt16 : TypeCode::kUInt16);
+    } else if constexpr (sizeof(T) == 4) {
+      return Type::Simple(kSigned ? TypeCode::kInt32 : TypeCode::kUInt32);
+    } else {
+      return Type::Simple(kSigned ? TypeCode::kInt64 : TypeCode::kUInt64);
+    }
+  }
+}
+
+template <typename T>
+Field MakeField(std::string name) {
+  return {std::move(name), TypeFor<T>()};
+}
+
+// Not thread-safe. Allocates nothing once its buffers have grown. The first error stays, and is
+// what Finish returns: InvalidArgument for a value that is not of the field's type or not in its
+// range, or for a value too many or too few.
+class PayloadEncoder {
+ public:
+  // `fields` are such as Writer::AddMetadata accepts, and stay as they are while this is used.
+  explicit PayloadEncoder(const std::vector<Field>* fields);
+
+  PayloadEncoder& Int(std::int64_t value);    // SByte…Int64, VarInt
+  PayloadEncoder& UInt(std::uint64_t value);  // Byte…UInt64, VarUInt, and single code units
+  PayloadEncoder& Single(float value);
+  PayloadEncoder& Double(double value);
+  PayloadEncoder& Bool(bool value);  // Boolean32, Boolean8
+  PayloadEncoder& GuidValue(const Guid& value);
+  // Arrays of code units; of a fixed-length one, all. Utf16 also NullTerminatedUTF16String.
+  PayloadEncoder& Utf8(std::string_view text);
+  PayloadEncoder& Utf16(std::u16string_view text);
+  // Array, FixedLengthArray: `count` elements follow, then EndArray.
+  PayloadEncoder& BeginArray(std::size_t count);
+  PayloadEncoder& EndArray();
+  PayloadEncoder& BeginObject();
+  PayloadEncoder& EndObject();
+  // RelLoc, DataLoc: whole elements, as they are to stand in the payload.
+  PayloadEncoder& Located(std::span<const std::byte> elements);
+
+  // The payload, valid until the next value; the encoder is then ready for another one.
+  absl::StatusOr<std::span<const std::byte>> Finish();
+
+ private:
+  struct Level {
+    const std::vector<Field>* fields;  // of an object
+    const Type* element;               // of an array
+    std::size_t next;
+    std::size_t count;
+  };
+  struct Location {
+    std::size_t field_offset;
+    std::size_t data_offset;  // in located_
+    std::size_t size;
+    bool relative;
+  };
+
+  void Start();
+  void Fail(std::string_view what);
+  const Type* Take();
+  template <typename T>
+  void Put(T value);
+  void PutBytes(const void* bytes, std::size_t size);
+  bool PutCount(const Type& type, std::size_t count);
+  PayloadEncoder& End(bool of_array);
+
+  const std::vector<Field>* fields_;
+  absl::Status status_;
+  std::vector<Level> levels_;
+  std::vector<std::byte> payload_;
+  std::vector<Location> locations_;
+  std::vector<std::byte> located_;
+  bool finished_ = false;
+};
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_PAYLOAD_ENCODER_H_

@@ -1,0 +1,159 @@
+#include "eventheader/activity.h"
+
+#include <sys/random.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <span>
+#include <utility>
+
+#include "provider/registry.h"
+
+namespace eventheader {
+namespace {
+
+// What tells this process's ids from others': 0 until it is drawn.
+constinit std::atomic<std::uint64_t> process_key{0};
+constinit std::atomic<std::uint64_t> sequence{0};
+
+constinit thread_local std::optional<ActivityId> current_activity;
+
+// A bijection of 64 bits, so that numbers that follow one another look unrelated. Constants of
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+std::uint64_t Mix(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
+std::uint64_t DrawKey() noexcept {
+  const int saved = errno;
+  std::uint64_t key = 0;
+  if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key) || key == 0) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    key = Mix(static_cast<std::uint64_t>(now.tv_nsec) ^ reinterpret_cast<std::uintptr_t>(&now)) | 1;
+  }
+  errno = saved;
+  std::uint64_t before = 0;
+  return process_key.compare_exchange_strong(before, key) ? key : before;
+}
+
+std::uint64_t ProcessKey() noexcept {
+  const std::uint64_t key = process_key.load(std::memory_order_relaxed);
+  return key != 0 ? key : DrawKey();
+}
+
+std::uint64_t NextNumber() noexcept {
+  return Mix(ProcessKey() + sequence.fetch_add(1, std::memory_order_relaxed));
+}
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
+  for (const std::byte byte : bytes) {
+    *out++ = kHexDigits[std::to_integer<unsigned>(byte >> 4)];
+    *out++ = kHexDigits[std::to_integer<unsigned>(byte & std::byte{15})];
+  }
+  return out;
+}
+
+// Lower case only, as the recommendation wants it.
+int HexDigit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+bool TakeHex(std::string_view text, std::span<std::byte> bytes) noexcept {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const int high = HexDigit(text[2 * i]);
+    const int low = HexDigit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    bytes[i] = static_cast<std::byte>(high << 4 | low);
+  }
+  return true;
+}
+
+}  // namespace
+
+namespace internal {
+void ForkActivityIds() noexcept { process_key.store(0, std::memory_order_relaxed); }
+}  // namespace internal
+
+ActivityId NewActivityId() noexcept {
+  const std::uint64_t halves[2] = {Mix(~ProcessKey()), NextNumber()};
+  ActivityId id;
+  std::memcpy(id.data(), halves, sizeof(halves));
+  return id;
+}
+
+const std::optional<ActivityId>& CurrentActivity() noexcept { return current_activity; }
+
+std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id) noexcept {
+  return std::exchange(current_activity, id);
+}
+
+std::optional<TraceContext> TraceContext::Parse(std::string_view text) noexcept {
+  std::uint8_t version = 0;
+  TraceContext context;
+  if (text.size() < kTextSize || text[2] != '-' || text[35] != '-' || text[52] != '-' ||
+      !TakeHex(text.substr(0, 2), std::as_writable_bytes(std::span(&version, 1))) ||
+      version == 0xFF || !TakeHex(text.substr(3, 32), context.trace_id) ||
+      !TakeHex(text.substr(36, 16), context.parent_id) ||
+      !TakeHex(text.substr(53, 2), std::as_writable_bytes(std::span(&context.flags, 1)))) {
+    return std::nullopt;
+  }
+  // Later versions may have more behind a further dash.
+  if (text.size() > kTextSize && (version == 0 || text[kTextSize] != '-')) return std::nullopt;
+  if (context.trace_id == decltype(context.trace_id){} ||
+      context.parent_id == decltype(context.parent_id){}) {
+    return std::nullopt;
+  }
+  return context;
+}
+
+std::array<char, TraceContext::kTextSize> TraceContext::Format() const noexcept {
+  std::array<char, kTextSize> text;
+  char* out = text.data();
+  *out++ = '0';
+  *out++ = '0';
+  *out++ = '-';
+  out = PutHex(out, trace_id);
+  *out++ = '-';
+  out = PutHex(out, parent_id);
+  *out++ = '-';
+  PutHex(out, std::as_bytes(std::span(&flags, 1)));
+  return text;
+}
+
+TraceContext TraceContext::NewChild() const noexcept {
+  TraceContext child = *this;
+  std::uint64_t id = 0;
+  while (id == 0) id = NextNumber();
+  std::memcpy(child.parent_id.data(), &id, sizeof(id));
+  return child;
+}
+
+TraceContext TraceContext::New() noexcept {
+  TraceContext root;
+  root.trace_id = NewActivityId();
+  root.flags = 1;
+  return root.NewChild();
+}
+
+std::array<char, 32> TraceContext::TraceIdText() const noexcept {
+  std::array<char, 32> text;
+  PutHex(text.data(), trace_id);
+  return text;
+}
+
+std::array<char, 16> TraceContext::SpanIdText() const noexcept {
+  std::array<char, 16> text;
+  PutHex(text.data(), parent_id);
+  return text;
+}
+
+}  // namespace eventheader

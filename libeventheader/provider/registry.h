@@ -1,0 +1,16 @@
+// What the provider's parts share inside the library.
+#ifndef LIBEVENTHEADER_PROVIDER_REGISTRY_H_
+#define LIBEVENTHEADER_PROVIDER_REGISTRY_H_
+
+namespace eventheader::internal {
+
+// In the child after a fork: a daemon closes descriptors next.
+void CheckUserEventsBeforeNextWrite() noexcept;
+// When the shared object that holds the library is unloaded.
+void CloseUserEvents() noexcept;
+// In the child after a fork: its activity ids shall not be its parent's.
+void ForkActivityIds() noexcept;
+
+}  // namespace eventheader::internal
+
+#endif  // LIBEVENTHEADER_PROVIDER_REGISTRY_H_

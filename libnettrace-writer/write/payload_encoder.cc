@@ -1,0 +1,321 @@
+#include "nettrace/payload_encoder.h"
+
+#include <bit>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "type_rules.h"
+#include "varint.h"
+
+namespace nettrace {
+namespace {
+
+constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
+
+bool Fits(std::uint64_t value, unsigned bits) { return bits == 64 || value >> bits == 0; }
+
+// Bits of a number's type, 0 if it is none of that signedness.
+unsigned SignedBits(TypeCode code) {
+  switch (code) {
+    case TypeCode::kSByte:
+      return 8;
+    case TypeCode::kInt16:
+      return 16;
+    case TypeCode::kInt32:
+      return 32;
+    case TypeCode::kInt64:
+    case TypeCode::kVarInt:
+      return 64;
+    default:
+      return 0;
+  }
+}
+
+unsigned UnsignedBits(TypeCode code) {
+  switch (code) {
+    case TypeCode::kByte:
+    case TypeCode::kUtf8CodeUnit:
+      return 8;
+    case TypeCode::kUInt16:
+    case TypeCode::kUtf16CodeUnit:
+      return 16;
+    case TypeCode::kUInt32:
+      return 32;
+    case TypeCode::kUInt64:
+    case TypeCode::kVarUInt:
+      return 64;
+    default:
+      return 0;
+  }
+}
+
+bool IsCounted(TypeCode code) {
+  return code == TypeCode::kArray || code == TypeCode::kFixedLengthArray;
+}
+
+bool IsArrayOf(const Type& type, TypeCode element) {
+  return IsCounted(type.code) && type.element.front().code == element;
+}
+
+}  // namespace
+
+PayloadEncoder::PayloadEncoder(const std::vector<Field>* fields) : fields_(fields) { Start(); }
+
+void PayloadEncoder::Start() {
+  status_ = absl::OkStatus();
+  levels_.assign(1, {fields_, nullptr, 0, fields_->size()});
+  payload_.clear();
+  locations_.clear();
+  located_.clear();
+  finished_ = false;
+}
+
+void PayloadEncoder::Fail(std::string_view what) {
+  if (!status_.ok()) return;
+  std::string path;
+  for (const Level& level : levels_) {
+    const std::size_t last = level.next == 0 ? 0 : level.next - 1;
+    if (level.fields == nullptr) {
+      absl::StrAppend(&path, "[", last, "]");
+    } else if (last < level.fields->size()) {
+      absl::StrAppend(&path, path.empty() ? "" : ".", (*level.fields)[last].name);
+    }
+  }
+  status_ = absl::InvalidArgumentError(
+      absl::StrCat("payload, at '", path, "': ", absl::string_view(what.data(), what.size())));
+}
+
+// The type of the value that comes next, nullptr if there is none.
+const Type* PayloadEncoder::Take() {
+  if (finished_) Start();
+  if (!status_.ok()) return nullptr;
+  Level& level = levels_.back();
+  if (level.next == level.count) {
+    Fail("a value too many");
+    return nullptr;
+  }
+  ++level.next;
+  return level.fields == nullptr ? level.element : &(*level.fields)[level.next - 1].type;
+}
+
+void PayloadEncoder::PutBytes(const void* bytes, std::size_t size) {
+  const auto* begin = static_cast<const std::byte*>(bytes);
+  payload_.insert(payload_.end(), begin, begin + size);
+}
+
+template <typename T>
+void PayloadEncoder::Put(T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    payload_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i)));
+  }
+}
+
+PayloadEncoder& PayloadEncoder::Int(std::int64_t value) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  const unsigned bits = SignedBits(type->code);
+  // The magnitude without the sign's bit, as zig-zag has it.
+  if (bits == 0 || !Fits(internal::ZigZag(value), bits)) {
+    Fail(absl::StrCat(value, " is no value of type ", static_cast<int>(type->code)));
+    return *this;
+  }
+  if (type->code == TypeCode::kVarInt) {
+    std::byte encoded[internal::kVarUIntStore];
+    PutBytes(encoded, static_cast<std::size_t>(
+                          internal::PutVarUInt(encoded, internal::ZigZag(value)) - encoded));
+    return *this;
+  }
+  for (unsigned shift = 0; shift < bits; shift += 8) {
+    Put(static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> shift));
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::UInt(std::uint64_t value) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  const unsigned bits = UnsignedBits(type->code);
+  if (bits == 0 || !Fits(value, bits)) {
+    Fail(absl::StrCat(value, " is no value of type ", static_cast<int>(type->code)));
+    return *this;
+  }
+  if (type->code == TypeCode::kVarUInt) {
+    std::byte encoded[internal::kVarUIntStore];
+    PutBytes(encoded, static_cast<std::size_t>(internal::PutVarUInt(encoded, value) - encoded));
+    return *this;
+  }
+  for (unsigned shift = 0; shift < bits; shift += 8) Put(static_cast<std::uint8_t>(value >> shift));
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::Single(float value) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (type->code == TypeCode::kSingle) {
+    Put(std::bit_cast<std::uint32_t>(value));
+  } else {
+    Fail("not a Single");
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::Double(double value) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (type->code == TypeCode::kDouble) {
+    Put(std::bit_cast<std::uint64_t>(value));
+  } else {
+    Fail("not a Double");
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::Bool(bool value) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (type->code == TypeCode::kBoolean8) {
+    Put(static_cast<std::uint8_t>(value));
+  } else if (type->code == TypeCode::kBoolean32) {
+    Put(static_cast<std::uint32_t>(value));
+  } else {
+    Fail("not a Boolean");
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (type->code == TypeCode::kGuid) {
+    PutBytes(value.data(), value.size());
+  } else {
+    Fail("not a Guid");
+  }
+  return *this;
+}
+
+// What stands before the elements of an array; false if it cannot have so many.
+bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
+  if (type.code == TypeCode::kFixedLengthArray) {
+    if (count == type.count) return true;
+    Fail(absl::StrCat(count, " elements; it has ", type.count));
+    return false;
+  }
+  if (count > kMaxCount) {
+    Fail(absl::StrCat(count, " elements; at most ", kMaxCount, " can be written"));
+    return false;
+  }
+  Put(static_cast<std::uint16_t>(count));
+  return true;
+}
+
+PayloadEncoder& PayloadEncoder::Utf8(std::string_view text) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (!IsArrayOf(*type, TypeCode::kUtf8CodeUnit)) {
+    Fail("not an array of UTF-8 code units");
+  } else if (PutCount(*type, text.size())) {
+    PutBytes(text.data(), text.size());
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::Utf16(std::u16string_view text) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  const bool terminated = type->code == TypeCode::kNullTerminatedUtf16String;
+  if (terminated && text.find(u'\0') != text.npos) {
+    Fail("a NUL in a null-terminated string");
+  } else if (!terminated && !IsArrayOf(*type, TypeCode::kUtf16CodeUnit)) {
+    Fail("not UTF-16 text");
+  } else if (terminated || PutCount(*type, text.size())) {
+    for (const char16_t unit : text) Put(static_cast<std::uint16_t>(unit));
+    if (terminated) Put(std::uint16_t{0});
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::BeginArray(std::size_t count) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (!IsCounted(type->code)) {
+    Fail("not an array");
+  } else if (PutCount(*type, count)) {
+    levels_.push_back({nullptr, &type->element.front(), 0, count});
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::BeginObject() {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  if (type->code != TypeCode::kObject) {
+    Fail("not an object");
+  } else {
+    levels_.push_back({&type->fields, nullptr, 0, type->fields.size()});
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::End(bool of_array) {
+  if (!status_.ok()) return *this;
+  const Level& level = levels_.back();
+  if (finished_ || levels_.size() == 1 || (level.fields == nullptr) != of_array) {
+    Fail("an end without its beginning");
+  } else if (level.next != level.count) {
+    Fail(absl::StrCat("it ends after ", level.next, " of ", level.count, " values"));
+  } else {
+    levels_.pop_back();
+  }
+  return *this;
+}
+
+PayloadEncoder& PayloadEncoder::EndArray() { return End(true); }
+
+PayloadEncoder& PayloadEncoder::EndObject() { return End(false); }
+
+PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
+  const Type* const type = Take();
+  if (type == nullptr) return *this;
+  const bool relative = type->code == TypeCode::kRelLoc;
+  if (!relative && type->code != TypeCode::kDataLoc) {
+    Fail("not at a location");
+    return *this;
+  }
+  const std::uint64_t size = internal::FixedSize(type->element.front()).value_or(0);
+  if (size == 0 ? !elements.empty() : elements.size() % size != 0) {
+    Fail(absl::StrCat(elements.size(), " bytes are not whole elements of ", size));
+    return *this;
+  }
+  locations_.push_back({payload_.size(), located_.size(), elements.size(), relative});
+  located_.insert(located_.end(), elements.begin(), elements.end());
+  Put(std::uint32_t{0});
+  return *this;
+}
+
+absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
+  if (finished_) Start();
+  if (status_.ok() && (levels_.size() > 1 || levels_.back().next != levels_.back().count)) {
+    Fail("values are missing after this one");
+  }
+  // Located data follow the fields, in their order.
+  const std::size_t data_begin = payload_.size();
+  for (const Location& location : locations_) {
+    const std::size_t position =
+        data_begin + location.data_offset - (location.relative ? location.field_offset + 4 : 0);
+    if (position > kMaxCount || location.size > kMaxCount) {
+      Fail("located data beyond the 64 KiB that a location can tell");
+      break;
+    }
+    const std::uint64_t value = location.size << 16 | position;
+    for (std::size_t i = 0; i < 4; ++i) {
+      payload_[location.field_offset + i] = static_cast<std::byte>(value >> (8 * i));
+    }
+  }
+  finished_ = true;
+  if (!status_.ok()) return status_;
+  payload_.insert(payload_.end(), located_.begin(), located_.end());
+  return std::span<const std::byte>(payload_);
+}
+
+}  // namespace nettrace

@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "eventheader/activity.h"
+
+namespace eventheader {
+namespace {
+
+constexpr char kParent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+TEST(ActivityIds, DifferFromEachOtherAcrossThreads) {
+  constexpr int kThreads = 4;
+  constexpr int kIds = 1000;
+  std::vector<std::vector<ActivityId>> made(kThreads);
+  std::vector<std::thread> threads;
+  for (auto& ids : made) {
+    threads.emplace_back([&ids] {
+      for (int i = 0; i < kIds; ++i) ids.push_back(NewActivityId());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<ActivityId> all;
+  for (const auto& ids : made) all.insert(ids.begin(), ids.end());
+  EXPECT_EQ(all.size(), std::size_t{kThreads} * kIds);
+  EXPECT_EQ(all.count(ActivityId{}), 0u);
+}
+
+TEST(ActivityIds, CurrentOneBelongsToTheThread) {
+  const ActivityId id = NewActivityId();
+  EXPECT_EQ(SetCurrentActivity(id), std::nullopt);
+  std::thread([] { EXPECT_EQ(CurrentActivity(), std::nullopt); }).join();
+  EXPECT_EQ(CurrentActivity(), id);
+  EXPECT_EQ(SetCurrentActivity(std::nullopt), id);
+}
+
+TEST(TraceParent, GoesThroughUnchanged) {
+  const auto context = TraceContext::Parse(kParent);
+  ASSERT_TRUE(context);
+  const auto text = context->Format();
+  EXPECT_EQ(std::string(text.data(), text.size()), kParent);
+  const auto trace_id = context->TraceIdText();
+  EXPECT_EQ(std::string(trace_id.data(), trace_id.size()), "0af7651916cd43dd8448eb211c80319c");
+  const auto span_id = context->SpanIdText();
+  EXPECT_EQ(std::string(span_id.data(), span_id.size()), "b7ad6b7169203331");
+}
+
+TEST(TraceParent, OutOfFormIsIgnored) {
+  const std::string good = kParent;
+  const auto with = [&](std::size_t at, char c) {
+    std::string text = good;
+    text[at] = c;
+    return text;
+  };
+  EXPECT_FALSE(TraceContext::Parse(""));
+  EXPECT_FALSE(TraceContext::Parse(good.substr(0, 54)));
+  EXPECT_FALSE(TraceContext::Parse(good + "-00"));
+  EXPECT_FALSE(TraceContext::Parse(with(2, '_')));
+  EXPECT_FALSE(TraceContext::Parse(with(4, 'A')));
+  EXPECT_FALSE(TraceContext::Parse(with(40, 'x')));
+  EXPECT_FALSE(TraceContext::Parse("ff" + good.substr(2)));
+  EXPECT_FALSE(TraceContext::Parse("00-00000000000000000000000000000000-b7ad6b7169203331-01"));
+  EXPECT_FALSE(TraceContext::Parse("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"));
+  EXPECT_TRUE(TraceContext::Parse("01" + good.substr(2) + "-more"));
+  EXPECT_FALSE(TraceContext::Parse("01" + good.substr(2) + "more"));
+}
+
+TEST(TraceParent, ChildKeepsTheTrace) {
+  const TraceContext root = TraceContext::New();
+  const TraceContext child = root.NewChild();
+  EXPECT_EQ(child.trace_id, root.trace_id);
+  EXPECT_NE(child.parent_id, root.parent_id);
+  EXPECT_EQ(child.flags, root.flags);
+}
+
+}  // namespace
+}  // namespace eventheader

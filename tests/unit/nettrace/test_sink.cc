@@ -1,0 +1,120 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "nettrace/sink.h"
+#include "writer_testing.h"
+
+namespace nettrace {
+namespace {
+
+using testing::Span;
+
+TEST(FdSink, WritesAndSyncsAFile) {
+  const std::string path = ::testing::TempDir() + "/fd_sink_test";
+  auto sink = FdSink::Create(path);
+  ASSERT_TRUE(sink.ok());
+  std::size_t taken = 0;
+  ASSERT_TRUE((*sink)->Append(Span("abc"), &taken).ok());
+  EXPECT_EQ(taken, 3U);
+  ASSERT_TRUE((*sink)->Append(Span("de"), &taken).ok());
+  EXPECT_TRUE((*sink)->Sync().ok());
+  EXPECT_EQ(std::filesystem::file_size(path), 5U);
+  std::filesystem::remove(path);
+}
+
+TEST(FdSink, AFileThatCannotBeMadeIsNamed) {
+  const absl::Status status = FdSink::Create("/nonexistent/file").status();
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_NE(status.message().find("/nonexistent/file"), absl::string_view::npos);
+}
+
+TEST(FdSink, AFullDeviceTakesNothingAndSaysSo) {
+  FdSink sink(open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
+  std::size_t taken = 1;
+  const absl::Status status = sink.Append(Span("abc"), &taken);
+  EXPECT_EQ(taken, 0U);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+}
+
+TEST(FdSink, ABrokenPipeIsAnErrorAndNoSignal) {
+  for (const bool is_socket : {false, true}) {
+    int ends[2];
+    ASSERT_EQ(is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends), 0);
+    close(ends[0]);
+    FdSink sink(ends[1], "pipe");
+    std::size_t taken = 1;
+    EXPECT_FALSE(sink.Append(Span("abc"), &taken).ok());
+    EXPECT_EQ(taken, 0U);
+    sigset_t pending;
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
+    EXPECT_TRUE(sink.Sync().ok());
+  }
+}
+
+TEST(FdSink, WaitsForAFullNonBlockingPipe) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+  const std::string sent(1 << 20, 'x');
+  std::string received;
+  std::thread reader([&] {
+    char buffer[4096];
+    while (received.size() < sent.size()) {
+      const ssize_t size = read(ends[0], buffer, sizeof buffer);
+      if (size > 0) received.append(buffer, static_cast<std::size_t>(size));
+      if (size < 0) std::this_thread::yield();
+    }
+  });
+  FdSink sink(ends[1], "pipe");
+  std::size_t taken = 0;
+  EXPECT_TRUE(sink.Append(Span(sent), &taken).ok());
+  EXPECT_EQ(taken, sent.size());
+  reader.join();
+  EXPECT_EQ(received, sent);
+  close(ends[0]);
+}
+
+TEST(FdSink, FinishesAfterAnInterruptedWrite) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};  // and no SA_RESTART
+  struct sigaction before;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  const std::string sent(1 << 20, 'x');
+  std::size_t taken = 0;
+  absl::Status status;
+  FdSink sink(ends[1], "pipe");
+  std::thread writer([&] { status = sink.Append(Span(sent), &taken); });
+  std::size_t received = 0;
+  char buffer[4096];
+  while (received < sent.size()) {
+    pthread_kill(writer.native_handle(), SIGUSR1);
+    const ssize_t size = read(ends[0], buffer, sizeof buffer);
+    ASSERT_GT(size, 0);
+    received += static_cast<std::size_t>(size);
+  }
+  writer.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(taken, sent.size());
+  sigaction(SIGUSR1, &before, nullptr);
+  close(ends[0]);
+}
+
+TEST(MemorySink, KeepsAll) {
+  MemorySink sink;
+  std::size_t taken = 0;
+  ASSERT_TRUE(sink.Append(Span("ab"), &taken).ok());
+  ASSERT_TRUE(sink.Append(Span("c"), &taken).ok());
+  EXPECT_EQ(sink.bytes().size(), 3U);
+}
+
+}  // namespace
+}  // namespace nettrace

@@ -1,0 +1,231 @@
+// A sink that fails, in every way, at every place: what was taken is readable, what was not is
+// told.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "nettrace/reader.h"
+#include "nettrace/writer.h"
+#include "writer_testing.h"
+
+namespace nettrace {
+namespace {
+
+// The bytes a faulty device has, apart from the sink so that they outlive the writer.
+struct Device {
+  std::string bytes;
+  std::size_t durable = 0;  // what a crash leaves
+  int appends = 0;
+  int fail_every = 0;    // appends; 0: never
+  bool failing = false;  // all of them
+  bool tear = false;     // takes a part before it fails
+  int error = EIO;
+  bool fail_sync = false;
+  std::mt19937 random{1};
+};
+
+class FaultySink : public Sink {
+ public:
+  explicit FaultySink(Device* device) : device_(device) {}
+
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    ++device_->appends;
+    const bool fails = device_->failing ||
+                       (device_->fail_every > 0 && device_->appends % device_->fail_every == 0);
+    *taken = bytes.size();
+    if (fails) *taken = device_->tear ? device_->random() % bytes.size() : 0;
+    device_->bytes.append(reinterpret_cast<const char*>(bytes.data()), *taken);
+    return fails ? absl::ErrnoToStatus(device_->error, "faulty") : absl::OkStatus();
+  }
+
+  absl::Status Sync() override {
+    if (device_->fail_sync) return absl::ErrnoToStatus(EIO, "faulty sync");
+    device_->durable = device_->bytes.size();
+    return absl::OkStatus();
+  }
+
+ private:
+  Device* device_;
+};
+
+struct ReadBack {
+  std::vector<std::uint64_t> payloads;
+  Reader::Stats stats;
+  bool damaged = false;
+};
+
+ReadBack Read(std::string_view bytes) {
+  ReadBack back;
+  auto reader = Reader::Open(std::make_unique<MemorySource>(testing::Span(bytes)));
+  EXPECT_TRUE(reader.ok());
+  if (!reader.ok()) return back;
+  Event event;
+  absl::StatusOr<bool> more = true;
+  while ((more = (*reader)->Next(&event)).ok() && *more) {
+    std::uint64_t payload = 0;
+    EXPECT_EQ(event.payload.size(), sizeof payload);
+    std::memcpy(&payload, event.payload.data(), sizeof payload);
+    back.payloads.push_back(payload);
+  }
+  back.damaged = !more.ok();
+  back.stats = (*reader)->stats();
+  return back;
+}
+
+constexpr int kThreads = 3;
+
+std::unique_ptr<Writer> MakeWriter(Device* device) {
+  WriterOptions options;
+  options.event_block_size = 256;
+  auto writer = Writer::Create(std::make_unique<FaultySink>(device), TraceInfo(), options);
+  EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.event_id = 1;
+  EXPECT_TRUE((*writer)->AddMetadata(metadata).ok());
+  for (int i = 0; i < kThreads; ++i) EXPECT_TRUE((*writer)->AddThread({}).ok());
+  return *std::move(writer);
+}
+
+// Writes event number `number`, on a thread by its number.
+absl::Status WriteNumber(Writer* writer, std::uint64_t number) {
+  const std::uint64_t thread = 1 + number % kThreads;
+  Labels labels;
+  labels.span_id = number % 16;
+  absl::StatusOr<std::uint32_t> id = writer->InternLabels(labels);
+  EventRow row = {
+      .metadata_id = 1, .capture_thread = thread, .thread = thread, .timestamp = number};
+  if (id.ok()) row.label_list_id = *id;
+  return writer->WriteEvent(row, std::as_bytes(std::span(&number, 1)));
+}
+
+template <typename Operation>
+void UntilOk(Operation operation) {
+  for (int attempt = 0; attempt < 10000; ++attempt) {
+    if (operation().ok()) return;
+  }
+  FAIL() << "never succeeds";
+}
+
+struct Fault {
+  const char* name;
+  int error;
+  bool tear;
+};
+
+class WriterFaults : public ::testing::TestWithParam<std::tuple<Fault, int>> {};
+
+TEST_P(WriterFaults, EveryEventIsReadOrLostWhateverFails) {
+  const auto& [fault, every] = GetParam();
+  Device device;
+  const std::unique_ptr<Writer> writer = MakeWriter(&device);
+  device.error = fault.error;
+  device.tear = fault.tear;
+  device.fail_every = every;
+
+  std::vector<std::uint64_t> accepted;
+  constexpr std::uint64_t kEvents = 5000;
+  for (std::uint64_t number = 1; number <= kEvents; ++number) {
+    if (WriteNumber(writer.get(), number).ok()) accepted.push_back(number);
+    if (number % 500 == 0) UntilOk([&] { return writer->WriteSequencePoint(number); });
+  }
+  UntilOk([&] { return writer->Finish(); });
+
+  const Writer::Stats& stats = writer->stats();
+  EXPECT_EQ(stats.events, accepted.size());
+  EXPECT_EQ(stats.events_written, accepted.size());
+  EXPECT_EQ(stats.events + stats.events_dropped, kEvents);
+  EXPECT_EQ(stats.bytes, device.bytes.size());
+  ReadBack back = Read(device.bytes);
+  EXPECT_FALSE(back.damaged);
+  EXPECT_TRUE(back.stats.complete);
+  std::sort(back.payloads.begin(), back.payloads.end());
+  EXPECT_EQ(back.payloads, accepted);
+  EXPECT_EQ(back.stats.lost, stats.events_dropped);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryNth, WriterFaults,
+                         ::testing::Combine(::testing::Values(Fault{"ENOSPC", ENOSPC, false},
+                                                              Fault{"EIO", EIO, false},
+                                                              Fault{"EPIPE", EPIPE, false},
+                                                              Fault{"ShortWrite", ENOSPC, true}),
+                                            ::testing::Values(2, 3, 5, 17)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST(WriterFault, ADeadSinkCostsEventsButNoMemory) {
+  Device device;
+  const std::unique_ptr<Writer> writer = MakeWriter(&device);
+  for (std::uint64_t number = 1; number <= 100; ++number) {
+    ASSERT_TRUE(WriteNumber(writer.get(), number).ok());
+  }
+  device.failing = device.tear = true;
+  const std::uint64_t before = writer->stats().events;
+  for (std::uint64_t number = 101; number <= 100000; ++number) {
+    const absl::Status status = WriteNumber(writer.get(), number);
+    EXPECT_TRUE(status.ok() || status.message() == "faulty: Input/output error") << status;
+  }
+  EXPECT_FALSE(writer->Flush().ok());
+  EXPECT_LT(writer->stats().events - before, 3 * kThreads * 256 / 9);
+  const Writer::Stats stats = writer->stats();
+  EXPECT_EQ(stats.events + stats.events_dropped, 100000U);
+
+  // To its last whole block it is readable.
+  const ReadBack back = Read(device.bytes);
+  EXPECT_TRUE(back.damaged);
+  EXPECT_EQ(back.payloads.size(), stats.events_written);
+
+  // And it goes on.
+  device.failing = false;
+  ASSERT_TRUE(WriteNumber(writer.get(), 100001).ok());
+  ASSERT_TRUE(writer->WriteSequencePoint(200000).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  const ReadBack whole = Read(device.bytes);
+  EXPECT_FALSE(whole.damaged);
+  EXPECT_EQ(whole.payloads.size(), stats.events + 1);
+  EXPECT_EQ(whole.stats.lost, stats.events_dropped);
+}
+
+TEST(WriterFault, WhatWasSyncedSurvivesACrash) {
+  Device device;
+  const std::unique_ptr<Writer> writer = MakeWriter(&device);
+  for (std::uint64_t number = 1; number <= 1000; ++number) {
+    ASSERT_TRUE(WriteNumber(writer.get(), number).ok());
+    if (number % 100 != 37) continue;
+    ASSERT_TRUE(writer->Sync().ok());
+    EXPECT_EQ(Read(std::string_view(device.bytes).substr(0, device.durable)).payloads.size(),
+              number);
+  }
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(device.durable, device.bytes.size());
+}
+
+TEST(WriterFault, FinishThatCannotSyncSaysSoAndMayBeRepeated) {
+  Device device;
+  const std::unique_ptr<Writer> writer = MakeWriter(&device);
+  ASSERT_TRUE(WriteNumber(writer.get(), 1).ok());
+  device.fail_sync = true;
+  EXPECT_FALSE(writer->Finish().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(WriteNumber(writer.get(), 2)));
+  device.fail_sync = false;
+  EXPECT_TRUE(writer->Finish().ok());
+  const ReadBack back = Read(device.bytes);
+  EXPECT_TRUE(back.stats.complete);
+  EXPECT_EQ(back.stats.blocks[0], 1U);
+}
+
+TEST(WriterFault, AStreamThatCannotBeginIsAnError) {
+  for (const bool tear : {false, true}) {
+    Device device;
+    device.failing = true;
+    device.tear = tear;
+    EXPECT_FALSE(Writer::Create(std::make_unique<FaultySink>(&device), TraceInfo()).ok());
+  }
+}
+
+}  // namespace
+}  // namespace nettrace

@@ -1,0 +1,388 @@
+// What the writer refuses, by name, and that a refusal leaves the stream as it was.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "nettrace/writer.h"
+#include "writer_testing.h"
+
+namespace nettrace {
+namespace {
+
+using testing::WriterToString;
+
+EventMetadata Event(std::uint32_t id, std::vector<Field> fields = {}) {
+  EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.event_id = id;
+  metadata.name = "N";
+  metadata.fields = std::move(fields);
+  return metadata;
+}
+
+// A writer with metadata row 1 and threads 1 and 2.
+struct WriterWithRows : WriterToString {
+  explicit WriterWithRows(const WriterOptions& options = {}) : WriterToString(options) {
+    EXPECT_TRUE(writer->AddMetadata(Event(1)).ok());
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(writer->AddThread({}).ok());
+  }
+  absl::Status Write(std::uint64_t time, std::size_t payload = 0, std::uint64_t thread = 1) {
+    const std::vector<std::byte> bytes(payload);
+    return writer->WriteEvent(
+        {.metadata_id = 1, .capture_thread = thread, .thread = thread, .timestamp = time}, bytes);
+  }
+};
+
+WriterOptions Loose() {
+  WriterOptions options;
+  options.reference_reader_strict = false;
+  return options;
+}
+
+bool Accepts(const EventMetadata& metadata, const WriterOptions& options = {}) {
+  WriterToString out(options);
+  const absl::Status status = out.writer->AddMetadata(metadata).status();
+  EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status) || absl::IsOutOfRange(status));
+  EXPECT_TRUE(out.writer->Flush().ok());
+  EXPECT_EQ(status.ok(), !out.blocks().empty());
+  return status.ok();
+}
+
+bool AcceptsType(const Type& type, const WriterOptions& options = {}) {
+  return Accepts(Event(1, {{"f", type}}), options);
+}
+
+const Type kByte = Type::Simple(TypeCode::kByte);
+
+TEST(WriterLimits, TimeBeforeTheLastEventOfTheCaptureThreadIsRefused) {
+  WriterWithRows out;
+  ASSERT_TRUE(out.Write(10).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(9)));
+  EXPECT_TRUE(out.Write(10).ok());
+  EXPECT_TRUE(out.Write(9, 0, 2).ok());
+  ASSERT_TRUE(out.writer->Flush().ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(9)));
+}
+
+TEST(WriterLimits, TimeBeforeTheSequencePointIsRefused) {
+  WriterWithRows out;
+  ASSERT_TRUE(out.writer->WriteSequencePoint(10).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(9)));
+  EXPECT_TRUE(out.Write(10).ok());
+}
+
+TEST(WriterLimits, SequencePointBeforeAnEventIsRefused) {
+  WriterWithRows out;
+  ASSERT_TRUE(out.Write(10).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteSequencePoint(9)));
+  ASSERT_TRUE(out.writer->Flush().ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteSequencePoint(9)));
+  EXPECT_TRUE(out.writer->WriteSequencePoint(10).ok());
+}
+
+TEST(WriterLimits, TimesOfSequencePointsIncrease) {
+  WriterWithRows out;
+  ASSERT_TRUE(out.writer->WriteSequencePoint(10).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteSequencePoint(10)));
+  EXPECT_TRUE(out.writer->WriteSequencePoint(11).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteSequencePoint(12, 4)));
+}
+
+TEST(WriterLimits, TimesOver63BitsAreRefused) {
+  WriterWithRows out;
+  const std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
+  ASSERT_TRUE(out.Write(most).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
+}
+
+TEST(WriterLimits, WhatIsNotDefinedIsRefused) {
+  WriterWithRows out;
+  const EventRow good = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 1};
+  const auto refused = [&](auto change) {
+    EventRow row = good;
+    change(&row);
+    return absl::IsInvalidArgument(out.writer->WriteEvent(row, {}));
+  };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(refused([](EventRow* row) { row->metadata_id = 0; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->metadata_id = 2; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->capture_thread = 3; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->thread = 3; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->thread = 0; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->stack_id = 1; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->label_list_id = 1; }));
+    ASSERT_TRUE(out.writer->WriteEvent(good, {}).ok());  // and again within a block
+  }
+  EXPECT_EQ(out.writer->stats().events, 2U);
+}
+
+TEST(WriterLimits, StacksAndLabelsEndWithTheirInterval) {
+  WriterWithRows out;
+  const std::vector<std::uint64_t> stack = {1};
+  Labels labels;
+  labels.level = 1;
+  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 1};
+  row.stack_id = *out.writer->InternStack(stack);
+  ASSERT_TRUE(out.writer->WriteEvent(row, {}).ok());
+  ASSERT_TRUE(out.writer->WriteSequencePoint(1).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteEvent(row, {})));
+  row.stack_id = 0;
+  row.label_list_id = *out.writer->InternLabels(labels);
+  ASSERT_TRUE(out.writer->WriteEvent(row, {}).ok());
+  ASSERT_TRUE(out.writer->WriteSequencePoint(2).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteEvent(row, {})));
+}
+
+TEST(WriterLimits, MetadataEndsWithAFlushOfIt) {
+  WriterWithRows out;
+  ASSERT_TRUE(out.writer->WriteSequencePoint(1, kSequencePointFlushMetadata).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(2)));
+  EXPECT_EQ(*out.writer->AddMetadata(Event(1)), 2U);
+}
+
+TEST(WriterLimits, ARemovedThreadIsNotReferredToAgain) {
+  WriterWithRows out;
+  const EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 2, .timestamp = 1};
+  ASSERT_TRUE(out.writer->WriteEvent(row, {}).ok());
+  ASSERT_TRUE(out.writer->RemoveThread(2).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteEvent(row, {})));
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->RemoveThread(2)));
+  EXPECT_EQ(*out.writer->AddThread({}), 3U);
+}
+
+TEST(WriterLimits, RemovingAThreadNeedsIndicesThatAreNoOsThreadIds) {
+  WriterToString low;
+  ThreadInfo thread;
+  thread.thread_id = 4'194'304;
+  EXPECT_TRUE(absl::IsFailedPrecondition(low.writer->RemoveThread(*low.writer->AddThread(thread))));
+  WriterOptions options;
+  options.first_thread_index = 4'194'305;
+  WriterToString high(options);
+  EXPECT_TRUE(high.writer->RemoveThread(*high.writer->AddThread(thread)).ok());
+  WriterToString loose(Loose());
+  EXPECT_TRUE(loose.writer->RemoveThread(*loose.writer->AddThread(thread)).ok());
+}
+
+TEST(WriterLimits, PayloadsOver16BitsAreRefused) {
+  WriterWithRows out;
+  EXPECT_TRUE(out.Write(1, kMaxPayloadSize).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(out.Write(1, kMaxPayloadSize + 1)));
+  WriterWithRows loose(Loose());
+  EXPECT_TRUE(loose.Write(1, kMaxPayloadSize + 1).ok());
+  EXPECT_TRUE(loose.Write(1, kMaxBlockSize - 100).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(loose.Write(1, kMaxBlockSize)));
+  EXPECT_TRUE(loose.writer->Finish().ok());
+}
+
+TEST(WriterLimits, StacksAreBounded) {
+  WriterToString out;
+  std::vector<std::uint64_t> stack(kMaxStackFrames);
+  EXPECT_TRUE(out.writer->InternStack(stack).ok());
+  stack.resize(kMaxStackFrames + 1);
+  EXPECT_TRUE(absl::IsOutOfRange(out.writer->InternStack(stack).status()));
+  WriterToString loose(Loose());
+  EXPECT_TRUE(loose.writer->InternStack(stack).ok());
+  stack.resize(kMaxBlockSize / 8);
+  EXPECT_TRUE(absl::IsOutOfRange(loose.writer->InternStack(stack).status()));
+}
+
+TEST(WriterLimits, AFrameThatIsNoPointerIsRefused) {
+  TraceInfo info;
+  info.pointer_size = 4;
+  WriterToString out({}, info);
+  const std::vector<std::uint64_t> stack = {std::uint64_t{1} << 32};
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->InternStack(stack).status()));
+}
+
+TEST(WriterLimits, RowsOver16BitsAreRefused) {
+  EventMetadata metadata = Event(1);
+  metadata.name.assign(65535 - 10, 'x');  // the row then has 3 bytes of length more
+  EXPECT_FALSE(Accepts(metadata));
+  metadata.name.resize(65535 - 10 - 3 + 1 + 1);
+  EXPECT_TRUE(Accepts(metadata));
+  WriterToString out;
+  ThreadInfo thread;
+  thread.name = std::string(65535, 'x');
+  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddThread(thread).status()));
+  metadata = Event(1);
+  metadata.description = std::string(65535, 'x');
+  EXPECT_FALSE(Accepts(metadata));
+  EXPECT_FALSE(Accepts(Event(1, {{std::string(65535, 'x'), kByte}})));
+  EXPECT_FALSE(Accepts(Event(1, std::vector<Field>(65536, {"", kByte}))));
+}
+
+TEST(WriterLimits, EventIdsAreWhatTheReferenceReaderNeeds) {
+  EXPECT_FALSE(Accepts(Event(0)));
+  EXPECT_TRUE(Accepts(Event(kMaxEventId)));
+  EXPECT_FALSE(Accepts(Event(kMaxEventId + 1)));
+  EXPECT_TRUE(Accepts(Event(0), Loose()));
+  EventMetadata existing_process = Event(0);
+  existing_process.provider = "Universal.System";
+  EXPECT_TRUE(Accepts(existing_process));
+
+  WriterToString out;
+  ASSERT_TRUE(out.writer->AddMetadata(Event(1)).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->AddMetadata(Event(1)).status()));
+  EventMetadata other = Event(1);
+  other.provider = "Q";
+  EXPECT_TRUE(out.writer->AddMetadata(other).ok());
+  WriterToString loose(Loose());
+  ASSERT_TRUE(loose.writer->AddMetadata(Event(1)).ok());
+  EXPECT_TRUE(loose.writer->AddMetadata(Event(1)).ok());
+}
+
+TEST(WriterLimits, TypesAreWhole) {
+  Type type = Type::Simple(TypeCode::kArray);
+  EXPECT_FALSE(AcceptsType(type));
+  type.element = {kByte, kByte};
+  EXPECT_FALSE(AcceptsType(type));
+  type = kByte;
+  type.element = {kByte};
+  EXPECT_FALSE(AcceptsType(type));
+  type = kByte;
+  type.fields = {{"x", kByte}};
+  EXPECT_FALSE(AcceptsType(type));
+  for (const int code : {0, 2, 15, 16, 27, 255}) {
+    EXPECT_FALSE(AcceptsType(Type::Simple(static_cast<TypeCode>(code)), Loose())) << code;
+  }
+}
+
+TEST(WriterLimits, NestingOfTypesIsBounded) {
+  Type type = kByte;
+  for (int depth = 1; depth < kMaxTypeDepth; ++depth) type = Type::Object({{"o", type}});
+  EXPECT_TRUE(AcceptsType(type));
+  EXPECT_FALSE(AcceptsType(Type::Object({{"o", type}})));
+}
+
+TEST(WriterLimits, LocatedArraysHaveElementsOfFixedSize) {
+  EXPECT_TRUE(AcceptsType(Type::RelLoc(Type::Object({{"x", kByte}}))));
+  EXPECT_TRUE(AcceptsType(Type::DataLoc(Type::FixedLengthArray(kByte, 4)), Loose()));
+  for (const TypeCode code :
+       {TypeCode::kVarInt, TypeCode::kVarUInt, TypeCode::kNullTerminatedUtf16String}) {
+    EXPECT_FALSE(AcceptsType(Type::RelLoc(Type::Simple(code)), Loose()));
+    EXPECT_FALSE(AcceptsType(Type::DataLoc(Type::Object({{"x", Type::Simple(code)}})), Loose()));
+  }
+  EXPECT_FALSE(AcceptsType(Type::DataLoc(Type::Array(kByte)), Loose()));
+}
+
+TEST(WriterLimits, ArraysThatTheReferenceReaderMisreadsAreRefused) {
+  const Type nested = Type::Array(Type::Array(kByte));
+  EXPECT_FALSE(AcceptsType(nested));
+  EXPECT_TRUE(AcceptsType(nested, Loose()));
+  EXPECT_TRUE(AcceptsType(Type::Array(Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit)))));
+  EXPECT_TRUE(AcceptsType(Type::Array(Type::Object({{"x", Type::Array(kByte)}}))));
+  EXPECT_FALSE(AcceptsType(Type::Array(Type::Object({}))));
+  EXPECT_TRUE(AcceptsType(Type::Object({})));
+  EXPECT_FALSE(AcceptsType(Type::FixedLengthArray(kByte, 0)));
+  EXPECT_TRUE(AcceptsType(Type::FixedLengthArray(kByte, 65514)));
+  EXPECT_FALSE(AcceptsType(Type::FixedLengthArray(kByte, 65515)));
+  EXPECT_TRUE(AcceptsType(Type::FixedLengthArray(kByte, 65515), Loose()));
+}
+
+TEST(WriterLimits, TraceInfoIsChecked) {
+  const auto refused = [](auto change) {
+    TraceInfo info;
+    change(&info);
+    return absl::IsInvalidArgument(Writer::Create(std::make_unique<MemorySink>(), info).status());
+  };
+  EXPECT_TRUE(refused([](TraceInfo* info) { info->pointer_size = 16; }));
+  EXPECT_TRUE(refused([](TraceInfo* info) { info->ticks_per_second = 0; }));
+  EXPECT_TRUE(refused([](TraceInfo* info) { info->sync_time = absl::InfiniteFuture(); }));
+  EXPECT_TRUE(refused([](TraceInfo* info) { info->sync_time = absl::InfinitePast(); }));
+}
+
+TEST(WriterLimits, CachesAreBoundedAndASequencePointMakesRoom) {
+  WriterOptions options;
+  options.max_labels = options.max_stacks = options.max_threads = options.max_metadata = 1;
+  WriterToString out(options);
+  const auto fill = [&](std::uint8_t with) {
+    Labels labels;
+    labels.level = with;
+    const std::vector<std::uint64_t> stack = {with};
+    return std::vector<bool>{out.writer->InternLabels(labels).ok(),
+                             out.writer->InternStack(stack).ok(), out.writer->AddThread({}).ok(),
+                             out.writer->AddMetadata(Event(with)).ok()};
+  };
+  EXPECT_EQ(fill(1), (std::vector<bool>{true, true, true, true}));
+  EXPECT_EQ(fill(2), (std::vector<bool>{false, false, false, false}));
+  ASSERT_TRUE(out.writer->WriteSequencePoint(1, 3).ok());
+  EXPECT_EQ(fill(2), (std::vector<bool>{true, true, true, true}));
+}
+
+TEST(WriterLimits, CachesAreBoundedInBytes) {
+  WriterOptions options;
+  options.max_stack_bytes = 2 * 12;
+  WriterToString out(options);
+  for (const std::uint64_t frame : {1, 2, 3}) {
+    const absl::Status status = out.writer->InternStack(std::vector{frame}).status();
+    EXPECT_EQ(absl::IsResourceExhausted(status), frame == 3);
+  }
+}
+
+TEST(WriterLimits, IntervalsAreBounded) {
+  WriterOptions options;
+  options.max_interval_events = 2;
+  WriterWithRows out(options);
+  EXPECT_TRUE(out.Write(1).ok());
+  EXPECT_TRUE(out.Write(1).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(out.Write(1)));
+  ASSERT_TRUE(out.writer->WriteSequencePoint(2).ok());
+  EXPECT_TRUE(out.Write(2).ok());
+
+  options = {};
+  options.max_interval_bytes = 1000;
+  options.event_block_size = 100;
+  WriterWithRows bytes(options);
+  int accepted = 0;
+  while (bytes.Write(1, 50).ok()) ++accepted;
+  EXPECT_GE(accepted, 1000 / 70);
+  EXPECT_LE(accepted, 1000 / 50 + 2);
+  ASSERT_TRUE(bytes.writer->WriteSequencePoint(2).ok());
+  EXPECT_TRUE(bytes.Write(2, 50).ok());
+}
+
+TEST(WriterLimits, BuffersOfManyCaptureThreadsAreBounded) {
+  WriterOptions options;
+  options.max_buffer_bytes = 64 << 10;
+  WriterToString out(options);
+  ASSERT_TRUE(out.writer->AddMetadata(Event(1)).ok());
+  const std::vector<std::byte> payload(100);
+  for (std::uint64_t thread = 1; thread <= 1000; ++thread) {
+    ASSERT_EQ(*out.writer->AddThread({}), thread);
+    ASSERT_TRUE(
+        out.writer
+            ->WriteEvent({.metadata_id = 1, .capture_thread = thread, .thread = thread}, payload)
+            .ok());
+    EXPECT_LE(out.writer->stats().events - out.writer->stats().events_written, 16U);
+  }
+}
+
+TEST(WriterLimits, AGapThatReadersTakeForAStepBackIsRefused) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  WriterWithRows out;
+  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(1, kMost + 1)));
+  EXPECT_TRUE(out.writer->AddLost(1, kMost).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(1, 1)));
+  ASSERT_TRUE(out.writer->WriteSequencePoint(1).ok());
+  EXPECT_TRUE(out.writer->AddLost(1, 1).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->AddLost(9, 1)));
+  EXPECT_EQ(out.writer->stats().lost, kMost + 1);
+}
+
+TEST(WriterLimits, NothingIsWrittenAfterTheEnd) {
+  WriterWithRows out;
+  ASSERT_TRUE(out.Write(1).ok());
+  ASSERT_TRUE(out.writer->Finish().ok());
+  const std::string end = *out.written;
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.Write(1)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->AddMetadata(Event(2)).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->AddThread({}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->WriteSequencePoint(2)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->Flush()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->Finish()));
+  EXPECT_EQ(*out.written, end);
+}
+
+}  // namespace
+}  // namespace nettrace
