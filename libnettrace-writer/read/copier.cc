@@ -97,7 +97,7 @@ std::uint64_t Copier::Convert(std::uint64_t ticks) const {
 absl::StatusOr<std::uint64_t> Copier::ThreadOf(std::uint64_t index, const ThreadInfo& info) {
   const auto found = threads_.find(index);
   if (found != threads_.end()) return found->second;
-  const auto copy = writer_->AddThread(info);
+  auto copy = writer_->AddThread(info);
   if (copy.ok()) threads_.emplace(index, *copy);
   return copy;
 }
@@ -118,7 +118,7 @@ absl::Status Copier::AddLost(std::uint64_t index, const ThreadInfo* info, std::u
   if (count == 0 || count == kLostByStepBack) return absl::OkStatus();
   absl::StatusOr<std::uint64_t> thread = ThreadOf(index, info != nullptr ? *info : ThreadInfo());
   if (!thread.ok()) return thread.status();
-  const absl::Status status = writer_->AddLost(*thread, count);
+  absl::Status status = writer_->AddLost(*thread, count);
   return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
 }
 
@@ -151,7 +151,7 @@ absl::Status Copier::CopyEvent(const Event& event) {
   row.timestamp = Convert(event.timestamp);
   row.stack_id = *stack;
   row.label_list_id = *labels;
-  const absl::Status status = writer_->WriteEvent(row, event.payload);
+  absl::Status status = writer_->WriteEvent(row, event.payload);
   if (absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)) {
     ++stats_.refused;
     return writer_->AddLost(*capture, 1);

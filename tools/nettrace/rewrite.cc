@@ -95,8 +95,9 @@ bool Rewriter::OpenInputs() {
       PrintInputError(rewrite_.command, path, reader.status());
       return false;
     }
-    inputs_.push_back(
-        {path, std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader)), nullptr});
+    Input& input = inputs_.emplace_back();
+    input.path = path;
+    input.reader = std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader));
   }
   return true;
 }
