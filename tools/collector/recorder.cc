@@ -166,6 +166,7 @@ absl::Status Recorder::Poll(absl::Duration timeout) {
   timeout = std::min(timeout, options_.interval / 4);
   if (has_patterns_) timeout = std::min(timeout, options_.rescan);
   if (closing_ != 0) timeout = std::min(timeout, options_.slack);
+  timeout = std::max(timeout, absl::ZeroDuration());  // below it, waiting would be without end
   session_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
   const std::uint64_t now = SessionClockNow();
   if (has_patterns_ && now >= next_rescan_) COLLECTOR_RETURN_IF_ERROR(AttachPatterns());

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -43,6 +44,15 @@ struct RecordArguments {
 int Fail(const absl::Status& status, int exit_code = kExitFailed) {
   absl::FPrintF(stderr, "nettrace record: %s\n", status.message());
   return exit_code;
+}
+
+// The sink, in all likelihood: what it has taken stays, and is readable to its last whole block.
+int FailHalfway(const absl::Status& status, const nettrace::Writer::Stats& stats) {
+  const std::uint64_t missing = stats.events - stats.events_written + stats.events_dropped;
+  return Fail(absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; ", stats.events_written, " events are in the file, ",
+                   missing, " more are not; 'nettrace repair' gives it an end")));
 }
 
 // Signals that end the recording, or tell of the command's end, as a descriptor.
@@ -189,8 +199,8 @@ int Record(const RecordArguments& arguments) {
     Progress progress;
     for (bool stop = !run; !stop;) {
       if (absl::Status status = (*recorder)->Poll(end - absl::Now()); !status.ok()) {
-        exit_code = Fail(status);
-        break;
+        if (command > 0) kill(command, SIGTERM);
+        return FailHalfway(status, (*recorder)->stats());
       }
       progress.Update((*recorder)->stats());
       signalfd_siginfo signal;
@@ -211,7 +221,7 @@ int Record(const RecordArguments& arguments) {
   if (command > 0) kill(command, SIGTERM);
 
   const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
-  if (!summary.ok()) return Fail(summary.status());
+  if (!summary.ok()) return FailHalfway(summary.status(), (*recorder)->stats());
   PrintSummary(arguments, *summary, (*recorder)->Unmatched());
   return exit_code;
 }
