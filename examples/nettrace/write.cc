@@ -58,12 +58,12 @@ absl::Status WriteTrace(const std::string& path) {
     if (!label_list.ok()) return label_list.status();
     auto bytes = payload.UInt(i == 7 ? 404 : 200).Utf16(u"/index.html").Finish();
     if (!bytes.ok()) return bytes.status();
-    const absl::Status written = (*writer)->WriteEvent({.metadata_id = *metadata_id,
-                                                        .capture_thread = *thread,
-                                                        .thread = *thread,
-                                                        .timestamp = Now(),
-                                                        .label_list_id = *label_list},
-                                                       *bytes);
+    absl::Status written = (*writer)->WriteEvent({.metadata_id = *metadata_id,
+                                                  .capture_thread = *thread,
+                                                  .thread = *thread,
+                                                  .timestamp = Now(),
+                                                  .label_list_id = *label_list},
+                                                 *bytes);
     if (!written.ok()) return written;
   }
   // A long trace has a sequence point every second or so: readers sort the events between two.

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eventheader/transport.h"
@@ -73,7 +74,7 @@ class RecordingTransport final : public Transport {
   // What was written since the last call.
   std::vector<Record> Take() {
     const std::lock_guard lock(mutex_);
-    return std::move(records_);
+    return std::exchange(records_, {});
   }
 
  private:

@@ -25,7 +25,8 @@ struct Formatted {
   constexpr Formatted() = default;
   template <typename U>
   requires std::convertible_to<U&&, T>
-  // NOLINTNEXTLINE(google-explicit-constructor): Write(17) for a Pid is what one writes.
+  // Not explicit: Write(17) for a Pid is what one writes.
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
   constexpr Formatted(U&& from) noexcept : value(static_cast<T>(std::forward<U>(from))) {}
 
   T value{};

@@ -29,6 +29,7 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
     const unsigned last_byte = static_cast<unsigned>(std::bit_width(x | 1) - 1) * 37 >> 8;
     x = (x & 0x00003FFF) | ((x & 0x0FFFC000) << 2);
     x = (x & 0x007F007F) | ((x & 0x3F803F80) << 1);
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): last_byte is 0 to 3
     x |= 0x00808080 & ((std::uint32_t{1} << (8 * last_byte)) - 1);
     if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap32(x);
     std::memcpy(out, &x, sizeof(x));

@@ -25,6 +25,7 @@ TEST(ActivityIds, DifferFromEachOtherAcrossThreads) {
   constexpr int kIds = 1000;
   std::vector<std::vector<ActivityId>> made(kThreads);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (auto& ids : made) {
     threads.emplace_back([&ids] {
       for (int i = 0; i < kIds; ++i) ids.push_back(NewActivityId());

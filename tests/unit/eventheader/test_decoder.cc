@@ -12,7 +12,6 @@ namespace eventheader {
 namespace {
 
 using testing::AsBytes;
-using testing::AsText;
 using testing::Event;
 using testing::Hex;
 using testing::Name;

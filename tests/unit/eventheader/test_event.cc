@@ -211,6 +211,7 @@ TEST_F(EventTest, WritersAndListenersGoOnAtTheSameTime) {
   constexpr int kEvents = 1000;
   std::atomic<int> written = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&written] {
       for (int n = 0; n < kEvents; ++n) {

@@ -57,7 +57,7 @@ std::string Bytes(const T& value) {
   const std::string metadata_size = {all[8], all[9]};
   EXPECT_EQ(all.substr(0, 8), "\x07\0\0\0\0\0\0\x04"s);
   EXPECT_EQ(all.substr(10, 6), "\x01\0E\0f\0"s);
-  const auto fields = all.substr(16);
+  auto fields = all.substr(16);
   // "E", "f" and their terminators are 4 of the metadata's bytes.
   EXPECT_LE(static_cast<unsigned char>(metadata_size[0]) - 4u, fields.size());
   return fields;

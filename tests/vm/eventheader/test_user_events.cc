@@ -226,6 +226,7 @@ TEST_F(UserEventsTest, SetsComeAndGoWhileOthersWrite) {
   std::atomic<bool> stop = false;
   std::atomic<int> failed = 0;
   std::vector<std::thread> writers;
+  writers.reserve(8);
   for (int i = 0; i < 8; ++i) {
     writers.emplace_back([&] {
       while (!stop) failed += text_event.Write("x") == WriteResult::kFailed;
