@@ -322,8 +322,10 @@ const char* RegistrationErrorText(int error) noexcept {
              "CONFIG_USER_EVENTS=y";
     case EACCES:
     case EPERM:
-      return "no permission to write to user_events_data: run as root, or give your group access "
-             "to tracefs (mount -o remount,gid=GROUP,mode=0755)";
+      return "no permission to write to user_events_data: run as root, or give it to a group "
+             "(mount "
+             "-o remount,gid=GROUP,mode=0755 /sys/kernel/tracing && chmod g+w "
+             "/sys/kernel/tracing/user_events_data)";
     case EADDRINUSE:
       return "the name is in use with other fields, or registered twice: find who has it in "
              "user_events_status and end that, or rename the provider";
