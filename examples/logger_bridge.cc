@@ -1,5 +1,6 @@
 // A logger whose lines become events, with fields that nobody knew when this was compiled.
-//   nettrace record -o log.nettrace -e ExampleLogger -- example-logger-bridge --lines 10
+//   nettrace record -o log.nettrace -e ExampleLogger_L2K1 -e ExampleLogger_L4K1
+//       -- example-logger-bridge --lines 10
 //   nettrace dump log.nettrace
 #include <eventheader/eventheader.h>
 
