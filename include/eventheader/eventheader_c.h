@@ -78,6 +78,11 @@ void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
 /* Returns what set_struct_fields wants, once the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
+/* An array of structs (`count` as in add_raw): its members' definitions once, by add_raw without
+ * data, then all elements' payload by add_data, a variable array's count before it. */
+size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
+                                     uint16_t count, uint16_t tag);
+void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity);

@@ -154,6 +154,13 @@ void eh_builder_add_string(eh_builder* builder, const char* name, const char* va
 size_t eh_builder_start_struct(eh_builder* builder, const char* name) {
   return builder->event.StartStruct(name);
 }
+size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
+                                     uint16_t count, uint16_t tag) {
+  return builder->event.StartStruct(name, static_cast<eventheader::Arity>(arity), count, tag);
+}
+void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size) {
+  builder->event.AddData({static_cast<const std::byte*>(data), data_size});
+}
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields) {
   builder->event.SetStructFields(where, fields);
 }
