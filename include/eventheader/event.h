@@ -276,7 +276,7 @@ using EventBaseOf = EventBase<kProvider, kTraits, Preamble<kName, kTraits, Parts
 // Write takes the fields' values in their order, an Activity before them where there is one.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> {
-  static_assert(internal::IsName(kName.view()),
+  static_assert(IsValidName(kName.view()),
                 "an event's name is not empty and has neither ';' nor NUL");
   static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
   static_assert(((internal::kIsField<Parts> || internal::kIsAttribute<Parts>)&&...),

@@ -2,7 +2,8 @@
  *
  * Functions that return int return 0 or an errno: EBADF nobody listens (any more), E2BIG over the
  * greatest event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
- * Strings are UTF-8 and NUL-terminated. */
+ * Strings are UTF-8 and NUL-terminated; names of events and fields are not empty and have no ';'.
+ */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
 
@@ -33,7 +34,7 @@ typedef struct eh_activity {
   const uint8_t* related; /* 16 bytes, or NULL */
 } eh_activity;
 
-/* `name` and `group` ("" for none) are copied. NULL when memory is short. Thread-safe. */
+/* `name` and `group` ("" or NULL for none) are copied. NULL when memory is short. Thread-safe. */
 eh_provider* eh_provider_create(const char* name, const char* group);
 /* After all its sets are destroyed. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
@@ -49,7 +50,8 @@ int eh_event_set_status(const eh_event_set* set);
 bool eh_event_set_enabled(const eh_event_set* set);
 
 /* Writes an event whose metadata (name and field definitions, as on the wire) the caller has
- * prepared. `activity` may be NULL. Async-signal-safe. */
+ * prepared, and answers for: no more of it is checked than that there is a name. `activity` may be
+ * NULL. Async-signal-safe. */
 typedef struct eh_event {
   uint16_t id;
   uint8_t version;

@@ -36,8 +36,6 @@ Binary Blob(const char (&literal)[kSize]) {
 constexpr std::array<std::uint8_t, 16> kCount = {0, 1, 2,  3,  4,  5,  6,  7,
                                                  8, 9, 10, 11, 12, 13, 14, 15};
 
-// clang-format off: tables
-
 TEST_F(GoldenBytes, StringLength16Char8) {
   Row<kDefault>("aä"sv, ""sv,
                 {"0a | 0300 61c3a4", "2a 0200 | 0300 61c3a4 0000", "4a | 0200 0300 61c3a4 0000",
@@ -163,8 +161,6 @@ TEST_F(GoldenBytes, BinaryLength16Char8) {
                    "cd 11 | 0200 0400 7f000001 0000", R"("127.0.0.1")", "null"});
   ExpectWholeMatrixOf(Encoding::kBinaryLength16Char8);
 }
-
-// clang-format on
 
 // A struct's definition has its members' behind it; its payload is theirs.
 TEST_F(GoldenBytes, Struct) {

@@ -7,8 +7,6 @@ namespace {
 
 using enum Format;
 
-// clang-format off: tables
-
 // No C++ type stands for these encodings.
 TEST_F(GoldenBytes, ZStringChar8) {
   const auto row = [this](Format format, const Golden& golden) {
@@ -118,8 +116,6 @@ TEST_F(GoldenBytes, StringLength16Char32) {
                     "cc 0e | 0200 0100 31000000 0000", R"("1")", R"("")"});
   ExpectWholeMatrixOf(Encoding::kStringLength16Char32);
 }
-
-// clang-format on
 
 }  // namespace
 }  // namespace eventheader::testing

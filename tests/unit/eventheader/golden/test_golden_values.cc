@@ -16,8 +16,6 @@ constexpr std::array<std::uint8_t, 16> kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 using Default128 = Formatted<std::array<std::uint8_t, 16>, kDefault>;
 using Bytes128 = Formatted<std::array<std::uint8_t, 16>, kHexBytes>;
 
-// clang-format off: tables
-
 TEST_F(GoldenBytes, Value8) {
   using U = std::uint8_t;
   Row<kDefault>(U{254}, U{1}, {"02 | fe", "22 0200 | fe 01", "42 | 0200 fe 01", "254", "1"});
@@ -169,8 +167,6 @@ TEST_F(GoldenBytes, Value128) {
                    R"("::1")", R"("1:203:405:607:809:a0b:c0d:e0f")"});
   ExpectWholeMatrixOf(Encoding::kValue128);
 }
-
-// clang-format on
 
 }  // namespace
 }  // namespace eventheader::testing
