@@ -117,6 +117,16 @@ struct Definition {
                 "values, text formats go with strings, and a struct has none");
   static constexpr bool kHasFormat = kIsStruct || kFormat != Format::kDefault || kTag != 0;
 
+  // Definitions, this one's and its members', and structs in one another.
+  static constexpr int kFields = [] {
+    if constexpr (kIsStruct) return 1 + Code::Members::kFields;
+    return 1;
+  }();
+  static constexpr int kNesting = [] {
+    if constexpr (kIsStruct) return 1 + Code::Members::kNesting;
+    return 0;
+  }();
+
   static constexpr std::size_t MembersSize() noexcept {
     if constexpr (kIsStruct) return Code::Members::DefinitionSize();
     return 0;
@@ -190,6 +200,8 @@ template <typename... M>
 struct Members {
   static_assert(sizeof...(M) >= 1 && sizeof...(M) <= 127, "a struct has 1 to 127 members");
   static constexpr std::uint8_t kMembers = sizeof...(M);
+  static constexpr int kFields = (0 + ... + M::Definition::kFields);
+  static constexpr int kNesting = std::max({0, M::Definition::kNesting...});
   static constexpr std::size_t kFixedSize = ((Coder<typename M::Type>::kFixedSize != 0) && ...)
                                                 ? (Coder<typename M::Type>::kFixedSize + ...)
                                                 : 0;
