@@ -18,6 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "eventheader/user_events.h"
+#include "eventheader/wire.h"
+
 namespace eventheader::testing {
 
 inline const std::string kTracefs = "/sys/kernel/tracing/";
@@ -77,7 +80,8 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
 // A tracing instance of its own: what it records, nobody else reads.
 class TraceInstance {
  public:
-  TraceInstance() : folder_(kTracefs + "instances/test-" + std::to_string(getpid()) + "/") {
+  explicit TraceInstance(const std::string& name = "test")
+      : folder_(kTracefs + "instances/" + name + "-" + std::to_string(getpid()) + "/") {
     EXPECT_TRUE(std::filesystem::create_directory(folder_)) << folder_;
   }
   ~TraceInstance() { rmdir(folder_.c_str()); }
@@ -129,8 +133,42 @@ inline int CountText(const std::vector<KernelEvent>& events, std::string_view te
   }));
 }
 
-inline bool IsRegistered(const std::string& tracepoint) {
-  return std::filesystem::exists(kTracefs + "events/user_events/" + tracepoint);
+// A tracepoint registered by a descriptor of its own, and gone with it unless others have it, too.
+class Definition {
+ public:
+  explicit Definition(const std::string& name, const char* fields = kTracepointFields)
+      : fd_(user_events::OpenData()) {
+    EXPECT_EQ(user_events::Register(fd_, (name + ' ' + fields).c_str(), &word_, 0, 0, &index_), 0)
+        << name;
+  }
+  ~Definition() {
+    EXPECT_EQ(user_events::Unregister(fd_, &word_, 0), 0);
+    close(fd_);
+  }
+  Definition(const Definition&) = delete;
+  Definition& operator=(const Definition&) = delete;
+
+  // Past the library; `event` from its header on. Returns what write() does.
+  ssize_t Write(std::string_view event) const {
+    std::string record(sizeof(index_), '\0');
+    std::memcpy(record.data(), &index_, sizeof(index_));
+    record += event;
+    return write(fd_, record.data(), record.size());
+  }
+
+ private:
+  int fd_;
+  std::uint32_t index_ = 0;
+  alignas(8) std::uint64_t word_ = 0;
+};
+
+// The kernel deletes what nobody uses any more a little later: this waits, but not for ever.
+inline bool IsGone(const std::string& tracepoint) {
+  for (int i = 0; i < 500; ++i) {
+    if (!std::filesystem::exists(kTracefs + "events/user_events/" + tracepoint)) return true;
+    usleep(10'000);
+  }
+  return false;
 }
 
 // The numbers of this process's descriptors of user_events_data.

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "eventheader/eventheader.h"
-#include "eventheader/user_events.h"
 #include "kernel_trace.h"
 
 namespace eventheader::testing {
@@ -15,27 +14,8 @@ class Registration : public KernelTest {};
 
 std::string Remedy(int error) { return RegistrationErrorText(error); }
 
-// A definition of ours that is not the library's, and goes with this object.
-class ForeignDefinition {
- public:
-  explicit ForeignDefinition(const char* command) : fd_(user_events::OpenData()) {
-    std::uint32_t index = 0;
-    EXPECT_EQ(user_events::Register(fd_, command, &word_, 0, 0, &index), 0) << command;
-  }
-  ~ForeignDefinition() {
-    EXPECT_EQ(user_events::Unregister(fd_, &word_, 0), 0);
-    close(fd_);
-  }
-  ForeignDefinition(const ForeignDefinition&) = delete;
-  ForeignDefinition& operator=(const ForeignDefinition&) = delete;
-
- private:
-  int fd_;
-  alignas(8) std::uint64_t word_ = 0;
-};
-
 TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceItIsFree) {
-  auto definition = std::make_unique<ForeignDefinition>("Vm_Foreign_L4K0 u32 other");
+  auto definition = std::make_unique<Definition>("Vm_Foreign_L4K0", "u32 other");
   AnyProvider foreign("Vm_Foreign");
   const EventSet set(foreign, Level::kInformation, 0);
   const EventSet other(foreign, Level::kWarning, 0);
@@ -55,12 +35,8 @@ TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceIt
   trace.Listen("Vm_Foreign_L4K0", false);
 
   definition.reset();
-  int status = -1;
-  for (int i = 0; i < 100 && status != 0; ++i) {  // the kernel deletes it a little later
-    usleep(10'000);
-    status = foreign.Retry();
-  }
-  EXPECT_EQ(status, 0);
+  ASSERT_TRUE(IsGone("Vm_Foreign_L4K0"));
+  EXPECT_EQ(foreign.Retry(), 0);
   EXPECT_EQ(set.status(), 0);
   trace.Listen("Vm_Foreign_L4K0");
   EXPECT_EQ(event.Write(set), WriteResult::kWritten);

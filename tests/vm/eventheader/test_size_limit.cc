@@ -7,7 +7,6 @@
 
 #include "eventheader/eventheader.h"
 #include "eventheader/recording_transport.h"
-#include "eventheader/user_events.h"
 #include "kernel_trace.h"
 
 namespace eventheader::testing {
@@ -138,22 +137,12 @@ TEST_F(SizeLimit, DynamicEventsHaveTheSame) {
 
 // Why the library refuses: from the kernel nobody would ever know.
 TEST_F(SizeLimit, KernelTakesWhatIsLargerAndDropsIt) {
-  const int fd = user_events::OpenData();
-  ASSERT_GE(fd, 0);
-  alignas(8) static std::uint64_t word = 0;
-  std::uint32_t index = 0;
-  char command[user_events::kMaxCommand];
-  ASSERT_TRUE(user_events::FormatCommand(kTracepoint, command));
-  ASSERT_EQ(user_events::Register(fd, command, &word, 0, 0, &index), 0);
+  const Definition definition(kTracepoint);
   PerfRing ring(kTracepoint);
   for (const std::size_t size : {kMaxEventSize, kMaxEventSize + 1}) {
-    std::string record(sizeof(index) + size, 'x');
-    std::memcpy(record.data(), &index, sizeof(index));
-    EXPECT_EQ(write(fd, record.data(), record.size()), static_cast<ssize_t>(record.size()));
+    EXPECT_EQ(definition.Write(std::string(size, 'x')), static_cast<ssize_t>(4 + size));
     EXPECT_EQ(ring.Take().size(), size > kMaxEventSize ? 0u : 1u) << size;
   }
-  EXPECT_EQ(user_events::Unregister(fd, &word, 0), 0);
-  close(fd);
 }
 
 }  // namespace
