@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -30,12 +32,12 @@ constexpr std::uint64_t kBackend = 0x2;
 inline constinit eh::Provider provider("ExampleHttp");
 
 // trace_id and span_id are the names that collectors know. The span is the work that starts here;
-// parent_span_id is who asked for it.
-constexpr eh::Event<provider, "RequestStart",
-                    eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
-                    eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::string_view>,
-                    eh::Field<"span_id", std::string_view>,
-                    eh::Field<"parent_span_id", std::string_view>>
+// parent_span_id is who asked for it, zeros if nobody said.
+constexpr eh::Event<
+    provider, "RequestStart",
+    eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
+    eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::array<char, 32>>,
+    eh::Field<"span_id", std::array<char, 16>>, eh::Field<"parent_span_id", std::array<char, 16>>>
     request_start;
 constexpr eh::Event<provider, "RequestDone", eh::Traits{.keyword = kRequests},
                     eh::Field<"path", std::string_view>, eh::Field<"status", std::int32_t>,
@@ -46,25 +48,24 @@ constexpr eh::Event<provider, "RequestStop",
     request_stop;
 constexpr eh::Event<
     provider, "BackendStart", eh::Traits{.keyword = kBackend, .opcode = eh::Opcode::kActivityStart},
-    eh::Field<"item", std::string_view>, eh::Field<"trace_id", std::string_view>,
-    eh::Field<"span_id", std::string_view>, eh::Field<"parent_span_id", std::string_view>>
+    eh::Field<"item", std::string_view>, eh::Field<"trace_id", std::array<char, 32>>,
+    eh::Field<"span_id", std::array<char, 16>>, eh::Field<"parent_span_id", std::array<char, 16>>>
     backend_start;
 constexpr eh::Event<provider, "BackendStop",
                     eh::Traits{.keyword = kBackend, .opcode = eh::Opcode::kActivityStop}>
     backend_stop;
 
-// For the texts of a TraceContext, which are arrays.
-template <std::size_t kSize>
-std::string_view View(const std::array<char, kSize>& text) {
+std::string TraceParent(const eh::TraceContext& context) {
+  const auto text = context.Format();
   return {text.data(), text.size()};
 }
 
 std::string AskBackend(std::string_view item, const eh::TraceContext& request) {
-  // A real one would be asked with "traceparent: " + View(step.Format()).
+  // A real one would be asked with "traceparent: " + TraceParent(step).
   const eh::TraceContext step = request.NewChild();
   // An activity within the thread's current one, that of the request: its events say so.
   const eh::ActivityScope<backend_start, backend_stop> scope(
-      item, View(step.TraceIdText()), View(step.SpanIdText()), View(request.SpanIdText()));
+      item, step.TraceIdText(), step.SpanIdText(), request.SpanIdText());
   return "this is " + std::string(item) + "\n";
 }
 
@@ -73,11 +74,11 @@ http::Response Handle(const http::Request& request) {
   // Who sends no traceparent, or one out of form, begins a trace here.
   const auto caller = eh::TraceContext::Parse(request.traceparent);
   const eh::TraceContext own = caller ? caller->NewChild() : eh::TraceContext::New();
-  const std::string parent(caller ? View(caller->SpanIdText()) : "");
-  const eh::ActivityScope<request_start, request_stop> scope(request.path, View(own.TraceIdText()),
-                                                             View(own.SpanIdText()), parent);
+  const eh::ActivityScope<request_start, request_stop> scope(
+      request.path, own.TraceIdText(), own.SpanIdText(),
+      caller.value_or(eh::TraceContext()).SpanIdText());
 
-  http::Response response{404, "no such thing\n", std::string(View(own.Format()))};
+  http::Response response{404, "no such thing\n", TraceParent(own)};
   constexpr std::string_view kItems = "/items/";
   if (request.method != "GET") {
     response = {405, "only GET\n", response.traceparent};
@@ -97,7 +98,7 @@ int Call(std::uint16_t port, int first, int step, int end) {
   for (int i = first; i < end; i += step) {
     const std::string path = (i % 4 == 3 ? "/nothing/" : "/items/") + std::to_string(i);
     const eh::TraceContext own = eh::TraceContext::New();
-    const std::string sent(View(own.Format()));
+    const std::string sent = TraceParent(own);
     const auto response = http::Get(port, path, sent);
     const auto returned = eh::TraceContext::Parse(response ? response->traceparent : "");
     if (!returned || returned->trace_id != own.trace_id) ++failed;

@@ -18,8 +18,8 @@ import unittest
 ARGS = None  # --nettrace, and a program for each example.
 
 STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
-# An event as far as an example decides it. `activity` and `related` are ids, or None.
-Event = collections.namedtuple("Event", "name level keywords opcode activity related payload")
+# An event as far as an example decides it. `activity` and `related` are ids, or None; `labels` those of traces.
+Event = collections.namedtuple("Event", "name level keywords opcode activity related payload labels", defaults=[{}])
 
 LEVELS = {"CRITICAL_ERROR": 1, "ERROR": 2, "WARNING": 3, "INFORMATION": 4, "VERBOSE": 5}
 INFO, START, STOP = 0, 1, 2  # Opcodes.
@@ -54,7 +54,11 @@ class ExampleTest(unittest.TestCase):
 
 def as_events(events):
     return [Event(event["name"], event["level"], event["keywords"], event["opcode"], event["activityId"],
-                  event["relatedActivityId"], event["payload"]) for event in events]
+                  event["relatedActivityId"], event["payload"], trace_labels(event)) for event in events]
+
+
+def trace_labels(event):
+    return {name: value for name, value in event["labels"].items() if name in ("TraceId", "SpanId")}
 
 
 def with_numbered_activities(events):
@@ -202,17 +206,19 @@ class HttpServiceTest(ExampleTest):
         self.assertNotEqual(trace, "4bf92f3577b34da6a3ce929d0e0e4736")
         span = events[0]["payload"]["span_id"]
         self.assertIn(f"traceparent: 00-{trace}-{span}-01", answer)
-        self.check_request(events, "/", 404, f"00-{trace}--01")
+        self.check_request(events, "/", 404, f"00-{trace}-{16 * '0'}-01")
 
     def asked(self, path, traceparent):
         """One request to a service that was there before the recorder: lines of the answer, and the events."""
         request = f"GET {path} HTTP/1.1\\r\\nTraceparent: {traceparent}\\r\\n\\r\\n"
         with subprocess.Popen([ARGS.http_service], stdout=subprocess.PIPE, text=True) as service:
             port = re.search(r":(\d+)/", service.stdout.readline()).group(1)
-            lines, events = self.recorded(
-                "ExampleHttp", self.TRACEPOINTS,
-                "bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request}' >&3; cat <&3")
-            service.send_signal(signal.SIGTERM)
+            try:
+                lines, events = self.recorded(
+                    "ExampleHttp", self.TRACEPOINTS,
+                    "bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request}' >&3; cat <&3")
+            finally:
+                service.send_signal(signal.SIGTERM)
             self.check_counted(service.stdout.read().strip(), events)
         return lines, requests_of(events)
 
@@ -223,13 +229,14 @@ class HttpServiceTest(ExampleTest):
         span = events[0]["payload"]["span_id"]
         seconds = next(event["payload"]["seconds"] for event in events if event["name"] == "RequestDone")
         expected = [Event("RequestStart", 4, "0x1", START, request, None,
-                          {"path": path, "trace_id": trace, "span_id": span, "parent_span_id": parent})]
+                          {"path": path, "trace_id": trace, "span_id": span, "parent_span_id": parent},
+                          {"TraceId": trace, "SpanId": span})]
         if status == 200:
             backend = events[1]["activityId"]
             backend_span = events[1]["payload"]["span_id"]
             expected += [Event("BackendStart", 4, "0x2", START, backend, request,
                                {"item": path.removeprefix("/items/"), "trace_id": trace, "span_id": backend_span,
-                                "parent_span_id": span}),
+                                "parent_span_id": span}, {"TraceId": trace, "SpanId": backend_span}),
                          Event("BackendStop", 4, "0x2", STOP, backend, None, {})]
             self.assertEqual(len({request, backend, None}), 3)
             self.assertEqual(len({parent, span, backend_span}), 3)
