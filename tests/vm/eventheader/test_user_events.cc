@@ -85,7 +85,7 @@ TEST_F(UserEventsTest, ForkWhileOthersRegisterLeavesTheChildAbleTo) {
   });
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(InChild([] {
-                alarm(60);  // or it would hang for good
+                alarm(20);  // or it would hang for good
                 const EventSet set(provider, Level::kVerbose, 4);
                 return set.status();
               }),
