@@ -2,7 +2,8 @@
  *
  * Functions that return int return 0 or an errno: EBADF nobody listens (any more), E2BIG over the
  * greatest event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
- * Strings are UTF-8 and NUL-terminated. */
+ * Strings are UTF-8 and NUL-terminated; names of events and fields are not empty and have no ';'.
+ */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
 
@@ -79,7 +80,7 @@ typedef struct eh_activity {
   const uint8_t* related; /* 16 bytes, or NULL */
 } eh_activity;
 
-/* `name` and `group` ("" for none) are copied. NULL when memory is short. Thread-safe. */
+/* `name` and `group` ("" or NULL for none) are copied. NULL when memory is short. Thread-safe. */
 eh_provider* eh_provider_create(const char* name, const char* group);
 /* After all its sets are destroyed. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
@@ -95,7 +96,8 @@ int eh_event_set_status(const eh_event_set* set);
 bool eh_event_set_enabled(const eh_event_set* set);
 
 /* Writes an event whose metadata (name and field definitions, as on the wire) the caller has
- * prepared. `activity` may be NULL. Async-signal-safe. */
+ * prepared, and answers for: no more of it is checked than that there is a name. `activity` may be
+ * NULL. Async-signal-safe. */
 typedef struct eh_event {
   uint16_t id;
   uint8_t version;
@@ -124,6 +126,11 @@ void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
 /* Returns what set_struct_fields wants, once the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
+/* An array of structs (`count` as in add_raw): its members' definitions once, by add_raw without
+ * data, then all elements' payload by add_data, a variable array's count before it. */
+size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
+                                     uint16_t count, uint16_t tag);
+void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity);

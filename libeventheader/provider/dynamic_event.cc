@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "eventheader/event.h"
+#include "eventheader/parse.h"
+#include "eventheader/rules.h"
 
 namespace eventheader {
 namespace {
@@ -21,11 +23,10 @@ void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noe
   error_ = WriteResult::kWritten;
   metadata_size_ = 0;
   data_size_ = 0;
+  fields_ = 0;
+  has_structs_ = false;
   open_structs_ = 0;
-  if (!internal::IsName(name) || attributes.find('\0') != std::string_view::npos ||
-      (!attributes.empty() && attributes[0] != ';')) {
-    return Fail(WriteResult::kInvalid);
-  }
+  if (!IsValidName(name) || !AreValidAttributes(attributes)) return Fail(WriteResult::kInvalid);
   if (char* out = MetadataRoom(name.size() + attributes.size() + 1)) {
     out += name.copy(out, name.size());
     out += attributes.copy(out, attributes.size());
@@ -61,10 +62,11 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  if (!internal::IsName(name) || (format & ~kFormatMask) != 0 ||
-      (arity == Arity::kConstantArray) != (count != 0)) {
+  if (!IsValidName(name) || (format & ~kFormatMask) != 0 || arity > Arity::kVariableArray ||
+      (arity == Arity::kConstantArray) != (count != 0) || ++fields_ > kMaxFields) {
     return Fail(WriteResult::kInvalid);
   }
+  if (encoding == Encoding::kStruct) has_structs_ = true;
   const bool has_format = format != 0 || tag != 0 || encoding == Encoding::kStruct;
   char* out = MetadataRoom(name.size() + 2 + (has_format ? 1 : 0) + (tag != 0 ? 2 : 0) +
                            (count != 0 ? 2 : 0));
@@ -86,7 +88,9 @@ void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity
 void DynamicEvent::AddRaw(std::string_view name, Encoding encoding, Arity arity,
                           std::uint16_t count, Format format, std::uint16_t tag,
                           std::span<const std::byte> data) noexcept {
-  if (!IsEncoding(encoding) || arity > Arity::kVariableArray) return Fail(WriteResult::kInvalid);
+  if (!IsEncoding(encoding) || format == Format::kIpAddressObsolete) {
+    return Fail(WriteResult::kInvalid);
+  }
   AddDefinition(name, encoding, arity, count, static_cast<std::uint8_t>(format), tag);
   AddData(data);
 }
@@ -113,10 +117,21 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
+// Every struct has as many members as it says, and none is nested too deep.
+bool DynamicEvent::HasWholeStructs() const noexcept {
+  MetadataReader reader(std::as_bytes(std::span(metadata_, metadata_size_)),
+                        (header_.flags & kFlagLittleEndian) != 0);
+  for (FieldDefinition field; reader.Next(&field);) {
+  }
+  return reader.error() == ParseError::kNone;
+}
+
 WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {
   if (!set.enabled()) return WriteResult::kDisabled;
   if (error_ != WriteResult::kWritten) return set.Refuse(error_);
-  if (open_structs_ != 0) return set.Refuse(WriteResult::kInvalid);
+  if (open_structs_ != 0 || (has_structs_ && !HasWholeStructs())) {
+    return set.Refuse(WriteResult::kInvalid);
+  }
   const std::size_t size = sizeof(Header) + sizeof(ExtensionHeader) + metadata_size_ + data_size_ +
                            (activity != nullptr ? internal::ActivitySize(*activity) : 0);
   if (size > kMaxEventSize) return set.Refuse(WriteResult::kTooBig);
