@@ -59,8 +59,11 @@ class EventBridge {
     for (const auto& [key, value] : line.values) {
       std::visit([&, name = key](const auto& known) { event.AddField(name, known); }, value);
     }
+    // A line belongs to what the thread is working for, see http/http_service.cc.
+    const auto& current = eh::CurrentActivity();
+    const eh::Activity activity{current.value_or(eh::ActivityId{})};
     // What cannot be an event, a key with a ';' for example, is refused and counted.
-    event.Write(set);
+    event.Write(set, current ? &activity : nullptr);
   }
 
   const eh::AnyProvider& provider() const { return provider_; }
@@ -124,6 +127,8 @@ int main(int argc, char** argv) {
     }
   }
   EventBridge events(name);
+  // In a service, an ActivityScope does this.
+  eh::SetCurrentActivity(eh::NewActivityId());
   for (int i = 0; i < lines; ++i) {
     const LogLine line = Line(i);
     Print(line);
