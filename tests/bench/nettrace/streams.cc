@@ -47,17 +47,17 @@ PayloadCopier::PayloadCopier(std::size_t payload_size, std::unique_ptr<nettrace:
     : payloads_(payload_size),
       sink_(std::move(sink)),
       size_(nettrace::WriterOptions().event_block_size),
-      block_(std::make_unique<std::byte[]>(size_)),
-      next_(block_.get()) {}
+      block_(size_),
+      next_(block_.data()) {}
 
 void PayloadCopier::Copy(std::size_t events) {
-  const std::byte* const end = block_.get() + size_;
+  const std::byte* const end = block_.data() + size_;
   for (std::size_t i = 0; i < events; ++i) {
     const std::span<const std::byte> payload = payloads_[i];
     if (static_cast<std::size_t>(end - next_) < payload.size()) {
       std::size_t taken = 0;
-      Check(sink_->Append({block_.get(), next_}, &taken));
-      next_ = block_.get();
+      Check(sink_->Append({block_.data(), next_}, &taken));
+      next_ = block_.data();
     }
     std::memcpy(next_, payload.data(), payload.size());
     asm volatile("" : : "r"(next_) : "memory");
@@ -86,24 +86,31 @@ StreamWriter::StreamWriter(const Stream& stream, std::unique_ptr<nettrace::Sink>
 }
 
 void StreamWriter::Write(std::size_t events) {
+  // In locals: what the calls may not change need not be looked up again for each event.
+  const Stream stream = stream_;
+  const Payloads payloads = payloads_;
+  nettrace::Writer& writer = *writer_;
+  const std::uint64_t end = events_ + events;
+  std::uint64_t now = now_;
   nettrace::EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1};
-  for (std::size_t n = 0; n < events; ++n, ++events_) {
-    const std::uint64_t i = events_;
-    row.timestamp = now_ += 100 + i % 1024;
-    if (stream_.threads > 1) row.capture_thread = row.thread = 1 + i % stream_.threads;
-    if (stream_.metadata_rows > 1) {
-      row.metadata_id = static_cast<std::uint32_t>(1 + i * 7919 % stream_.metadata_rows);
+  for (std::uint64_t i = events_; i < end; ++i) {
+    row.timestamp = now += 100 + i % 1024;
+    if (stream.threads > 1) row.capture_thread = row.thread = 1 + i % stream.threads;
+    if (stream.metadata_rows > 1) {
+      row.metadata_id = static_cast<std::uint32_t>(1 + i * 7919 % stream.metadata_rows);
     }
-    if (stream_.labels != Interned::kNone) {
-      row.label_list_id = *writer_->InternLabels(labels_[i % labels_.size()]);
+    if (stream.labels != Interned::kNone) {
+      row.label_list_id = *writer.InternLabels(labels_[i % labels_.size()]);
     }
-    if (stream_.stacks != Interned::kNone) {
-      row.stack_id = *writer_->InternStack(stacks_[i % stacks_.size()]);
+    if (stream.stacks != Interned::kNone) {
+      row.stack_id = *writer.InternStack(stacks_[i % stacks_.size()]);
     }
-    const absl::Status status = writer_->WriteEvent(row, payloads_[i]);
+    const absl::Status status = writer.WriteEvent(row, payloads[i]);
     if (!status.ok()) [[unlikely]]
       Check(status);
   }
+  now_ = now;
+  events_ += events;
 }
 
 void StreamWriter::WriteSequencePoint() { Check(writer_->WriteSequencePoint(++now_)); }

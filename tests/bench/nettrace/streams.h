@@ -36,10 +36,24 @@ class NullSink : public nettrace::Sink {
   }
 };
 
+// Memory that begins with a cache line: where it lies must not make a run faster than another.
+class CacheLines {
+ public:
+  explicit CacheLines(std::size_t size) : lines_(size / sizeof(Line) + 1) {}
+  std::byte* data() { return lines_.data()->bytes; }
+  const std::byte* data() const { return lines_.data()->bytes; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64] = {};
+  };
+  std::vector<Line> lines_;
+};
+
 // Payloads as they lie in a ring: one after another.
 class Payloads {
  public:
-  explicit Payloads(std::size_t size) : size_(size), bytes_(kCount * (size + 1), std::byte{1}) {}
+  explicit Payloads(std::size_t size) : size_(size), bytes_(kCount * (size + 1)) {}
   std::span<const std::byte> operator[](std::size_t i) const {
     return {bytes_.data() + i % kCount * size_, size_};
   }
@@ -47,7 +61,7 @@ class Payloads {
  private:
   static constexpr std::size_t kCount = 64;
   std::size_t size_;
-  std::vector<std::byte> bytes_;
+  CacheLines bytes_;
 };
 
 // What writing can cost at best: the payloads copied one after another into a block of the
@@ -61,7 +75,7 @@ class PayloadCopier {
   Payloads payloads_;
   std::unique_ptr<nettrace::Sink> sink_;
   std::size_t size_;
-  std::unique_ptr<std::byte[]> block_;
+  CacheLines block_;
   std::byte* next_;
 };
 
