@@ -7,6 +7,7 @@
 
 #include "eventheader/dynamic_event.h"
 #include "eventheader/event.h"
+#include "eventheader/macros.h"
 #include "eventheader/provider.h"
 
 using eventheader::ActivityId;
@@ -76,6 +77,21 @@ class ActivityOf {
 };
 
 }  // namespace
+
+namespace eventheader::internal {
+
+const eh_event_set* RegisterSet(SetStorage* storage, AnyProvider& provider, Level level,
+                                std::uint64_t keyword) noexcept {
+  static_assert(sizeof(eh_event_set) <= sizeof(SetStorage));
+  static_assert(alignof(eh_event_set) <= alignof(SetStorage));
+  return new (storage->bytes) eh_event_set{{provider, level, keyword}};
+}
+
+void UnregisterSet(SetStorage* storage) noexcept {
+  std::launder(reinterpret_cast<eh_event_set*>(storage->bytes))->set.Unregister();
+}
+
+}  // namespace eventheader::internal
 
 extern "C" {
 
