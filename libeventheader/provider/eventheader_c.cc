@@ -166,7 +166,13 @@ void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding,
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value) {
   builder->event.AddField(View(name), value);
 }
+void eh_builder_add_int64(eh_builder* builder, const char* name, int64_t value) {
+  builder->event.AddField(View(name), value);
+}
 void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value) {
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_bool(eh_builder* builder, const char* name, bool value) {
   builder->event.AddField(View(name), value);
 }
 void eh_builder_add_double(eh_builder* builder, const char* name, double value) {
@@ -174,6 +180,9 @@ void eh_builder_add_double(eh_builder* builder, const char* name, double value) 
 }
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value) {
   builder->event.AddField(View(name), value);
+}
+void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size) {
+  builder->event.AddField(View(name), std::span(static_cast<const std::byte*>(data), size));
 }
 size_t eh_builder_start_struct(eh_builder* builder, const char* name) {
   return builder->event.StartStruct(View(name));
