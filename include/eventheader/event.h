@@ -267,7 +267,7 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
   }
 
   // Its tracepoint, shared with all events of this provider, level and keyword.
-  const EventSet& set() const noexcept { return Static::set; }
+  [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }
 };
 
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>

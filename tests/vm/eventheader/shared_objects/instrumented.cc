@@ -1,27 +1,42 @@
-// The program, and each shared object, that include instrumented.h, seen from outside.
+// The program, and each shared object, that include instrumented.h, as the test sees them.
 #include "instrumented.h"
 
-// `how` is the event that is written, 0 to 4. Returns a WriteResult.
-extern "C" [[gnu::visibility("default")]] int PREFIX_write(int how, const char* text) {
-  using namespace instrumented;
-  const auto write = [&] {
-    switch (how) {
-      case 0:
-        return first.Write(text);
-      case 1:
-        return second.Write(text);
-      case 2:
-        return WriteInline(text);
-      case 3:
-        return WriteTemplate<1>(text);
-      default:
-        return WriteDynamic(text);
-    }
-  };
-  return static_cast<int>(write());
+#include "object.h"
+
+namespace {
+
+using namespace instrumented;  // NOLINT(google-build-using-namespace)
+
+int Write(int way, const char* text) {
+  switch (way) {
+    case 0:
+      return static_cast<int>(first.Write(text));
+    case 1:
+      return static_cast<int>(second.Write(text));
+    case 2:
+      return static_cast<int>(WriteInline(text));
+    case 3:
+      return static_cast<int>(WriteTemplate<1>(text));
+    case 4:
+      return static_cast<int>(WriteDynamic(text));
+    default:
+      return static_cast<int>(WriteToOwnSet(text));
+  }
 }
 
-extern "C" [[gnu::visibility("default")]] int PREFIX_status() {
-  return instrumented::provider.status();
-}
-extern "C" [[gnu::visibility("default")]] int PREFIX_retry() { return eventheader::RetryAll(); }
+constexpr Object kObject = {Write, [] { return provider.status(); },
+                            [] { return eventheader::RetryAll(); }};
+
+// Sets of its own, registered first: so that the kernel numbers the header's otherwise than for
+// the other objects.
+#if OWN_SETS > 0
+constinit eh::AnyProvider own_provider(OWN_PROVIDER);
+const eh::EventSet own_set(own_provider, eh::Level::kInformation, 1);
+#endif
+#if OWN_SETS > 1
+const eh::EventSet own_set_2(own_provider, eh::Level::kInformation, 2);
+#endif
+
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] const Object* OBJECT() { return &kObject; }

@@ -29,8 +29,14 @@ eh::WriteResult WriteTemplate(std::string_view text) {
   return event.Write(text);
 }
 
-// An event set that all who include this have in common, if the linker lets them.
 inline eh::WriteResult WriteDynamic(const char* text) {
+  eh::DynamicEvent event;
+  event.AddField("text", text);
+  return event.Write(second.set());
+}
+
+// A set that all objects have in common, if the loader lets them.
+inline eh::WriteResult WriteToOwnSet(const char* text) {
   static const eh::EventSet set(provider, eh::Level::kInformation, 4);
   eh::DynamicEvent event;
   event.AddField("text", text);
