@@ -89,7 +89,10 @@ class DynamicEvent {
   std::size_t metadata_size_;
   std::size_t data_size_;
   std::size_t open_structs_;  // whose number of fields is still to be set
-  char metadata_[kMaxEventSize];
+  // A definition has at most so many bytes behind its name; with them to spare, whether it fits is
+  // one comparison.
+  static constexpr std::size_t kMostBehindName = 7;
+  char metadata_[kMaxEventSize + kMostBehindName];
   std::byte data_[kMaxEventSize];
 };
 
