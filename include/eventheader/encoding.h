@@ -59,12 +59,14 @@ inline std::byte* PutBytes(std::byte* out, const void* data, std::size_t size) n
     std::memcpy(out, first, kPiece);
     std::memcpy(out + size - kPiece, last, kPiece);
   };
-  if (size > 32) {
-    std::memcpy(out, in, size);
-  } else if (size >= 16) {
-    put_twice(std::integral_constant<std::size_t, 16>());
-  } else if (size >= 8) {
-    put_twice(std::integral_constant<std::size_t, 8>());
+  if (size >= 8) {
+    if (size <= 16) {
+      put_twice(std::integral_constant<std::size_t, 8>());
+    } else if (size <= 32) {
+      put_twice(std::integral_constant<std::size_t, 16>());
+    } else {
+      std::memcpy(out, in, size);
+    }
   } else if (size >= 4) {
     put_twice(std::integral_constant<std::size_t, 4>());
   } else if (size >= 2) {

@@ -177,10 +177,6 @@ struct EventWriter;
 // What happens once somebody listens. Out of line, for call sites to be small.
 template <typename Preamble, auto& kSet, typename... Fields>
 struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
-  static constexpr bool kIsFixed = ((Coder<typename Fields::Type>::kFixedSize != 0) && ...);
-  // Events up to this size take so much of the stack, which may be a signal's; larger ones 8 KiB.
-  static constexpr std::size_t kSmall = 1024;
-
   [[gnu::noinline]] static WriteResult Write(Parameter<typename Fields::Type>... values) noexcept {
     return Measure(nullptr, Prepare(values)...);
   }
@@ -190,31 +186,28 @@ struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
   }
 
  private:
+  static constexpr bool kIsFixed = ((Coder<typename Fields::Type>::kFixedSize != 0) && ...);
+  static constexpr std::size_t kSizeIfFixed =
+      Preamble::kSize + (std::size_t{0} + ... + Coder<typename Fields::Type>::kFixedSize);
+  // Events up to this size take so much of the stack, which may be a signal's; larger ones 8 KiB.
+  static constexpr std::size_t kSmall =
+      kIsFixed && kSizeIfFixed + kMaxActivitySize <= kMaxEventSize ? kSizeIfFixed : 1024;
+
   template <typename... Values>
   [[gnu::always_inline]] static inline WriteResult Measure(const Activity* activity,
                                                            const Values&... values) noexcept {
-    if constexpr (kIsFixed) {
-      constexpr std::size_t kSize =
-          Preamble::kSize + (std::size_t{0} + ... + Coder<typename Fields::Type>::kFixedSize);
-      if constexpr (kSize + kMaxActivitySize > kMaxEventSize) {
-        return Large(kSize, activity, values...);
-      } else {
-        return Build<kSize + kMaxActivitySize>(activity, values...);
-      }
-    } else {
-      std::size_t size = Preamble::kSize;
-      // By steps, for sums of sizes that nothing bounds.
-      const bool fits = ((size += Coder<Values>::Size(values), size <= kMaxEventSize) && ...);
-      if (!fits) return kSet.Refuse(WriteResult::kTooBig);
-      if (size > kSmall) [[unlikely]]
-        return Large(size, activity, values...);
-      return Build<kSmall + kMaxActivitySize>(activity, values...);
-    }
+    // At most some thousand sizes of what is in memory: 64 bits hold their sum.
+    const std::uint64_t size = (std::uint64_t{Preamble::kSize} + ... + Coder<Values>::Size(values));
+    if (size > kSmall) [[unlikely]]
+      return Large<Values...>(size, activity, values...);
+    return Build<kSmall + kMaxActivitySize>(activity, values...);
   }
 
+  // Takes copies: references would keep what Write is given out of registers.
   template <typename... Values>
-  [[gnu::noinline]] static WriteResult Large(std::size_t size, const Activity* activity,
-                                             const Values&... values) noexcept {
+  [[gnu::noinline, gnu::cold]] static WriteResult Large(std::uint64_t size,
+                                                        const Activity* activity,
+                                                        Parameter<Values>... values) noexcept {
     if (activity != nullptr) size += ActivitySize(*activity);
     if (size > kMaxEventSize) return kSet.Refuse(WriteResult::kTooBig);
     return Build<kMaxEventSize>(activity, values...);
@@ -256,9 +249,7 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
   // load, a test and a branch while nobody listens to any of the provider's events.
   [[gnu::always_inline]] bool enabled() const noexcept {
     static_cast<void>(&Static::registration);
-    if (!kProvider.enabled()) [[likely]]
-      return false;
-    return Static::set.enabled();
+    return Static::set.EnabledIn(kProvider);
   }
 
   [[gnu::always_inline]] WriteResult Write(

@@ -27,8 +27,54 @@ typedef struct eh_counters {
   int last_error;
 } eh_counters;
 
-/* Values of level, opcode, encoding, arity (0 scalar, 1 constant array, 2 variable array) and
- * format are those of the EventHeader specification. */
+/* The values of the EventHeader specification. In prepared metadata an encoding also has
+ * EH_HAS_FORMAT where a format follows, and the flag of its arity. */
+enum {
+  EH_LEVEL_CRITICAL_ERROR = 1,
+  EH_LEVEL_ERROR = 2,
+  EH_LEVEL_WARNING = 3,
+  EH_LEVEL_INFORMATION = 4,
+  EH_LEVEL_VERBOSE = 5
+};
+enum { EH_OPCODE_INFO = 0, EH_OPCODE_ACTIVITY_START = 1, EH_OPCODE_ACTIVITY_STOP = 2 };
+enum { EH_SCALAR = 0, EH_CONSTANT_ARRAY = 1, EH_VARIABLE_ARRAY = 2 };
+enum { EH_CONSTANT_ARRAY_FLAG = 0x20, EH_VARIABLE_ARRAY_FLAG = 0x40, EH_HAS_FORMAT = 0x80 };
+enum {
+  EH_ENCODING_STRUCT = 1,
+  EH_ENCODING_VALUE8 = 2,
+  EH_ENCODING_VALUE16 = 3,
+  EH_ENCODING_VALUE32 = 4,
+  EH_ENCODING_VALUE64 = 5,
+  EH_ENCODING_VALUE128 = 6,
+  EH_ENCODING_ZSTRING8 = 7, /* NUL-terminated; the number is the bits of a character */
+  EH_ENCODING_ZSTRING16 = 8,
+  EH_ENCODING_ZSTRING32 = 9,
+  EH_ENCODING_STRING8 = 10, /* a uint16_t that counts characters, then these */
+  EH_ENCODING_STRING16 = 11,
+  EH_ENCODING_STRING32 = 12,
+  EH_ENCODING_BINARY = 13 /* a uint16_t that counts bytes, then these */
+};
+enum {
+  EH_FORMAT_DEFAULT = 0, /* integers without sign, UTF text, bytes in hexadecimal */
+  EH_FORMAT_UNSIGNED_INT = 1,
+  EH_FORMAT_SIGNED_INT = 2,
+  EH_FORMAT_HEX_INT = 3,
+  EH_FORMAT_ERRNO = 4,
+  EH_FORMAT_PID = 5,
+  EH_FORMAT_TIME = 6, /* seconds since 1970 */
+  EH_FORMAT_BOOLEAN = 7,
+  EH_FORMAT_FLOAT = 8,
+  EH_FORMAT_HEX_BYTES = 9,
+  EH_FORMAT_STRING8 = 10, /* Latin-1 */
+  EH_FORMAT_STRING_UTF = 11,
+  EH_FORMAT_STRING_UTF_BOM = 12,
+  EH_FORMAT_STRING_XML = 13,
+  EH_FORMAT_STRING_JSON = 14,
+  EH_FORMAT_UUID = 15,
+  EH_FORMAT_PORT = 16, /* network byte order */
+  EH_FORMAT_IP_ADDRESS = 17
+};
+
 typedef struct eh_activity {
   const uint8_t* id;      /* 16 bytes */
   const uint8_t* related; /* 16 bytes, or NULL */

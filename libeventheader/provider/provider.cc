@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "provider/registry.h"
+#include "provider/user_events_transport.h"
 
 // The object (program or shared object) that this code is linked into.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
@@ -230,15 +231,15 @@ bool IsInSharedObject() noexcept {
 }  // namespace
 }  // namespace internal
 
-inline void AnyProvider::Count(int error) noexcept {
-  if (error == 0) [[likely]] {
-    // Thread control blocks are pages apart; the product spreads them over the shards.
-    const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-    const std::size_t shard = (thread >> 12) * 0x9E3779B97F4A7C15 >> 61;
-    static_assert(kShards == 1 << (64 - 61));
-    shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+inline void AnyProvider::CountWritten() noexcept {
+  // Thread control blocks are pages apart; the product's highest bits spread them over the shards.
+  const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  const std::size_t shard = std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> 61;
+  static_assert(kShards == 1 << (64 - 61));
+  shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
+}
+
+void AnyProvider::CountFailed(int error) noexcept {
   last_error_.store(error, std::memory_order_relaxed);
   failed_[error < Counters::kErrnos ? error : 0].fetch_add(1, std::memory_order_relaxed);
 }
@@ -279,12 +280,31 @@ WriteResult EventSet::Write(std::span<std::byte> record) const noexcept {
   if (record.size() > kRecordPrefix + kMaxEventSize) [[unlikely]] {
     return Refuse(WriteResult::kTooBig);
   }
+  internal::UserEvents& user_events = internal::user_events_transport;
+  if (provider_.transport_.load(std::memory_order_relaxed) != nullptr || !user_events.IsFresh())
+      [[unlikely]] {
+    return WriteOtherwise(record);
+  }
+  const int error = user_events.WriteUnchecked(handle_.load(std::memory_order_relaxed), record);
+  if (error != 0) [[unlikely]]
+    return Failed(error);
+  provider_.CountWritten();
+  return WriteResult::kWritten;
+}
+
+WriteResult EventSet::WriteOtherwise(std::span<std::byte> record) const noexcept {
   const int error = internal::Registry::TransportOf(provider_).Write(
       handle_.load(std::memory_order_relaxed), record);
+  if (error != 0) return Failed(error);
+  provider_.CountWritten();
+  return WriteResult::kWritten;
+}
+
+WriteResult EventSet::Failed(int error) const noexcept {
   // Who listened is gone: the event would have gone nowhere a moment later, too.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
-  provider_.Count(error);
-  return error == 0 ? WriteResult::kWritten : WriteResult::kFailed;
+  provider_.CountFailed(error);
+  return WriteResult::kFailed;
 }
 
 WriteResult EventSet::Refuse(WriteResult reason) const noexcept {
@@ -302,8 +322,10 @@ const char* RegistrationErrorText(int error) noexcept {
              "CONFIG_USER_EVENTS=y";
     case EACCES:
     case EPERM:
-      return "no permission to write to user_events_data: run as root, or give your group access "
-             "to tracefs (mount -o remount,gid=GROUP,mode=0755)";
+      return "no permission to write to user_events_data: run as root, or give it to a group "
+             "(mount "
+             "-o remount,gid=GROUP,mode=0755 /sys/kernel/tracing && chmod g+w "
+             "/sys/kernel/tracing/user_events_data)";
     case EADDRINUSE:
       return "the name is in use with other fields, or registered twice: find who has it in "
              "user_events_status and end that, or rename the provider";
