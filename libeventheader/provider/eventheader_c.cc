@@ -22,7 +22,8 @@ struct eh_provider : ProviderNames {
   eh_provider(const char* from_name, const char* from_group) noexcept
       : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
-    const std::size_t size = from == nullptr ? 0 : strnlen(from, eventheader::kMaxTracepointName);
+    if (from == nullptr) return {};
+    const std::size_t size = strnlen(from, eventheader::kMaxTracepointName);
     std::memcpy(to, from, size);
     return {to, size};
   }
