@@ -54,6 +54,23 @@ class ComparisonTest(unittest.TestCase):
                         {**OURS["payload"], "object": {"y": 1.5}}, {**OURS["payload"], "n": None}, {}):
             self.assertGreater(compare(theirs=[changed(THEIRS, payload=payload)]).count, 0, payload)
 
+    def test_large_integers_are_compared_exactly(self):
+        ours, theirs = changed(OURS, payload={"n": 2**24}), changed(THEIRS, payload={"n": 2**24 + 1})
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_singles_may_be_shown_as_doubles(self):
+        ours, theirs = changed(OURS, payload={"x": 2.6049651e+16}), changed(THEIRS, payload={"x": 26049650960105470})
+        self.assertEqual(compare([ours], [theirs]).differences, [])
+        theirs = changed(THEIRS, payload={"x": 26049648812621824})  # The single below.
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_what_the_file_does_not_say_is_shown_as_something(self):
+        ours = changed(OURS, pid=None, tid=None, cpu=None, name="")
+        theirs = changed(THEIRS, pid=0, tid=-1, cpu=7, name="EventID(1)")
+        self.assertEqual(compare([ours], [theirs]).differences, [])
+        for key, value in (("pid", 1), ("tid", 0), ("name", "EventID(2)")):
+            self.assertEqual(compare([ours], [changed(theirs, **{key: value})]).count, 1, key)
+
     def test_order_of_fields_is_compared(self):
         reordered = dict(reversed(list(THEIRS["payload"].items())))
         self.assertEqual(compare(theirs=[changed(THEIRS, payload=reordered)]).count, 1)
@@ -90,6 +107,12 @@ class ComparisonTest(unittest.TestCase):
             self.assertEqual(compare([ours], [theirs]).differences, [])
         theirs = changed(THEIRS, name="Reques/Start", opcode=1, opcodeName="Start")
         self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_empty_object_shown_as_null_is_a_difference_unless_allowed(self):
+        ours, theirs = changed(OURS, payload={"o": {}}), changed(THEIRS, payload={"o": None})
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+        self.assertEqual(compare([ours], [theirs], allowed=["empty"]).differences, [])
+        self.assertEqual(compare([changed(OURS, payload={"o": {"x": 1}})], [theirs], allowed=["empty"]).count, 1)
 
     def test_implied_opcode_is_a_difference_unless_allowed(self):
         ours = changed(OURS, name="Restart")

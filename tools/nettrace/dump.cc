@@ -14,13 +14,17 @@
 namespace tools {
 namespace {
 
+std::string OrUnknown(const std::optional<std::uint64_t>& number) {
+  return number ? absl::StrCat(*number) : "?";
+}
+
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   std::string line = FormatUtc(reader.TimeOf(event.timestamp));
-  absl::StrAppendFormat(&line, " cpu %d %s %d/%d %s %s level=%d keywords=0x%x", event.processor,
-                        event.thread->name.value_or("?"), event.thread->process_id.value_or(0),
-                        event.thread->thread_id.value_or(0), metadata.provider, metadata.name,
-                        event.level(), event.keywords());
+  absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
+                        OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
+                        OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
+                        metadata.provider, metadata.name, event.level(), event.keywords());
   if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
   if (event.labels->activity_id) {
     absl::StrAppend(&line, " activity=", FormatGuid(*event.labels->activity_id));

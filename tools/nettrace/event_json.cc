@@ -112,6 +112,16 @@ void PutOptionalGuid(JsonWriter* json, const char* key, const std::optional<nett
   }
 }
 
+void PutOptionalNumber(JsonWriter* json, const char* key,
+                       const std::optional<std::uint64_t>& number) {
+  json->Key(key);
+  if (number) {
+    json->Uint64(*number);
+  } else {
+    json->Null();
+  }
+}
+
 void PutLabels(JsonWriter* json, const nettrace::Labels& labels) {
   json->StartObject();
   if (labels.trace_id) {
@@ -172,6 +182,11 @@ std::string FormatGuid(const nettrace::Guid& guid) {
                       hex.substr(16, 4), "-", hex.substr(20));
 }
 
+std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
+  if (event.processor == nettrace::kNoProcessor) return std::nullopt;
+  return event.processor;
+}
+
 std::string AuthorsId(const nettrace::EventMetadata& metadata) {
   for (const auto& [key, value] : metadata.key_values) {
     std::uint16_t id = 0;
@@ -216,18 +231,15 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   PutString(&json, absl::StrFormat("0x%x", event.keywords()));
   json.Key("opcode");
   json.Uint(event.opcode());
-  json.Key("pid");
-  json.Uint64(event.thread->process_id.value_or(0));
-  json.Key("tid");
-  json.Uint64(event.thread->thread_id.value_or(0));
+  PutOptionalNumber(&json, "pid", event.thread->process_id);
+  PutOptionalNumber(&json, "tid", event.thread->thread_id);
   json.Key("thread");
   if (event.thread->name) {
     PutString(&json, *event.thread->name);
   } else {
     json.Null();
   }
-  json.Key("cpu");
-  json.Uint(event.processor);
+  PutOptionalNumber(&json, "cpu", ProcessorOf(event));
   PutOptionalGuid(&json, "activityId", event.labels->activity_id);
   PutOptionalGuid(&json, "relatedActivityId", event.labels->related_activity_id);
   json.Key("labels");
