@@ -5,7 +5,7 @@ verify --strict` finds nothing.
 
 examples:
   random_test.py --nettrace build/bin/nettrace --reader build/traceevent \\
-    --generate build-gcc/tests/conformance/conformance_random --out /tmp/random --seeds 1-20
+    --generate build-gcc/tests/unit/nettrace/write_random_traces --out /tmp/random --seeds 1-20
   ... --seeds 1000-1999     # others than those that ./run test takes
 
 A failure names its seed: --seeds SEED is that one again.
@@ -36,7 +36,8 @@ def check_seed(args, command, seed):
     file = args.out / f"random-{seed}.nettrace"
     *expected, totals = [json.loads(line) for line in file.with_suffix(".expected").read_text().splitlines()]
     texts = []
-    verified = subprocess.run([args.nettrace, "verify", "--strict", file], stdout=subprocess.PIPE, text=True, check=False)
+    verified = subprocess.run(
+        [args.nettrace, "verify", "--strict", file], stdout=subprocess.PIPE, text=True, check=False)
     if verified.returncode != 0:
         texts += [f"nettrace verify: {line}" for line in verified.stdout.splitlines()]
     events, info = check_files.dump(args.nettrace, file)

@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -33,11 +36,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
   absl::StrAppend(&line, " ", PayloadToJson(event));
-  // One event, one line: what is not printable in names comes out as '?'.
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = '?';
-  }
-  return line;
+  return OneLine(std::move(line));
 }
 
 struct Arguments {
@@ -62,7 +61,9 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
 }
 
 int Dump(const Arguments& arguments) {
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path);
+  // Events on the terminal are progress enough.
+  Progress progress("dump", isatty(STDOUT_FILENO) == 0);
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path, &progress);
   if (!opened.ok()) {
     PrintInputError("dump", arguments.path, opened.status());
     return kExitUnreadable;
@@ -74,6 +75,7 @@ int Dump(const Arguments& arguments) {
   } else {
     PrintEvents(&reader, reader, arguments);
   }
+  progress.Hide();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     absl::FPrintF(stderr, "nettrace dump: standard output cannot be written\n");
     return kExitDamaged;

@@ -19,20 +19,14 @@ namespace {
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-std::span<const std::byte> AsBytes(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
+// Names and labels come from the file as well: they need not be valid.
 void PutString(JsonWriter* json, std::string_view text) {
-  // Names and labels come from the file as well: they need not be valid.
-  std::string valid;
-  AppendUtf8AsValid(AsBytes(text), &valid);
+  const std::string valid = ValidUtf8(text);
   json->String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
 void PutKey(JsonWriter* json, std::string_view key) {
-  std::string valid;
-  AppendUtf8AsValid(AsBytes(key), &valid);
+  const std::string valid = ValidUtf8(key);
   json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
@@ -171,6 +165,19 @@ void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t p
 }
 
 }  // namespace
+
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  AppendUtf8AsValid(std::as_bytes(std::span(text.data(), text.size())), &valid);
+  return valid;
+}
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = '?';
+  }
+  return text;
+}
 
 std::string FormatUtc(absl::Time time) {
   return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E9SZ", time, absl::UTCTimeZone());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nettrace/reader.h"
 
@@ -18,6 +19,12 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
 
 // The payload alone, as a JSON object.
 std::string PayloadToJson(const nettrace::Event& event);
+
+// The same text, with U+FFFD for what is not UTF-8 in it.
+std::string ValidUtf8(std::string_view text);
+
+// The same text on one line: with '?' for control characters.
+std::string OneLine(std::string text);
 
 // UTC to the nanosecond, e.g. 2026-11-21T10:00:00.123456789Z.
 std::string FormatUtc(absl::Time time);

@@ -1,5 +1,5 @@
 // Writes random traces that the reference reader can show, and what it has to show of them.
-// Usage: random DIR STEPS SEED...
+// Usage: write_random_traces DIR STEPS SEED...
 // For each seed: DIR/random-SEED.nettrace, and DIR/random-SEED.expected with one JSON object for
 // each event, in the order of time, of the keys that `nettrace dump --json` has for it, and in the
 // last line {"lost": N}.
@@ -11,31 +11,23 @@
 #include <optional>
 #include <string>
 
-#include "../unit/nettrace/random_trace.h"
-#include "../unit/nettrace/random_values.h"
 #include "absl/strings/str_format.h"
+#include "random_trace.h"
+#include "random_values.h"
 
-namespace conformance {
+namespace nettrace::testing {
 namespace {
 
-using nettrace::testing::JsonGuid;
-using nettrace::testing::JsonString;
-using nettrace::testing::RandomFor;
-using nettrace::testing::RandomTrace;
-using nettrace::testing::WrittenEvent;
-
-std::string OrNull(const std::optional<nettrace::Guid>& guid) {
-  return guid ? JsonGuid(*guid) : "null";
-}
+std::string OrNull(const std::optional<Guid>& guid) { return guid ? JsonGuid(*guid) : "null"; }
 std::string OrNull(const std::optional<std::uint64_t>& number) {
   return number ? std::to_string(*number) : "null";
 }
 
 std::string ToJson(const WrittenEvent& event) {
-  const nettrace::EventMetadata& metadata = event.metadata;
-  const nettrace::Labels& labels = event.labels;
+  const EventMetadata& metadata = event.metadata;
+  const Labels& labels = event.labels;
   const std::string cpu =
-      event.row.processor == nettrace::kNoProcessor ? "null" : std::to_string(event.row.processor);
+      event.row.processor == kNoProcessor ? "null" : std::to_string(event.row.processor);
   return absl::StrFormat(
       R"({"timestamp":%d,"provider":%s,"name":%s,"id":%d,"version":%d,"level":%d,)"
       R"("keywords":"0x%x","opcode":%d,"pid":%s,"tid":%s,"cpu":%s,"activityId":%s,)"
@@ -54,7 +46,7 @@ bool Write(const std::string& path, int steps, unsigned seed) {
   RandomTrace trace(seed, RandomFor::kReferenceReader);
   trace.Write(steps);
   if (!trace.status().ok()) {
-    std::cerr << "random: seed " << seed << ": " << trace.status() << "\n";
+    std::cerr << "write_random_traces: seed " << seed << ": " << trace.status() << "\n";
     return false;
   }
   std::ofstream(path + ".nettrace", std::ios::binary) << trace.bytes();
@@ -69,17 +61,17 @@ bool Write(const std::string& path, int steps, unsigned seed) {
 }
 
 }  // namespace
-}  // namespace conformance
+}  // namespace nettrace::testing
 
 int main(int argc, char** argv) {
   if (argc < 4 || argv[1][0] == '-') {
-    std::cerr << "usage: random DIR STEPS SEED...\n";
+    std::cerr << "usage: write_random_traces DIR STEPS SEED...\n";
     return 2;
   }
   for (int i = 3; i < argc; ++i) {
     const std::string path = std::string(argv[1]) + "/random-" + argv[i];
     const auto seed = static_cast<unsigned>(std::strtoul(argv[i], nullptr, 10));
-    if (!conformance::Write(path, std::atoi(argv[2]), seed)) return 1;
+    if (!nettrace::testing::Write(path, std::atoi(argv[2]), seed)) return 1;
   }
   return 0;
 }
