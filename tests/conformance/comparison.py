@@ -11,6 +11,7 @@ EventID(n), the CPU of some event before.
 """
 
 import collections
+import datetime
 import itertools
 import struct
 
@@ -58,6 +59,8 @@ class Comparison:
     def _event(self, where, ours, theirs):
         for key in ("timestamp", "provider", "version", "level", "keywords"):
             self._same(f"{where}: {key}", ours[key], theirs[key])
+        if "time" in ours and abs(_nanoseconds(ours["time"]) - _nanoseconds(theirs["time"])) > 1000:
+            self._same(f"{where}: time", ours["time"], theirs["time"])
         if ours["cpu"] is not None:
             self._same(f"{where}: cpu", ours["cpu"], theirs["cpu"])
         self._same(f"{where}: pid", _as_int32(ours["pid"] or 0), theirs["pid"])
@@ -134,6 +137,13 @@ class Comparison:
 
 def _in_order(events):
     return sorted(events, key=lambda event: (event["timestamp"], -1 if event["tid"] is None else event["tid"]))
+
+
+def _nanoseconds(utc):
+    """Of "2026-11-21T10:00:00.1234567Z", with any number of digits. The reader shows 100 ns."""
+    seconds, _, fraction = utc.removesuffix("Z").partition(".")
+    whole = datetime.datetime.fromisoformat(seconds + "+00:00")
+    return round(whole.timestamp()) * 10**9 + int(fraction[:9].ljust(9, "0"))
 
 
 def _as_int32(number):

@@ -40,6 +40,12 @@ class ComparisonTest(unittest.TestCase):
             value = "other" if isinstance(THEIRS[key], str) else 99
             self.assertEqual(compare(theirs=[changed(THEIRS, **{key: value})]).count, 1, key)
 
+    def test_times_of_day_are_compared_to_the_microsecond(self):
+        ours = changed(OURS, time="2026-11-21T10:00:00.123456789Z")
+        for time, differences in (("2026-11-21T10:00:00.1234567Z", 0), ("2026-11-21T10:00:00.123459Z", 1),
+                                  ("2026-11-21T11:00:00.1234567Z", 1)):
+            self.assertEqual(compare([ours], [changed(THEIRS, time=time)]).count, differences, time)
+
     def test_ids_of_their_own_still_tell_kinds_apart(self):
         theirs = changed(THEIRS, id=7)
         self.assertEqual(compare(theirs=[theirs], own_ids=True).differences, [])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Random traces, of random kinds of events, values, threads, labels, losses and flushes: the reference
 reader shows, and `nettrace dump` prints, exactly the events and values that were written, and `nettrace
-verify --strict` finds nothing.
+verify --strict` finds nothing. Merged into one file, they are shown as `nettrace dump` shows that.
 
 examples:
   random_test.py --nettrace build/bin/nettrace --reader build/traceevent \\
@@ -55,6 +55,19 @@ def check_seed(args, command, seed):
     return texts, len(expected)
 
 
+def check_merged(args, command):
+    """Whether all of them, whatever their clocks, are shown right as one file."""
+    def ticks_per_second(file):
+        info = subprocess.run([args.nettrace, "info", "--json", file], stdout=subprocess.PIPE, check=True).stdout
+        return json.loads(info)["ticksPerSecond"]
+
+    # The finest clock first: it is that of the merged file, and no two events get one time.
+    files = sorted((args.out / f"random-{seed}.nettrace" for seed in args.seeds), key=ticks_per_second)[::-1]
+    merged = args.out / "merged.nettrace"
+    subprocess.run([args.nettrace, "merge", *files, "-o", merged], check=True)
+    return check_files.report(merged, check_files.check(args.nettrace, command, merged, ALLOWED, own_ids=True))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     check_files.add_options(parser)
@@ -78,6 +91,8 @@ def main():
         for text in texts:
             print(f"seed {seed}: " + text.replace("\n", "\\n"))
     print(f"seeds {args.seeds.start} to {args.seeds.stop - 1}: {events} events, {failed} seeds with differences")
+    if command and len(args.seeds) > 1:
+        failed += not check_merged(args, command)
     if failed == 0 and unavailable:
         print(unavailable)
         return check_files.EXIT_SKIPPED
