@@ -44,7 +44,7 @@ static void WriteSummary(eh_builder* builder, const eh_event_set* set, const eh_
     uint16_t count; /* what a variable array begins with */
     double values[ROOMS];
   } __attribute__((packed)) all = {.count = ROOMS};
-  memcpy(all.values, celsius, sizeof all.values);
+  for (unsigned room = 0; room < ROOMS; ++room) all.values[room] = celsius[room];
 
   eh_builder_reset(builder, "TooWarm");
   eh_builder_add_string(builder, "building", "Nordflügel");
@@ -84,10 +84,11 @@ int main(int argc, char** argv) {
   const bool made = info && warning && builder;
   if (!made) fputs("example-c-service: out of memory\n", stderr);
 
-  uint8_t before[16];
+  uint8_t ids[2][16]; /* this round's and the one's before, in turn */
   for (unsigned round = 0; made && round < rounds; ++round) {
     /* Each round is an activity, the one before it the related one. */
-    uint8_t id[16];
+    const uint8_t* before = ids[(round + 1) % 2];
+    uint8_t* id = ids[round % 2];
     eh_new_activity_id(id);
     const eh_activity started = {id, round > 0 ? before : NULL};
     const eh_activity activity = {id, NULL};
@@ -96,13 +97,11 @@ int main(int argc, char** argv) {
     for (unsigned room = 0; room < ROOMS; ++room) {
       celsius[room] = Measure(round, room);
       const struct Measured measured = {room, 0x100u << room, celsius[room]};
-      /* What it returns, an errno, needs no look: failures are counted, and nothing is to be done.
-       */
+      /* Returns an errno that one may ignore: what fails is counted. */
       eh_write(info, &kMeasured, &activity, &measured, sizeof measured);
     }
     if (celsius[ROOMS - 1] > 24.6) WriteSummary(builder, warning, &activity, celsius);
     eh_write(info, &kRoundStop, &activity, NULL, 0);
-    memcpy(before, id, sizeof id);
   }
 
   if (made) {

@@ -59,8 +59,11 @@ class EventBridge {
     for (const auto& [key, value] : line.values) {
       std::visit([&, name = key](const auto& known) { event.AddField(name, known); }, value);
     }
+    // A line belongs to what the thread is working for, see http/http_service.cc.
+    const auto& current = eh::CurrentActivity();
+    const eh::Activity activity{current.value_or(eh::ActivityId{})};
     // What cannot be an event, a key with a ';' for example, is refused and counted.
-    event.Write(set);
+    event.Write(set, current ? &activity : nullptr);
   }
 
   const eh::AnyProvider& provider() const { return provider_; }
@@ -107,6 +110,8 @@ int Usage(std::FILE* to, int exit_code) {
 
 }  // namespace
 
+// std::visit throws for a variant without a value, of which there is none.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   int lines = 5;
   std::string name = "ExampleLogger";
@@ -122,6 +127,8 @@ int main(int argc, char** argv) {
     }
   }
   EventBridge events(name);
+  // In a service, an ActivityScope does this.
+  eh::SetCurrentActivity(eh::NewActivityId());
   for (int i = 0; i < lines; ++i) {
     const LogLine line = Line(i);
     Print(line);

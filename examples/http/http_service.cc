@@ -159,10 +159,12 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
 
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(http::Serve, listener, Handle);
   std::atomic<int> failed = 0;
   if (requests > 0) {
     std::vector<std::thread> callers;
+    callers.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
       callers.emplace_back([&, i] { failed += Call(port, i, threads, requests); });
     }

@@ -93,7 +93,10 @@ class DynamicEvent {
   int fields_;
   bool has_structs_;
   std::size_t open_structs_;  // whose number of fields is still to be set
-  char metadata_[kMaxEventSize];
+  // A definition has at most so many bytes behind its name; with them to spare, whether it fits is
+  // one comparison.
+  static constexpr std::size_t kMostBehindName = 7;
+  char metadata_[kMaxEventSize + kMostBehindName];
   std::byte data_[kMaxEventSize];
 };
 

@@ -14,6 +14,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Only libeventheader-c.so itself shows these to others; see libeventheader/meson.build. */
+#ifdef EVENTHEADER_C_SHARED
+#pragma GCC visibility push(default)
+#endif
 
 typedef struct eh_provider eh_provider;
 typedef struct eh_event_set eh_event_set;
@@ -121,9 +125,12 @@ void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size);
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value);
+void eh_builder_add_int64(eh_builder* builder, const char* name, int64_t value);
 void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value);
+void eh_builder_add_bool(eh_builder* builder, const char* name, bool value);
 void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
+void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size);
 /* Returns what set_struct_fields wants, once the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
 /* An array of structs (`count` as in add_raw): its members' definitions once, by add_raw without
@@ -138,6 +145,9 @@ int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
 /* Fills `id` (16 bytes) with a new activity id. */
 void eh_new_activity_id(uint8_t* id);
 
+#ifdef EVENTHEADER_C_SHARED
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

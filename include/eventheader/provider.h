@@ -10,12 +10,15 @@
 #include <string_view>
 
 #include "eventheader/tracepoint_name.h"
+#if __cplusplus >= 202002L
 #include "eventheader/transport.h"
+#endif
 #include "eventheader/wire.h"
 
 namespace eventheader {
 
 class EventSet;
+class Transport;
 
 // What became of an event.
 enum class WriteResult : std::uint8_t {
@@ -111,6 +114,9 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<int> last_error_{0};
   std::atomic<std::uint64_t> failed_[Counters::kErrnos] = {};
 };
+
+// C++17 has the above alone, for macros.h.
+#if __cplusplus >= 202002L
 
 // A provider whose name is in the program. Define it once, in a header or a source file:
 //
@@ -229,6 +235,9 @@ struct [[gnu::visibility("hidden")]] StaticSet {
 };
 
 }  // namespace internal
+
+#endif  // C++20
+
 }  // namespace eventheader
 
 #endif  // EVENTHEADER_PROVIDER_H_

@@ -7,6 +7,7 @@
 
 #include "eventheader/dynamic_event.h"
 #include "eventheader/event.h"
+#include "eventheader/macros.h"
 #include "eventheader/provider.h"
 
 using eventheader::ActivityId;
@@ -21,7 +22,8 @@ struct eh_provider : ProviderNames {
   eh_provider(const char* from_name, const char* from_group) noexcept
       : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
-    const std::size_t size = from == nullptr ? 0 : strnlen(from, eventheader::kMaxTracepointName);
+    if (from == nullptr) return {};
+    const std::size_t size = strnlen(from, eventheader::kMaxTracepointName);
     std::memcpy(to, from, size);
     return {to, size};
   }
@@ -76,6 +78,21 @@ class ActivityOf {
 };
 
 }  // namespace
+
+namespace eventheader::internal {
+
+const eh_event_set* RegisterSet(SetStorage* storage, AnyProvider& provider, Level level,
+                                std::uint64_t keyword) noexcept {
+  static_assert(sizeof(eh_event_set) <= sizeof(SetStorage));
+  static_assert(alignof(eh_event_set) <= alignof(SetStorage));
+  return new (storage->bytes) eh_event_set{{provider, level, keyword}};
+}
+
+void UnregisterSet(SetStorage* storage) noexcept {
+  std::launder(reinterpret_cast<eh_event_set*>(storage->bytes))->set.Unregister();
+}
+
+}  // namespace eventheader::internal
 
 extern "C" {
 
@@ -150,7 +167,13 @@ void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding,
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value) {
   builder->event.AddField(View(name), value);
 }
+void eh_builder_add_int64(eh_builder* builder, const char* name, int64_t value) {
+  builder->event.AddField(View(name), value);
+}
 void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value) {
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_bool(eh_builder* builder, const char* name, bool value) {
   builder->event.AddField(View(name), value);
 }
 void eh_builder_add_double(eh_builder* builder, const char* name, double value) {
@@ -158,6 +181,9 @@ void eh_builder_add_double(eh_builder* builder, const char* name, double value) 
 }
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value) {
   builder->event.AddField(View(name), value);
+}
+void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size) {
+  builder->event.AddField(View(name), std::span(static_cast<const std::byte*>(data), size));
 }
 size_t eh_builder_start_struct(eh_builder* builder, const char* name) {
   return builder->event.StartStruct(View(name));

@@ -126,8 +126,8 @@ class LoggerBridgeTest(ExampleTest):
             with self.subTest(name):
                 printed, events = self.recorded("ExampleLogger", [f"L{LEVELS[name]}K1"],
                                                 ARGS.logger_bridge, "--lines", "10")
-                self.assertEqual(as_events(events),
-                                 [Event("Log", LEVELS[name], "0x1", INFO, None, None, payload) for payload in payloads])
+                self.assertEqual(with_numbered_activities(as_events(events)),
+                                 [Event("Log", LEVELS[name], "0x1", INFO, 0, None, payload) for payload in payloads])
                 # Types that were known only at run time: True == 1 would do above.
                 self.assertEqual([[type(value) for value in event["payload"].values()] for event in events],
                                  [[type(value) for value in payload.values()] for payload in payloads])
