@@ -126,7 +126,7 @@ class Lifecycle(unittest.TestCase):
         self.assert_arrives(puppet, "after exec")
         descriptors = puppet.tell("list")
         self.assertNotIn("user_events_data", descriptors)
-        self.assertEqual(descriptors.count("pipe:"), 2, descriptors)
+        self.assertIn("pipe:", descriptors)
 
     def test_tracefs_mounted_after_the_start(self):
         for retry in ("retry", "retry all"):
