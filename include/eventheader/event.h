@@ -15,6 +15,7 @@
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,9 @@
 #include "eventheader/activity.h"
 #include "eventheader/encoding.h"
 #include "eventheader/field.h"
+#include "eventheader/parse.h"
 #include "eventheader/provider.h"
+#include "eventheader/rules.h"
 #include "eventheader/wire.h"
 
 namespace eventheader {
@@ -65,6 +68,17 @@ struct FieldsOf<TypeList<Fields...>, T, Rest...> {
       std::conditional_t<kIsField<T>, TypeList<Fields..., T>, TypeList<Fields...>>, Rest...>::Type;
 };
 
+template <typename Part>
+constexpr int FieldsIn() noexcept {
+  if constexpr (kIsField<Part>) return Part::Definition::kFields;
+  return 0;
+}
+template <typename Part>
+constexpr int NestingIn() noexcept {
+  if constexpr (kIsField<Part>) return Part::Definition::kNesting;
+  return 0;
+}
+
 inline constexpr std::uint8_t kNativeFlags =
     (sizeof(void*) == 8 ? kFlagPointer64 : 0) |
     (std::endian::native == std::endian::little ? kFlagLittleEndian : 0);
@@ -86,7 +100,6 @@ struct Preamble {
     return size;
   }();
   static constexpr std::size_t kSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadataSize;
-  static_assert(kSize <= kMaxEventSize, "the event's names alone are over the greatest event size");
 
   struct Bytes {
     Header header;
@@ -254,7 +267,7 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
   }
 
   // Its tracepoint, shared with all events of this provider, level and keyword.
-  const EventSet& set() const noexcept { return Static::set; }
+  [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }
 };
 
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
@@ -267,11 +280,18 @@ using EventBaseOf = EventBase<kProvider, kTraits, Preamble<kName, kTraits, Parts
 // Write takes the fields' values in their order, an Activity before them where there is one.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> {
-  static_assert(internal::IsName(kName.view()),
+  static_assert(IsValidName(kName.view()),
                 "an event's name is not empty and has neither ';' nor NUL");
   static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
   static_assert(((internal::kIsField<Parts> || internal::kIsAttribute<Parts>)&&...),
                 "after its traits an event has Fields and Attributes");
+  // Here, for what is wrong to show where the event is defined.
+  static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize <= kMaxEventSize,
+                "the event's names alone are over the greatest event size");
+  static_assert((0 + ... + internal::FieldsIn<Parts>()) <= kMaxFields,
+                "an event has at most 1024 fields, members of structs among them");
+  static_assert(std::max({0, internal::NestingIn<Parts>()...}) <= kMaxStructNesting,
+                "structs are nested at most 8 deep");
 };
 
 }  // namespace eventheader

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "eventheader/event.h"
+#include "eventheader/parse.h"
+#include "eventheader/rules.h"
 
 namespace eventheader {
 namespace {
@@ -30,7 +32,7 @@ T Load(const char* from) noexcept {
   return value;
 }
 
-// internal::IsName, for names that are short and looked at for each field: without a call.
+// IsValidName, for names that are short and looked at for each field: without a call.
 bool IsName(std::string_view name) noexcept {
   const char* at = name.data();
   const char* const end = at + name.size();
@@ -62,11 +64,10 @@ void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noe
   error_ = WriteResult::kWritten;
   metadata_size_ = 0;
   data_size_ = 0;
+  fields_ = 0;
+  has_structs_ = false;
   open_structs_ = 0;
-  if (!IsName(name) || attributes.find('\0') != std::string_view::npos ||
-      (!attributes.empty() && attributes[0] != ';')) {
-    return Fail(WriteResult::kInvalid);
-  }
+  if (!IsName(name) || !AreValidAttributes(attributes)) return Fail(WriteResult::kInvalid);
   if (char* out = MetadataRoom(name.size() + attributes.size() + 1)) {
     out = PutText(out, name);
     out = PutText(out, attributes);
@@ -102,13 +103,14 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  if (!IsName(name) || (format & ~kFormatMask) != 0 ||
-      (arity == Arity::kConstantArray) != (count != 0)) {
+  if (!IsName(name) || (format & ~kFormatMask) != 0 || arity > Arity::kVariableArray ||
+      (arity == Arity::kConstantArray) != (count != 0) || ++fields_ > kMaxFields) {
     return Fail(WriteResult::kInvalid);
   }
   if (name.size() + kMostBehindName > sizeof(metadata_) - metadata_size_) {
     return Fail(WriteResult::kTooBig);
   }
+  if (encoding == Encoding::kStruct) has_structs_ = true;
   const bool has_format = format != 0 || tag != 0 || encoding == Encoding::kStruct;
   char* out = PutText(metadata_ + metadata_size_, name);
   *out++ = '\0';
@@ -131,7 +133,9 @@ void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity
 void DynamicEvent::AddRaw(std::string_view name, Encoding encoding, Arity arity,
                           std::uint16_t count, Format format, std::uint16_t tag,
                           std::span<const std::byte> data) noexcept {
-  if (!IsEncoding(encoding) || arity > Arity::kVariableArray) return Fail(WriteResult::kInvalid);
+  if (!IsEncoding(encoding) || format == Format::kIpAddressObsolete) {
+    return Fail(WriteResult::kInvalid);
+  }
   AddDefinition(name, encoding, arity, count, static_cast<std::uint8_t>(format), tag);
   AddData(data);
 }
@@ -158,10 +162,21 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
+// Every struct has as many members as it says, and none is nested too deep.
+bool DynamicEvent::HasWholeStructs() const noexcept {
+  MetadataReader reader(std::as_bytes(std::span(metadata_, metadata_size_)),
+                        (header_.flags & kFlagLittleEndian) != 0);
+  for (FieldDefinition field; reader.Next(&field);) {
+  }
+  return reader.error() == ParseError::kNone;
+}
+
 WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {
   if (!set.enabled()) return WriteResult::kDisabled;
   if (error_ != WriteResult::kWritten) return set.Refuse(error_);
-  if (open_structs_ != 0) return set.Refuse(WriteResult::kInvalid);
+  if (open_structs_ != 0 || (has_structs_ && !HasWholeStructs())) {
+    return set.Refuse(WriteResult::kInvalid);
+  }
   const std::size_t size = sizeof(Header) + sizeof(ExtensionHeader) + metadata_size_ + data_size_ +
                            (activity != nullptr ? internal::ActivitySize(*activity) : 0);
   if (size > kMaxEventSize) return set.Refuse(WriteResult::kTooBig);

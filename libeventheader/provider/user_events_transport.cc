@@ -19,9 +19,14 @@ namespace {
 constexpr rlim_t kHighestDescriptor = 65536;
 constexpr rlim_t kLowestDescriptor = 100;
 
+// Where in memory this object (program or shared object) is, in pages.
+rlim_t Place() noexcept {
+  return reinterpret_cast<std::uintptr_t>(&internal::user_events_transport) >> 12;
+}
+
 // Moves `fd` to a number that ordinary code does not get by itself: just above the soft limit,
 // where none can be opened or duplicated to unless the limit is raised; where that cannot be, to a
-// high one.
+// high one. Which one depends on the object, for them not to get each other's.
 int MoveAway(int fd) noexcept {
   rlimit limit{};
   int moved = -1;
@@ -30,7 +35,8 @@ int MoveAway(int fd) noexcept {
     rlimit raised = limit;
     raised.rlim_cur = limit.rlim_cur + 64 < limit.rlim_max ? limit.rlim_cur + 64 : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-      moved = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(limit.rlim_cur));
+      const rlim_t lowest = limit.rlim_cur + Place() / 64 % 32;
+      moved = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(std::min(lowest, raised.rlim_cur - 1)));
       setrlimit(RLIMIT_NOFILE, &limit);
     }
   }
@@ -109,7 +115,8 @@ bool UserEvents::IsOurs(std::uint64_t connection) const noexcept {
   struct stat now;
   return Generation(connection) != 0 && fstat(Descriptor(connection), &now) == 0 &&
          now.st_dev == device_.load(std::memory_order_relaxed) &&
-         now.st_ino == inode_.load(std::memory_order_relaxed);
+         now.st_ino == inode_.load(std::memory_order_relaxed) &&
+         fcntl(Descriptor(connection), F_GETSIG) == mark_.load(std::memory_order_relaxed);
 }
 
 int UserEvents::Open() noexcept {
@@ -123,6 +130,11 @@ int UserEvents::Open() noexcept {
     close(fd);
     return error;
   }
+  // Another shared object's descriptor is of the same file, and may get our number when all were
+  // closed. What tells them apart is a signal number, which stays with the open file and is never
+  // sent (that takes O_ASYNC): 1 to 64, by where this object is.
+  fcntl(fd, F_SETSIG, static_cast<int>(Place() % 64 + 1));
+  mark_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
   // The number it had before is not closed: that may be another file's now.
   device_.store(status.st_dev, std::memory_order_relaxed);
   inode_.store(status.st_ino, std::memory_order_relaxed);

@@ -81,6 +81,7 @@ class UserEvents final : public Transport {
   std::atomic<std::uint64_t> checked_{0};
   std::atomic<dev_t> device_{0};
   std::atomic<ino_t> inode_{0};
+  std::atomic<int> mark_{0};
   std::uint64_t generations_ = 0;
 };
 
