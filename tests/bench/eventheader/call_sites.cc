@@ -44,10 +44,10 @@ void Plain(std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t,
 #define WRITE(DIGIT) event<DIGIT>.Write
 #endif
 // Each with a number of its own: compilers make one of functions that are the same.
-#define SITE(NUMBER, DIGIT)                                                           \
-  void Site##NUMBER(const Request& r) {                                               \
-    WRITE(DIGIT)                                                                      \
-    (r.number + NUMBER, r.status, r.port, r.bytes, r.count, r.path, r.host, r.agent); \
+#define SITE(NUMBER, DIGIT)                                                             \
+  void Site##NUMBER(const Request& r) {                                                 \
+    WRITE(DIGIT)                                                                        \
+    (r.number + (NUMBER), r.status, r.port, r.bytes, r.count, r.path, r.host, r.agent); \
   }
 
 SITE(0, '0')
