@@ -272,10 +272,12 @@ absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t>
   }
   w.scratch.Clear();
   w.scratch.Fixed(static_cast<std::uint32_t>(frames.size() * w.pointer_size));
+  if (w.pointer_size == 8) {
+    w.scratch.FixedAll(frames);
+    return w.Intern(&w.stacks, &w.stack_rows, "stacks");
+  }
   for (const std::uint64_t frame : frames) {
-    if (w.pointer_size == 8) {
-      w.scratch.Fixed(frame);
-    } else if (frame <= std::numeric_limits<std::uint32_t>::max()) {
+    if (frame <= std::numeric_limits<std::uint32_t>::max()) {
       w.scratch.Fixed(static_cast<std::uint32_t>(frame));
     } else {
       return absl::InvalidArgumentError(
