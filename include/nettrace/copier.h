@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,10 @@ namespace nettrace {
 
 // Options for a Writer that takes all a Reader can deliver: what bounds the memory is the reader.
 WriterOptions CopyWriterOptions();
+
+// The clock for a copy of several streams, which are not none: the first one's, but that it counts
+// from when the clock that began first did, if that was a second or more before.
+TraceInfo CommonClock(std::span<const TraceInfo> traces);
 
 // The kinds of events that a copy has. Each gets a row of its own, and an EventId of its own within
 // its provider, as the reference reader needs: its own one, or, where that is taken or no good, a
@@ -53,7 +58,7 @@ class Copier {
   // `clock` is the copy's; the reader's timestamps are converted to it by both sync times.
   Copier(const Reader* reader, const TraceInfo& clock, Writer* writer, MetadataCopies* metadata);
 
-  // A timestamp of the reader's in the copy's clock; 0 for what is before its beginning.
+  // A timestamp of the reader's in the copy's clock; 0 for what is before that one's beginning.
   std::uint64_t Convert(std::uint64_t ticks) const;
 
   absl::Status CopyEvent(const Event& event);

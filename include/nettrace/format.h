@@ -91,7 +91,8 @@ inline constexpr std::size_t kMaxFields = 65535;   // of an event or object
 inline constexpr int kMaxTypeDepth = 32;           // of types in types; ours, to bound recursion
 inline constexpr std::size_t kMaxPayloadSize = 65535;  // above it the reference reader goes wrong
 inline constexpr std::size_t kMaxStackFrames = 8190;   // likewise
-inline constexpr std::uint32_t kMaxEventId = 65534;    // likewise; ids start at 1
+inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET's, where it does not know
+inline constexpr std::uint32_t kMaxEventId = 65534;        // likewise; ids start at 1
 
 }  // namespace nettrace
 

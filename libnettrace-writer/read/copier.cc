@@ -31,6 +31,18 @@ void ConvertLegacyTypes(std::vector<Field>* fields) {
   for (Field& field : *fields) ConvertLegacyType(&field.type);
 }
 
+constexpr absl::int128 kMostTicks = std::numeric_limits<std::int64_t>::max();
+
+// By the sync times, which are whole milliseconds.
+absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to) {
+  // No clock runs longer; and so nothing below overflows.
+  const absl::int128 since =
+      std::clamp(absl::int128(ticks) - from.sync_ticks, -kMostTicks, kMostTicks);
+  const std::int64_t apart = absl::ToInt64Milliseconds(from.sync_time - to.sync_time);
+  return to.sync_ticks + absl::int128(apart) * to.ticks_per_second / 1000 +
+         since * to.ticks_per_second / from.ticks_per_second;
+}
+
 }  // namespace
 
 WriterOptions CopyWriterOptions() {
@@ -44,6 +56,18 @@ WriterOptions CopyWriterOptions() {
   options.first_thread_index = kAboveThreadIds;
   options.reference_reader_strict = false;  // what was written so is copied so
   return options;
+}
+
+TraceInfo CommonClock(std::span<const TraceInfo> traces) {
+  TraceInfo clock = traces.front();
+  absl::int128 first = 0;
+  for (const TraceInfo& trace : traces) first = std::min(first, ConvertTicks(0, trace, clock));
+  // Clocks that began at the same time seem not to, by what the sync times leave out.
+  if (-first < clock.ticks_per_second) return clock;
+  // Half of what there is stays for the events themselves.
+  clock.sync_ticks = static_cast<std::int64_t>(
+      std::min(clock.sync_ticks - first, std::max(absl::int128(clock.sync_ticks), kMostTicks / 2)));
+  return clock;
 }
 
 absl::StatusOr<std::uint32_t> MetadataCopies::IdOf(const EventMetadata& metadata,
@@ -82,16 +106,9 @@ Copier::Copier(const Reader* reader, const TraceInfo& clock, Writer* writer,
     : reader_(reader), clock_(clock), writer_(writer), metadata_(metadata) {}
 
 std::uint64_t Copier::Convert(std::uint64_t ticks) const {
-  const TraceInfo& from = reader_->trace();
-  const absl::int128 since = absl::int128(ticks) - from.sync_ticks;
-  // Sync times are whole milliseconds.
-  const std::int64_t apart = absl::ToInt64Milliseconds(from.sync_time - clock_.sync_time);
-  const absl::int128 converted = clock_.sync_ticks +
-                                 absl::int128(apart) * clock_.ticks_per_second / 1000 +
-                                 since * clock_.ticks_per_second / from.ticks_per_second;
+  const absl::int128 converted = ConvertTicks(ticks, reader_->trace(), clock_);
   if (converted < 0) return 0;
-  return static_cast<std::uint64_t>(
-      std::min(converted, absl::int128(std::numeric_limits<std::int64_t>::max())));
+  return static_cast<std::uint64_t>(std::min(converted, kMostTicks));
 }
 
 absl::StatusOr<std::uint64_t> Copier::ThreadOf(std::uint64_t index, const ThreadInfo& info) {

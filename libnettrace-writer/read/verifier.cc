@@ -26,7 +26,6 @@ constexpr std::size_t kRowCost = 256;
 constexpr std::size_t kThreadCost = 64;
 constexpr std::size_t kIdCost = 16;                // of a label list or a stack
 constexpr std::uint32_t kMaxThreadId = 4'194'304;  // of Linux
-constexpr std::uint32_t kNoProcessor = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kMaxShownProcessor = 255;
 constexpr std::uint32_t kMaxArrayCount = 32767;
 constexpr std::uint16_t kMaxFixedArrayCount = 65514;

@@ -4,14 +4,18 @@ TraceEvent shows some things in a way of its own that is not the file's fault. T
 by one, and counted, so that a test can say which of them its file may meet:
   latin1   text in UTF-8 code units that is not ASCII is shown byte by byte
   nul      text ends at its first NUL
+  empty    an object without fields at the end of the payload is shown as null
   implied  a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
+What a file does not say, TraceEvent shows as something: a process id of 0, a thread id of -1, the name
+EventID(n), the CPU of some event before.
 """
 
 import collections
+import datetime
 import itertools
 import struct
 
-QUIRKS = ("latin1", "nul", "implied")
+QUIRKS = ("latin1", "nul", "empty", "implied")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
 MAX_SHOWN = 20
@@ -45,15 +49,20 @@ class Comparison:
                 self._differ(f"the reference reader shows {after['timestamp']} after {before['timestamp']}")
         # Ours may come in the file's order. Among events of one time the order says nothing.
         for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
-            self._event(f"event {number} ({ours['provider']}/{ours['name']} at {ours['timestamp']})", ours, theirs)
+            self._event(f"event {number} ({_show(ours['provider'] + '/' + ours['name'])} at {ours['timestamp']})",
+                        ours, theirs)
 
     def values(self, where, ours, theirs):
         """Compares two values as JSON has them."""
         self._value(where, ours, theirs)
 
     def _event(self, where, ours, theirs):
-        for key in ("timestamp", "provider", "version", "level", "keywords", "cpu"):
+        for key in ("timestamp", "provider", "version", "level", "keywords"):
             self._same(f"{where}: {key}", ours[key], theirs[key])
+        if "time" in ours and abs(_nanoseconds(ours["time"]) - _nanoseconds(theirs["time"])) > 1000:
+            self._same(f"{where}: time", ours["time"], theirs["time"])
+        if ours["cpu"] is not None:
+            self._same(f"{where}: cpu", ours["cpu"], theirs["cpu"])
         self._same(f"{where}: pid", _as_int32(ours["pid"] or 0), theirs["pid"])
         self._same(f"{where}: tid", _as_int32(-1 if ours["tid"] is None else ours["tid"]), theirs["tid"])
         for key in ("activityId", "relatedActivityId"):
@@ -71,6 +80,8 @@ class Comparison:
 
     def _name(self, where, ours, theirs):
         name, opcode = theirs["name"], theirs["opcode"]
+        if not ours["name"] and name == f"EventID({theirs['id']})":
+            name = ""
         if opcode != 0:
             name = name.removesuffix("/" + theirs["opcodeName"])
         ending = START_STOP.get(opcode)
@@ -94,6 +105,8 @@ class Comparison:
                 self._value(f"{where}[{index}]", one, other)
         elif isinstance(ours, str) and isinstance(theirs, str):
             self._text(where, ours, theirs)
+        elif ours == {} and theirs is None:
+            self._quirk("empty", f"{where}: {{}} is shown as null")
         elif not _same_number(ours, theirs):
             self._differ(f"{where}: {_show(ours)} is shown as {_show(theirs)}")
 
@@ -123,7 +136,14 @@ class Comparison:
 
 
 def _in_order(events):
-    return sorted(events, key=lambda event: (event["timestamp"], event["tid"]))
+    return sorted(events, key=lambda event: (event["timestamp"], -1 if event["tid"] is None else event["tid"]))
+
+
+def _nanoseconds(utc):
+    """Of "2026-11-21T10:00:00.1234567Z", with any number of digits. The reader shows 100 ns."""
+    seconds, _, fraction = utc.removesuffix("Z").partition(".")
+    whole = datetime.datetime.fromisoformat(seconds + "+00:00")
+    return round(whole.timestamp()) * 10**9 + int(fraction[:9].ljust(9, "0"))
 
 
 def _as_int32(number):
@@ -144,14 +164,17 @@ def _same_number(ours, theirs):
         return False
     if ours == theirs:
         return True
-    if not isinstance(ours, (int, float)) or isinstance(ours, bool):
+    if float not in (type(ours), type(theirs)):
         return False
-    # One may show a single with the digits it needs, the other with those of the double it became.
+    # One may show a double that has no fraction without a point; a single with the digits it needs or with
+    # those of the double it became.
+    if float(ours) == float(theirs):
+        return True
     try:
         single, other = _single(ours), _single(theirs)
     except OverflowError:
         return False
-    return single == other and single in (ours, theirs)
+    return single == other and single in (float(ours), float(theirs))
 
 
 def _single(number):

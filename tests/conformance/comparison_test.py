@@ -40,6 +40,12 @@ class ComparisonTest(unittest.TestCase):
             value = "other" if isinstance(THEIRS[key], str) else 99
             self.assertEqual(compare(theirs=[changed(THEIRS, **{key: value})]).count, 1, key)
 
+    def test_times_of_day_are_compared_to_the_microsecond(self):
+        ours = changed(OURS, time="2026-11-21T10:00:00.123456789Z")
+        for time, differences in (("2026-11-21T10:00:00.1234567Z", 0), ("2026-11-21T10:00:00.123459Z", 1),
+                                  ("2026-11-21T11:00:00.1234567Z", 1)):
+            self.assertEqual(compare([ours], [changed(THEIRS, time=time)]).count, differences, time)
+
     def test_ids_of_their_own_still_tell_kinds_apart(self):
         theirs = changed(THEIRS, id=7)
         self.assertEqual(compare(theirs=[theirs], own_ids=True).differences, [])
@@ -53,6 +59,23 @@ class ComparisonTest(unittest.TestCase):
                         {**OURS["payload"], "list": [1, 3]}, {**OURS["payload"], "object": {"x": 1.25}},
                         {**OURS["payload"], "object": {"y": 1.5}}, {**OURS["payload"], "n": None}, {}):
             self.assertGreater(compare(theirs=[changed(THEIRS, payload=payload)]).count, 0, payload)
+
+    def test_large_integers_are_compared_exactly(self):
+        ours, theirs = changed(OURS, payload={"n": 2**24}), changed(THEIRS, payload={"n": 2**24 + 1})
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_singles_may_be_shown_as_doubles(self):
+        ours, theirs = changed(OURS, payload={"x": 2.6049651e+16}), changed(THEIRS, payload={"x": 26049650960105470})
+        self.assertEqual(compare([ours], [theirs]).differences, [])
+        theirs = changed(THEIRS, payload={"x": 26049648812621824})  # The single below.
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_what_the_file_does_not_say_is_shown_as_something(self):
+        ours = changed(OURS, pid=None, tid=None, cpu=None, name="")
+        theirs = changed(THEIRS, pid=0, tid=-1, cpu=7, name="EventID(1)")
+        self.assertEqual(compare([ours], [theirs]).differences, [])
+        for key, value in (("pid", 1), ("tid", 0), ("name", "EventID(2)")):
+            self.assertEqual(compare([ours], [changed(theirs, **{key: value})]).count, 1, key)
 
     def test_order_of_fields_is_compared(self):
         reordered = dict(reversed(list(THEIRS["payload"].items())))
@@ -90,6 +113,12 @@ class ComparisonTest(unittest.TestCase):
             self.assertEqual(compare([ours], [theirs]).differences, [])
         theirs = changed(THEIRS, name="Reques/Start", opcode=1, opcodeName="Start")
         self.assertEqual(compare([ours], [theirs]).count, 1)
+
+    def test_empty_object_shown_as_null_is_a_difference_unless_allowed(self):
+        ours, theirs = changed(OURS, payload={"o": {}}), changed(THEIRS, payload={"o": None})
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+        self.assertEqual(compare([ours], [theirs], allowed=["empty"]).differences, [])
+        self.assertEqual(compare([changed(OURS, payload={"o": {"x": 1}})], [theirs], allowed=["empty"]).count, 1)
 
     def test_implied_opcode_is_a_difference_unless_allowed(self):
         ours = changed(OURS, name="Restart")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Files that .NET wrote, from the shared vectors: our program around the reference reader shows what the
-facts that came with the files say. It is what the other tests measure by."""
+facts that came with the files say, which is what the other tests measure by; and `nettrace dump` shows what
+the reference reader shows."""
 
 import argparse
 import collections
@@ -39,7 +40,7 @@ def check_facts(name, facts, shown, totals):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reader", required=True, type=pathlib.Path, metavar="DIR", help="where it is built")
+    check_files.add_options(parser)
     parser.add_argument("--vectors", required=True, type=pathlib.Path, metavar="DIR")
     args = parser.parse_args()
     vectors = pathlib.Path(os.environ["SHARED_DIR"]) / "vectors" if "SHARED_DIR" in os.environ else args.vectors
@@ -61,6 +62,7 @@ def main():
             differences = check_facts(file.name, facts, *reader.read(command, file))
             print("\n".join(differences) or f"{file.name}: the reference reader agrees with the facts")
             passed &= not differences
+            passed &= check_files.report(file, check_files.check(args.nettrace, command, file))
     return 0 if passed else 1
 
 

@@ -1,7 +1,10 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,13 +17,17 @@
 namespace tools {
 namespace {
 
+std::string OrUnknown(const std::optional<std::uint64_t>& number) {
+  return number ? absl::StrCat(*number) : "?";
+}
+
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   std::string line = FormatUtc(reader.TimeOf(event.timestamp));
-  absl::StrAppendFormat(&line, " cpu %d %s %d/%d %s %s level=%d keywords=0x%x", event.processor,
-                        event.thread->name.value_or("?"), event.thread->process_id.value_or(0),
-                        event.thread->thread_id.value_or(0), metadata.provider, metadata.name,
-                        event.level(), event.keywords());
+  absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
+                        OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
+                        OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
+                        metadata.provider, metadata.name, event.level(), event.keywords());
   if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
   if (event.labels->activity_id) {
     absl::StrAppend(&line, " activity=", FormatGuid(*event.labels->activity_id));
@@ -29,11 +36,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
   absl::StrAppend(&line, " ", PayloadToJson(event));
-  // One event, one line: what is not printable in names comes out as '?'.
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = '?';
-  }
-  return line;
+  return OneLine(std::move(line));
 }
 
 struct Arguments {
@@ -58,7 +61,9 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
 }
 
 int Dump(const Arguments& arguments) {
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path);
+  // Events on the terminal are progress enough.
+  Progress progress("dump", isatty(STDOUT_FILENO) == 0);
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path, &progress);
   if (!opened.ok()) {
     PrintInputError("dump", arguments.path, opened.status());
     return kExitUnreadable;
@@ -70,6 +75,7 @@ int Dump(const Arguments& arguments) {
   } else {
     PrintEvents(&reader, reader, arguments);
   }
+  progress.Hide();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     absl::FPrintF(stderr, "nettrace dump: standard output cannot be written\n");
     return kExitDamaged;

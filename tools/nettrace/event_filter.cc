@@ -36,8 +36,8 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
   if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
     return false;
   }
-  if (!IsOneOf(pids, event.thread->process_id.value_or(0)) ||
-      !IsOneOf(tids, event.thread->thread_id.value_or(0))) {
+  // A thread without an id is none that is asked for.
+  if (!IsOneOf(pids, event.thread->process_id) || !IsOneOf(tids, event.thread->thread_id)) {
     return false;
   }
   if (level && event.level() > *level) return false;

@@ -19,20 +19,14 @@ namespace {
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-std::span<const std::byte> AsBytes(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
+// Names and labels come from the file as well: they need not be valid.
 void PutString(JsonWriter* json, std::string_view text) {
-  // Names and labels come from the file as well: they need not be valid.
-  std::string valid;
-  AppendUtf8AsValid(AsBytes(text), &valid);
+  const std::string valid = ValidUtf8(text);
   json->String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
 void PutKey(JsonWriter* json, std::string_view key) {
-  std::string valid;
-  AppendUtf8AsValid(AsBytes(key), &valid);
+  const std::string valid = ValidUtf8(key);
   json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
@@ -112,6 +106,16 @@ void PutOptionalGuid(JsonWriter* json, const char* key, const std::optional<nett
   }
 }
 
+void PutOptionalNumber(JsonWriter* json, const char* key,
+                       const std::optional<std::uint64_t>& number) {
+  json->Key(key);
+  if (number) {
+    json->Uint64(*number);
+  } else {
+    json->Null();
+  }
+}
+
 void PutLabels(JsonWriter* json, const nettrace::Labels& labels) {
   json->StartObject();
   if (labels.trace_id) {
@@ -162,6 +166,19 @@ void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t p
 
 }  // namespace
 
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  AppendUtf8AsValid(std::as_bytes(std::span(text.data(), text.size())), &valid);
+  return valid;
+}
+
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = '?';
+  }
+  return text;
+}
+
 std::string FormatUtc(absl::Time time) {
   return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E9SZ", time, absl::UTCTimeZone());
 }
@@ -170,6 +187,11 @@ std::string FormatGuid(const nettrace::Guid& guid) {
   const std::string hex = Hex(nettrace::GuidFromUuid(guid));
   return absl::StrCat(hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
                       hex.substr(16, 4), "-", hex.substr(20));
+}
+
+std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
+  if (event.processor == nettrace::kNoProcessor) return std::nullopt;
+  return event.processor;
 }
 
 std::string AuthorsId(const nettrace::EventMetadata& metadata) {
@@ -216,18 +238,15 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   PutString(&json, absl::StrFormat("0x%x", event.keywords()));
   json.Key("opcode");
   json.Uint(event.opcode());
-  json.Key("pid");
-  json.Uint64(event.thread->process_id.value_or(0));
-  json.Key("tid");
-  json.Uint64(event.thread->thread_id.value_or(0));
+  PutOptionalNumber(&json, "pid", event.thread->process_id);
+  PutOptionalNumber(&json, "tid", event.thread->thread_id);
   json.Key("thread");
   if (event.thread->name) {
     PutString(&json, *event.thread->name);
   } else {
     json.Null();
   }
-  json.Key("cpu");
-  json.Uint(event.processor);
+  PutOptionalNumber(&json, "cpu", ProcessorOf(event));
   PutOptionalGuid(&json, "activityId", event.labels->activity_id);
   PutOptionalGuid(&json, "relatedActivityId", event.labels->related_activity_id);
   json.Key("labels");

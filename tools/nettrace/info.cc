@@ -71,6 +71,24 @@ void PrintJson(const nettrace::Reader& reader) {
     json.Uint64(count);
   }
   json.EndObject();
+  const nettrace::TraceInfo& trace = reader.trace();
+  json.Key("syncTime");
+  json.String(FormatUtc(trace.sync_time).c_str());
+  json.Key("syncTicks");
+  json.Int64(trace.sync_ticks);
+  json.Key("ticksPerSecond");
+  json.Int64(trace.ticks_per_second);
+  json.Key("pointerSize");
+  json.Int(trace.pointer_size);
+  json.Key("keyValues");
+  json.StartObject();
+  for (const auto& [key, value] : trace.key_values) {
+    const std::string valid_key = ValidUtf8(key);
+    const std::string valid_value = ValidUtf8(value);
+    json.Key(valid_key.data(), static_cast<rapidjson::SizeType>(valid_key.size()));
+    json.String(valid_value.data(), static_cast<rapidjson::SizeType>(valid_value.size()));
+  }
+  json.EndObject();
   json.Key("complete");
   json.Bool(stats.complete);
   json.EndObject();
@@ -100,17 +118,26 @@ void PrintTable(const nettrace::Reader& reader) {
     absl::StrAppend(&blocks, blocks.empty() ? "" : ", ", count, " ", name);
   }
   row("blocks", blocks);
+  const nettrace::TraceInfo& trace = reader.trace();
+  row("clock", absl::StrCat(trace.ticks_per_second, " ticks a second, ", trace.sync_ticks, " at ",
+                            FormatUtc(trace.sync_time)));
+  row("pointer size", absl::StrCat(trace.pointer_size));
+  for (const auto& [key, value] : trace.key_values) {
+    row("key", OneLine(absl::StrCat(key, " = ", value)));
+  }
   row("complete", stats.complete ? "yes" : "no: it has no end, all whole blocks were read");
 }
 
 int Info(const std::string& path, bool json) {
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path);
+  Progress progress("info");
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, &progress);
   if (!reader.ok()) {
     PrintInputError("info", path, reader.status());
     return kExitUnreadable;
   }
   while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
   }
+  progress.Hide();
   if (json) {
     PrintJson(**reader);
   } else {

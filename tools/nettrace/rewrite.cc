@@ -1,5 +1,6 @@
 #include "nettrace/rewrite.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,11 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create() {
+    // A device, say /dev/null, would be gone after the rename.
+    struct stat facts = {};
+    if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
+      return absl::FailedPreconditionError("is no regular file, so no file can take its place");
+    }
     auto sink = nettrace::FdSink::Create(temporary_);
     created_ = sink.ok();
     return sink;
@@ -65,7 +71,7 @@ struct Input {
 
 class Rewriter {
  public:
-  explicit Rewriter(const Rewrite& rewrite) : rewrite_(rewrite) {}
+  explicit Rewriter(const Rewrite& rewrite) : rewrite_(rewrite), progress_(rewrite.command) {}
 
   // False, and printed, if an input cannot be opened.
   bool OpenInputs();
@@ -75,11 +81,13 @@ class Rewriter {
   void PrintSummary() const;
 
  private:
+  absl::Status Copy(std::unique_ptr<nettrace::Sink> sink);
   absl::Status Advance(Input* input);
   absl::Status CopyEvent(Input* input);
   absl::Status SequencePoint(std::uint64_t timestamp);
 
   const Rewrite& rewrite_;
+  Progress progress_;
   std::vector<Input> inputs_;
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<nettrace::MetadataCopies> metadata_;
@@ -90,7 +98,7 @@ class Rewriter {
 
 bool Rewriter::OpenInputs() {
   for (const std::string& path : rewrite_.inputs) {
-    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, true);
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, &progress_);
     if (!reader.ok()) {
       PrintInputError(rewrite_.command, path, reader.status());
       return false;
@@ -103,10 +111,18 @@ bool Rewriter::OpenInputs() {
 }
 
 absl::Status Rewriter::Run(std::unique_ptr<nettrace::Sink> sink) {
-  nettrace::TraceInfo clock = inputs_[0].reader->reader().trace();
+  absl::Status status = Copy(std::move(sink));
+  progress_.Hide();
+  return status;
+}
+
+absl::Status Rewriter::Copy(std::unique_ptr<nettrace::Sink> sink) {
+  std::vector<nettrace::TraceInfo> traces;
+  for (const Input& input : inputs_) traces.push_back(input.reader->reader().trace());
+  nettrace::TraceInfo clock = nettrace::CommonClock(traces);
   // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
-  for (const Input& input : inputs_) {
-    clock.pointer_size = std::max(clock.pointer_size, input.reader->reader().trace().pointer_size);
+  for (const nettrace::TraceInfo& trace : traces) {
+    clock.pointer_size = std::max(clock.pointer_size, trace.pointer_size);
   }
   auto writer = nettrace::Writer::Create(std::move(sink), clock, nettrace::CopyWriterOptions());
   if (!writer.ok()) return writer.status();
@@ -215,6 +231,12 @@ void Rewriter::PrintSummary() const {
 }  // namespace
 
 int RunRewrite(const Rewrite& rewrite) {
+  if (rewrite.output == "-") {
+    PrintInputError(rewrite.command, rewrite.output,
+                    absl::InvalidArgumentError("the output must be a file, which it becomes as a "
+                                               "whole; name one"));
+    return kExitUnreadable;
+  }
   Rewriter rewriter(rewrite);
   if (!rewriter.OpenInputs()) return kExitUnreadable;
   NewFile file(rewrite.output);

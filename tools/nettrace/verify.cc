@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/commands.h"
+#include "nettrace/event_json.h"
 #include "nettrace/open_input.h"
 #include "nettrace/verifier.h"
 
@@ -47,24 +48,23 @@ void PrintJson(const nettrace::VerifyReport& report) {
 
 void PrintText(const std::string& path, const nettrace::VerifyReport& report) {
   for (const nettrace::Finding& finding : report.findings) {
-    std::string text = finding.explanation;
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = '?';
-    }
     absl::PrintF("%s: offset %d: %s: %s: %s\n", path, finding.offset,
-                 SeverityName(finding.rule->severity), finding.rule->name, text);
+                 SeverityName(finding.rule->severity), finding.rule->name,
+                 OneLine(finding.explanation));
   }
   absl::PrintF("%s: V%d, %d events, %d errors, %d hazards\n", path, report.version, report.events,
                report.errors, report.hazards);
 }
 
 int Verify(const std::string& path, bool strict, bool json) {
-  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, true);
+  Progress progress("verify");
+  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, &progress);
   if (!source.ok()) {
     PrintInputError("verify", path, source.status());
     return kExitUnreadable;
   }
   const absl::StatusOr<nettrace::VerifyReport> report = nettrace::Verify(*std::move(source));
+  progress.Hide();
   if (!report.ok()) {
     PrintInputError("verify", path, report.status());
     return kExitUnreadable;

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -250,24 +252,26 @@ TEST(ReaderDamage, TablesAreBounded) {
   EXPECT_TRUE(absl::StrContains(reader->damage()->reason, "10000 bytes"));
 }
 
-TEST(ReaderDamage, EveryCutDeliversAllWholeBlocksBeforeIt) {
-  const Bytes stream = GoodStream();
+// Whatever the cut, all events of the whole blocks before it are delivered, and the rest is told
+// of.
+void ExpectCutsDeliverWholeBlocks(std::span<const std::byte> stream) {
   // What a whole reading has delivered by the end of each block.
   std::vector<std::pair<std::size_t, std::uint64_t>> events_by_end;
   {
-    auto reader = OpenBytes(stream.span());
+    auto reader = OpenBytes(stream);
     Step step = Step::kEnd;
     do {
       step = reader->Next();
       events_by_end.emplace_back(reader->stats().bytes, reader->stats().events);
     } while (step != Step::kEnd);
+    ASSERT_TRUE(reader->status().ok()) << reader->status();
   }
   for (std::size_t cut = 0; cut < stream.size(); ++cut) {
     std::uint64_t expected = 0;
     for (const auto& [end, events] : events_by_end) {
       if (end <= cut) expected = events;
     }
-    auto reader = OpenBytes(stream.span().first(cut));
+    auto reader = OpenBytes(stream.first(cut));
     ASSERT_NE(reader, nullptr) << "cut at " << cut;
     ReadAll(reader.get());
     EXPECT_EQ(reader->stats().events, expected) << "cut at " << cut;
@@ -276,6 +280,29 @@ TEST(ReaderDamage, EveryCutDeliversAllWholeBlocksBeforeIt) {
     EXPECT_EQ(reader->damage()->offset + reader->damage()->bytes_left, cut);
   }
 }
+
+TEST(ReaderDamage, EveryCutDeliversAllWholeBlocksBeforeIt) {
+  ExpectCutsDeliverWholeBlocks(GoodStream().span());
+}
+
+// Files of the fuzzers' corpus, with one of everything.
+class Legacy : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    std::ifstream file(std::filesystem::path(CORPUS_DIR) / GetParam(), std::ios::binary);
+    ASSERT_TRUE(file.is_open());
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(bytes_)); }
+
+ private:
+  std::string bytes_;
+};
+
+TEST_P(Legacy, EveryCutDeliversAllWholeBlocksBeforeIt) { ExpectCutsDeliverWholeBlocks(bytes()); }
+
+INSTANTIATE_TEST_SUITE_P(Versions, Legacy, ::testing::Values("v4", "v5"),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(ReaderVersions, WhatIsNotReadIsRefusedByName) {
   const auto status = [](const Bytes& stream) {
@@ -346,9 +373,8 @@ TEST_P(Vectors, AreReadToTheLastByteWithTheirCounts) {
 }
 
 TEST_P(Vectors, EveryCutIsReported) {
-  // Every offset of the small one, and of the large one those around its first blocks.
-  const std::size_t end = std::min<std::size_t>(bytes_.size(), 3000);
-  for (std::size_t cut = 0; cut < end; ++cut) {
+  // Every offset of the small one; of the large one those around its first blocks and some of all.
+  for (std::size_t cut = 0; cut < bytes_.size(); cut += cut < 3000 ? 1 : 9973) {
     auto reader = OpenBytes(std::span<const std::byte>(bytes_).first(cut));
     ASSERT_NE(reader, nullptr);
     ReadAll(reader.get());

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -176,6 +177,21 @@ TEST(Verify, EveryRuleHasAStreamThatBreaksIt) {
   std::set<std::string> tried = {"table-size"};  // by a test of its own
   for (const Broken& broken : AllBroken()) tried.insert(broken.rule);
   for (const Rule& rule : VerifyRules()) EXPECT_TRUE(tried.contains(rule.name)) << rule.name;
+}
+
+TEST(Verify, TheDocumentationHasEveryRuleAsItIs) {
+  std::ifstream file(RULES_DOCUMENT);
+  std::vector<std::string> documented;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("| `")) documented.push_back(line);
+  }
+  std::vector<std::string> rules;
+  for (const Rule& rule : VerifyRules()) {
+    rules.push_back("| `" + std::string(rule.name) + "` | " +
+                    (rule.severity == Severity::kError ? "error" : "hazard") + " | " +
+                    rule.section + " | " + rule.summary + " |");
+  }
+  EXPECT_EQ(documented, rules);
 }
 
 TEST(Verify, TheTablesAreBounded) {

@@ -1,11 +1,15 @@
 // A sink that fails, in every way, at every place: what was taken is readable, what was not is
 // told.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "nettrace/reader.h"
 #include "nettrace/writer.h"
@@ -77,16 +81,20 @@ ReadBack Read(std::string_view bytes) {
 
 constexpr int kThreads = 3;
 
-std::unique_ptr<Writer> MakeWriter(Device* device) {
+std::unique_ptr<Writer> MakeWriter(std::unique_ptr<Sink> sink, std::size_t event_block_size) {
   WriterOptions options;
-  options.event_block_size = 256;
-  auto writer = Writer::Create(std::make_unique<FaultySink>(device), TraceInfo(), options);
+  options.event_block_size = event_block_size;
+  auto writer = Writer::Create(std::move(sink), TraceInfo(), options);
   EventMetadata metadata;
   metadata.provider = "P";
   metadata.event_id = 1;
   EXPECT_TRUE((*writer)->AddMetadata(metadata).ok());
   for (int i = 0; i < kThreads; ++i) EXPECT_TRUE((*writer)->AddThread({}).ok());
   return *std::move(writer);
+}
+
+std::unique_ptr<Writer> MakeWriter(Device* device) {
+  return MakeWriter(std::make_unique<FaultySink>(device), 256);
 }
 
 // Writes event number `number`, on a thread by its number.
@@ -156,6 +164,46 @@ INSTANTIATE_TEST_SUITE_P(EveryNth, WriterFaults,
                            return std::string(std::get<0>(test.param).name) +
                                   std::to_string(std::get<1>(test.param));
                          });
+
+// Interrupted and short writes are FdSink's to handle: the writer does not see them.
+TEST(WriterFault, InterruptedAndShortWritesLoseNothing) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};  // and no SA_RESTART
+  struct sigaction before;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_GT(fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+  constexpr std::uint64_t kEvents = 20000;
+  std::uint64_t accepted = 0;
+  absl::Status finished;
+  std::thread thread([&] {
+    const std::unique_ptr<Writer> writer =
+        MakeWriter(std::make_unique<FdSink>(ends[1], "pipe"), /*event_block_size=*/10000);
+    for (std::uint64_t number = 1; number <= kEvents; ++number) {
+      accepted += WriteNumber(writer.get(), number).ok();
+      if (number % 500 != 0) continue;
+      EXPECT_TRUE(writer->WriteSequencePoint(number).ok());
+    }
+    finished = writer->Finish();
+  });
+  // Each read makes room for a part of a block only, and each write is interrupted.
+  std::string bytes;
+  char buffer[1000];
+  for (ssize_t size = 0; (size = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    bytes.append(buffer, static_cast<std::size_t>(size));
+    pthread_kill(thread.native_handle(), SIGUSR1);
+  }
+  thread.join();
+  close(ends[0]);
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_TRUE(finished.ok()) << finished;
+  EXPECT_EQ(accepted, kEvents);
+  const ReadBack back = Read(bytes);
+  EXPECT_TRUE(back.stats.complete);
+  EXPECT_EQ(back.payloads.size(), kEvents);
+  EXPECT_EQ(back.stats.lost, 0U);
+}
 
 TEST(WriterFault, ADeadSinkCostsEventsButNoMemory) {
   Device device;

@@ -1,21 +1,39 @@
-// Each block and row kind, byte for byte as the specification has it; written down by hand.
+// The files in golden/ are written by hand from the specification, byte for byte: one for each kind
+// of block and row. The writer makes each of them, and the reader and the verifier understand it.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "nettrace/payload.h"
+#include "nettrace/payload_encoder.h"
+#include "nettrace/reader.h"
+#include "nettrace/verifier.h"
 #include "nettrace/writer.h"
+#include "random_values.h"
 #include "writer_testing.h"
 
 namespace nettrace {
 namespace {
 
-using testing::Bytes;
 using testing::Hex;
 using testing::SixteenFrom;
 using testing::Span;
 using testing::WriterToString;
+using Step = Reader::Step;
 
 #define ASSERT_OK(expression) ASSERT_TRUE((expression).ok())
 
-std::string Golden(std::string_view text) { return Hex(Bytes(text)); }
+// Its bytes; blanks and lines may stand anywhere, and comments from # to the end of the line.
+std::string GoldenBytes(const std::string& name) {
+  std::ifstream file(std::filesystem::path(GOLDEN_DIR) / (name + ".txt"));
+  EXPECT_TRUE(file.is_open()) << name;
+  std::string text;
+  for (std::string line; std::getline(file, line);) text += line.substr(0, line.find('#')) + "\n";
+  return testing::Bytes(text);
+}
 
 EventMetadata Event(std::uint32_t id) {
   EventMetadata metadata;
@@ -25,26 +43,90 @@ EventMetadata Event(std::uint32_t id) {
   return metadata;
 }
 
-// The metadata and thread blocks that most of the tests below begin with: rows 1 and 2, threads
-// 1, 2.
-constexpr char kTwoRows[] =
-    "1A 00 00 03  00 00"
-    "  0A 00  01  01 'P'  01  01 'N'  00 00  00 00"
-    "  0A 00  02  01 'P'  02  01 'N'  00 00  00 00";
-constexpr char kTwoThreads[] = "06 00 00 06  01 00 01  01 00 02";
-
-struct WriterWithRows : WriterToString {
-  explicit WriterWithRows(const WriterOptions& options = {}) : WriterToString(options) {
-    for (const std::uint32_t id : {1, 2}) EXPECT_EQ(*writer->AddMetadata(Event(id)), id);
-    for (const std::uint64_t index : {1, 2}) EXPECT_EQ(*writer->AddThread({}), index);
+class WriterGolden : public ::testing::Test {
+ protected:
+  void Begin(const TraceInfo& info = {}) {
+    out_ = std::make_unique<WriterToString>(WriterOptions(), info);
   }
+  // With rows of metadata and of threads, numbered from 1.
+  void BeginWithRows(std::uint32_t metadata, std::uint64_t threads, const TraceInfo& info = {}) {
+    Begin(info);
+    for (std::uint32_t id = 1; id <= metadata; ++id) {
+      EXPECT_EQ(*writer().AddMetadata(Event(id)), id);
+    }
+    for (std::uint64_t id = 1; id <= threads; ++id) EXPECT_EQ(*writer().AddThread({}), id);
+  }
+  Writer& writer() { return *out_->writer; }
+
+  absl::Status Write(std::uint64_t capture_thread, std::uint64_t thread, std::uint64_t time,
+                     std::string_view payload = {}, std::uint32_t metadata_id = 1) {
+    return writer().WriteEvent({.metadata_id = metadata_id,
+                                .capture_thread = capture_thread,
+                                .thread = thread,
+                                .timestamp = time},
+                               Span(payload));
+  }
+
+  // Ends the stream and compares it with the file of the test's name, which has no fault. Reads
+  // that file from then on.
+  void ExpectGolden() {
+    golden_ = GoldenBytes(::testing::UnitTest::GetInstance()->current_test_info()->name());
+    EXPECT_TRUE(writer().Finish().ok());
+    EXPECT_EQ(Hex(*out_->written), Hex(golden_));
+    const auto report = Verify(std::make_unique<MemorySource>(Span(golden_)));
+    ASSERT_TRUE(report.ok()) << report.status();
+    for (const Finding& finding : report->findings) {
+      EXPECT_EQ(finding.rule->severity, Severity::kHazard) << finding.explanation;
+    }
+    auto reader = Reader::Open(std::make_unique<MemorySource>(Span(golden_)));
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    reader_ = *std::move(reader);
+  }
+  Reader& reader() { return *reader_; }
+
+  // The next step is an event, this one.
+  void ExpectEvent(std::uint64_t capture_thread, std::uint32_t number, std::uint64_t thread,
+                   std::uint64_t time, std::string_view payload = {}) {
+    ASSERT_EQ(reader().Next(), Step::kEvent) << reader().status();
+    EXPECT_EQ(event().capture_thread_index, capture_thread);
+    EXPECT_EQ(event().sequence_number, number);
+    EXPECT_EQ(event().thread_index, thread);
+    EXPECT_EQ(event().timestamp, time);
+    EXPECT_EQ(Text(event().payload), payload);
+  }
+  void ExpectSequencePoint(std::uint64_t time, std::uint32_t flags) {
+    ASSERT_EQ(reader().Next(), Step::kSequencePoint) << reader().status();
+    EXPECT_EQ(reader().sequence_point().timestamp, time);
+    EXPECT_EQ(reader().sequence_point().flags, flags);
+  }
+  void ExpectEnd() {
+    EXPECT_EQ(reader().Next(), Step::kEnd);
+    EXPECT_TRUE(reader().status().ok()) << reader().status();
+  }
+  const nettrace::Event& event() { return reader().event(); }
+  std::vector<std::uint64_t> Frames(std::size_t size) {
+    std::vector<std::uint64_t> frames;
+    for (auto rest = event().stack; rest.size() >= size; rest = rest.subspan(size)) {
+      std::memcpy(&frames.emplace_back(), rest.data(), size);
+    }
+    return frames;
+  }
+  static std::string Text(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  std::string Json() {
+    testing::JsonText json;
+    EXPECT_TRUE(VisitPayload(event().metadata->fields, event().payload, &json).ok());
+    return json.Finish();
+  }
+
+ private:
+  std::unique_ptr<WriterToString> out_;
+  std::string golden_;
+  std::unique_ptr<Reader> reader_;
 };
 
-std::string GoldenWithRows(std::string_view rest) {
-  return Golden(std::string(kTwoRows) + kTwoThreads + std::string(rest));
-}
-
-TEST(WriterGolden, StreamHeaderAndTraceBlock) {
+TEST_F(WriterGolden, StreamHeaderAndTraceBlock) {
   TraceInfo info;
   info.sync_time =
       absl::FromCivil(absl::CivilSecond(2026, 11, 21, 10, 32, 54), absl::UTCTimeZone()) +
@@ -53,23 +135,24 @@ TEST(WriterGolden, StreamHeaderAndTraceBlock) {
   info.ticks_per_second = 1'000'000'000;
   info.pointer_size = 8;
   info.key_values = {{"key", "value"}, {"\xC3\xA9", ""}};
-  const WriterToString out({}, info);
-  EXPECT_EQ(Hex(*out.written),
-            Golden("'Nettrace'  00 00 00 00  06 00 00 00  00 00 00 00"
-                   "36 00 00 01"
-                   "  EA 07  0B 00  06 00  15 00  0A 00  20 00  36 00  DB 03"  // a Saturday
-                   "  08 07 06 05 04 03 02 01   00 CA 9A 3B 00 00 00 00  08 00 00 00  02 00 00 00"
-                   "  03 'key' 05 'value'  02 C3 A9  00"));
+  Begin(info);
+  ExpectGolden();
+  EXPECT_EQ(reader().trace().sync_time, absl::FromUnixMillis(absl::ToUnixMillis(info.sync_time)));
+  EXPECT_EQ(reader().trace().sync_ticks, info.sync_ticks);
+  EXPECT_EQ(reader().trace().ticks_per_second, info.ticks_per_second);
+  EXPECT_EQ(reader().trace().pointer_size, info.pointer_size);
+  EXPECT_EQ(reader().trace().key_values, info.key_values);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, EndOfStreamHasNoContents) {
-  const WriterToString out;
-  ASSERT_OK(out.writer->Finish());
-  EXPECT_EQ(out.blocks(), Golden("00 00 00 00"));
+TEST_F(WriterGolden, EndOfStreamHasNoContents) {
+  Begin();
+  ExpectGolden();
+  ExpectEnd();
 }
 
-TEST(WriterGolden, MetadataRowWithEveryOptionalKind) {
-  const WriterToString out;
+TEST_F(WriterGolden, MetadataRowWithEveryOptionalKind) {
+  Begin();
   EventMetadata metadata = Event(300);
   metadata.opcode = 7;
   metadata.keywords = 0x8000000000000001;
@@ -79,79 +162,84 @@ TEST(WriterGolden, MetadataRowWithEveryOptionalKind) {
   metadata.description = "d";
   metadata.provider_guid = SixteenFrom(0x10);
   metadata.key_values = {{"k", "v"}};
-  ASSERT_OK(out.writer->AddMetadata(metadata));
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(),
-            Golden("3A 00 00 03  00 00  36 00  01  01 'P'  AC 02  01 'N'  00 00  2B 00"
-                   "  01 07"
-                   "  03 01 00 00 00 00 00 00 80"
-                   "  04 01 't'"
-                   "  05 01 'd'"
-                   "  06 01 'k' 01 'v'"
-                   "  07 10 11 12 13 14 15 16 17 18 19 1A 1B 1C 1D 1E 1F"
-                   "  08 04"
-                   "  09 09"));
+  ASSERT_OK(writer().AddMetadata(metadata));
+  ASSERT_OK(writer().AddThread({}));
+  ASSERT_OK(Write(1, 1, 5));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 5);
+  EXPECT_EQ(*event().metadata, metadata);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, MetadataRowWithEveryScalarType) {
-  const WriterToString out;
+TEST_F(WriterGolden, MetadataRowWithEveryScalarType) {
+  Begin();
   EventMetadata metadata = Event(1);
   for (const int code : {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 20, 21, 23, 26}) {
     metadata.fields.push_back({"f", Type::Simple(static_cast<TypeCode>(code))});
   }
-  ASSERT_OK(out.writer->AddMetadata(metadata));
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(),
-            Golden("68 00 00 03  00 00  64 00  01  01 'P'  01  01 'N'  12 00"
-                   "  03 00 01 'f' 03  03 00 01 'f' 04  03 00 01 'f' 05  03 00 01 'f' 06"
-                   "  03 00 01 'f' 07  03 00 01 'f' 08  03 00 01 'f' 09  03 00 01 'f' 0A"
-                   "  03 00 01 'f' 0B  03 00 01 'f' 0C  03 00 01 'f' 0D  03 00 01 'f' 0E"
-                   "  03 00 01 'f' 11  03 00 01 'f' 12  03 00 01 'f' 14  03 00 01 'f' 15"
-                   "  03 00 01 'f' 17  03 00 01 'f' 1A"
-                   "  00 00"));
+  ASSERT_OK(writer().AddMetadata(metadata));
+  ASSERT_OK(writer().AddThread({}));
+  Guid guid;
+  for (unsigned i = 0; i < 16; ++i) guid[i] = static_cast<std::byte>(0x11 * i);
+  PayloadEncoder payload(&metadata.fields);
+  payload.Bool(true).UInt('b').Int(-2).UInt(3).Int(-4).UInt(5).Int(-6).UInt(7).Int(-8).UInt(9);
+  payload.Single(1.5F).Double(2.5).GuidValue(guid).Utf16(u"hi").Int(-150).UInt(300).UInt('u');
+  ASSERT_OK(Write(1, 1, 5, Text(*payload.Bool(true).Finish())));
+  ExpectGolden();
+  ASSERT_EQ(reader().Next(), Step::kEvent);
+  EXPECT_EQ(*event().metadata, metadata);
+  EXPECT_EQ(Json(),
+            R"({"f":true,"f":"\u0062","f":-2,"f":3,"f":-4,"f":5,"f":-6,"f":7,"f":-8,"f":9,)"
+            R"("f":1.5,"f":2.5,"f":"33221100-5544-7766-8899-aabbccddeeff","f":"\u0068\u0069",)"
+            R"("f":-150,"f":300,"f":"u","f":true})");
+  ExpectEnd();
 }
 
-TEST(WriterGolden, MetadataRowWithEveryNestedType) {
-  const WriterToString out;
+TEST_F(WriterGolden, MetadataRowWithEveryNestedType) {
+  Begin();
   const Type byte = Type::Simple(TypeCode::kByte);
   EventMetadata metadata = Event(1);
   metadata.fields = {
       {"a", Type::Array(byte)},
-      {"f", Type::FixedLengthArray(byte, 0x0102)},
+      {"f", Type::FixedLengthArray(byte, 3)},
       {"r", Type::RelLoc(byte)},
       {"d", Type::DataLoc(byte)},
       {"o", Type::Object({{"x", byte}, {"y", Type::Array(Type::Object({{"z", byte}}))}})},
   };
-  ASSERT_OK(out.writer->AddMetadata(metadata));
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(), Golden("41 00 00 03  00 00  3D 00  01  01 'P'  01  01 'N'  05 00"
-                                 "  04 00 01 'a' 13 06"
-                                 "  06 00 01 'f' 16 06 02 01"
-                                 "  04 00 01 'r' 18 06"
-                                 "  04 00 01 'd' 19 06"
-                                 "  17 00 01 'o' 01  02 00"
-                                 "    03 00 01 'x' 06"
-                                 "    0B 00 01 'y' 13 01  01 00"
-                                 "      03 00 01 'z' 06"
-                                 "  00 00"));
+  ASSERT_OK(writer().AddMetadata(metadata));
+  ASSERT_OK(writer().AddThread({}));
+  PayloadEncoder payload(&metadata.fields);
+  payload.BeginArray(2).UInt(10).UInt(11).EndArray();
+  payload.BeginArray(3).UInt(20).UInt(21).UInt(22).EndArray();
+  payload.Located(Span("\x1E\x1F")).Located(Span("\x21"));
+  payload.BeginObject().UInt(40).BeginArray(2);
+  for (const unsigned z : {50, 51}) payload.BeginObject().UInt(z).EndObject();
+  ASSERT_OK(Write(1, 1, 5, Text(*payload.EndArray().EndObject().Finish())));
+  ExpectGolden();
+  ASSERT_EQ(reader().Next(), Step::kEvent);
+  EXPECT_EQ(*event().metadata, metadata);
+  EXPECT_EQ(Json(), R"({"a":[10,11],"f":[20,21,22],"r":[30,31],"d":[33],)"
+                    R"("o":{"x":40,"y":[{"z":50},{"z":51}]}})");
+  ExpectEnd();
 }
 
-TEST(WriterGolden, ThreadRowWithEveryOptionalKind) {
-  const WriterToString out;
+TEST_F(WriterGolden, ThreadRowWithEveryOptionalKind) {
+  BeginWithRows(1, 0);
   ThreadInfo thread;
   thread.name = "main";
   thread.process_id = 128;
   thread.thread_id = 0xFFFFFFFFFFFFFFFF;
   thread.key_values = {{"k", "v"}, {"l", ""}};
-  EXPECT_EQ(*out.writer->AddThread(thread), 1U);
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(),
-            Golden("20 00 00 06  1E 00  01  01 04 'main'  02 80 01"
-                   "  03 FF FF FF FF FF FF FF FF FF 01  04 01 'k' 01 'v'  04 01 'l' 00"));
+  EXPECT_EQ(*writer().AddThread(thread), 1U);
+  ASSERT_OK(Write(1, 1, 5));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 5);
+  EXPECT_EQ(*event().thread, thread);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, LabelListsWithEveryKind) {
-  WriterToString out;
+TEST_F(WriterGolden, LabelListsWithEveryKind) {
+  BeginWithRows(1, 1);
   Labels all;
   all.activity_id = SixteenFrom(0x10);
   all.related_activity_id = SixteenFrom(0x20);
@@ -165,72 +253,78 @@ TEST(WriterGolden, LabelListsWithEveryKind) {
   all.version = 4;
   Labels one;
   one.level = 5;
-  EXPECT_EQ(*out.writer->InternLabels(all), 1U);
-  EXPECT_EQ(*out.writer->InternLabels(one), 2U);
-  EXPECT_EQ(*out.writer->InternLabels(all), 1U);
-  EXPECT_EQ(*out.writer->InternLabels(Labels()), 0U);
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(), Golden("63 00 00 08  01 00 00 00  02 00 00 00"
-                                 "  01 10 11 12 13 14 15 16 17 18 19 1A 1B 1C 1D 1E 1F"
-                                 "  02 20 21 22 23 24 25 26 27 28 29 2A 2B 2C 2D 2E 2F"
-                                 "  03 30 31 32 33 34 35 36 37 38 39 3A 3B 3C 3D 3E 3F"
-                                 "  04 08 07 06 05 04 03 02 01"
-                                 "  05 01 's' 01 't'"
-                                 "  06 01 'i' 05"
-                                 "  06 01 'j' 80 01"
-                                 "  07 01"
-                                 "  08 02 00 00 00 00 00 00 00"
-                                 "  09 03"
-                                 "  8A 04"
-                                 "  89 05"));
+  EXPECT_EQ(*writer().InternLabels(all), 1U);
+  EXPECT_EQ(*writer().InternLabels(one), 2U);
+  EXPECT_EQ(*writer().InternLabels(all), 1U);
+  EXPECT_EQ(*writer().InternLabels(Labels()), 0U);
+  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5};
+  for (row.label_list_id = 1; row.label_list_id <= 2; ++row.label_list_id, ++row.timestamp) {
+    ASSERT_OK(writer().WriteEvent(row, {}));
+  }
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 5);
+  EXPECT_EQ(*event().labels, all);
+  ExpectEvent(1, 2, 1, 6);
+  EXPECT_EQ(*event().labels, one);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, Stacks) {
-  WriterToString out;
+TEST_F(WriterGolden, Stacks) {
+  BeginWithRows(1, 1);
   const std::vector<std::uint64_t> two = {0x1122334455667788, 1};
   const std::vector<std::uint64_t> one = {2};
-  EXPECT_EQ(*out.writer->InternStack(two), 1U);
-  EXPECT_EQ(*out.writer->InternStack(one), 2U);
-  EXPECT_EQ(*out.writer->InternStack(two), 1U);
-  EXPECT_EQ(*out.writer->InternStack({}), 0U);
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(), Golden("28 00 00 05  01 00 00 00  02 00 00 00"
-                                 "  10 00 00 00  88 77 66 55 44 33 22 11  01 00 00 00 00 00 00 00"
-                                 "  08 00 00 00  02 00 00 00 00 00 00 00"));
+  EXPECT_EQ(*writer().InternStack(two), 1U);
+  EXPECT_EQ(*writer().InternStack(one), 2U);
+  EXPECT_EQ(*writer().InternStack(two), 1U);
+  EXPECT_EQ(*writer().InternStack({}), 0U);
+  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5};
+  for (row.stack_id = 1; row.stack_id <= 2; ++row.stack_id, ++row.timestamp) {
+    ASSERT_OK(writer().WriteEvent(row, {}));
+  }
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 5);
+  EXPECT_EQ(Frames(8), two);
+  ExpectEvent(1, 2, 1, 6);
+  EXPECT_EQ(Frames(8), one);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, StacksOfFourBytePointers) {
+TEST_F(WriterGolden, StacksOfFourBytePointers) {
   TraceInfo info;
   info.pointer_size = 4;
-  WriterToString out({}, info);
+  BeginWithRows(1, 1, info);
   const std::vector<std::uint64_t> stack = {0x11223344, 1};
-  EXPECT_EQ(*out.writer->InternStack(stack), 1U);
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(), Golden("14 00 00 05  01 00 00 00  01 00 00 00"
-                                 "  08 00 00 00  44 33 22 11  01 00 00 00"));
+  EXPECT_EQ(*writer().InternStack(stack), 1U);
+  ASSERT_OK(writer().WriteEvent(
+      {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5, .stack_id = 1}, {}));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 5);
+  EXPECT_EQ(Frames(4), stack);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, FirstEventOfABlockHasAllThatIsNotZero) {
-  WriterWithRows out;
-  ASSERT_OK(out.writer->WriteEvent(
+TEST_F(WriterGolden, FirstEventOfABlockHasAllThatIsNotZero) {
+  BeginWithRows(2, 2);
+  ASSERT_OK(writer().WriteEvent(
       {.metadata_id = 2, .capture_thread = 1, .thread = 2, .processor = 200, .timestamp = 1000},
       Span("abc")));
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(), GoldenWithRows("21 00 00 02  14 00  01 00"
-                                         "  E8 03 00 00 00 00 00 00  E8 03 00 00 00 00 00 00"
-                                         "  87  02  00 01 C8 01  02  E8 07  03  'abc'"));
+  ExpectGolden();
+  ExpectEvent(1, 1, 2, 1000, "abc");
+  EXPECT_EQ(event().metadata_id, 2U);
+  EXPECT_EQ(event().processor, 200U);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, OnlyWhatChangedIsInAHeader) {
-  WriterWithRows out;
+TEST_F(WriterGolden, OnlyWhatChangedIsInAHeader) {
+  BeginWithRows(2, 2);
   Labels labels;
   labels.level = 1;
   const std::vector<std::uint64_t> stack = {1};
   EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5};
-  ASSERT_OK(out.writer->WriteEvent(row, Span("a")));
+  ASSERT_OK(writer().WriteEvent(row, Span("a")));
   const auto next = [&](std::string_view payload) {
     ++row.timestamp;
-    return out.writer->WriteEvent(row, Span(payload)).ok();
+    return writer().WriteEvent(row, Span(payload)).ok();
   };
   ASSERT_TRUE(next("b"));  // nothing
   row.metadata_id = 2;
@@ -239,115 +333,180 @@ TEST(WriterGolden, OnlyWhatChangedIsInAHeader) {
   ASSERT_TRUE(next("d"));
   row.thread = 2;
   ASSERT_TRUE(next("e"));
-  row.stack_id = *out.writer->InternStack(stack);
+  row.stack_id = *writer().InternStack(stack);
   ASSERT_TRUE(next("f"));
-  row.label_list_id = *out.writer->InternLabels(labels);
+  row.label_list_id = *writer().InternLabels(labels);
   ASSERT_TRUE(next("g"));
   ASSERT_TRUE(next(""));  // payload size
-  ASSERT_OK(out.writer->AddLost(1, 300));
+  ASSERT_OK(writer().AddLost(1, 300));
   ASSERT_TRUE(next(""));
   row.stack_id = row.label_list_id = 0;
   ASSERT_TRUE(next("hi"));
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(
-      out.blocks(),
-      GoldenWithRows("0A 00 00 08  01 00 00 00  01 00 00 00  89 01"
-                     "14 00 00 05  01 00 00 00  01 00 00 00  08 00 00 00  01 00 00 00 00 00 00 00"
-                     "46 00 00 02  14 00  01 00"
-                     "  05 00 00 00 00 00 00 00  0E 00 00 00 00 00 00 00"
-                     "  87  01  00 01 00  01  05  01  'a'"
-                     "  00  01  'b'"
-                     "  01  02  01  'c'"
-                     "  02  00 01 03  01  'd'"
-                     "  04  02  01  'e'"
-                     "  08  01  01  'f'"
-                     "  10  01  01  'g'"
-                     "  80  01  00"
-                     "  02  AC 02 01 03  01"
-                     "  98  00  01  00  02  'hi'"));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 5, "a");
+  ExpectEvent(1, 2, 1, 6, "b");
+  EXPECT_EQ(event().metadata_id, 1U);
+  ExpectEvent(1, 3, 1, 7, "c");
+  EXPECT_EQ(event().metadata_id, 2U);
+  EXPECT_EQ(event().processor, 0U);
+  ExpectEvent(1, 4, 1, 8, "d");
+  EXPECT_EQ(event().processor, 3U);
+  ExpectEvent(1, 5, 2, 9, "e");
+  EXPECT_TRUE(event().stack.empty());
+  ExpectEvent(1, 6, 2, 10, "f");
+  EXPECT_EQ(Frames(8), stack);
+  EXPECT_TRUE(event().labels->empty());
+  ExpectEvent(1, 7, 2, 11, "g");
+  EXPECT_EQ(*event().labels, labels);
+  ExpectEvent(1, 8, 2, 12, "");
+  EXPECT_EQ(event().lost_before, 0U);
+  ExpectEvent(1, 309, 2, 13, "");
+  EXPECT_EQ(event().lost_before, 300U);
+  ExpectEvent(1, 310, 2, 14, "hi");
+  EXPECT_TRUE(event().stack.empty());
+  EXPECT_TRUE(event().labels->empty());
+  ExpectEnd();
 }
 
-TEST(WriterGolden, EachCaptureThreadHasABlockOfItsOwn) {
-  WriterWithRows out;
-  const auto write = [&](std::uint64_t capture, std::uint64_t time) {
-    return out.writer
-        ->WriteEvent({.metadata_id = 1, .capture_thread = capture, .thread = 1, .timestamp = time},
-                     {})
-        .ok();
-  };
-  ASSERT_TRUE(write(2, 1));
-  ASSERT_TRUE(write(1, 2));
-  ASSERT_TRUE(write(2, 3));
-  ASSERT_OK(out.writer->Flush());
-  ASSERT_TRUE(write(2, 4));  // numbers go on over blocks
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(), GoldenWithRows("1D 00 00 02  14 00  01 00"
-                                         "  01 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00"
-                                         "  07  01  00 02 00  01  01"
-                                         "  00  02"
-                                         "1B 00 00 02  14 00  01 00"
-                                         "  02 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00"
-                                         "  07  01  00 01 00  01  02"
-                                         "1B 00 00 02  14 00  01 00"
-                                         "  04 00 00 00 00 00 00 00  04 00 00 00 00 00 00 00"
-                                         "  07  01  02 02 00  01  04"));
+TEST_F(WriterGolden, EachCaptureThreadHasABlockOfItsOwn) {
+  BeginWithRows(2, 2);
+  ASSERT_OK(Write(2, 1, 1));
+  ASSERT_OK(Write(1, 1, 2));
+  ASSERT_OK(Write(2, 1, 3));
+  ASSERT_OK(writer().Flush());
+  ASSERT_OK(Write(2, 1, 4));  // numbers go on over blocks
+  ExpectGolden();
+  ExpectEvent(2, 1, 1, 1);
+  ExpectEvent(2, 2, 1, 3);
+  ExpectEvent(1, 1, 1, 2);
+  ExpectEvent(2, 3, 1, 4);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, SequencePointListsTheLastNumbersOfCaptureThreads) {
-  WriterWithRows out;
-  ASSERT_OK(out.writer->WriteEvent(
-      {.metadata_id = 1, .capture_thread = 2, .thread = 1, .timestamp = 7}, {}));
-  ASSERT_OK(out.writer->AddLost(2, 199));
-  ASSERT_OK(out.writer->WriteSequencePoint(8));
-  ASSERT_OK(out.writer->AddLost(1, 1));
-  ASSERT_OK(out.writer->WriteSequencePoint(9));
-  EXPECT_EQ(
-      out.blocks(),
-      GoldenWithRows("1B 00 00 02  14 00  01 00"
-                     "  07 00 00 00 00 00 00 00  07 00 00 00 00 00 00 00"
-                     "  07  01  00 02 00  01  07"
-                     "13 00 00 04  08 00 00 00 00 00 00 00  00 00 00 00  01 00 00 00  02 C8 01"
-                     "15 00 00 04  09 00 00 00 00 00 00 00  00 00 00 00  02 00 00 00"
-                     "  01 01  02 C8 01"));
+TEST_F(WriterGolden, SequencePointListsTheLastNumbersOfCaptureThreads) {
+  BeginWithRows(2, 2);
+  ASSERT_OK(Write(2, 1, 7));
+  ASSERT_OK(writer().AddLost(2, 199));
+  ASSERT_OK(writer().WriteSequencePoint(8));
+  ASSERT_OK(writer().AddLost(1, 1));
+  ASSERT_OK(writer().WriteSequencePoint(9));
+  ExpectGolden();
+  ExpectEvent(2, 1, 1, 7);
+  ExpectSequencePoint(8, 0);
+  ASSERT_EQ(reader().sequence_point().losses.size(), 1U);
+  EXPECT_EQ(reader().sequence_point().losses[0].thread_index, 2U);
+  EXPECT_EQ(reader().sequence_point().losses[0].count, 199U);
+  ExpectSequencePoint(9, 0);
+  ASSERT_EQ(reader().sequence_point().losses.size(), 1U);
+  EXPECT_EQ(reader().sequence_point().losses[0].thread_index, 1U);
+  EXPECT_EQ(reader().sequence_point().losses[0].count, 1U);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, AfterAFlushOfThreadsNumbersBeginAgain) {
-  WriterWithRows out;
-  const auto write = [&](std::uint64_t thread, std::uint64_t time) {
-    return out.writer->WriteEvent(
-        {.metadata_id = 1, .capture_thread = thread, .thread = thread, .timestamp = time}, {});
-  };
-  ASSERT_OK(write(1, 1));
-  ASSERT_OK(out.writer->WriteSequencePoint(2, kSequencePointFlushThreads));
-  EXPECT_TRUE(absl::IsInvalidArgument(write(1, 3)));
-  ASSERT_EQ(*out.writer->AddThread({}), 3U);
-  ASSERT_OK(write(3, 3));
-  ASSERT_OK(out.writer->Flush());
-  EXPECT_EQ(out.blocks(),
-            GoldenWithRows("1B 00 00 02  14 00  01 00"
-                           "  01 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00"
-                           "  07  01  00 01 00  01  01"
-                           "12 00 00 04  02 00 00 00 00 00 00 00  01 00 00 00  01 00 00 00  01 01"
-                           "03 00 00 06  01 00 03"
-                           "1B 00 00 02  14 00  01 00"
-                           "  03 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00"
-                           "  07  01  00 03 00  03  03"));
+TEST_F(WriterGolden, AfterAFlushOfThreadsNumbersBeginAgain) {
+  BeginWithRows(2, 2);
+  ASSERT_OK(Write(1, 1, 1));
+  ASSERT_OK(writer().WriteSequencePoint(2, kSequencePointFlushThreads));
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
+  ASSERT_EQ(*writer().AddThread({}), 3U);
+  ASSERT_OK(Write(3, 3, 3));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 1);
+  ExpectSequencePoint(2, kSequencePointFlushThreads);
+  ExpectEvent(3, 1, 3, 3);
+  EXPECT_EQ(event().lost_before, 0U);
+  ExpectEnd();
 }
 
-TEST(WriterGolden, RemoveThreadFollowsTheEventsThatReferToIt) {
-  WriterWithRows out;
-  ASSERT_OK(out.writer->WriteEvent(
-      {.metadata_id = 1, .capture_thread = 1, .thread = 2, .timestamp = 1}, {}));
-  ASSERT_OK(out.writer->AddLost(2, 300));
-  ASSERT_OK(out.writer->RemoveThread(2));
-  ASSERT_OK(out.writer->WriteSequencePoint(2));
-  EXPECT_EQ(
-      out.blocks(),
-      GoldenWithRows("1B 00 00 02  14 00  01 00"
-                     "  01 00 00 00 00 00 00 00  01 00 00 00 00 00 00 00"
-                     "  07  01  00 01 00  02  01"
-                     "03 00 00 07  02 AC 02"
-                     "12 00 00 04  02 00 00 00 00 00 00 00  00 00 00 00  01 00 00 00  01 01"));
+TEST_F(WriterGolden, AfterAFlushOfMetadataRowsAreDefinedAgain) {
+  BeginWithRows(1, 1);
+  ASSERT_OK(Write(1, 1, 1));
+  ASSERT_OK(writer().WriteSequencePoint(2, kSequencePointFlushMetadata));
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
+  ASSERT_EQ(*writer().AddMetadata(Event(1)), 2U);
+  ASSERT_OK(Write(1, 1, 3, {}, 2));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 1);
+  ExpectSequencePoint(2, kSequencePointFlushMetadata);
+  ExpectEvent(1, 2, 1, 3);
+  EXPECT_EQ(event().metadata->name, "N");
+  ExpectEnd();
+}
+
+TEST_F(WriterGolden, LabelsAndStacksBeginAgainAtASequencePoint) {
+  BeginWithRows(1, 1);
+  for (std::uint8_t i = 1; i <= 2; ++i) {
+    Labels labels;
+    labels.level = i;
+    const std::vector<std::uint64_t> stack = {i};
+    EXPECT_EQ(*writer().InternLabels(labels), 1U);
+    EXPECT_EQ(*writer().InternStack(stack), 1U);
+    ASSERT_OK(writer().WriteEvent({.metadata_id = 1,
+                                   .capture_thread = 1,
+                                   .thread = 1,
+                                   .timestamp = 2U * i - 1,
+                                   .stack_id = 1,
+                                   .label_list_id = 1},
+                                  {}));
+    if (i == 1) {
+      ASSERT_OK(writer().WriteSequencePoint(2));
+    }
+  }
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 1);
+  EXPECT_EQ(event().level(), 1);
+  EXPECT_EQ(Frames(8), std::vector<std::uint64_t>{1});
+  ExpectSequencePoint(2, 0);
+  ExpectEvent(1, 2, 1, 3);
+  EXPECT_EQ(event().level(), 2);
+  EXPECT_EQ(Frames(8), std::vector<std::uint64_t>{2});
+  ExpectEnd();
+}
+
+TEST_F(WriterGolden, RemoveThreadFollowsTheEventsThatReferToIt) {
+  BeginWithRows(2, 2);
+  ASSERT_OK(Write(1, 2, 1));
+  ASSERT_OK(writer().AddLost(2, 300));
+  ASSERT_OK(writer().RemoveThread(2));
+  ASSERT_OK(writer().WriteSequencePoint(2));
+  ExpectGolden();
+  ExpectEvent(1, 1, 2, 1);
+  ASSERT_EQ(reader().Next(), Step::kRemovedThread);
+  EXPECT_EQ(reader().removed_thread().thread_index, 2U);
+  EXPECT_EQ(reader().removed_thread().lost, 300U);
+  ExpectSequencePoint(2, 0);
+  EXPECT_TRUE(reader().sequence_point().losses.empty());
+  ExpectEnd();
+}
+
+TEST(GoldenFiles, EachHasATestOfItsName) {
+  std::set<std::string> tests;
+  const ::testing::UnitTest& all = *::testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const ::testing::TestSuite& suite = *all.GetTestSuite(i);
+    if (std::string_view(suite.name()) != "WriterGolden") continue;
+    for (int j = 0; j < suite.total_test_count(); ++j) tests.insert(suite.GetTestInfo(j)->name());
+  }
+  std::set<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(GOLDEN_DIR)) {
+    files.insert(file.path().stem());
+  }
+  EXPECT_EQ(files, tests);
+}
+
+TEST(GoldenFiles, HaveEveryKindOfBlock) {
+  std::set<int> kinds;
+  for (const auto& file : std::filesystem::directory_iterator(GOLDEN_DIR)) {
+    const std::string bytes = GoldenBytes(file.path().stem());
+    auto reader = Reader::Open(std::make_unique<MemorySource>(Span(bytes)));
+    ASSERT_TRUE(reader.ok());
+    while ((*reader)->Next() != Step::kEnd) {
+    }
+    for (int kind = 0; kind < 256; ++kind) {
+      if ((*reader)->stats().blocks[static_cast<std::size_t>(kind)] > 0) kinds.insert(kind);
+    }
+  }
+  EXPECT_EQ(kinds, (std::set<int>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -8,6 +11,8 @@
 #include <vector>
 
 #include "../nettrace/stream_builder.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/rewrite.h"
 #include "nettrace/time_order.h"
@@ -23,9 +28,12 @@ using Step = Reader::Step;
 class RewriteTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("rewrite-" + std::to_string(getpid()) + "-" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    // In memory where that is possible: each output is synced.
+    const std::filesystem::path memory = "/dev/shm";
+    folder_ =
+        (std::filesystem::exists(memory) ? memory : std::filesystem::path(::testing::TempDir())) /
+        ("rewrite-" + std::to_string(getpid()) + "-" +
+         ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -62,25 +70,40 @@ class RewriteTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(RewriteTest, RepairOfEveryCutIsCleanAndHasAllWholeBlocks) {
-  const Bytes good = nettrace::GoodStream();
-  for (std::size_t cut = 0; cut <= good.size(); ++cut) {
-    const auto bytes = good.span().first(cut);
-    auto reader = Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
-    ASSERT_TRUE(reader.ok());
-    while ((*reader)->Next() != Step::kEnd) {
+class RepairTest : public RewriteTest {
+ protected:
+  void ExpectRepairOfEveryCut(std::span<const std::byte> whole) {
+    for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
+      const auto bytes = whole.first(cut);
+      auto reader = Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
+      ASSERT_TRUE(reader.ok());
+      while ((*reader)->Next() != Step::kEnd) {
+      }
+      const std::string input = Write("in.nettrace", bytes);
+      ASSERT_EQ(RunRewrite({.command = "repair",
+                            .inputs = {input},
+                            .output = Output(),
+                            .filter = {},
+                            .accept_damage = true}),
+                0)
+          << "cut at " << cut;
+      const Reader::Stats stats = StatsOfCleanFile(Output());
+      EXPECT_EQ(stats.events, (*reader)->stats().events) << "cut at " << cut;
+      EXPECT_EQ(stats.lost, (*reader)->stats().lost) << "cut at " << cut;
     }
-    const std::string input = Write("in.nettrace", bytes);
-    ASSERT_EQ(RunRewrite({.command = "repair",
-                          .inputs = {input},
-                          .output = Output(),
-                          .filter = {},
-                          .accept_damage = true}),
-              0)
-        << "cut at " << cut;
-    const Reader::Stats stats = StatsOfCleanFile(Output());
-    EXPECT_EQ(stats.events, (*reader)->stats().events) << "cut at " << cut;
-    EXPECT_EQ(stats.lost, (*reader)->stats().lost) << "cut at " << cut;
+  }
+};
+
+TEST_F(RepairTest, OfEveryCutIsCleanAndHasAllWholeBlocks) {
+  ExpectRepairOfEveryCut(nettrace::GoodStream().span());
+}
+
+TEST_F(RepairTest, OfEveryCutOfV4AndV5IsACleanV6File) {
+  for (const char* version : {"v4", "v5"}) {
+    std::ifstream file(std::filesystem::path(CORPUS_DIR) / version, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    ASSERT_FALSE(bytes.empty()) << version;
+    ExpectRepairOfEveryCut(std::as_bytes(std::span(bytes)));
   }
 }
 
@@ -132,7 +155,7 @@ TEST_F(RewriteTest, MergeBringsTheClocksTogether) {
   };
   // 2 seconds, and 1 second, after the same sync time.
   const std::string later = Write("a", one_event(1000, 1'000'000'000, 2'000'001'000).span());
-  const std::string earlier = Write("b", one_event(50, 10, 60).span());
+  const std::string earlier = Write("b", one_event(5, 10, 15).span());
   ASSERT_EQ(RunRewrite(
                 {.command = "merge", .inputs = {later, earlier}, .output = Output(), .filter = {}}),
             0);
@@ -141,6 +164,85 @@ TEST_F(RewriteTest, MergeBringsTheClocksTogether) {
   EXPECT_EQ(stats.metadata, 1u) << "both files' rows are the same";
   EXPECT_EQ(stats.first_timestamp, 1'000'001'000u);
   EXPECT_EQ(stats.last_timestamp, 2'000'001'000u);
+}
+
+// Whichever comes first on the command line: also the one whose clock had not begun at the time of
+// the other's events.
+TEST_F(RewriteTest, MergeKeepsTheOrderOfFilesFromBeforeTheFirstOnesClock) {
+  const auto one_event = [](int month, std::int64_t sync, std::uint64_t time) {
+    return nettrace::Start({.month = month, .sync_ticks = sync})
+        .Append(nettrace::MetadataBlock({{}}))
+        .Append(nettrace::ThreadBlock({1}))
+        .Append(nettrace::EventBlock({{.timestamp = time}, {.sequence = 2, .timestamp = time + 5}}))
+        .Append(nettrace::End());
+  };
+  const std::string november = Write("november", one_event(11, 1000, 2000).span());
+  const std::string october = Write("october", one_event(10, 7'000'000, 7'000'500).span());
+  for (const auto& inputs : {std::vector{november, october}, std::vector{october, november}}) {
+    ASSERT_EQ(RunRewrite({.command = "merge", .inputs = inputs, .output = Output(), .filter = {}}),
+              0);
+    StatsOfCleanFile(Output());
+    auto reader = Reader::Open(FileSource(Output()));
+    std::vector<absl::Duration> since_october;
+    const absl::Time start =
+        absl::FromCivil(absl::CivilSecond(2026, 10, 21, 10), absl::UTCTimeZone());
+    while ((*reader)->Next() == Step::kEvent) {
+      since_october.push_back((*reader)->TimeOf((*reader)->event().timestamp) - start);
+    }
+    const absl::Duration half = absl::Milliseconds(500);
+    const absl::Duration later = absl::Hours(24 * 31) + half;
+    EXPECT_EQ(since_october,
+              (std::vector{half + absl::Nanoseconds(500), half + absl::Nanoseconds(505),
+                           later + absl::Nanoseconds(1000), later + absl::Nanoseconds(1005)}));
+  }
+}
+
+// Writing more than that fails, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    before_handler_ = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, before_handler_);
+  }
+
+ private:
+  rlimit before_ = {};
+  sighandler_t before_handler_ = SIG_DFL;
+};
+
+TEST_F(RewriteTest, AnOutputThatCannotBeWrittenLeavesTheOldOne) {
+  const std::string input = Write("in.nettrace", nettrace::GoodStream().span());
+  const std::string old = Write("out.nettrace", Bytes().Raw("the old one").span());
+  {
+    const FileSizeLimit limit(100);
+    EXPECT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = old, .filter = {}}), 1);
+  }
+  EXPECT_EQ(std::filesystem::file_size(old), 11u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2)
+      << "nothing else is left behind";
+  EXPECT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = old, .filter = {}}), 0);
+  EXPECT_EQ(StatsOfCleanFile(old).events, 5u);
+}
+
+TEST_F(RewriteTest, TheInputMayBeTheOutput) {
+  const std::string file = Write("in.nettrace", nettrace::GoodStream().span());
+  EXPECT_EQ(RunRewrite({.command = "cut", .inputs = {file}, .output = file, .filter = {}}), 0);
+  EXPECT_EQ(StatsOfCleanFile(file).events, 5u);
+}
+
+TEST_F(RewriteTest, WhatIsNoFileIsNotReplaced) {
+  const std::string input = Write("in.nettrace", nettrace::GoodStream().span());
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = pipe, .filter = {}}), 1);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = "-", .filter = {}}), 2);
 }
 
 TEST(TimeOrder, SortsWithinAnIntervalAndKeepsWhatEventsReferTo) {

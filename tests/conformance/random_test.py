@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Random traces, of random kinds of events, values, threads, labels, losses and flushes: the reference
+reader shows, and `nettrace dump` prints, exactly the events and values that were written, and `nettrace
+verify --strict` finds nothing. Merged into one file, they are shown as `nettrace dump` shows that.
+
+examples:
+  random_test.py --nettrace build/bin/nettrace --reader build/traceevent \\
+    --generate build-gcc/tests/unit/nettrace/write_random_traces --out /tmp/random --seeds 1-20
+  ... --seeds 1000-1999     # others than those that ./run test takes
+
+A failure names its seed: --seeds SEED is that one again.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import check_files
+import comparison
+import reader
+
+# Texts and types are random: what is not ASCII in UTF-8 code units, objects without fields.
+ALLOWED = ("latin1", "empty")
+
+
+def seeds(text):
+    """"3" or "1-20"."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def check_seed(args, command, seed):
+    """Texts that say what is wrong, and the number of events."""
+    file = args.out / f"random-{seed}.nettrace"
+    *expected, totals = [json.loads(line) for line in file.with_suffix(".expected").read_text().splitlines()]
+    texts = []
+    verified = subprocess.run(
+        [args.nettrace, "verify", "--strict", file], stdout=subprocess.PIPE, text=True, check=False)
+    if verified.returncode != 0:
+        texts += [f"nettrace verify: {line}" for line in verified.stdout.splitlines()]
+    events, info = check_files.dump(args.nettrace, file)
+    # They are shown in the same form, but for what nettrace dump adds.
+    ours = comparison.Comparison()
+    ours.values("lost", totals["lost"], info["lost"])
+    ours.values("events", len(expected), len(events))
+    for number, (wanted, event) in enumerate(zip(expected, sorted(events, key=lambda event: event["timestamp"])), 1):
+        ours.values(f"event {number}", wanted, {key: event[key] for key in wanted})
+    texts += [f"nettrace dump: {text}" for text in ours.differences]
+    if command:
+        theirs = comparison.Comparison(ALLOWED)
+        theirs.files(expected, *reader.read(command, file), totals["lost"])
+        texts += [f"the reference reader: {text}" for text in theirs.differences]
+    return texts, len(expected)
+
+
+def check_merged(args, command):
+    """Whether all of them, whatever their clocks, are shown right as one file."""
+    def ticks_per_second(file):
+        info = subprocess.run([args.nettrace, "info", "--json", file], stdout=subprocess.PIPE, check=True).stdout
+        return json.loads(info)["ticksPerSecond"]
+
+    # The finest clock first: it is that of the merged file, and no two events get one time.
+    files = sorted((args.out / f"random-{seed}.nettrace" for seed in args.seeds), key=ticks_per_second)[::-1]
+    merged = args.out / "merged.nettrace"
+    subprocess.run([args.nettrace, "merge", *files, "-o", merged], check=True)
+    return check_files.report(merged, check_files.check(args.nettrace, command, merged, ALLOWED, own_ids=True))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    check_files.add_options(parser)
+    parser.add_argument("--generate", required=True, type=pathlib.Path, help="the generator")
+    parser.add_argument("--out", required=True, type=pathlib.Path, metavar="DIR", help="where it writes")
+    parser.add_argument("--seeds", default=range(1, 21), type=seeds, metavar="FIRST-LAST")
+    parser.add_argument("--steps", default=300, type=int, help="a few events each")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    subprocess.run([args.generate, args.out, str(args.steps), *map(str, args.seeds)], check=True)
+    unavailable, command = None, None
+    try:
+        command = reader.build(args.reader)
+    except reader.Unavailable as reason:
+        unavailable = reason
+    failed, events = 0, 0
+    for seed in args.seeds:
+        texts, count = check_seed(args, command, seed)
+        events += count
+        failed += bool(texts)
+        for text in texts:
+            print(f"seed {seed}: " + text.replace("\n", "\\n"))
+    print(f"seeds {args.seeds.start} to {args.seeds.stop - 1}: {events} events, {failed} seeds with differences")
+    if command and len(args.seeds) > 1:
+        failed += not check_merged(args, command)
+    if failed == 0 and unavailable:
+        print(unavailable)
+        return check_files.EXIT_SKIPPED
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+// Random numbers, texts, schemas, threads, labels and stacks, the same for the same seed on every
+// machine. The ground of random_trace.h.
+#ifndef TESTS_UNIT_NETTRACE_RANDOM_SCHEMA_H_
+#define TESTS_UNIT_NETTRACE_RANDOM_SCHEMA_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "nettrace/schema.h"
+
+namespace nettrace::testing {
+
+// What is to be made of it: everything the format can hold, or what the reference reader shows,
+// too.
+enum class RandomFor : std::uint8_t { kAnyReader, kReferenceReader };
+
+class Randomly {
+ public:
+  Randomly(unsigned seed, RandomFor whom) : whom_(whom), random_(seed) {}
+
+  bool for_reference_reader() const { return whom_ == RandomFor::kReferenceReader; }
+  std::uint64_t Below(std::uint64_t end) { return random_() % end; }
+  bool OneIn(std::uint64_t n) { return Below(n) == 0; }
+  // All magnitudes are as likely.
+  std::uint64_t Number() { return random_() >> Below(64); }
+  template <typename T, typename Make>
+  void Maybe(std::optional<T>* value, Make make) {
+    if (OneIn(2)) *value = static_cast<T>(make());
+  }
+
+  // Without NUL for the reference reader, which shows nothing behind one. Never only half a
+  // character.
+  std::string Text();
+  std::u16string Text16();
+  std::array<std::byte, 16> Sixteen();
+  nettrace::KeyValues KeyValues();
+  std::vector<std::byte> Bytes();
+
+  nettrace::Type Type(int depth);
+  std::vector<Field> Fields(int depth, std::uint64_t least = 0);
+  EventMetadata Metadata();
+  ThreadInfo Thread();
+  nettrace::Labels Labels();
+  std::vector<std::uint64_t> Stack();
+
+ private:
+  nettrace::Type Scalar();
+  nettrace::Type FixedSizeType(int depth);
+  nettrace::Type ArrayElement(int depth);
+  std::uint16_t FixedCount();
+
+  const RandomFor whom_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace nettrace::testing
+
+#endif  // TESTS_UNIT_NETTRACE_RANDOM_SCHEMA_H_

@@ -1,0 +1,81 @@
+// Writes traces of whatever, and keeps what it wrote: random kinds of events, values, threads,
+// labels and stacks, removed threads, flushes, losses, sizes of blocks and intervals.
+#ifndef TESTS_UNIT_NETTRACE_RANDOM_TRACE_H_
+#define TESTS_UNIT_NETTRACE_RANDOM_TRACE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nettrace/writer.h"
+#include "random_schema.h"
+#include "writer_testing.h"
+
+namespace nettrace::testing {
+
+// An event as it was given to the writer.
+struct WrittenEvent {
+  EventRow row;
+  EventMetadata metadata;
+  ThreadInfo thread;
+  ThreadInfo capture_thread;
+  Labels labels;
+  std::vector<std::uint64_t> stack;
+  std::vector<std::byte> payload;
+  // Of the values in the payload. None where the payload is any bytes, which fit its fields or not.
+  std::optional<std::string> json;
+};
+
+// For the reference reader, a trace is strict; no two of its events have one time, and all of them
+// have values.
+class RandomTrace {
+ public:
+  RandomTrace(unsigned seed, RandomFor whom);
+
+  // Each step writes a few events, and sometimes something else before. Ends the trace.
+  void Write(int steps);
+
+  // What the writer refused, and should not have; OK if nothing.
+  const absl::Status& status() const { return status_; }
+  // For each capture thread in order.
+  const std::map<std::uint64_t, std::deque<WrittenEvent>>& events() const { return events_; }
+  // That a reader can know of.
+  std::uint64_t lost() const { return lost_; }
+  const TraceInfo& info() const { return info_; }
+  const std::string& bytes() const { return *out_->written; }
+  const Writer::Stats& stats() const { return out_->writer->stats(); }
+
+ private:
+  Writer& writer() { return *out_->writer; }
+  // Keeps the first failure.
+  bool Check(const absl::Status& status);
+  void Step();
+  EventMetadata NewMetadata();
+  void AddMetadata();
+  void AddThread();
+  void RemoveThread();
+  void SequencePoint();
+  void AddLost();
+  void WriteEvents();
+  void Vary(WrittenEvent* event);
+
+  Randomly random_;
+  absl::Status status_;
+  TraceInfo info_;
+  std::unique_ptr<WriterToString> out_;
+  std::map<std::uint64_t, std::deque<WrittenEvent>> events_;
+  std::uint64_t lost_ = 0;
+  std::vector<EventMetadata> kinds_;                 // all there ever were
+  std::map<std::uint32_t, EventMetadata> metadata_;  // by id, those that are defined
+  std::map<std::uint64_t, ThreadInfo> threads_;
+  std::map<std::uint64_t, std::uint64_t> pending_lost_;
+  std::uint64_t now_ = 0;
+};
+
+}  // namespace nettrace::testing
+
+#endif  // TESTS_UNIT_NETTRACE_RANDOM_TRACE_H_

@@ -1,0 +1,59 @@
+// Random values for the fields of an event, and what they are as JSON.
+#ifndef TESTS_UNIT_NETTRACE_RANDOM_VALUES_H_
+#define TESTS_UNIT_NETTRACE_RANDOM_VALUES_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nettrace/payload.h"
+#include "random_schema.h"
+
+namespace nettrace::testing {
+
+std::string JsonString(std::string_view utf8);
+// As people write it, in quotes.
+std::string JsonGuid(const Guid& guid);
+
+// What it is told, as a JSON object.
+class JsonText : public PayloadVisitor {
+ public:
+  std::string Finish() { return std::move(text_) + "}"; }
+
+  void Name(std::string_view name) override;
+  void BeginObject() override { Put("{"); }
+  void EndObject() override { text_ += "}"; }
+  void BeginArray() override { Put("["); }
+  void EndArray() override { text_ += "]"; }
+  void Int(std::int64_t value) override { Put(std::to_string(value)); }
+  void UInt(std::uint64_t value) override { Put(std::to_string(value)); }
+  void Single(float value) override { Floating(value); }
+  void Double(double value) override { Floating(value); }
+  void Bool(bool value) override { Put(value ? "true" : "false"); }
+  void GuidValue(const Guid& value) override { Put(JsonGuid(value)); }
+  void DateTime(absl::Time utc) override;
+  void Decimal(std::span<const std::byte> bytes) override;
+  void Utf8(std::span<const std::byte> units) override;
+  void Utf16(std::span<const std::byte> units) override;
+
+ private:
+  void Put(std::string_view value);
+  void Floating(double value);
+
+  std::string text_ = "{";
+};
+
+struct RandomPayload {
+  std::vector<std::byte> bytes;
+  std::string json;
+};
+
+// Random values for `fields`, encoded by a PayloadEncoder. None if the fields are larger than a
+// payload can be.
+std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields);
+
+}  // namespace nettrace::testing
+
+#endif  // TESTS_UNIT_NETTRACE_RANDOM_VALUES_H_

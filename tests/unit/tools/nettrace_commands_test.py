@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""The commands of nettrace that read files, run as a user runs them.
+Usage: nettrace_commands_test.py NETTRACE WRITE_RANDOM_TRACES CORPUS"""
+
+import datetime
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+NETTRACE, GENERATE, CORPUS = map(pathlib.Path, sys.argv[1:4])
+SEEDS = (1, 2, 3)
+
+
+def nettrace(*arguments, expect=0, stdin=None):
+    """What it prints on standard output and on standard error."""
+    ran = subprocess.run([NETTRACE, *map(str, arguments)], input=stdin, capture_output=True, check=False)
+    assert ran.returncode == expect, (arguments, ran.returncode, ran.stderr)
+    return ran.stdout.decode(), ran.stderr.decode()
+
+
+def dump(file, *options):
+    return [json.loads(line) for line in nettrace("dump", "--json", *options, file)[0].splitlines()]
+
+
+def nanoseconds(event):
+    seconds, fraction = event["time"].removesuffix("Z").split(".")
+    whole = datetime.datetime.fromisoformat(seconds + "+00:00")
+    return int(whole.timestamp()) * 10**9 + int(fraction)
+
+
+class CommandsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls._folder = tempfile.TemporaryDirectory(prefix="nettrace-commands-")
+        cls.folder = pathlib.Path(cls._folder.name)
+        subprocess.run([GENERATE, cls.folder, "200", *map(str, SEEDS)], check=True)
+        cls.traces = [cls.folder / f"random-{seed}.nettrace" for seed in SEEDS]
+        cls.events = dump(cls.traces[0])
+        cls.out = cls.folder / "out.nettrace"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._folder.cleanup()
+
+    def setUp(self):
+        self.out.unlink(missing_ok=True)
+
+    def filters(self):
+        """Options, and which events they mean."""
+        events = self.events
+        middle = events[len(events) // 2]
+        pid = next(event["pid"] for event in events if event["pid"])
+        tid = next(event["tid"] for event in events if event["tid"])
+        name = next(event["name"] for event in events if event["provider"] == "R")
+        mask = 0x10
+        return [
+            (["--provider", "R"], lambda event: event["provider"] == "R"),
+            (["--provider", "R", "--provider", "Random"], lambda event: event["provider"] in ("R", "Random")),
+            (["--event", name], lambda event: event["name"] == name),
+            (["--pid", pid], lambda event: event["pid"] == pid),
+            (["--tid", tid], lambda event: event["tid"] == tid),
+            (["--pid", 0], lambda event: event["pid"] == 0),
+            (["--level", 3], lambda event: event["level"] <= 3),
+            (["--keyword", hex(mask)],
+             lambda event: int(event["keywords"], 16) == 0 or int(event["keywords"], 16) & mask),
+            (["--from", middle["time"]], lambda event: event["time"] >= middle["time"]),
+            (["--to", middle["time"]], lambda event: event["time"] < middle["time"]),
+            (["--level", 3, "--provider", "R", "--to", middle["time"]],
+             lambda event: event["level"] <= 3 and event["provider"] == "R" and event["time"] < middle["time"]),
+        ]
+
+    def test_dump_filters_choose_what_they_say(self):
+        for options, passes in self.filters():
+            wanted = [event for event in self.events if passes(event)]
+            if options != ["--pid", 0]:
+                self.assertGreater(len(wanted), 0, f"{options} would show nothing")
+            if options.count("--provider") != 2:
+                self.assertLess(len(wanted), len(self.events), f"{options} would show everything")
+            self.assertEqual(dump(self.traces[0], *options), wanted, options)
+
+    def test_dump_reads_standard_input(self):
+        out, _ = nettrace("dump", "--json", "-", stdin=self.traces[0].read_bytes())
+        self.assertEqual([json.loads(line) for line in out.splitlines()], self.events)
+
+    def test_dump_in_time_order_is_sorted(self):
+        sorted_events = dump(self.traces[0], "--time-order")
+        self.assertEqual(sorted_events, sorted(self.events, key=lambda event: event["timestamp"]))
+        self.assertNotEqual(sorted_events, self.events, "the file is sorted already")
+
+    def test_info_counts_what_is_there(self):
+        info = json.loads(nettrace("info", "--json", self.traces[0])[0])
+        self.assertEqual((info["version"], info["events"], info["complete"]), (6, len(self.events), True))
+        table, _ = nettrace("info", self.traces[0])
+        self.assertIn(f"{info['ticksPerSecond']} ticks a second", table)
+        self.assertRegex(table, rf"events +{info['events']}\n")
+
+    def test_wrong_usage_and_unreadable_files_exit_with_2(self):
+        missing, other = self.folder / "missing", self.folder / "other"
+        other.write_text("no trace")
+        for command in ("dump", "info", "verify", "repair", "cut"):
+            output = [] if command in ("dump", "info", "verify") else ["-o", self.out]
+            for file, reason in ((missing, "No such file"), (other, "not a NetTrace file")):
+                _, error = nettrace(command, file, *output, expect=2)
+                self.assertIn(str(file), error)
+                self.assertIn(reason, error)
+            nettrace(command, "--nonsense", expect=2)
+        nettrace("dump", "--from", "yesterday", self.traces[0], expect=2)
+        nettrace("merge", self.traces[0], "-o", self.out, expect=2)
+        self.assertFalse(self.out.exists())
+
+    def test_help_has_examples(self):
+        for command in ("dump", "info", "verify", "repair", "cut", "merge"):
+            out, _ = nettrace(command, "--help")
+            self.assertIn("Example", out)
+            self.assertIn("Exit code", out)
+
+    def test_cut_and_damaged_input(self):
+        cut = self.folder / "cut.nettrace"
+        cut.write_bytes(self.traces[0].read_bytes()[:-3])
+        before = len(dump(self.traces[0]))
+        out, error = nettrace("dump", "--json", cut, expect=1)
+        self.assertEqual(len(out.splitlines()), before)
+        self.assertIn("offset", error)
+        nettrace("info", cut, expect=1)
+        nettrace("verify", cut, expect=1)
+        for command in (["cut", cut], ["merge", cut, self.traces[1]]):
+            _, error = nettrace(*command, "-o", self.out, expect=1)
+            self.assertIn("nettrace repair", error)
+            self.assertFalse(self.out.exists())
+        nettrace("repair", cut, "-o", self.out)
+        nettrace("verify", "--strict", self.out)
+        self.assertEqual(dump(self.out, "--time-order"), dump(self.traces[0], "--time-order"))
+
+    def test_verify_tells_errors_hazards_and_clean_files_apart(self):
+        self.assertEqual(nettrace("verify", "--strict", "--json", self.traces[0])[0], "")
+        trailing = self.folder / "hazard"
+        trailing.write_bytes(self.traces[0].read_bytes() + b"x")
+        nettrace("verify", trailing)
+        out, _ = nettrace("verify", "--strict", "--json", trailing, expect=1)
+        finding = json.loads(out)
+        self.assertEqual((finding["rule"], finding["severity"]), ("trailing-bytes", "hazard"))
+        self.assertEqual(finding["offset"], self.traces[0].stat().st_size)
+        self.assertEqual(set(finding), {"rule", "severity", "section", "offset", "explanation"})
+        cut = self.folder / "error"
+        cut.write_bytes(self.traces[0].read_bytes()[:-3])
+        findings = [json.loads(line) for line in nettrace("verify", "--json", cut, expect=1)[0].splitlines()]
+        self.assertEqual([finding["severity"] for finding in findings], ["error"])
+        self.assertIn("1 errors", nettrace("verify", "-", stdin=cut.read_bytes(), expect=1)[0])
+
+    def test_repair_makes_v6_of_v4_and_v5(self):
+        for version in ("v4", "v5"):
+            nettrace("repair", CORPUS / version, "-o", self.out)
+            nettrace("verify", "--strict", self.out)
+            self.assertEqual(json.loads(nettrace("info", "--json", self.out)[0])["version"], 6)
+            before, after = dump(CORPUS / version, "--time-order"), dump(self.out, "--time-order")
+            self.assertGreater(len(before), 0)
+            for key in ("timestamp", "time", "provider", "name", "level", "keywords", "pid", "tid", "cpu", "activityId"):
+                self.assertEqual([event[key] for event in after], [event[key] for event in before], key)
+
+    def test_cut_takes_what_dump_shows(self):
+        for options, _ in self.filters():
+            nettrace("cut", self.traces[0], *options, "-o", self.out)
+            self.assertEqual(dump(self.out, "--time-order"), dump(self.traces[0], "--time-order", *options), options)
+            nettrace("verify", "--strict", self.out)
+
+    def test_merge_sorts_by_time_whatever_the_clocks(self):
+        infos = [json.loads(nettrace("info", "--json", trace)[0]) for trace in self.traces]
+        self.assertGreater(len({info["ticksPerSecond"] for info in infos}), 1, "they have one clock")
+        for traces in (self.traces, self.traces[::-1]):
+            nettrace("merge", *traces, "-o", self.out)
+            nettrace("verify", self.out)
+            merged = dump(self.out, "--time-order")
+            wanted = sorted((event for trace in traces for event in dump(trace)), key=nanoseconds)
+            self.assertEqual(len(merged), len(wanted))
+            info = json.loads(nettrace("info", "--json", self.out)[0])
+            self.assertEqual(info["lost"], sum(one["lost"] for one in infos))
+            tick = 10**9 / info["ticksPerSecond"]
+            for before, after in zip(wanted, merged):
+                self.assertLessEqual(abs(nanoseconds(before) - nanoseconds(after)), 2 * tick + 1)
+            payloads = [sorted(json.dumps(event["payload"]) for event in events) for events in (wanted, merged)]
+            self.assertEqual(*payloads)
+
+    def test_killed_halfway_leaves_the_old_output(self):
+        self.out.write_text("the old one")
+        bytes_ = self.traces[0].read_bytes()
+        with subprocess.Popen([NETTRACE, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
+            repair.stdin.write(bytes_[:len(bytes_) // 2])
+            repair.stdin.flush()
+            temporary = self.folder / f"out.nettrace.{repair.pid}.tmp"
+            until(temporary.exists)
+            repair.send_signal(signal.SIGKILL)
+        self.assertEqual(self.out.read_text(), "the old one")
+        temporary.unlink()
+
+    def test_progress_is_shown_on_a_terminal(self):
+        for command, show in ((["dump"], "dump: "), (["info"], "info: "), (["verify"], "verify: "),
+                              (["repair", "-o", self.out], "repair: "), (["cut", "-o", self.out], "cut: "),
+                              (["merge", self.traces[1], "-o", self.out], "merge: ")):
+            terminal = self.stopped_halfway(command, on_terminal=True)
+            self.assertRegex(terminal, rf"\r\x1b\[Knettrace {show}\d+ MB")
+            # The line is gone before the next one is printed.
+            self.assertTrue(terminal.rpartition("MB")[2].startswith("\r\x1b[K"), terminal)
+        self.assertEqual(self.stopped_halfway(["verify"], on_terminal=False), "")
+
+    def stopped_halfway(self, command, on_terminal):
+        """Standard error of a command that reads half of its input half a second after the other half."""
+        ours, theirs = pty.openpty() if on_terminal else os.pipe()
+        bytes_ = self.traces[0].read_bytes()
+        with subprocess.Popen([NETTRACE, command[0], "-", *command[1:]], stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL, stderr=theirs) as process:
+            os.close(theirs)
+            process.stdin.write(bytes_[:len(bytes_) // 2])
+            process.stdin.flush()
+            time.sleep(0.55)
+            process.stdin.write(bytes_[len(bytes_) // 2:])
+            process.stdin.close()
+            text = b""
+            while chunk := read_or_end(ours):
+                text += chunk
+        os.close(ours)
+        self.assertEqual(process.returncode, 0, text)
+        return text.decode()
+
+
+def read_or_end(fd):
+    try:
+        return os.read(fd, 4096)
+    except OSError:  # What a terminal says that nobody has open any more.
+        return b""
+
+
+def until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "never happens"
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
