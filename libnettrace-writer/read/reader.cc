@@ -406,9 +406,8 @@ Thread* Reader::Impl::FindThread(std::uint64_t index, std::uint32_t last_sequenc
   thread->cost = kRowCost;
   ++stats.threads;
   table_bytes += thread->cost;  // past the limit the next row that is charged stops
-  Thread* const added = thread.get();
   threads.Add(index, std::move(thread));
-  return added;
+  return threads.Find(index)->get();
 }
 
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
