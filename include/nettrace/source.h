@@ -17,6 +17,9 @@ class Source {
   virtual ~Source() = default;
   // Reads up to `buffer.size()` bytes, at least one unless at the end, where it returns 0.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
+  // All of them, if they are in memory and stay there unchanged as long as the source: they are
+  // then read where they are, and Read is not called. Else empty.
+  virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 
 // A file descriptor of any kind; blocking reads.
@@ -38,11 +41,12 @@ class FdSource : public Source {
   std::string name_;
 };
 
-// Bytes that must stay as long as the source is read.
+// Bytes that must stay unchanged as long as the source is read; a mapped file, for one.
 class MemorySource : public Source {
  public:
   explicit MemorySource(std::span<const std::byte> bytes) : rest_(bytes) {}
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override;
+  std::span<const std::byte> InMemory() const override { return rest_; }
 
  private:
   std::span<const std::byte> rest_;

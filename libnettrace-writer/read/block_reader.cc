@@ -12,7 +12,7 @@
 namespace nettrace {
 namespace {
 
-constexpr std::size_t kReadSize = 64 * 1024;
+constexpr std::size_t kReadSize = 256 * 1024;
 constexpr std::size_t kMagicSize = 8;
 constexpr std::size_t kV6HeaderSize = 20;
 constexpr std::string_view kFastSerialization = "!FastSerialization.1";
@@ -33,7 +33,11 @@ std::string_view Text(std::span<const std::byte> bytes) {
 }  // namespace
 
 BlockReader::BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size)
-    : source_(std::move(source)), max_block_size_(max_block_size) {}
+    : source_(std::move(source)),
+      max_block_size_(max_block_size),
+      memory_(source_->InMemory()),
+      end_(memory_.size()),
+      source_ended_(!memory_.empty()) {}
 
 bool BlockReader::Fill(std::size_t count) {
   while (available() < count) {
@@ -86,7 +90,7 @@ std::uint64_t BlockReader::DrainToEnd() {
 absl::Status BlockReader::ReadHeader() {
   const std::string_view magic(kMagic, kMagicSize);
   Fill(4 + kFastSerialization.size());
-  const std::string_view head = Text(std::span(buffer_).first(available()));
+  const std::string_view head = Text(Peek(available()));
   if (head.size() >= 4 + kFastSerialization.size() &&
       head.substr(4, kFastSerialization.size()) == kFastSerialization) {
     return absl::UnimplementedError(
@@ -128,8 +132,7 @@ absl::Status BlockReader::ReadLegacyHeader() {
     Cut("the stream header");
     return absl::OkStatus();
   }
-  if (Text(std::span(buffer_).subspan(kMagicSize + 4, kFastSerialization.size())) !=
-      kFastSerialization) {
+  if (Text(Peek(kSize).subspan(kMagicSize + 4)) != kFastSerialization) {
     return absl::InvalidArgumentError(
         "not a NetTrace file of a known version: no \"!FastSerialization.1\" at offset 12");
   }

@@ -21,7 +21,7 @@ struct Block {
   std::span<const std::byte> content;
 };
 
-// Holds one block at a time.
+// Holds one block at a time, or none where the source is in memory.
 class BlockReader {
  public:
   // `max_block_size` bounds what a block's own size can make the reader hold, bytes.
@@ -51,11 +51,13 @@ class BlockReader {
   std::uint64_t DrainToEnd();
 
  private:
-  bool Fill(std::size_t count);  // makes `count` bytes available at buffer_[next_]
-  std::size_t available() const { return end_ - next_; }
-  std::span<const std::byte> Peek(std::size_t count) const {
-    return std::span<const std::byte>(buffer_).subspan(next_, count);
+  bool Fill(std::size_t count);  // makes `count` bytes available at held()[next_]
+  // What the source gave, from memory or into the buffer; its end is end_.
+  std::span<const std::byte> held() const {
+    return memory_.empty() ? std::span<const std::byte>(buffer_) : memory_;
   }
+  std::size_t available() const { return end_ - next_; }
+  std::span<const std::byte> Peek(std::size_t count) const { return held().subspan(next_, count); }
   std::span<const std::byte> Take(std::size_t count);
   bool Stop(std::string reason);
   bool Cut(const char* where);
@@ -66,8 +68,9 @@ class BlockReader {
 
   std::unique_ptr<Source> source_;
   const std::size_t max_block_size_;
+  const std::span<const std::byte> memory_;  // all there is, or empty
   std::vector<std::byte> buffer_;
-  std::size_t next_ = 0;  // first unread byte of buffer_
+  std::size_t next_ = 0;  // first unread byte of held()
   std::size_t end_ = 0;   // end of what the source gave
   std::uint64_t buffer_offset_ = 0;
   std::uint64_t block_start_ = 0;

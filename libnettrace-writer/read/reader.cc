@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "read/block_reader.h"
 #include "read/event_rows.h"
+#include "read/id_table.h"
 #include "read/parse_rows.h"
 #include "read/sequence.h"
 
@@ -49,8 +49,16 @@ struct MetadataEntry {
   std::size_t cost = 0;
 };
 
+// Of the interval's stack bytes.
+struct StackRange {
+  explicit operator bool() const { return is_there; }
+  std::size_t start = 0;
+  std::size_t size = 0;
+  bool is_there = false;
+};
+
 template <typename Value>
-using Table = absl::flat_hash_map<std::uint64_t, std::unique_ptr<Value>>;
+using Table = IdTable<std::unique_ptr<Value>>;
 
 }  // namespace
 
@@ -106,6 +114,7 @@ struct Reader::Impl {
   bool ReadStacks();
   bool ReadSequencePoint();
   bool NextEvent();
+  void TakeEventLikePrevious();
   bool NextRemovedThread();
   bool ResolveEvent();
   Thread* FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new);
@@ -131,11 +140,7 @@ struct Reader::Impl {
   Table<Thread> threads;
   std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
   Table<Labels> labels;
-  struct StackRange {
-    std::size_t start = 0;
-    std::size_t size = 0;
-  };
-  absl::flat_hash_map<std::uint32_t, StackRange> stacks;
+  IdTable<StackRange> stacks;
   std::vector<std::byte> stack_bytes;
   std::size_t table_bytes = 0;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
@@ -162,6 +167,7 @@ struct Reader::Impl {
 
 bool Reader::Impl::Stop(std::uint64_t offset, const std::string& reason) {
   ended = true;
+  rows = EventRows();
   const std::uint64_t start = std::max(block.offset, blocks.stop_offset());
   const std::uint64_t end = blocks.DrainToEnd();
   damage = Damage{offset, end - start, reason};
@@ -233,25 +239,23 @@ Reader::Step Reader::Impl::Next() {
 // What the last step's item needed is now free to go.
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
-    const auto found = threads.find(removed.thread_index);
-    interval_bytes += found->second->cost;
-    removed_threads.push_back(std::move(found->second));
-    threads.erase(found);
+    removed_threads.push_back(threads.Remove(removed.thread_index));
+    interval_bytes += removed_threads.back()->cost;
   }
   if (step != Step::kSequencePoint) return;
-  labels.clear();
-  stacks.clear();
+  labels.Clear();
+  stacks.Clear();
   stack_bytes.clear();
   removed_threads.clear();
   table_bytes -= interval_bytes;
   interval_bytes = 0;
   if (sequence_point.flags & kSequencePointFlushThreads) {
-    for (const auto& [index, thread] : threads) table_bytes -= thread->cost;
-    threads.clear();
+    threads.ForEach([this](const auto& thread) { table_bytes -= thread->cost; });
+    threads.Clear();
   }
   if (sequence_point.flags & kSequencePointFlushMetadata) {
-    for (const auto& [id, entry] : metadata) table_bytes -= entry->cost;
-    metadata.clear();
+    metadata.ForEach([this](const auto& entry) { table_bytes -= entry->cost; });
+    metadata.Clear();
   }
   event = Event();  // its pointers are what ResolveEvent compares with
 }
@@ -291,14 +295,13 @@ bool Reader::Impl::NextBlock() {
 
 bool Reader::Impl::AddMetadata(std::uint32_t id, EventMetadata row, std::size_t size,
                                std::uint64_t offset) {
-  auto& entry = metadata[id];
-  if (entry != nullptr) {
+  const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
+                           row.key_values.size() * sizeof(KeyValues::value_type);
+  auto entry = std::make_unique<MetadataEntry>(MetadataEntry{std::move(row), cost});
+  if (!metadata.Add(id, std::move(entry))) {
     if (legacy()) return true;  // the .NET runtime may repeat a row
     return Stop(offset, absl::StrCat("metadata id ", id, " is defined twice"));
   }
-  const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
-                           row.key_values.size() * sizeof(KeyValues::value_type);
-  entry = std::make_unique<MetadataEntry>(MetadataEntry{std::move(row), cost});
   ++stats.metadata;
   return Charge(cost, offset);
 }
@@ -338,13 +341,11 @@ bool Reader::Impl::ReadThreads() {
     std::uint64_t index = 0;
     ThreadInfo row;
     if (const char* error = ParseThreadRow(&cursor, &index, &row)) return Stop(offset, error);
-    auto& thread = threads[index];
-    if (thread != nullptr) {
-      return Stop(offset, absl::StrCat("thread index ", index, " is defined twice"));
-    }
     const std::size_t cost = kRowCost + (OffsetOf(cursor) - offset) +
                              row.key_values.size() * sizeof(KeyValues::value_type);
-    thread = std::make_unique<Thread>(Thread{std::move(row), 0, cost});
+    if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
+      return Stop(offset, absl::StrCat("thread index ", index, " is defined twice"));
+    }
     ++stats.threads;
     if (!Charge(cost, offset)) return false;
   }
@@ -365,11 +366,9 @@ bool Reader::Impl::ReadLabels() {
                              CountEntries(*list) * sizeof(KeyValues::value_type);
     interval_bytes += cost;
     const std::uint64_t index = std::uint64_t{first} + i;
-    auto& entry = labels[index];
-    if (entry != nullptr) {
+    if (!labels.Add(index, std::move(list))) {
       return Stop(offset, absl::StrCat("label list ", index, " is defined twice"));
     }
-    entry = std::move(list);
     if (!Charge(cost, offset)) return false;
   }
   return true;
@@ -384,8 +383,9 @@ bool Reader::Impl::ReadStacks() {
     const std::uint64_t offset = OffsetOf(cursor);
     const auto bytes = cursor.Bytes(cursor.Number<std::uint32_t>());
     if (!cursor.ok()) return Stop(offset, "a stack does not fit its block");
-    if (!stacks.try_emplace(first + i, StackRange{stack_bytes.size(), bytes.size()}).second) {
-      return Stop(offset, absl::StrCat("stack ", first + i, " is defined twice"));
+    const std::uint32_t id = first + i;  // modulo 2^32, as an event's
+    if (!stacks.Add(id, {stack_bytes.size(), bytes.size(), true})) {
+      return Stop(offset, absl::StrCat("stack ", id, " is defined twice"));
     }
     stack_bytes.insert(stack_bytes.end(), bytes.begin(), bytes.end());
     const std::size_t cost = 4 * sizeof(StackRange) + bytes.size();
@@ -397,8 +397,7 @@ bool Reader::Impl::ReadStacks() {
 
 // In V4 and V5 a thread is known from its first event on; what it lost before cannot be known.
 Thread* Reader::Impl::FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new) {
-  const auto found = threads.find(index);
-  if (found != threads.end()) return found->second.get();
+  if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
   auto thread = std::make_unique<Thread>();
   thread->info.process_id = legacy_process_id;
@@ -407,7 +406,8 @@ Thread* Reader::Impl::FindThread(std::uint64_t index, std::uint32_t last_sequenc
   thread->cost = kRowCost;
   ++stats.threads;
   table_bytes += thread->cost;  // past the limit the next row that is charged stops
-  return threads.emplace(index, std::move(thread)).first->second.get();
+  threads.Add(index, std::move(thread));
+  return threads.Find(index)->get();
 }
 
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
@@ -474,10 +474,10 @@ bool Reader::Impl::ResolveEvent() {
                 absl::StrCat("an event refers to ", what, " ", id, ", which is not defined"));
   };
   if (event.metadata == nullptr || event.metadata_id != row.metadata_id) {
-    const auto found = metadata.find(row.metadata_id);
-    if (found == metadata.end()) return undefined("metadata", row.metadata_id);
+    const auto* found = metadata.Find(row.metadata_id);
+    if (found == nullptr) return undefined("metadata", row.metadata_id);
     event.metadata_id = row.metadata_id;
-    event.metadata = &found->second->metadata;
+    event.metadata = &(*found)->metadata;
   }
   if (event.capture_thread == nullptr || event.capture_thread_index != row.capture_thread) {
     event_capture_thread = FindThread(row.capture_thread, row.sequence - 1);
@@ -501,17 +501,15 @@ bool Reader::Impl::ResolveEvent() {
     set(&legacy_labels.related_activity_id, row.related_activity_id);
     event.labels = &legacy_labels;
   } else if (row.label_list_id != 0) {
-    const auto found = labels.find(row.label_list_id);
-    if (found == labels.end()) return undefined("label list", row.label_list_id);
-    event.labels = found->second.get();
+    const auto* found = labels.Find(row.label_list_id);
+    if (found == nullptr) return undefined("label list", row.label_list_id);
+    event.labels = found->get();
   }
   event.stack = {};
   if (row.stack_id != 0) {
     // A stack that is not there costs no more than itself: the reference reader shows none, too.
-    const auto found = stacks.find(row.stack_id);
-    if (found != stacks.end()) {
-      event.stack =
-          std::span<const std::byte>(stack_bytes).subspan(found->second.start, found->second.size);
+    if (const StackRange* found = stacks.Find(row.stack_id)) {
+      event.stack = std::span<const std::byte>(stack_bytes).subspan(found->start, found->size);
     }
   }
   return true;
@@ -535,6 +533,20 @@ bool Reader::Impl::NextRemovedThread() {
   return true;
 }
 
+// The row is numbered next to the one before: nothing is lost between them.
+inline void Reader::Impl::TakeEventLikePrevious() {
+  const EventRowHeader& row = rows.header();
+  event.offset = rows.offset();
+  event.sequence_number = row.sequence;
+  event.lost_before = 0;
+  event_capture_thread->last_sequence = row.sequence;
+  event.timestamp = row.timestamp;
+  event.is_sorted = row.sorted;
+  event.payload = rows.payload();
+  stats.last_timestamp = std::max(*stats.last_timestamp, row.timestamp);
+  ++stats.events;
+}
+
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(std::unique_ptr<Source> source,
                                                      const ReaderOptions& options) {
   auto impl = std::make_unique<Impl>(std::move(source), options);
@@ -548,7 +560,16 @@ Reader::~Reader() = default;
 std::uint32_t Reader::major_version() const { return impl_->blocks.major_version(); }
 std::uint32_t Reader::minor_version() const { return impl_->blocks.minor_version(); }
 const TraceInfo& Reader::trace() const { return impl_->trace; }
-Reader::Step Reader::Next() { return impl_->Next(); }
+
+Reader::Step Reader::Next() {
+  // Most events are like the one before, which was an event, too, and refer to the same.
+  if (impl_->rows.NextLikePrevious()) [[likely]] {
+    impl_->TakeEventLikePrevious();
+    return Step::kEvent;
+  }
+  return impl_->Next();
+}
+
 const Event& Reader::event() const { return impl_->event; }
 const SequencePoint& Reader::sequence_point() const { return impl_->sequence_point; }
 const RemovedThread& Reader::removed_thread() const { return impl_->removed; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace nettrace::internal {
 namespace {
@@ -46,6 +47,15 @@ std::string ValidUtf8(std::string_view text) {
 }
 
 }  // namespace
+
+void ByteWriter::Grow(std::size_t size) {
+  constexpr std::size_t kFirstCapacity = 256;
+  const std::size_t capacity = std::max({kFirstCapacity, 2 * capacity_, size_ + size});
+  auto bytes = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  if (size_ > 0) std::memcpy(bytes.get(), bytes_.get(), size_);
+  bytes_ = std::move(bytes);
+  capacity_ = capacity;
+}
 
 void ByteWriter::String(std::string_view text) {
   if (!IsAscii(text)) {

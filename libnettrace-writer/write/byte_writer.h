@@ -2,13 +2,14 @@
 #ifndef NETTRACE_WRITE_BYTE_WRITER_H_
 #define NETTRACE_WRITE_BYTE_WRITER_H_
 
-#include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "varint.h"
 
@@ -19,26 +20,32 @@ class ByteWriter {
   // Little-endian, sizeof(T) bytes.
   template <std::integral T>
   void Fixed(T value) {
-    FixedAt(Reserve(sizeof(T)), value);
+    PutFixed(Extend(sizeof(T)), value);
+  }
+
+  void FixedAll(std::span<const std::uint64_t> values) {
+    if constexpr (std::endian::native == std::endian::little) {
+      Bytes(std::as_bytes(values));
+    } else {
+      for (const std::uint64_t value : values) Fixed(value);
+    }
   }
 
   // Overwrites what Fixed (or Reserve) put at `offset`.
   template <std::integral T>
   void FixedAt(std::size_t offset, T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      bytes_[offset + i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
-    }
+    PutFixed(bytes_.get() + offset, value);
   }
 
   void VarUInt(std::uint64_t value) {
-    std::array<std::byte, kVarUIntStore> encoded;
-    const std::byte* end = PutVarUInt(encoded.data(), value);
-    Bytes({encoded.data(), static_cast<std::size_t>(end - encoded.data())});
+    const std::size_t start = size_;
+    std::byte* const out = Extend(kVarUIntStore);
+    size_ = start + static_cast<std::size_t>(PutVarUInt(out, value) - out);
   }
   void VarInt(std::int64_t value) { VarUInt(ZigZag(value)); }
 
   void Bytes(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    if (!bytes.empty()) std::memcpy(Extend(bytes.size()), bytes.data(), bytes.size());
   }
 
   // A length-prefixed UTF-8 string. What is not UTF-8 becomes U+FFFD: a name that some process made
@@ -47,19 +54,37 @@ class ByteWriter {
 
   // Appends `size` zeros and returns where they are.
   std::size_t Reserve(std::size_t size) {
-    const std::size_t offset = bytes_.size();
-    bytes_.resize(offset + size);
+    const std::size_t offset = size_;
+    std::memset(Extend(size), 0, size);
     return offset;
   }
 
-  std::size_t size() const { return bytes_.size(); }
-  bool empty() const { return bytes_.empty(); }
-  void Clear() { bytes_.clear(); }
-  std::span<const std::byte> bytes() const { return bytes_; }
-  std::span<std::byte> mutable_bytes() { return bytes_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  void Clear() { size_ = 0; }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
+  std::span<std::byte> mutable_bytes() { return {bytes_.get(), size_}; }
 
  private:
-  std::vector<std::byte> bytes_;
+  template <std::integral T>
+  static void PutFixed(std::byte* out, T value) {
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      out[i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
+    }
+  }
+
+  // Room for `size` bytes more, of any value. Never null.
+  std::byte* Extend(std::size_t size) {
+    if (capacity_ - size_ < size || capacity_ == 0) Grow(size);
+    std::byte* const start = bytes_.get() + size_;
+    size_ += size;
+    return start;
+  }
+  void Grow(std::size_t size);
+
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 }  // namespace nettrace::internal

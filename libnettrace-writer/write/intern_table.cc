@@ -14,9 +14,14 @@ absl::string_view View(std::span<const std::byte> key) {
 
 }  // namespace
 
-std::uint32_t InternTable::Find(std::span<const std::byte> key) const {
+std::uint32_t InternTable::Find(std::span<const std::byte> key) {
+  // Events that follow one another often have the same labels, and the same stack.
+  if (last_id_ != 0 && View(key) == last_key_) return last_id_;
   const auto found = ids_.find(View(key));
-  return found == ids_.end() ? 0 : found->second;
+  if (found == ids_.end()) return 0;
+  last_key_ = found->first;
+  last_id_ = found->second;
+  return last_id_;
 }
 
 std::byte* InternTable::Allocate(std::size_t size) {
@@ -35,12 +40,16 @@ std::uint32_t InternTable::Insert(std::span<const std::byte> key) {
   if (!key.empty()) std::memcpy(copy, key.data(), key.size());
   bytes_ += key.size();
   const auto id = static_cast<std::uint32_t>(ids_.size() + 1);
-  ids_.emplace(View({copy, key.size()}), id);
+  last_key_ = View({copy, key.size()});
+  last_id_ = id;
+  ids_.emplace(last_key_, id);
   return id;
 }
 
 void InternTable::Clear() {
   ids_.clear();
+  last_key_ = {};
+  last_id_ = 0;
   chunks_.clear();
   free_ = nullptr;
   free_size_ = 0;

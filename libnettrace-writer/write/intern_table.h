@@ -19,8 +19,8 @@ class InternTable {
   InternTable(std::size_t max_entries, std::size_t max_bytes)
       : max_entries_(max_entries), max_bytes_(max_bytes) {}
 
-  // The number of `key`, 0 if it has none.
-  std::uint32_t Find(std::span<const std::byte> key) const;
+  // The number of `key`, 0 if it has none. The key found or inserted last is found soonest.
+  std::uint32_t Find(std::span<const std::byte> key);
   bool HasRoom(std::size_t key_size) const {
     return ids_.size() < max_entries_ && key_size <= max_bytes_ - bytes_;
   }
@@ -37,6 +37,8 @@ class InternTable {
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;                                      // of all keys
   absl::flat_hash_map<absl::string_view, std::uint32_t> ids_;  // keys point into chunks_
+  absl::string_view last_key_;                                 // likewise
+  std::uint32_t last_id_ = 0;                                  // 0: none
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
   std::byte* free_ = nullptr;  // of the last chunk
   std::size_t free_size_ = 0;

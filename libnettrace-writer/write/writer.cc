@@ -134,7 +134,7 @@ struct Writer::Impl {
   mutable Stats stats;
 };
 
-absl::Status Writer::Impl::CheckOpen() const {
+inline absl::Status Writer::Impl::CheckOpen() const {
   return finished ? absl::FailedPreconditionError("the stream is finished") : absl::OkStatus();
 }
 
@@ -272,10 +272,12 @@ absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t>
   }
   w.scratch.Clear();
   w.scratch.Fixed(static_cast<std::uint32_t>(frames.size() * w.pointer_size));
+  if (w.pointer_size == 8) {
+    w.scratch.FixedAll(frames);
+    return w.Intern(&w.stacks, &w.stack_rows, "stacks");
+  }
   for (const std::uint64_t frame : frames) {
-    if (w.pointer_size == 8) {
-      w.scratch.Fixed(frame);
-    } else if (frame <= std::numeric_limits<std::uint32_t>::max()) {
+    if (frame <= std::numeric_limits<std::uint32_t>::max()) {
       w.scratch.Fixed(static_cast<std::uint32_t>(frame));
     } else {
       return absl::InvalidArgumentError(
@@ -301,8 +303,8 @@ absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> 
   return w.WriteEvent(row, payload);
 }
 
-absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* capture,
-                                    std::size_t payload_size) {
+inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* capture,
+                                           std::size_t payload_size) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   const auto refuse = [](auto... why) { return absl::InvalidArgumentError(absl::StrCat(why...)); };
   if (capture == nullptr) {
@@ -344,10 +346,12 @@ absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::
   }
   Thread* const capture = threads.Find(row.capture_thread);
   if (absl::Status status = CheckRow(row, capture, payload.size()); !status.ok()) return status;
-  threads.SetCaptures(capture);
-  if (absl::Status status = MakeRoom(capture, payload.size()); !status.ok()) {
-    Drop(capture);
-    return status;
+  if (!capture->captures) threads.SetCaptures(capture);
+  if (!capture->block.HasRoom(payload.size())) {
+    if (absl::Status status = MakeRoom(capture, payload.size()); !status.ok()) {
+      Drop(capture);
+      return status;
+    }
   }
   capture->block.Append(row, capture->sequence() + 1, removed_threads, payload);
   capture->lost = 0;
@@ -362,8 +366,8 @@ void Writer::Impl::Drop(Thread* capture) {
   if (capture->lost < kMaxGap) ++capture->lost;
 }
 
+// For a block without room.
 absl::Status Writer::Impl::MakeRoom(Thread* capture, std::size_t payload_size) {
-  if (capture->block.HasRoom(payload_size)) return absl::OkStatus();
   const std::size_t row = internal::kMaxRowHeader + payload_size;
   if (capture->block.row_bytes() + row > options.event_block_size) {
     if (absl::Status status = WriteEventBlock(capture); !status.ok()) return status;

@@ -4,6 +4,8 @@
 //
 // The floor of both is PayloadCopier (streams.h). What is read is what was written, from memory.
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,111 +42,107 @@ class Recording {
   }
   // Tables and events are to be read one after the other.
   void ReadTables() {
-    reader_.emplace(std::make_unique<Source>(bytes_, tables_size_));
+    reader_.emplace(std::make_unique<nettrace::MemorySource>(bytes_));
     reader_->SkipToSequencePoint();
   }
   void ReadEvents() { reader_->ReadToEnd(events_); }
 
  private:
-  // Reads nothing of the events together with the tables.
-  class Source : public nettrace::Source {
-   public:
-    Source(std::span<const std::byte> bytes, std::size_t tables_size)
-        : tables_(bytes.first(tables_size)), events_(bytes.subspan(tables_size)) {}
-    absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
-      const absl::StatusOr<std::size_t> read = tables_.Read(buffer);
-      return read.ok() && *read == 0 ? events_.Read(buffer) : read;
-    }
-
-   private:
-    nettrace::MemorySource tables_;
-    nettrace::MemorySource events_;
-  };
-
   std::uint64_t events_;
   std::vector<std::byte> bytes_;
   std::size_t tables_size_ = 0;
   std::optional<bench::StreamReader> reader_;
 };
 
-struct Costs {
-  double copy = 0;
-  double write = 0;
-  double read = 0;
-};
-
-class Bench {
+// One stream, copied, written and read.
+class Case {
  public:
-  explicit Bench(const bench::Options& options)
-      : options_(options),
-        reporter_(options.instructions ? "nettrace instructions" : "nettrace cost", options.json) {}
+  explicit Case(const Stream& stream)
+      : name_(stream.Name()),
+        payload_size_(stream.payload_size),
+        // So many that they stay in the caches, as what is copied and written does.
+        events_(std::min<std::size_t>(1 << 14,
+                                      (1 << 20) / std::max<std::size_t>(stream.payload_size, 1))),
+        copier_(stream.payload_size, std::make_unique<bench::NullSink>()),
+        writer_(stream, std::make_unique<bench::NullSink>()),
+        recording_(stream, events_) {}
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
 
-  Costs Run(const Stream& stream) {
-    // So many that they stay in the caches, as what is copied and written does.
-    const std::size_t events =
-        std::min<std::size_t>(1 << 14, (1 << 20) / std::max<std::size_t>(stream.payload_size, 1));
-    bench::PayloadCopier copier(stream.payload_size, std::make_unique<bench::NullSink>());
-    StreamWriter writer(stream, std::make_unique<bench::NullSink>());
-    Recording recording(stream, events);
-    const std::vector<bench::Body> bodies = {
-        {[&] { copier.Copy(events); }},
-        {[&] { writer.Write(events); }},
-        {[&] { recording.ReadEvents(); }, [&] { recording.ReadTables(); }}};
-    const std::vector<double> least = bench::LeastCosts(bodies, events, Rounds());
-    const Costs costs = {least[0], least[1], least[2]};
+  void Measure(int rounds) { bench::Measure(bodies_, events_, rounds); }
 
-    const std::string name = stream.Name();
-    const char* const unit = Unit();
-    reporter_.Report("write, " + name, unit, costs.write, costs.copy);
-    reporter_.Report("read, " + name, unit, costs.read, costs.copy);
-    reporter_.Report("read beside write, " + name, unit, costs.read, costs.write);
-    if (!options_.instructions) {
-      reporter_.Report("write, " + name, "events/s", 1e9 / costs.write, 1e9 / costs.copy);
-      reporter_.Report("read, " + name, "events/s", 1e9 / costs.read, 1e9 / costs.copy);
-      reporter_.Report("size, " + name, "bytes/event", recording.bytes_per_event(),
-                       static_cast<double>(stream.payload_size));
-    }
-    return costs;
-  }
+  double copy() const { return bodies_[0].cost; }
+  double write() const { return bodies_[1].cost; }
+  double read() const { return bodies_[2].cost; }
 
-  // The same with more and more metadata rows, all in use.
-  void RunMetadata() {
-    Costs first;
-    for (const std::size_t rows : {2, 10, 1000, 100'000}) {
-      const Costs costs = Run({.metadata_rows = rows});
-      if (first.write == 0) first = costs;
-      const std::string name = std::to_string(rows) + " metadata rows beside 2";
-      reporter_.Report("write, " + name, Unit(), costs.write, first.write);
-      reporter_.Report("read, " + name, Unit(), costs.read, first.read);
-    }
+  void Report(const bench::Reporter& reporter, bool instructions) const {
+    const char* const unit = instructions ? "instructions/event" : "ns/event";
+    reporter.Report("write, " + name_, unit, write(), copy());
+    reporter.Report("read, " + name_, unit, read(), copy());
+    reporter.Report("read beside write, " + name_, unit, read(), write());
+    if (instructions) return;
+    reporter.Report("write, " + name_, "events/s", 1e9 / write(), 1e9 / copy());
+    reporter.Report("read, " + name_, "events/s", 1e9 / read(), 1e9 / copy());
+    reporter.Report("size, " + name_, "bytes/event", recording_.bytes_per_event(),
+                    static_cast<double>(payload_size_));
   }
 
  private:
-  const char* Unit() const { return options_.instructions ? "instructions/event" : "ns/event"; }
-  int Rounds() const { return options_.instructions ? 3 : 200; }
-
-  bench::Options options_;
-  bench::Reporter reporter_;
+  std::string name_;
+  std::size_t payload_size_;
+  std::size_t events_;
+  bench::PayloadCopier copier_;
+  StreamWriter writer_;
+  Recording recording_;
+  std::array<bench::Body, 3> bodies_ = {
+      {{[this] { copier_.Copy(events_); }},
+       {[this] { writer_.Write(events_); }},
+       {[this] { recording_.ReadEvents(); }, [this] { recording_.ReadTables(); }}}};
 };
 
-}  // namespace
+// All in use, in turns. The first has as much to tell of each event as the others.
+constexpr std::size_t kMetadataRows[] = {2, 10, 1000, 100'000};
 
-int main(int argc, char** argv) {
-  Bench bench(bench::ParseOptions(argc, argv));
+std::vector<Stream> Streams() {
+  std::vector<Stream> streams;
   for (const std::size_t payload_size : {0, 16, 64, 512}) {
     for (const std::size_t threads : {1, 64}) {
       for (const Interned interned : {Interned::kNone, Interned::kMany}) {
-        bench.Run({.payload_size = payload_size,
-                   .threads = threads,
-                   .labels = interned,
-                   .stacks = interned});
+        streams.push_back({.payload_size = payload_size,
+                           .threads = threads,
+                           .labels = interned,
+                           .stacks = interned});
       }
     }
   }
   for (const Interned interned : {Interned::kOne, Interned::kMany}) {
-    bench.Run({.labels = interned});
-    bench.Run({.stacks = interned});
+    streams.push_back({.labels = interned});
+    streams.push_back({.stacks = interned});
   }
-  bench.RunMetadata();
+  for (const std::size_t rows : kMetadataRows) streams.push_back({.metadata_rows = rows});
+  return streams;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::Options options = bench::ParseOptions(argc, argv);
+  const bench::Reporter reporter(options.instructions ? "nettrace instructions" : "nettrace cost",
+                                 options.json);
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const Stream& stream : Streams()) cases.push_back(std::make_unique<Case>(stream));
+  // Each case comes up again and again: the machine may be busy for seconds on end.
+  for (int pass = 0; pass < (options.instructions ? 1 : 25); ++pass) {
+    for (const auto& each : cases) each->Measure(options.instructions ? 3 : 10);
+  }
+  for (const auto& each : cases) each->Report(reporter, options.instructions);
+
+  const char* const unit = options.instructions ? "instructions/event" : "ns/event";
+  const std::size_t first = cases.size() - std::size(kMetadataRows);
+  for (std::size_t i = 1; i < std::size(kMetadataRows); ++i) {
+    const std::string name = std::to_string(kMetadataRows[i]) + " metadata rows beside 2";
+    reporter.Report("write, " + name, unit, cases[first + i]->write(), cases[first]->write());
+    reporter.Report("read, " + name, unit, cases[first + i]->read(), cases[first]->read());
+  }
   return 0;
 }

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
 namespace bench {
 namespace {
@@ -44,17 +43,18 @@ void Reporter::Report(const std::string& name, const char* unit, double value, d
   std::fflush(stdout);
 }
 
-std::vector<double> LeastCosts(std::span<const Body> bodies, std::size_t steps, int rounds) {
-  std::vector<double> least(bodies.size(), std::numeric_limits<double>::max());
+void Measure(std::span<Body> bodies, std::size_t steps, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      bodies[i].prepare();
+    for (Body& body : bodies) {
+      body.prepare();
+      body.run();
+      body.prepare();
       const double begin = CpuNanoseconds();
-      bodies[i].run();
-      least[i] = std::min(least[i], (CpuNanoseconds() - begin) / static_cast<double>(steps));
+      body.run();
+      const double cost = (CpuNanoseconds() - begin) / static_cast<double>(steps);
+      body.cost = std::min(body.cost, cost);
     }
   }
-  return least;
 }
 
 void Fail(const std::string& what) {

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,12 +36,14 @@ class Reporter {
 struct Body {
   std::function<void()> run;
   std::function<void()> prepare = [] {};  // before each run; not measured
+  // What one step of it cost, in nanoseconds of this thread's CPU time.
+  double cost = std::numeric_limits<double>::max();
 };
 
-// What one step of each of `bodies` costs, in nanoseconds of this thread's CPU time; a run does
-// `steps` of them. The bodies take turns `rounds` times and the least time of each counts: what
-// else runs on the machine only ever adds, and adds to all of them alike.
-std::vector<double> LeastCosts(std::span<const Body> bodies, std::size_t steps, int rounds);
+// Runs `bodies` in turns, `rounds` times, each once to have in the caches what it uses and once to
+// be measured. The least time counts: what else runs on the machine only ever adds. A run does
+// `steps` of what is measured.
+void Measure(std::span<Body> bodies, std::size_t steps, int rounds);
 
 // Ends the program with what is wrong.
 [[noreturn]] void Fail(const std::string& what);

@@ -20,15 +20,33 @@ const char* NameOf(Interned interned) {
   return interned == Interned::kNone ? "no" : interned == Interned::kOne ? "1" : "256";
 }
 
+// 0 to count - 1 again and again, every step-th, without a division.
+class Turn {
+ public:
+  Turn(std::size_t step, std::size_t count) : step_(step % count), count_(count) {}
+  std::size_t Next() {
+    const std::size_t now = next_;
+    next_ += step_;
+    if (next_ >= count_) next_ -= count_;
+    return now;
+  }
+
+ private:
+  std::size_t step_;
+  std::size_t count_;
+  std::size_t next_ = 0;
+};
+
+// Of words, for speed: every byte is looked at.
 std::uint64_t Sum(std::span<const std::byte> bytes) {
   std::uint64_t sum = 0;
-  while (bytes.size() >= sizeof sum) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), sizeof word);
+  std::uint64_t word = 0;
+  const std::size_t whole = bytes.size() / sizeof word * sizeof word;
+  for (std::size_t i = 0; i < whole; i += sizeof word) {
+    std::memcpy(&word, bytes.data() + i, sizeof word);
     sum += word;
-    bytes = bytes.subspan(sizeof word);
   }
-  for (const std::byte byte : bytes) sum += static_cast<std::uint8_t>(byte);
+  for (const std::byte byte : bytes.subspan(whole)) sum += static_cast<std::uint8_t>(byte);
   return sum;
 }
 
@@ -93,17 +111,19 @@ void StreamWriter::Write(std::size_t events) {
   const std::uint64_t end = events_ + events;
   std::uint64_t now = now_;
   nettrace::EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1};
+  Turn thread(1, stream.threads);
+  Turn metadata(7919, stream.metadata_rows);  // next to one another in no cache line
+  Turn labels(1, labels_.size());
+  Turn stacks(1, stacks_.size());
   for (std::uint64_t i = events_; i < end; ++i) {
     row.timestamp = now += 100 + i % 1024;
-    if (stream.threads > 1) row.capture_thread = row.thread = 1 + i % stream.threads;
-    if (stream.metadata_rows > 1) {
-      row.metadata_id = static_cast<std::uint32_t>(1 + i * 7919 % stream.metadata_rows);
-    }
+    if (stream.threads > 1) row.capture_thread = row.thread = 1 + thread.Next();
+    if (stream.metadata_rows > 1) row.metadata_id = static_cast<std::uint32_t>(1 + metadata.Next());
     if (stream.labels != Interned::kNone) {
-      row.label_list_id = *writer.InternLabels(labels_[i % labels_.size()]);
+      row.label_list_id = *writer.InternLabels(labels_[labels.Next()]);
     }
     if (stream.stacks != Interned::kNone) {
-      row.stack_id = *writer.InternStack(stacks_[i % stacks_.size()]);
+      row.stack_id = *writer.InternStack(stacks_[stacks.Next()]);
     }
     const absl::Status status = writer.WriteEvent(row, payloads[i]);
     if (!status.ok()) [[unlikely]]
