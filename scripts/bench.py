@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""Runs the benchmarks: all, or the one named. Each prints a table; every case stands beside its
-floor (a memcpy, a bare system call) from the same run.
+"""Runs the benchmarks: all, or those named, by the whole name or its first words. Each prints a table;
+every case stands beside its floor (a memcpy, a bare system call) from the same run.
 
 examples:
   ./run bench
   ./run bench provider
+  ./run bench nettrace                  # "nettrace cost", "nettrace memory", ...
+  ./run bench "nettrace cost"
   ./run bench --json | jq -r 'select(.ratio > 2) | .case'
 
 exit status: 0 all ran, 1 one failed, 2 there is none of that name.
@@ -21,7 +23,7 @@ from testing import configuration
 def main():
     parser = argparse.ArgumentParser(
         prog="./run bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="only this one")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this one, or all that begin so")
     parser.add_argument("--json", action="store_true",
                         help="one JSON object a line: bench, case, unit, value, floor, ratio")
     args = parser.parse_args()

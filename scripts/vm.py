@@ -94,7 +94,8 @@ def accelerator(kernel, icount):
         return ["-accel", "tcg", "-icount", "shift=0,sleep=off"]
     if kvm_works(kernel):
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi"]
+    # The sanitizers need instructions that QEMU's default processor has not got.
+    return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]
 
 
 def share(tag, path, options):

@@ -25,7 +25,8 @@ namespace eventheader {
 
 // Reusable, with all its memory (16 KiB) in itself: nothing is allocated. Not thread-safe. What
 // goes wrong while building is remembered, and Write then refuses the event: kInvalid for a name,
-// format or count out of form, kTooBig for what does not fit.
+// attribute, format or count out of form and for what decoders refuse (parse.h: over kMaxFields
+// fields, structs nested too deep or without all their members), kTooBig for what does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
@@ -78,6 +79,7 @@ class DynamicEvent {
   void AddMembers() noexcept {
     if (char* const out = MetadataRoom(Members::DefinitionSize())) Members::PutDefinition(out);
   }
+  bool HasWholeStructs() const noexcept;
   char* MetadataRoom(std::size_t size) noexcept;
   std::byte* Room(std::size_t size) noexcept;
   void Fail(WriteResult why) noexcept {
@@ -88,8 +90,13 @@ class DynamicEvent {
   WriteResult error_;
   std::size_t metadata_size_;
   std::size_t data_size_;
+  int fields_;
+  bool has_structs_;
   std::size_t open_structs_;  // whose number of fields is still to be set
-  char metadata_[kMaxEventSize];
+  // A definition has at most so many bytes behind its name; with them to spare, whether it fits is
+  // one comparison.
+  static constexpr std::size_t kMostBehindName = 7;
+  char metadata_[kMaxEventSize + kMostBehindName];
   std::byte data_[kMaxEventSize];
 };
 

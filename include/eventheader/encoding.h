@@ -48,29 +48,44 @@ inline std::byte* PutRaw(std::byte* out, const T& value) noexcept {
   return out + sizeof(value);
 }
 
-// Most strings are short: up to 32 bytes go in two pieces, which overlap, without a call.
-inline std::byte* PutBytes(std::byte* out, const void* data, std::size_t size) noexcept {
-  const auto* in = static_cast<const std::byte*>(data);
-  const auto put_twice = [&]<std::size_t kPiece>(std::integral_constant<std::size_t, kPiece>) {
-    std::byte first[kPiece];
-    std::byte last[kPiece];
-    std::memcpy(first, in, kPiece);
-    std::memcpy(last, in + size - kPiece, kPiece);
-    std::memcpy(out, first, kPiece);
-    std::memcpy(out + size - kPiece, last, kPiece);
-  };
-  if (size > 32) {
+// Copies kPiece to 2 * kPiece bytes in two pieces, which overlap.
+template <std::size_t kPiece>
+inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noexcept {
+  std::byte first[kPiece];
+  std::byte last[kPiece];
+  std::memcpy(first, in, kPiece);
+  std::memcpy(last, in + size - kPiece, kPiece);
+  std::memcpy(out, first, kPiece);
+  std::memcpy(out + size - kPiece, last, kPiece);
+}
+
+// The sizes that PutBytes leaves: below 4 and above 16.
+[[gnu::noinline]] inline std::byte* PutUnusualBytes(std::byte* out, const std::byte* in,
+                                                    std::size_t size) noexcept {
+  if (size < 4) {
+    if (size >= 2) {
+      PutTwice<2>(out, in, size);
+    } else if (size == 1) {
+      *out = *in;
+    }
+  } else if (size <= 32) {
+    PutTwice<16>(out, in, size);
+  } else {
     std::memcpy(out, in, size);
-  } else if (size >= 16) {
-    put_twice(std::integral_constant<std::size_t, 16>());
-  } else if (size >= 8) {
-    put_twice(std::integral_constant<std::size_t, 8>());
-  } else if (size >= 4) {
-    put_twice(std::integral_constant<std::size_t, 4>());
-  } else if (size >= 2) {
-    put_twice(std::integral_constant<std::size_t, 2>());
-  } else if (size == 1) {
-    *out = *in;
+  }
+  return out + size;
+}
+
+// Most strings are short; these are copied without a call, the others by one function for all.
+[[gnu::always_inline]] inline std::byte* PutBytes(std::byte* out, const void* data,
+                                                  std::size_t size) noexcept {
+  const auto* in = static_cast<const std::byte*>(data);
+  if (size - 4 > 16 - 4) [[unlikely]]
+    return PutUnusualBytes(out, in, size);
+  if (size >= 8) {
+    PutTwice<8>(out, in, size);
+  } else {
+    PutTwice<4>(out, in, size);
   }
   return out + size;
 }

@@ -15,6 +15,7 @@
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,9 @@
 #include "eventheader/activity.h"
 #include "eventheader/encoding.h"
 #include "eventheader/field.h"
+#include "eventheader/parse.h"
 #include "eventheader/provider.h"
+#include "eventheader/rules.h"
 #include "eventheader/wire.h"
 
 namespace eventheader {
@@ -65,6 +68,17 @@ struct FieldsOf<TypeList<Fields...>, T, Rest...> {
       std::conditional_t<kIsField<T>, TypeList<Fields..., T>, TypeList<Fields...>>, Rest...>::Type;
 };
 
+template <typename Part>
+constexpr int FieldsIn() noexcept {
+  if constexpr (kIsField<Part>) return Part::Definition::kFields;
+  return 0;
+}
+template <typename Part>
+constexpr int NestingIn() noexcept {
+  if constexpr (kIsField<Part>) return Part::Definition::kNesting;
+  return 0;
+}
+
 inline constexpr std::uint8_t kNativeFlags =
     (sizeof(void*) == 8 ? kFlagPointer64 : 0) |
     (std::endian::native == std::endian::little ? kFlagLittleEndian : 0);
@@ -86,7 +100,6 @@ struct Preamble {
     return size;
   }();
   static constexpr std::size_t kSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadataSize;
-  static_assert(kSize <= kMaxEventSize, "the event's names alone are over the greatest event size");
 
   struct Bytes {
     Header header;
@@ -164,10 +177,6 @@ struct EventWriter;
 // What happens once somebody listens. Out of line, for call sites to be small.
 template <typename Preamble, auto& kSet, typename... Fields>
 struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
-  static constexpr bool kIsFixed = ((Coder<typename Fields::Type>::kFixedSize != 0) && ...);
-  // Events up to this size take so much of the stack, which may be a signal's; larger ones 8 KiB.
-  static constexpr std::size_t kSmall = 1024;
-
   [[gnu::noinline]] static WriteResult Write(Parameter<typename Fields::Type>... values) noexcept {
     return Measure(nullptr, Prepare(values)...);
   }
@@ -177,31 +186,28 @@ struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
   }
 
  private:
+  static constexpr bool kIsFixed = ((Coder<typename Fields::Type>::kFixedSize != 0) && ...);
+  static constexpr std::size_t kSizeIfFixed =
+      Preamble::kSize + (std::size_t{0} + ... + Coder<typename Fields::Type>::kFixedSize);
+  // Events up to this size take so much of the stack, which may be a signal's; larger ones 8 KiB.
+  static constexpr std::size_t kSmall =
+      kIsFixed && kSizeIfFixed + kMaxActivitySize <= kMaxEventSize ? kSizeIfFixed : 1024;
+
   template <typename... Values>
   [[gnu::always_inline]] static inline WriteResult Measure(const Activity* activity,
                                                            const Values&... values) noexcept {
-    if constexpr (kIsFixed) {
-      constexpr std::size_t kSize =
-          Preamble::kSize + (std::size_t{0} + ... + Coder<typename Fields::Type>::kFixedSize);
-      if constexpr (kSize + kMaxActivitySize > kMaxEventSize) {
-        return Large(kSize, activity, values...);
-      } else {
-        return Build<kSize + kMaxActivitySize>(activity, values...);
-      }
-    } else {
-      std::size_t size = Preamble::kSize;
-      // By steps, for sums of sizes that nothing bounds.
-      const bool fits = ((size += Coder<Values>::Size(values), size <= kMaxEventSize) && ...);
-      if (!fits) return kSet.Refuse(WriteResult::kTooBig);
-      if (size > kSmall) [[unlikely]]
-        return Large(size, activity, values...);
-      return Build<kSmall + kMaxActivitySize>(activity, values...);
-    }
+    // At most some thousand sizes of what is in memory: 64 bits hold their sum.
+    const std::uint64_t size = (std::uint64_t{Preamble::kSize} + ... + Coder<Values>::Size(values));
+    if (size > kSmall) [[unlikely]]
+      return Large<Values...>(size, activity, values...);
+    return Build<kSmall + kMaxActivitySize>(activity, values...);
   }
 
+  // Takes copies: references would keep what Write is given out of registers.
   template <typename... Values>
-  [[gnu::noinline]] static WriteResult Large(std::size_t size, const Activity* activity,
-                                             const Values&... values) noexcept {
+  [[gnu::noinline, gnu::cold]] static WriteResult Large(std::uint64_t size,
+                                                        const Activity* activity,
+                                                        Parameter<Values>... values) noexcept {
     if (activity != nullptr) size += ActivitySize(*activity);
     if (size > kMaxEventSize) return kSet.Refuse(WriteResult::kTooBig);
     return Build<kMaxEventSize>(activity, values...);
@@ -243,9 +249,7 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
   // load, a test and a branch while nobody listens to any of the provider's events.
   [[gnu::always_inline]] bool enabled() const noexcept {
     static_cast<void>(&Static::registration);
-    if (!kProvider.enabled()) [[likely]]
-      return false;
-    return Static::set.enabled();
+    return Static::set.EnabledIn(kProvider);
   }
 
   [[gnu::always_inline]] WriteResult Write(
@@ -263,7 +267,7 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
   }
 
   // Its tracepoint, shared with all events of this provider, level and keyword.
-  const EventSet& set() const noexcept { return Static::set; }
+  [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }
 };
 
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
@@ -276,11 +280,18 @@ using EventBaseOf = EventBase<kProvider, kTraits, Preamble<kName, kTraits, Parts
 // Write takes the fields' values in their order, an Activity before them where there is one.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> {
-  static_assert(internal::IsName(kName.view()),
+  static_assert(IsValidName(kName.view()),
                 "an event's name is not empty and has neither ';' nor NUL");
   static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
   static_assert(((internal::kIsField<Parts> || internal::kIsAttribute<Parts>)&&...),
                 "after its traits an event has Fields and Attributes");
+  // Here, for what is wrong to show where the event is defined.
+  static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize <= kMaxEventSize,
+                "the event's names alone are over the greatest event size");
+  static_assert((0 + ... + internal::FieldsIn<Parts>()) <= kMaxFields,
+                "an event has at most 1024 fields, members of structs among them");
+  static_assert(std::max({0, internal::NestingIn<Parts>()...}) <= kMaxStructNesting,
+                "structs are nested at most 8 deep");
 };
 
 }  // namespace eventheader

@@ -2,7 +2,8 @@
  *
  * Functions that return int return 0 or an errno: EBADF nobody listens (any more), E2BIG over the
  * greatest event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
- * Strings are UTF-8 and NUL-terminated. */
+ * Strings are UTF-8 and NUL-terminated; names of events and fields are not empty and have no ';'.
+ */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
 
@@ -12,6 +13,10 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+/* Only libeventheader-c.so itself shows these to others; see libeventheader/meson.build. */
+#ifdef EVENTHEADER_C_SHARED
+#pragma GCC visibility push(default)
 #endif
 
 typedef struct eh_provider eh_provider;
@@ -26,14 +31,60 @@ typedef struct eh_counters {
   int last_error;
 } eh_counters;
 
-/* Values of level, opcode, encoding, arity (0 scalar, 1 constant array, 2 variable array) and
- * format are those of the EventHeader specification. */
+/* The values of the EventHeader specification. In prepared metadata an encoding also has
+ * EH_HAS_FORMAT where a format follows, and the flag of its arity. */
+enum {
+  EH_LEVEL_CRITICAL_ERROR = 1,
+  EH_LEVEL_ERROR = 2,
+  EH_LEVEL_WARNING = 3,
+  EH_LEVEL_INFORMATION = 4,
+  EH_LEVEL_VERBOSE = 5
+};
+enum { EH_OPCODE_INFO = 0, EH_OPCODE_ACTIVITY_START = 1, EH_OPCODE_ACTIVITY_STOP = 2 };
+enum { EH_SCALAR = 0, EH_CONSTANT_ARRAY = 1, EH_VARIABLE_ARRAY = 2 };
+enum { EH_CONSTANT_ARRAY_FLAG = 0x20, EH_VARIABLE_ARRAY_FLAG = 0x40, EH_HAS_FORMAT = 0x80 };
+enum {
+  EH_ENCODING_STRUCT = 1,
+  EH_ENCODING_VALUE8 = 2,
+  EH_ENCODING_VALUE16 = 3,
+  EH_ENCODING_VALUE32 = 4,
+  EH_ENCODING_VALUE64 = 5,
+  EH_ENCODING_VALUE128 = 6,
+  EH_ENCODING_ZSTRING8 = 7, /* NUL-terminated; the number is the bits of a character */
+  EH_ENCODING_ZSTRING16 = 8,
+  EH_ENCODING_ZSTRING32 = 9,
+  EH_ENCODING_STRING8 = 10, /* a uint16_t that counts characters, then these */
+  EH_ENCODING_STRING16 = 11,
+  EH_ENCODING_STRING32 = 12,
+  EH_ENCODING_BINARY = 13 /* a uint16_t that counts bytes, then these */
+};
+enum {
+  EH_FORMAT_DEFAULT = 0, /* integers without sign, UTF text, bytes in hexadecimal */
+  EH_FORMAT_UNSIGNED_INT = 1,
+  EH_FORMAT_SIGNED_INT = 2,
+  EH_FORMAT_HEX_INT = 3,
+  EH_FORMAT_ERRNO = 4,
+  EH_FORMAT_PID = 5,
+  EH_FORMAT_TIME = 6, /* seconds since 1970 */
+  EH_FORMAT_BOOLEAN = 7,
+  EH_FORMAT_FLOAT = 8,
+  EH_FORMAT_HEX_BYTES = 9,
+  EH_FORMAT_STRING8 = 10, /* Latin-1 */
+  EH_FORMAT_STRING_UTF = 11,
+  EH_FORMAT_STRING_UTF_BOM = 12,
+  EH_FORMAT_STRING_XML = 13,
+  EH_FORMAT_STRING_JSON = 14,
+  EH_FORMAT_UUID = 15,
+  EH_FORMAT_PORT = 16, /* network byte order */
+  EH_FORMAT_IP_ADDRESS = 17
+};
+
 typedef struct eh_activity {
   const uint8_t* id;      /* 16 bytes */
   const uint8_t* related; /* 16 bytes, or NULL */
 } eh_activity;
 
-/* `name` and `group` ("" for none) are copied. NULL when memory is short. Thread-safe. */
+/* `name` and `group` ("" or NULL for none) are copied. NULL when memory is short. Thread-safe. */
 eh_provider* eh_provider_create(const char* name, const char* group);
 /* After all its sets are destroyed. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
@@ -49,7 +100,8 @@ int eh_event_set_status(const eh_event_set* set);
 bool eh_event_set_enabled(const eh_event_set* set);
 
 /* Writes an event whose metadata (name and field definitions, as on the wire) the caller has
- * prepared. `activity` may be NULL. Async-signal-safe. */
+ * prepared, and answers for: no more of it is checked than that there is a name. `activity` may be
+ * NULL. Async-signal-safe. */
 typedef struct eh_event {
   uint16_t id;
   uint8_t version;
@@ -73,11 +125,19 @@ void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size);
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value);
+void eh_builder_add_int64(eh_builder* builder, const char* name, int64_t value);
 void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value);
+void eh_builder_add_bool(eh_builder* builder, const char* name, bool value);
 void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
+void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size);
 /* Returns what set_struct_fields wants, once the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
+/* An array of structs (`count` as in add_raw): its members' definitions once, by add_raw without
+ * data, then all elements' payload by add_data, a variable array's count before it. */
+size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
+                                     uint16_t count, uint16_t tag);
+void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity);
@@ -85,6 +145,9 @@ int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
 /* Fills `id` (16 bytes) with a new activity id. */
 void eh_new_activity_id(uint8_t* id);
 
+#ifdef EVENTHEADER_C_SHARED
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

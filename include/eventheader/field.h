@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "eventheader/encoding.h"
+#include "eventheader/rules.h"
 #include "eventheader/wire.h"
 
 namespace eventheader {
@@ -68,11 +69,6 @@ struct As : FieldOption {
 
 namespace internal {
 
-constexpr bool IsName(std::string_view name) noexcept {
-  return !name.empty() && name.find(';') == std::string_view::npos &&
-         name.find('\0') == std::string_view::npos;
-}
-
 template <typename Option>
 constexpr std::size_t AttributeSize() noexcept {
   if constexpr (requires { Option::Size(); }) return Option::Size();
@@ -108,14 +104,28 @@ constexpr Format FormatOf(Format otherwise) noexcept {
 // Name, type and options of a field, as the bytes of its definition.
 template <FixedString kName, typename T, typename... Options>
 struct Definition {
-  static_assert(IsName(kName.view()), "a field's name is not empty and has neither ';' nor NUL");
+  static_assert(IsValidName(kName.view()),
+                "a field's name is not empty and has neither ';' nor NUL");
   static_assert((std::is_base_of_v<FieldOption, Options> && ...),
                 "a field's options are Tag, Attribute and As");
   using Code = Coder<T>;
   static constexpr bool kIsStruct = Code::kEncoding == Encoding::kStruct;
   static constexpr std::uint16_t kTag = TagOf<Options...>();
   static constexpr Format kFormat = FormatOf<Options...>(Code::kFormat);
+  static_assert(kIsStruct ? kFormat == Format::kDefault : IsFormatOf(Code::kEncoding, kFormat),
+                "this format does not go with the field's type: As<> must suit the size of its "
+                "values, text formats go with strings, and a struct has none");
   static constexpr bool kHasFormat = kIsStruct || kFormat != Format::kDefault || kTag != 0;
+
+  // Definitions, this one's and its members', and structs in one another.
+  static constexpr int kFields = [] {
+    if constexpr (kIsStruct) return 1 + Code::Members::kFields;
+    return 1;
+  }();
+  static constexpr int kNesting = [] {
+    if constexpr (kIsStruct) return 1 + Code::Members::kNesting;
+    return 0;
+  }();
 
   static constexpr std::size_t MembersSize() noexcept {
     if constexpr (kIsStruct) return Code::Members::DefinitionSize();
@@ -190,6 +200,8 @@ template <typename... M>
 struct Members {
   static_assert(sizeof...(M) >= 1 && sizeof...(M) <= 127, "a struct has 1 to 127 members");
   static constexpr std::uint8_t kMembers = sizeof...(M);
+  static constexpr int kFields = (0 + ... + M::Definition::kFields);
+  static constexpr int kNesting = std::max({0, M::Definition::kNesting...});
   static constexpr std::size_t kFixedSize = ((Coder<typename M::Type>::kFixedSize != 0) && ...)
                                                 ? (Coder<typename M::Type>::kFixedSize + ...)
                                                 : 0;

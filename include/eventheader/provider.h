@@ -10,12 +10,15 @@
 #include <string_view>
 
 #include "eventheader/tracepoint_name.h"
+#if __cplusplus >= 202002L
 #include "eventheader/transport.h"
+#endif
 #include "eventheader/wire.h"
 
 namespace eventheader {
 
 class EventSet;
+class Transport;
 
 // What became of an event.
 enum class WriteResult : std::uint8_t {
@@ -95,17 +98,15 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
   static constexpr std::size_t kShards = 8;
 
-  void Count(int error) noexcept;
+  void CountWritten() noexcept;
+  void CountFailed(int error) noexcept;
 
   // The kernel writes here, as does the transport.
   std::atomic<std::uint64_t> enabled_{0};
   std::atomic<Transport*> transport_{nullptr};  // null: UserEventsTransport()
   std::string_view name_;
   std::string_view group_;
-  // Under the registry's lock.
-  EventSet* sets_ = nullptr;
-  AnyProvider* next_ = nullptr;
-  std::uint64_t used_bits_ = 0;
+  std::atomic<std::uint64_t> used_bits_{0};
 
   Shard shards_[kShards];
   std::atomic<std::uint64_t> too_big_{0};
@@ -114,13 +115,17 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<std::uint64_t> failed_[Counters::kErrnos] = {};
 };
 
+// C++17 has the above alone, for macros.h.
+#if __cplusplus >= 202002L
+
 // A provider whose name is in the program. Define it once, in a header or a source file:
 //
 //     inline constinit eventheader::Provider provider("MyCompany_MyService");
 //
 // Safe to use before and during static initialisation and destruction. In shared objects the usual
-// rules of symbols decide whether they share it; with hidden visibility each has its own, and can
-// be unloaded.
+// rules of symbols decide whether they share it; either way each registers sets of its own with it,
+// and that is what its status and Retry are about there. An object that is to be unloaded needs
+// hidden visibility, for itself or for the provider: one that the loader may share stays.
 class Provider : public AnyProvider {
  public:
   // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24. What is not
@@ -172,9 +177,13 @@ class EventSet {
   // group or level out of form), ENOTCONN (not yet, or no longer, registered).
   int status() const noexcept { return status_.load(std::memory_order_relaxed); }
 
-  bool enabled() const noexcept {
-    const std::uint64_t word = provider_.enabled_.load(std::memory_order_relaxed);
-    return word != 0 && (word & mask_.load(std::memory_order_relaxed)) != 0;
+  bool enabled() const noexcept { return EnabledIn(provider_); }
+  // The same for a provider that is known to be this set's: one indirection less.
+  [[gnu::always_inline]] bool EnabledIn(const AnyProvider& provider) const noexcept {
+    const std::uint64_t word = provider.enabled_.load(std::memory_order_relaxed);
+    if (word == 0) [[likely]]
+      return false;
+    return (word & mask_.load(std::memory_order_relaxed)) != 0;
   }
 
   // Writes `record`: kRecordPrefix bytes, then the event, and counts what comes of it.
@@ -195,21 +204,28 @@ class EventSet {
   friend class AnyProvider;
   friend class internal::Registry;
 
+  [[gnu::cold]] WriteResult WriteOtherwise(std::span<std::byte> record) const noexcept;
+  [[gnu::cold]] WriteResult Failed(int error) const noexcept;
+
   AnyProvider& provider_;
   std::uint64_t keyword_;
   std::atomic<std::uint64_t> mask_{0};    // its bit of the provider's word; 0: not registered
   std::atomic<std::uint64_t> handle_{0};  // the transport's
+  // The transport it is registered with. Of the shared object that registered it, where there are
+  // several: to another's the handle means something else.
+  std::atomic<Transport*> transport_{nullptr};
   std::atomic<int> status_{ENOTCONN};
   Level level_;
-  bool listed_ = false;       // under the registry's lock
-  EventSet* next_ = nullptr;  // likewise
+  internal::Registry* registry_ = nullptr;  // which lists it
+  EventSet* next_ = nullptr;                // under that one's lock
 };
 
 namespace internal {
 
-// The set that all static events of (provider, level, keyword) share.
+// The set that all static events of (provider, level, keyword) share. Hidden: every shared object
+// has its own, which goes when that is unloaded.
 template <auto& kProvider, Level kLevel, std::uint64_t kKeyword>
-struct StaticSet {
+struct [[gnu::visibility("hidden")]] StaticSet {
   static constinit inline EventSet set{kProvider, kLevel, kKeyword, EventSet::Unregistered{}};
 
   struct Registration {
@@ -219,6 +235,9 @@ struct StaticSet {
 };
 
 }  // namespace internal
+
+#endif  // C++20
+
 }  // namespace eventheader
 
 #endif  // EVENTHEADER_PROVIDER_H_

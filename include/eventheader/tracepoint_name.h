@@ -26,9 +26,11 @@ struct TracepointName {
 // sorted, at most kMaxTracepointName bytes).
 std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept;
 
+#if __cplusplus >= 202002L
 // Writes `name` and a terminating NUL to `buffer`, and returns its length without the NUL; 0 if a
 // part is invalid or the name does not fit into `buffer` or into kMaxTracepointName.
 std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
+#endif
 
 // The value of option `letter` ('G' is the provider group), or nullopt if it is not there.
 std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept;

@@ -38,8 +38,9 @@ class Transport {
 // allow, numbered above the soft RLIMIT_NOFILE, where no other file can get once it is closed.
 //
 // A program may close every descriptor it has and reuse the numbers. So that no event goes into
-// somebody else's file, the descriptor is compared with what was opened (fstat: device, inode)
-// before a write, at most once in about 0.1 ms and always first after a fork. Exactly that is
+// somebody else's file, the descriptor is compared with what was opened (fstat: device, inode;
+// F_GETSIG: a mark, for there may be other shared objects' descriptors of the same file) before a
+// write, at most once in about 0.1 ms and always first after a fork. Exactly that is
 // guaranteed: an event can reach another file only if, within 0.1 ms after such a check, the
 // descriptor was closed *and* its number reused - for which the program must raise its soft
 // RLIMIT_NOFILE as well, when it was not yet at the hard limit. Once the check has failed, nothing

@@ -33,7 +33,7 @@ namespace nettrace {
 struct WriterOptions {
   // An open event block is written before its rows pass this many bytes; a longer row has a block
   // of its own. 1..16,777,195.
-  std::size_t event_block_size = 256 * 1024;
+  std::size_t event_block_size = 64 * 1024;
   // All open blocks are written, and their buffers freed, before those pass this many bytes.
   std::size_t max_buffer_bytes = 64 << 20;
   // Bounds on the interval caches; reaching one is ResourceExhausted, and a sequence point

@@ -1,8 +1,11 @@
 #include "eventheader/dynamic_event.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include "eventheader/event.h"
+#include "eventheader/parse.h"
+#include "eventheader/rules.h"
 
 namespace eventheader {
 namespace {
@@ -13,6 +16,46 @@ bool IsEncoding(Encoding encoding) noexcept {
   return encoding > Encoding::kStruct && encoding <= Encoding::kBinaryLength16Char8;
 }
 
+// Whether one of eight bytes is NUL or ';', which no name has.
+bool HasNameEnd(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  const auto has_zero = [](std::uint64_t word) noexcept {
+    return (word - kEach) & ~word & (kEach << 7);
+  };
+  return (has_zero(bytes) | has_zero(bytes ^ kEach * ';')) != 0;
+}
+
+template <typename T>
+T Load(const char* from) noexcept {
+  T value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+// IsValidName, for names that are short and looked at for each field: without a call.
+bool IsName(std::string_view name) noexcept {
+  const char* at = name.data();
+  const char* const end = at + name.size();
+  if (name.size() < 4) {
+    for (; at < end; ++at) {
+      if (*at == '\0' || *at == ';') return false;
+    }
+    return !name.empty();
+  }
+  if (name.size() < 8) {
+    return !HasNameEnd(Load<std::uint32_t>(at) | std::uint64_t{Load<std::uint32_t>(end - 4)} << 32);
+  }
+  for (; end - at > 8; at += 8) {
+    if (HasNameEnd(Load<std::uint64_t>(at))) return false;
+  }
+  return !HasNameEnd(Load<std::uint64_t>(end - 8));
+}
+
+char* PutText(char* out, std::string_view text) noexcept {
+  internal::PutBytes(reinterpret_cast<std::byte*>(out), text.data(), text.size());
+  return out + text.size();
+}
+
 }  // namespace
 
 void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noexcept {
@@ -21,14 +64,13 @@ void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noe
   error_ = WriteResult::kWritten;
   metadata_size_ = 0;
   data_size_ = 0;
+  fields_ = 0;
+  has_structs_ = false;
   open_structs_ = 0;
-  if (!internal::IsName(name) || attributes.find('\0') != std::string_view::npos ||
-      (!attributes.empty() && attributes[0] != ';')) {
-    return Fail(WriteResult::kInvalid);
-  }
+  if (!IsName(name) || !AreValidAttributes(attributes)) return Fail(WriteResult::kInvalid);
   if (char* out = MetadataRoom(name.size() + attributes.size() + 1)) {
-    out += name.copy(out, name.size());
-    out += attributes.copy(out, attributes.size());
+    out = PutText(out, name);
+    out = PutText(out, attributes);
     *out = '\0';
   }
 }
@@ -61,32 +103,39 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  if (!internal::IsName(name) || (format & ~kFormatMask) != 0 ||
-      (arity == Arity::kConstantArray) != (count != 0)) {
+  if (!IsName(name) || (format & ~kFormatMask) != 0 || arity > Arity::kVariableArray ||
+      (arity == Arity::kConstantArray) != (count != 0) || ++fields_ > kMaxFields) {
     return Fail(WriteResult::kInvalid);
   }
+  if (name.size() + kMostBehindName > sizeof(metadata_) - metadata_size_) {
+    return Fail(WriteResult::kTooBig);
+  }
+  if (encoding == Encoding::kStruct) has_structs_ = true;
   const bool has_format = format != 0 || tag != 0 || encoding == Encoding::kStruct;
-  char* out = MetadataRoom(name.size() + 2 + (has_format ? 1 : 0) + (tag != 0 ? 2 : 0) +
-                           (count != 0 ? 2 : 0));
-  if (out == nullptr) return;
-  out += name.copy(out, name.size());
+  char* out = PutText(metadata_ + metadata_size_, name);
   *out++ = '\0';
-  unsigned bits = static_cast<unsigned>(encoding) | (has_format ? kEncodingHasFormat : 0);
-  if (arity == Arity::kConstantArray) bits |= kEncodingConstantArray;
-  if (arity == Arity::kVariableArray) bits |= kEncodingVariableArray;
-  *out++ = static_cast<char>(bits);
+  static_assert(static_cast<unsigned>(Arity::kConstantArray) << 5 == kEncodingConstantArray &&
+                static_cast<unsigned>(Arity::kVariableArray) << 5 == kEncodingVariableArray);
+  *out++ = static_cast<char>(static_cast<unsigned>(encoding) | static_cast<unsigned>(arity) << 5 |
+                             (has_format ? kEncodingHasFormat : 0));
   if (has_format) *out++ = static_cast<char>(format | (tag != 0 ? kFormatHasTag : 0));
   if (tag != 0) {
     std::memcpy(out, &tag, sizeof(tag));
     out += sizeof(tag);
   }
-  if (count != 0) std::memcpy(out, &count, sizeof(count));
+  if (count != 0) {
+    std::memcpy(out, &count, sizeof(count));
+    out += sizeof(count);
+  }
+  metadata_size_ = static_cast<std::size_t>(out - metadata_);
 }
 
 void DynamicEvent::AddRaw(std::string_view name, Encoding encoding, Arity arity,
                           std::uint16_t count, Format format, std::uint16_t tag,
                           std::span<const std::byte> data) noexcept {
-  if (!IsEncoding(encoding) || arity > Arity::kVariableArray) return Fail(WriteResult::kInvalid);
+  if (!IsEncoding(encoding) || format == Format::kIpAddressObsolete) {
+    return Fail(WriteResult::kInvalid);
+  }
   AddDefinition(name, encoding, arity, count, static_cast<std::uint8_t>(format), tag);
   AddData(data);
 }
@@ -113,10 +162,21 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
+// Every struct has as many members as it says, and none is nested too deep.
+bool DynamicEvent::HasWholeStructs() const noexcept {
+  MetadataReader reader(std::as_bytes(std::span(metadata_, metadata_size_)),
+                        (header_.flags & kFlagLittleEndian) != 0);
+  for (FieldDefinition field; reader.Next(&field);) {
+  }
+  return reader.error() == ParseError::kNone;
+}
+
 WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {
   if (!set.enabled()) return WriteResult::kDisabled;
   if (error_ != WriteResult::kWritten) return set.Refuse(error_);
-  if (open_structs_ != 0) return set.Refuse(WriteResult::kInvalid);
+  if (open_structs_ != 0 || (has_structs_ && !HasWholeStructs())) {
+    return set.Refuse(WriteResult::kInvalid);
+  }
   const std::size_t size = sizeof(Header) + sizeof(ExtensionHeader) + metadata_size_ + data_size_ +
                            (activity != nullptr ? internal::ActivitySize(*activity) : 0);
   if (size > kMaxEventSize) return set.Refuse(WriteResult::kTooBig);

@@ -7,6 +7,7 @@
 
 #include "eventheader/dynamic_event.h"
 #include "eventheader/event.h"
+#include "eventheader/macros.h"
 #include "eventheader/provider.h"
 
 using eventheader::ActivityId;
@@ -21,6 +22,7 @@ struct eh_provider : ProviderNames {
   eh_provider(const char* from_name, const char* from_group) noexcept
       : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
+    if (from == nullptr) return {};
     const std::size_t size = strnlen(from, eventheader::kMaxTracepointName);
     std::memcpy(to, from, size);
     return {to, size};
@@ -35,6 +37,9 @@ struct eh_builder {
 };
 
 namespace {
+
+// Of C: NULL is no name, and refused as such.
+std::string_view View(const char* name) noexcept { return name != nullptr ? name : ""; }
 
 int ToErrno(eventheader::WriteResult result, const eh_event_set* set) noexcept {
   switch (result) {
@@ -74,6 +79,21 @@ class ActivityOf {
 
 }  // namespace
 
+namespace eventheader::internal {
+
+const eh_event_set* RegisterSet(SetStorage* storage, AnyProvider& provider, Level level,
+                                std::uint64_t keyword) noexcept {
+  static_assert(sizeof(eh_event_set) <= sizeof(SetStorage));
+  static_assert(alignof(eh_event_set) <= alignof(SetStorage));
+  return new (storage->bytes) eh_event_set{{provider, level, keyword}};
+}
+
+void UnregisterSet(SetStorage* storage) noexcept {
+  std::launder(reinterpret_cast<eh_event_set*>(storage->bytes))->set.Unregister();
+}
+
+}  // namespace eventheader::internal
+
 extern "C" {
 
 eh_provider* eh_provider_create(const char* name, const char* group) {
@@ -100,6 +120,11 @@ int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* 
              const void* data, size_t data_size) {
   namespace internal = eventheader::internal;
   if (!set->set.enabled()) return EBADF;
+  // Of what the caller has prepared only that there is a name.
+  const auto* name = static_cast<const char*>(event->metadata);
+  if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
+    return ToErrno(set->set.Refuse(eventheader::WriteResult::kInvalid), set);
+  }
   const ActivityOf its(activity);
   const std::size_t fixed = sizeof(eventheader::Header) + sizeof(eventheader::ExtensionHeader) +
                             event->metadata_size +
@@ -123,7 +148,7 @@ int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* 
 
 eh_builder* eh_builder_create(void) { return new (std::nothrow) eh_builder; }
 void eh_builder_destroy(eh_builder* builder) { delete builder; }
-void eh_builder_reset(eh_builder* builder, const char* name) { builder->event.Reset(name); }
+void eh_builder_reset(eh_builder* builder, const char* name) { builder->event.Reset(View(name)); }
 void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version) {
   builder->event.SetId(id, version);
 }
@@ -134,25 +159,41 @@ void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode) {
 void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size) {
-  builder->event.AddRaw(name, static_cast<eventheader::Encoding>(encoding),
+  builder->event.AddRaw(View(name), static_cast<eventheader::Encoding>(encoding),
                         static_cast<eventheader::Arity>(arity), count,
                         static_cast<eventheader::Format>(format), tag,
                         {static_cast<const std::byte*>(data), data_size});
 }
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value) {
-  builder->event.AddField(name, value);
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_int64(eh_builder* builder, const char* name, int64_t value) {
+  builder->event.AddField(View(name), value);
 }
 void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value) {
-  builder->event.AddField(name, value);
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_bool(eh_builder* builder, const char* name, bool value) {
+  builder->event.AddField(View(name), value);
 }
 void eh_builder_add_double(eh_builder* builder, const char* name, double value) {
-  builder->event.AddField(name, value);
+  builder->event.AddField(View(name), value);
 }
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value) {
-  builder->event.AddField(name, value);
+  builder->event.AddField(View(name), value);
+}
+void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size) {
+  builder->event.AddField(View(name), std::span(static_cast<const std::byte*>(data), size));
 }
 size_t eh_builder_start_struct(eh_builder* builder, const char* name) {
-  return builder->event.StartStruct(name);
+  return builder->event.StartStruct(View(name));
+}
+size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
+                                     uint16_t count, uint16_t tag) {
+  return builder->event.StartStruct(View(name), static_cast<eventheader::Arity>(arity), count, tag);
+}
+void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size) {
+  builder->event.AddData({static_cast<const std::byte*>(data), data_size});
 }
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields) {
   builder->event.SetStructFields(where, fields);

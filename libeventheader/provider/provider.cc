@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "provider/registry.h"
+#include "provider/user_events_transport.h"
 
 // The object (program or shared object) that this code is linked into.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
@@ -18,95 +19,95 @@ extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
 namespace eventheader {
 namespace internal {
 
-// Every provider with sets, and the one lock for all that is not writing events.
+// Every set that this object (see above) has registered, and the one lock for all that is not
+// writing events. A set is taken out of the registry that lists it, whoever's code does that.
 class Registry {
  public:
-  static void Add(EventSet* set) noexcept {
+  static Registry registry;
+
+  void Add(EventSet* set) noexcept {
     const std::lock_guard lock(mutex_);
-    AnyProvider& provider = set->provider_;
-    if (set->listed_) return;
+    if (set->registry_ != nullptr) return;
     HandleForks();
-    if (provider.sets_ == nullptr) {
-      provider.next_ = providers_;
-      providers_ = &provider;
-    }
-    set->next_ = provider.sets_;
-    provider.sets_ = set;
-    set->listed_ = true;
+    set->next_ = sets_;
+    sets_ = set;
+    set->registry_ = this;
     RegisterSet(set);
   }
 
-  static void Remove(EventSet* set) noexcept {
+  void Remove(EventSet* set) noexcept {
     const std::lock_guard lock(mutex_);
-    if (!set->listed_) return;
-    AnyProvider& provider = set->provider_;
-    Unlink(&provider.sets_, set);
-    set->listed_ = false;
-    if (FindTwin(*set) == nullptr) UnregisterSet(set);
-    Forget(set);
-    if (provider.sets_ == nullptr) Unlink(&providers_, &provider);
+    EventSet** at = &sets_;
+    while (*at != set) at = &(*at)->next_;
+    RemoveAt(at);
   }
 
-  static void Remove(AnyProvider* provider) noexcept {
+  void Remove(const AnyProvider& provider) noexcept {
     const std::lock_guard lock(mutex_);
-    while (EventSet* set = provider->sets_) {
-      provider->sets_ = set->next_;
-      set->listed_ = false;
-      if (FindTwin(*set) == nullptr) UnregisterSet(set);
-      Forget(set);
-      if (provider->sets_ == nullptr) Unlink(&providers_, provider);
+    for (EventSet** at = &sets_; *at != nullptr;) {
+      if (&(*at)->provider_ == &provider) {
+        RemoveAt(at);
+      } else {
+        at = &(*at)->next_;
+      }
     }
   }
 
-  static int Status(const AnyProvider& provider) noexcept {
+  int Status(const AnyProvider& provider) noexcept {
     const std::lock_guard lock(mutex_);
+    return StatusOf(&provider);
+  }
+
+  // Of one provider, or of all (null).
+  int Retry(const AnyProvider* provider) noexcept {
+    const std::lock_guard lock(mutex_);
+    // All that has gone first, so that no set takes a twin's place that is itself out of date.
+    ForEach(provider, [this](EventSet* set) {
+      Transport* const transport = set->transport_.load(std::memory_order_relaxed);
+      if (set->status() == 0 &&
+          !transport->IsCurrent(set->handle_.load(std::memory_order_relaxed))) {
+        UnregisterSet(set);
+      }
+    });
+    ForEach(provider, [this](EventSet* set) {
+      if (set->status() != 0) RegisterSet(set);
+    });
     return StatusOf(provider);
   }
 
-  static int Retry(AnyProvider* provider) noexcept {
+  int SetTransport(AnyProvider* provider, Transport* transport) noexcept {
     const std::lock_guard lock(mutex_);
-    return RetryLocked(provider);
-  }
-
-  static int RetryAll() noexcept {
-    const std::lock_guard lock(mutex_);
-    int first_error = 0;
-    for (AnyProvider* provider = providers_; provider != nullptr; provider = provider->next_) {
-      const int error = RetryLocked(provider);
-      if (first_error == 0) first_error = error;
-    }
-    return first_error;
-  }
-
-  static int SetTransport(AnyProvider* provider, Transport* transport) noexcept {
-    const std::lock_guard lock(mutex_);
-    for (EventSet* set = provider->sets_; set != nullptr; set = set->next_) {
-      UnregisterSet(set);
-      Forget(set);
-    }
-    provider->transport_.store(transport, std::memory_order_release);
-    for (EventSet* set = provider->sets_; set != nullptr; set = set->next_) RegisterSet(set);
-    return StatusOf(*provider);
-  }
-
-  static Transport& TransportOf(const AnyProvider& provider) noexcept {
-    Transport* const transport = provider.transport_.load(std::memory_order_relaxed);
-    return transport != nullptr ? *transport : UserEventsTransport();
+    ForEach(provider, [this](EventSet* set) { UnregisterSet(set); });
+    provider->transport_.store(transport, std::memory_order_relaxed);
+    ForEach(provider, [this](EventSet* set) { RegisterSet(set); });
+    return StatusOf(provider);
   }
 
  private:
-  template <typename Node>
-  static void Unlink(Node** head, Node* node) noexcept {
-    while (*head != node) head = &(*head)->next_;
-    *head = node->next_;
-    node->next_ = nullptr;
+  template <typename Function>
+  void ForEach(const AnyProvider* provider, Function function) noexcept {
+    for (EventSet* set = sets_; set != nullptr; set = set->next_) {
+      if (provider == nullptr || &set->provider_ == provider) function(set);
+    }
+  }
+
+  void RemoveAt(EventSet** at) noexcept {
+    EventSet* const set = *at;
+    *at = set->next_;
+    set->next_ = nullptr;
+    set->registry_ = nullptr;
+    if (FindTwin(*set) != nullptr) {
+      Forget(set);
+    } else {
+      UnregisterSet(set);
+    }
   }
 
   // A registered set of the same tracepoint.
-  static EventSet* FindTwin(const EventSet& set) noexcept {
-    for (EventSet* other = set.provider_.sets_; other != nullptr; other = other->next_) {
-      if (other != &set && other->level_ == set.level_ && other->keyword_ == set.keyword_ &&
-          other->mask_.load(std::memory_order_relaxed) != 0) {
+  EventSet* FindTwin(const EventSet& set) noexcept {
+    for (EventSet* other = sets_; other != nullptr; other = other->next_) {
+      if (other != &set && &other->provider_ == &set.provider_ && other->level_ == set.level_ &&
+          other->keyword_ == set.keyword_ && other->mask_.load(std::memory_order_relaxed) != 0) {
         return other;
       }
     }
@@ -118,11 +119,11 @@ class Registry {
     return reinterpret_cast<std::uint64_t*>(&provider->enabled_);
   }
 
-  static void RegisterSet(EventSet* set) noexcept {
+  void RegisterSet(EventSet* set) noexcept {
     if (const EventSet* twin = FindTwin(*set)) {
-      set->handle_.store(twin->handle_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      set->mask_.store(twin->mask_.load(std::memory_order_relaxed), std::memory_order_release);
-      set->status_.store(0, std::memory_order_relaxed);
+      Enter(set, twin->transport_.load(std::memory_order_relaxed),
+            twin->handle_.load(std::memory_order_relaxed),
+            twin->mask_.load(std::memory_order_relaxed));
       return;
     }
     set->status_.store(RegisterTracepoint(set), std::memory_order_relaxed);
@@ -141,77 +142,91 @@ class Registry {
                                set->keyword_,
                                {options, options_size}};
     if (FormatTracepointName(parts, name) == 0) return EINVAL;
-    const auto bit = static_cast<unsigned>(std::countr_one(provider.used_bits_));
-    if (bit >= AnyProvider::kMaxEventSets) return ENOSPC;
+    const std::uint64_t mask = TakeBit(&provider);
+    if (mask == 0) return ENOSPC;
+    Transport* transport = provider.transport_.load(std::memory_order_relaxed);
+    if (transport == nullptr) transport = &UserEventsTransport();
     std::uint64_t handle = 0;
-    const int error = TransportOf(provider).Register(name, EnableWord(&provider), bit, &handle);
-    if (error != 0) return error;
-    provider.used_bits_ |= std::uint64_t{1} << bit;
-    set->handle_.store(handle, std::memory_order_relaxed);
-    // From here on it may be found enabled.
-    set->mask_.store(std::uint64_t{1} << bit, std::memory_order_release);
+    const int error = transport->Register(name, EnableWord(&provider),
+                                          static_cast<unsigned>(std::countr_zero(mask)), &handle);
+    if (error != 0) {
+      provider.used_bits_.fetch_and(~mask, std::memory_order_relaxed);
+      return error;
+    }
+    Enter(set, transport, handle, mask);
     return 0;
   }
 
-  static void UnregisterSet(EventSet* set) noexcept {
-    const std::uint64_t mask = set->mask_.load(std::memory_order_relaxed);
-    if (mask == 0) return;
+  // A bit of the enable word that was free, as a mask; 0 if there is none. Other objects'
+  // registries may have the same provider.
+  static std::uint64_t TakeBit(AnyProvider* provider) noexcept {
+    std::uint64_t used = provider->used_bits_.load(std::memory_order_relaxed);
+    for (;;) {
+      const std::uint64_t mask = ~used & (used + 1);
+      if (mask == 0 || provider->used_bits_.compare_exchange_weak(used, used | mask,
+                                                                  std::memory_order_relaxed)) {
+        return mask;
+      }
+    }
+  }
+
+  static void Enter(EventSet* set, Transport* transport, std::uint64_t handle,
+                    std::uint64_t mask) noexcept {
+    set->transport_.store(transport, std::memory_order_relaxed);
+    set->handle_.store(handle, std::memory_order_relaxed);
+    set->status_.store(0, std::memory_order_relaxed);
+    // From here on it may be found enabled.
+    set->mask_.store(mask, std::memory_order_release);
+  }
+
+  // Its twins with it.
+  void UnregisterSet(EventSet* set) noexcept {
     AnyProvider& provider = set->provider_;
-    if ((provider.used_bits_ & mask) == 0) return;  // its twin has done it
-    TransportOf(provider).Unregister(EnableWord(&provider),
-                                     static_cast<unsigned>(std::countr_zero(mask)));
+    const std::uint64_t mask = set->mask_.load(std::memory_order_relaxed);
+    Transport* const transport = set->transport_.load(std::memory_order_relaxed);
+    Forget(set);
+    if (mask == 0) return;
+    ForEach(&provider, [mask](EventSet* twin) {
+      if (twin->mask_.load(std::memory_order_relaxed) == mask) Forget(twin);
+    });
+    transport->Unregister(EnableWord(&provider), static_cast<unsigned>(std::countr_zero(mask)));
     provider.enabled_.fetch_and(~mask, std::memory_order_relaxed);
-    provider.used_bits_ &= ~mask;
+    provider.used_bits_.fetch_and(~mask, std::memory_order_relaxed);
   }
 
   static void Forget(EventSet* set) noexcept {
     set->mask_.store(0, std::memory_order_relaxed);
+    set->transport_.store(nullptr, std::memory_order_relaxed);
     set->status_.store(ENOTCONN, std::memory_order_relaxed);
   }
 
-  static int StatusOf(const AnyProvider& provider) noexcept {
-    for (const EventSet* set = provider.sets_; set != nullptr; set = set->next_) {
-      if (set->status() != 0) return set->status();
-    }
-    return 0;
-  }
-
-  static int RetryLocked(AnyProvider* provider) noexcept {
-    Transport& transport = TransportOf(*provider);
-    // All that has gone first, so that no set takes a twin's place that is itself out of date.
-    for (EventSet* set = provider->sets_; set != nullptr; set = set->next_) {
-      if (set->status() == 0 &&
-          !transport.IsCurrent(set->handle_.load(std::memory_order_relaxed))) {
-        UnregisterSet(set);
-        Forget(set);
-      }
-    }
-    for (EventSet* set = provider->sets_; set != nullptr; set = set->next_) {
-      if (set->status() != 0) RegisterSet(set);
-    }
-    return StatusOf(*provider);
+  // The errno of a set, the newest first, that is not registered.
+  int StatusOf(const AnyProvider* provider) noexcept {
+    int status = 0;
+    ForEach(provider, [&status](const EventSet* set) {
+      if (status == 0) status = set->status();
+    });
+    return status;
   }
 
   // Once, with the first set: a child must not find the lock held by a thread that it has not got.
-  static void HandleForks() noexcept {
+  void HandleForks() noexcept {
     if (handles_forks_) return;
     handles_forks_ = true;
-    pthread_atfork([] { mutex_.lock(); }, [] { mutex_.unlock(); },
+    pthread_atfork([] { registry.mutex_.lock(); }, [] { registry.mutex_.unlock(); },
                    [] {
-                     mutex_.unlock();
+                     registry.mutex_.unlock();
                      CheckUserEventsBeforeNextWrite();
                      ForkActivityIds();
                    });
   }
 
-  static constinit std::mutex mutex_;
-  static constinit AnyProvider* providers_;
-  static constinit bool handles_forks_;
+  std::mutex mutex_;
+  EventSet* sets_ = nullptr;
+  bool handles_forks_ = false;
 };
 
-constinit std::mutex Registry::mutex_;
-constinit AnyProvider* Registry::providers_ = nullptr;
-constinit bool Registry::handles_forks_ = false;
+constinit Registry Registry::registry;
 
 namespace {
 
@@ -230,30 +245,30 @@ bool IsInSharedObject() noexcept {
 }  // namespace
 }  // namespace internal
 
-inline void AnyProvider::Count(int error) noexcept {
-  if (error == 0) [[likely]] {
-    // Thread control blocks are pages apart; the product spreads them over the shards.
-    const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-    const std::size_t shard = (thread >> 12) * 0x9E3779B97F4A7C15 >> 61;
-    static_assert(kShards == 1 << (64 - 61));
-    shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+inline void AnyProvider::CountWritten() noexcept {
+  // Thread control blocks are pages apart; the product's highest bits spread them over the shards.
+  const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  const std::size_t shard = std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> 61;
+  static_assert(kShards == 1 << (64 - 61));
+  shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
+}
+
+void AnyProvider::CountFailed(int error) noexcept {
   last_error_.store(error, std::memory_order_relaxed);
   failed_[error < Counters::kErrnos ? error : 0].fetch_add(1, std::memory_order_relaxed);
 }
 
-AnyProvider::~AnyProvider() { internal::Registry::Remove(this); }
+AnyProvider::~AnyProvider() { internal::Registry::registry.Remove(*this); }
 
-int AnyProvider::status() const noexcept { return internal::Registry::Status(*this); }
+int AnyProvider::status() const noexcept { return internal::Registry::registry.Status(*this); }
 
-int AnyProvider::Retry() noexcept { return internal::Registry::Retry(this); }
+int AnyProvider::Retry() noexcept { return internal::Registry::registry.Retry(this); }
 
 int AnyProvider::SetTransport(Transport* transport) noexcept {
-  return internal::Registry::SetTransport(this, transport);
+  return internal::Registry::registry.SetTransport(this, transport);
 }
 
-int RetryAll() noexcept { return internal::Registry::RetryAll(); }
+int RetryAll() noexcept { return internal::Registry::registry.Retry(nullptr); }
 
 AnyProvider::Counters AnyProvider::counters() const noexcept {
   Counters counters;
@@ -270,21 +285,41 @@ AnyProvider::Counters AnyProvider::counters() const noexcept {
   return counters;
 }
 
-void EventSet::Register() noexcept { internal::Registry::Add(this); }
+void EventSet::Register() noexcept { internal::Registry::registry.Add(this); }
 void EventSet::Unregister() noexcept {
-  if (listed_) internal::Registry::Remove(this);
+  if (registry_ != nullptr) registry_->Remove(this);
 }
 
 WriteResult EventSet::Write(std::span<std::byte> record) const noexcept {
   if (record.size() > kRecordPrefix + kMaxEventSize) [[unlikely]] {
     return Refuse(WriteResult::kTooBig);
   }
-  const int error = internal::Registry::TransportOf(provider_).Write(
-      handle_.load(std::memory_order_relaxed), record);
+  internal::UserEvents& user_events = internal::user_events_transport;
+  if (transport_.load(std::memory_order_relaxed) != &user_events || !user_events.IsFresh())
+      [[unlikely]] {
+    return WriteOtherwise(record);
+  }
+  const int error = user_events.WriteUnchecked(handle_.load(std::memory_order_relaxed), record);
+  if (error != 0) [[unlikely]]
+    return Failed(error);
+  provider_.CountWritten();
+  return WriteResult::kWritten;
+}
+
+WriteResult EventSet::WriteOtherwise(std::span<std::byte> record) const noexcept {
+  Transport* const transport = transport_.load(std::memory_order_relaxed);
+  if (transport == nullptr) return Failed(EBADF);
+  const int error = transport->Write(handle_.load(std::memory_order_relaxed), record);
+  if (error != 0) return Failed(error);
+  provider_.CountWritten();
+  return WriteResult::kWritten;
+}
+
+WriteResult EventSet::Failed(int error) const noexcept {
   // Who listened is gone: the event would have gone nowhere a moment later, too.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
-  provider_.Count(error);
-  return error == 0 ? WriteResult::kWritten : WriteResult::kFailed;
+  provider_.CountFailed(error);
+  return WriteResult::kFailed;
 }
 
 WriteResult EventSet::Refuse(WriteResult reason) const noexcept {
@@ -302,8 +337,9 @@ const char* RegistrationErrorText(int error) noexcept {
              "CONFIG_USER_EVENTS=y";
     case EACCES:
     case EPERM:
-      return "no permission to write to user_events_data: run as root, or give your group access "
-             "to tracefs (mount -o remount,gid=GROUP,mode=0755)";
+      return "no permission to write to user_events_data: run as root, or give it to a group "
+             "(mount -o remount,gid=GROUP,mode=0755 /sys/kernel/tracing && "
+             "chmod g+w /sys/kernel/tracing/user_events_data)";
     case EADDRINUSE:
       return "the name is in use with other fields, or registered twice: find who has it in "
              "user_events_status and end that, or rename the provider";

@@ -1,19 +1,16 @@
+#include "provider/user_events_transport.h"
+
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 
-#include "eventheader/transport.h"
 #include "eventheader/user_events.h"
 #include "provider/registry.h"
-#include "provider/write_call.h"
 
 namespace eventheader {
 namespace {
@@ -22,23 +19,14 @@ namespace {
 constexpr rlim_t kHighestDescriptor = 65536;
 constexpr rlim_t kLowestDescriptor = 100;
 
-#if defined(__x86_64__)
-// 0.1 ms, give or take, with any clock rate in use.
-constexpr std::uint64_t kCheckInterval = std::uint64_t{1} << 18;
-std::uint64_t Ticks() noexcept { return __builtin_ia32_rdtsc(); }
-#else
-constexpr std::uint64_t kCheckInterval = 100'000;
-std::uint64_t Ticks() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
+// Where in memory this object (program or shared object) is, in pages.
+rlim_t Place() noexcept {
+  return reinterpret_cast<std::uintptr_t>(&internal::user_events_transport) >> 12;
 }
-#endif
 
 // Moves `fd` to a number that ordinary code does not get by itself: just above the soft limit,
 // where none can be opened or duplicated to unless the limit is raised; where that cannot be, to a
-// high one.
+// high one. Which one depends on the object, for them not to get each other's.
 int MoveAway(int fd) noexcept {
   rlimit limit{};
   int moved = -1;
@@ -47,7 +35,8 @@ int MoveAway(int fd) noexcept {
     rlimit raised = limit;
     raised.rlim_cur = limit.rlim_cur + 64 < limit.rlim_max ? limit.rlim_cur + 64 : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-      moved = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(limit.rlim_cur));
+      const rlim_t lowest = limit.rlim_cur + Place() / 64 % 32;
+      moved = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(std::min(lowest, raised.rlim_cur - 1)));
       setrlimit(RLIMIT_NOFILE, &limit);
     }
   }
@@ -61,130 +50,104 @@ int MoveAway(int fd) noexcept {
   return moved;
 }
 
-class UserEvents final : public Transport {
- public:
-  constexpr UserEvents() noexcept = default;
+}  // namespace
 
-  int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
-               std::uint64_t* handle) noexcept override {
-    const int saved = errno;
-    int error = Open();
-    if (error == 0) {
-      const std::uint64_t connection = connection_.load(std::memory_order_relaxed);
-      char command[user_events::kMaxCommand];
-      std::uint32_t index = 0;
-      error =
-          user_events::FormatCommand(name, command)
-              ? user_events::Register(Descriptor(connection), command, enable_word, bit, 0, &index)
-              : ENAMETOOLONG;
-      *handle = Generation(connection) << 32 | index;
-    }
-    errno = saved;
-    return error;
-  }
-
-  void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept override {
-    const int saved = errno;
-    // The kernel's reference is to this process's memory, so any descriptor of the right kind does;
-    // without one, it must not be left to write into memory that will be somebody else's.
-    if (Open() == 0) {
-      user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
-                              bit);
-    }
-    errno = saved;
-  }
-
-  bool IsCurrent(std::uint64_t handle) noexcept override {
-    const int saved = errno;
-    const std::uint64_t connection = connection_.load(std::memory_order_acquire);
-    const bool current = Generation(connection) == handle >> 32 && IsOurs(connection);
-    errno = saved;
-    return current;
-  }
-
-  int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override {
-    const std::uint64_t connection = connection_.load(std::memory_order_acquire);
-    const std::uint64_t now = Ticks();
-    if (now - checked_.load(std::memory_order_relaxed) > kCheckInterval &&
-        !IsStillOurs(connection, now)) [[unlikely]] {
-      return EBADF;
-    }
-    // An index means something only to the open file that gave it.
-    if (Generation(connection) != handle >> 32) [[unlikely]]
-      return EBADF;
-    const auto index = static_cast<std::uint32_t>(handle);
-    std::memcpy(record.data(), &index, sizeof(index));
-    const long written = internal::WriteCall(Descriptor(connection), record.data(), record.size());
-    return written < 0 ? static_cast<int>(-written) : 0;
-  }
-
-  void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
-
-  // For an object that is being unloaded: its code must not be running any more.
-  void Close() noexcept {
-    const std::uint64_t connection = connection_.exchange(0);
-    if (IsOurs(connection)) close(Descriptor(connection));
-  }
-
- private:
-  static int Descriptor(std::uint64_t connection) noexcept {
-    return static_cast<int>(connection & 0xFFFFFFFF);
-  }
-  static std::uint64_t Generation(std::uint64_t connection) noexcept { return connection >> 32; }
-
-  bool IsOurs(std::uint64_t connection) const noexcept {
-    struct stat now;
-    return Generation(connection) != 0 && fstat(Descriptor(connection), &now) == 0 &&
-           now.st_dev == device_.load(std::memory_order_relaxed) &&
-           now.st_ino == inode_.load(std::memory_order_relaxed);
-  }
-
-  [[gnu::noinline]] bool IsStillOurs(std::uint64_t connection, std::uint64_t now) noexcept {
-    const int saved = errno;
-    const bool ours = IsOurs(connection);
-    if (ours) checked_.store(now, std::memory_order_relaxed);
-    errno = saved;
-    return ours;
-  }
-
-  // Under the registry's lock, as Register and Unregister are.
-  int Open() noexcept {
-    if (IsOurs(connection_.load(std::memory_order_relaxed))) return 0;
-    const int opened = user_events::OpenData();
-    if (opened < 0) return -opened;
-    const int fd = MoveAway(opened);
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-      const int error = errno;
-      close(fd);
-      return error;
-    }
-    // The number it had before is not closed: that may be another file's now.
-    device_.store(status.st_dev, std::memory_order_relaxed);
-    inode_.store(status.st_ino, std::memory_order_relaxed);
-    connection_.store(++generations_ << 32 | static_cast<std::uint32_t>(fd),
-                      std::memory_order_release);
-    return 0;
-  }
-
-  // Generation of the open file (0: none) and descriptor, to be read as one.
-  std::atomic<std::uint64_t> connection_{0};
-  std::atomic<std::uint64_t> checked_{0};
-  std::atomic<dev_t> device_{0};
-  std::atomic<ino_t> inode_{0};
-  std::uint64_t generations_ = 0;
-};
+namespace internal {
 
 constinit UserEvents user_events_transport;
 
-}  // namespace
+int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned bit,
+                         std::uint64_t* handle) noexcept {
+  const int saved = errno;
+  int error = Open();
+  if (error == 0) {
+    const std::uint64_t connection = connection_.load(std::memory_order_relaxed);
+    char command[user_events::kMaxCommand];
+    std::uint32_t index = 0;
+    error =
+        user_events::FormatCommand(name, command)
+            ? user_events::Register(Descriptor(connection), command, enable_word, bit, 0, &index)
+            : ENAMETOOLONG;
+    *handle = Generation(connection) << 32 | index;
+  }
+  errno = saved;
+  return error;
+}
 
-Transport& UserEventsTransport() noexcept { return user_events_transport; }
+void UserEvents::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
+  const int saved = errno;
+  // The kernel's reference is to this process's memory, so any descriptor of the right kind does;
+  // without one, it must not be left to write into memory that will be somebody else's.
+  if (Open() == 0) {
+    user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
+                            bit);
+  }
+  errno = saved;
+}
 
-namespace internal {
+bool UserEvents::IsCurrent(std::uint64_t handle) noexcept {
+  const int saved = errno;
+  const std::uint64_t connection = connection_.load(std::memory_order_acquire);
+  const bool current = Generation(connection) == handle >> 32 && IsOurs(connection);
+  errno = saved;
+  return current;
+}
+
+int UserEvents::Write(std::uint64_t handle, std::span<std::byte> record) noexcept {
+  const std::uint64_t connection = connection_.load(std::memory_order_acquire);
+  if (!IsFresh()) {
+    const std::uint64_t now = Ticks();
+    const int saved = errno;
+    const bool ours = IsOurs(connection);
+    errno = saved;
+    if (!ours) return EBADF;
+    checked_.store(now, std::memory_order_relaxed);
+  }
+  return WriteTo(connection, handle, record);
+}
+
+void UserEvents::Close() noexcept {
+  const std::uint64_t connection = connection_.exchange(0);
+  if (IsOurs(connection)) close(Descriptor(connection));
+}
+
+bool UserEvents::IsOurs(std::uint64_t connection) const noexcept {
+  struct stat now;
+  return Generation(connection) != 0 && fstat(Descriptor(connection), &now) == 0 &&
+         now.st_dev == device_.load(std::memory_order_relaxed) &&
+         now.st_ino == inode_.load(std::memory_order_relaxed) &&
+         fcntl(Descriptor(connection), F_GETSIG) == mark_.load(std::memory_order_relaxed);
+}
+
+int UserEvents::Open() noexcept {
+  if (IsOurs(connection_.load(std::memory_order_relaxed))) return 0;
+  const int opened = user_events::OpenData();
+  if (opened < 0) return -opened;
+  const int fd = MoveAway(opened);
+  struct stat status;
+  if (fstat(fd, &status) != 0) {
+    const int error = errno;
+    close(fd);
+    return error;
+  }
+  // Another shared object's descriptor is of the same file, and may get our number when all were
+  // closed. What tells them apart is a signal number, which stays with the open file and is never
+  // sent (that takes O_ASYNC): 1 to 64, by where this object is.
+  fcntl(fd, F_SETSIG, static_cast<int>(Place() % 64 + 1));
+  mark_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
+  // The number it had before is not closed: that may be another file's now.
+  device_.store(status.st_dev, std::memory_order_relaxed);
+  inode_.store(status.st_ino, std::memory_order_relaxed);
+  connection_.store(++generations_ << 32 | static_cast<std::uint32_t>(fd),
+                    std::memory_order_release);
+  return 0;
+}
 
 void CheckUserEventsBeforeNextWrite() noexcept { user_events_transport.CheckBeforeNextWrite(); }
 void CloseUserEvents() noexcept { user_events_transport.Close(); }
 
 }  // namespace internal
+
+Transport& UserEventsTransport() noexcept { return internal::user_events_transport; }
+
 }  // namespace eventheader

@@ -1,6 +1,9 @@
 #include "event_block.h"
 
+#include <cstring>
 #include <utility>
+
+#include "copy.h"
 
 namespace nettrace::internal {
 namespace {
@@ -44,10 +47,10 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
     flags |= flag;
     out = PutVarUInt(out, value);
   };
-  if (empty()) first_timestamp_ = row.timestamp;
-
   put_if(row.metadata_id != previous_.metadata_id, kHasMetadataId, row.metadata_id);
   const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
+  if (empty()) first_timestamp_ = row.timestamp;
+  uncounted_ += skipped;
   if (skipped != 0 || row.capture_thread != previous_.capture_thread ||
       row.processor != previous_.processor) {
     flags |= kHasCaptureThread;
@@ -66,7 +69,8 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
   previous_size_ = payload.size();
   previous_sequence_ = sequence;
   epoch_ = epoch;
-  PutPayload(out, payload);
+  next_ = out + payload.size();
+  Copy(out, payload.data(), payload.size());
 }
 
 absl::Status EventBlock::WriteTo(BlockOutput* output) {
@@ -78,14 +82,16 @@ absl::Status EventBlock::WriteTo(BlockOutput* output) {
   PutFixed(out, previous_.timestamp);
   const std::span<std::byte> block(buffer_.get(), next_);
   PutBlockHeader(block, BlockKind::kEvent);
-  if (absl::Status status = output->Append(block, count_); !status.ok()) return status;
+  if (absl::Status status = output->Append(block, previous_sequence_ - uncounted_); !status.ok())
+    return status;
 
   last_timestamp_ = previous_.timestamp;
   last_sequence_ = previous_sequence_;
   previous_ = {};
   previous_size_ = 0;
   previous_sequence_ = 0;
-  count_ = 0;
+  uncounted_ = 0;
+  epoch_ = kNoEpoch;
   next_ = rows();
   return absl::OkStatus();
 }

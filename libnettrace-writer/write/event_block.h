@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 
@@ -29,7 +28,7 @@ inline constexpr std::size_t kMaxRowHeader = 64;
 
 class EventBlock {
  public:
-  bool empty() const { return count_ == 0; }
+  bool empty() const { return previous_.capture_thread == 0; }
   std::size_t row_bytes() const { return empty() ? 0 : static_cast<std::size_t>(next_ - rows()); }
   // The buffer's size, 0 before Allocate.
   std::size_t capacity() const { return capacity_; }
@@ -43,21 +42,19 @@ class EventBlock {
   // Gives the buffer of an empty block back.
   void Free();
 
-  // True if `row` differs from the one before in nothing but its time, `lost` is 0, and `epoch` is
-  // what it was then: whatever that row referred to is still there.
-  bool IsLikePrevious(const EventRow& row, std::uint64_t lost, std::uint64_t epoch,
-                      std::size_t payload_size) const {
-    // One branch for all; for most events nothing differs.
-    const std::uint64_t different =
-        (row.capture_thread ^ previous_.capture_thread) | (row.thread ^ previous_.thread) |
-        (row.metadata_id ^ previous_.metadata_id) | (row.processor ^ previous_.processor) |
-        (row.stack_id ^ previous_.stack_id) | (row.label_list_id ^ previous_.label_list_id) |
-        (payload_size ^ previous_size_) | (epoch ^ epoch_) | lost;
-    return different == 0;  // never in an empty block: no thread has the index 0
+  // True if `row` can follow the row before by AppendLikePrevious: it differs from that in nothing
+  // but its time, which is no earlier; `epoch` is what it was then, so whatever that row referred
+  // to is still there; and there is room for it.
+  bool IsLikePrevious(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
+    return row.capture_thread == previous_.capture_thread && row.thread == previous_.thread &&
+           row.metadata_id == previous_.metadata_id && row.processor == previous_.processor &&
+           row.stack_id == previous_.stack_id && row.label_list_id == previous_.label_list_id &&
+           payload_size == previous_size_ && epoch == epoch_ && FollowsInTime(row.timestamp) &&
+           HasRoom(payload_size);
   }
+  // The next row is not to be taken for one like the one before: events between them were lost.
+  void Interrupt() { epoch_ = kNoEpoch; }
 
-  // Of the last row in the block, which is not empty.
-  std::uint64_t previous_timestamp() const { return previous_.timestamp; }
   // Of the last row there ever was in this thread's blocks, else 0.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
@@ -65,11 +62,19 @@ class EventBlock {
   // block.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // The row after one it is like, and no earlier; there is room for it. Its number is the next.
-  void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload) {
+  // Its number is the next. `copy`: copies the payload.
+  template <typename Copy>
+  void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
+                          const Copy& copy) {
+    const std::uint64_t timestamp = row.timestamp;
+    const std::uint64_t since_previous = timestamp - previous_.timestamp;
+    std::byte* const start = next_;
+    previous_.timestamp = timestamp;
     ++previous_sequence_;
-    *next_ = std::byte{0};
-    Finish(next_ + 1, row.timestamp, payload);
+    *start = std::byte{0};
+    std::byte* const out = PutVarUInt(start + 1, since_previous);
+    next_ = out + payload.size();
+    copy(out, payload.data(), payload.size());
   }
 
   // Any row there is room for, no earlier than the one before.
@@ -80,33 +85,28 @@ class EventBlock {
   absl::Status WriteTo(BlockOutput* output);
 
  private:
+  static constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
+
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
-  // Time and payload of a row without fields after the time.
-  void Finish(std::byte* out, std::uint64_t timestamp, std::span<const std::byte> payload) {
-    out = PutVarUInt(out, timestamp - previous_.timestamp);
-    previous_.timestamp = timestamp;
-    PutPayload(out, payload);
-  }
-
-  void PutPayload(std::byte* out, std::span<const std::byte> payload) {
-    if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
-    next_ = out + payload.size();
-    ++count_;
+  // `timestamp` is not before the last row's, and no more than 2^63 - 1. One branch for both:
+  // neither number is negative.
+  bool FollowsInTime(std::uint64_t timestamp) const {
+    return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp) >= 0;
   }
 
   // What the next row's header is relative to; zeros before the first row.
   EventRow previous_;
   std::size_t previous_size_ = 0;
+  std::uint64_t epoch_ = kNoEpoch;
+  std::byte* next_ = nullptr;
+  std::byte* end_ = nullptr;
   std::uint32_t previous_sequence_ = 0;
-  std::uint64_t epoch_ = 0;
+  std::uint32_t uncounted_ = 0;  // previous_sequence_ less the rows in the block
   // Of the last row of the block before; see last_timestamp().
   std::uint64_t last_timestamp_ = 0;
   std::uint32_t last_sequence_ = 0;
   std::uint64_t first_timestamp_ = 0;
-  std::uint64_t count_ = 0;
-  std::byte* next_ = nullptr;
-  std::byte* end_ = nullptr;
   std::unique_ptr<std::byte[]> buffer_;
   std::size_t capacity_ = 0;
 };

@@ -35,12 +35,12 @@ const std::vector<Thread*>& ThreadTable::Capturing() {
 void ThreadTable::Remove(Thread* thread) {
   if (thread->captures) std::erase(capturing_, thread);
   Thread*& recent = recent_[thread->index % recent_.size()];
-  if (recent == thread) recent = nullptr;
+  if (recent == thread) recent = &none_;
   threads_.erase(thread->index);
 }
 
 void ThreadTable::Clear() {
-  recent_.fill(nullptr);
+  recent_.fill(&none_);
   capturing_.clear();
   threads_.clear();
 }

@@ -29,7 +29,11 @@ struct Thread {
 
 class ThreadTable {
  public:
-  explicit ThreadTable(std::uint64_t first_index) : next_index_(first_index) {}
+  explicit ThreadTable(std::uint64_t first_index) : next_index_(first_index) {
+    recent_.fill(&none_);
+  }
+  ThreadTable(const ThreadTable&) = delete;
+  ThreadTable& operator=(const ThreadTable&) = delete;
 
   std::uint64_t next_index() const { return next_index_; }
   std::size_t size() const { return threads_.size(); }
@@ -38,9 +42,11 @@ class ThreadTable {
 
   // nullptr if no live thread has this index. Valid until the thread is removed.
   Thread* Find(std::uint64_t index) {
-    Thread* const recent = recent_[index % recent_.size()];
-    return recent != nullptr && recent->index == index ? recent : FindInMap(index);
+    Thread* const recent = FindRecent(index);
+    return recent->index == index && index != 0 ? recent : FindInMap(index);
   }
+  // The same if it was found lately, else any other, or one that has no events and no index.
+  Thread* FindRecent(std::uint64_t index) { return recent_[index % recent_.size()]; }
 
   // Marks a thread as one that captures events; those are Capturing(), in order of index.
   void SetCaptures(Thread* thread);
@@ -53,7 +59,8 @@ class ThreadTable {
   Thread* FindInMap(std::uint64_t index);
 
   std::uint64_t next_index_;
-  std::array<Thread*, 256> recent_ = {};  // by the low bits of their index
+  Thread none_;
+  std::array<Thread*, 256> recent_;  // by the low bits of their index; never nullptr
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;
 };

@@ -20,22 +20,30 @@ constexpr std::uint64_t ZigZag(std::int64_t value) {
 }
 
 // Writes `value` at `out`, which has room for kVarUIntStore bytes, and returns the end of it.
-// No branch tells lengths below 2^28, nor those below 2^56, apart: the times between events are too
-// mixed for that to be predicted.
+// No branch tells lengths below 2^14, nor those from there below 2^28, nor below 2^56, apart: the
+// times between events are too mixed for that to be predicted. Those of 2^14 and more are so far
+// apart that what they cost hardly matters.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
-  if (value >> 28 == 0) [[likely]] {
+  if (value >> 14 == 0) [[likely]] {
+    auto x = static_cast<std::uint32_t>(value);
+    const std::uint32_t is_long = x >= 0x80 ? 1 : 0;
+    x = (x + (x & 0x3F80)) | (is_long << 7);  // its upper 7 bits one further
+    out[0] = static_cast<std::byte>(x);
+    out[1] = static_cast<std::byte>(x >> 8);
+    return out + 1 + is_long;
+  }
+  if (value >> 28 == 0) {
     // Spreads the number over the low 7 bits of 4 bytes: halves, then quarters.
     auto x = static_cast<std::uint32_t>(value);
-    const unsigned last_byte = static_cast<unsigned>(std::bit_width(x | 1) - 1) * 37 >> 8;
+    const std::uint32_t is_long = x >= 1U << 21 ? 1 : 0;
     x = (x & 0x00003FFF) | ((x & 0x0FFFC000) << 2);
     x = (x & 0x007F007F) | ((x & 0x3F803F80) << 1);
-    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): last_byte is 0 to 3
-    x |= 0x00808080 & ((std::uint32_t{1} << (8 * last_byte)) - 1);
+    x |= 0x00008080 | (is_long << 23);
     if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap32(x);
     std::memcpy(out, &x, sizeof(x));
-    return out + last_byte + 1;
+    return out + 3 + is_long;
   }
-  if (value >> 56 == 0) [[likely]] {
+  if (value >> 56 == 0) {
     // Spreads the number over the low 7 bits of 8 bytes: halves, quarters, eighths.
     std::uint64_t x = value;
     x = (x & 0x000000000FFFFFFF) | ((x & 0x00FFFFFFF0000000) << 4);

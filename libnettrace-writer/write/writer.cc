@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "block_output.h"
 #include "byte_writer.h"
+#include "copy.h"
 #include "event_block.h"
 #include "intern_table.h"
 #include "row_block.h"
@@ -22,6 +23,7 @@ namespace {
 
 using internal::BlockOutput;
 using internal::ByteWriter;
+using internal::EventBlock;
 using internal::InternTable;
 using internal::RowBlock;
 using internal::Thread;
@@ -58,11 +60,6 @@ absl::Status CheckOptions(const WriterOptions& options) {
 
 absl::Status CacheFull(const char* what, const char* remedy) {
   return absl::ResourceExhaustedError(absl::StrCat("no room for more ", what, ": ", remedy));
-}
-
-// `timestamp` is in `previous`..kMaxTimestamp. One branch for both: neither number is negative.
-bool FollowsInTime(std::uint64_t timestamp, std::uint64_t previous) {
-  return static_cast<std::int64_t>((timestamp - previous) | timestamp) >= 0;
 }
 
 constexpr char kNeedsSequencePoint[] = "write a sequence point";
@@ -127,12 +124,13 @@ struct Writer::Impl {
   std::size_t buffer_bytes = 0;   // of all of them
   std::uint64_t removed_threads = 0;
 
-  std::uint64_t interval_start = 0;       // no event may be earlier
-  std::uint64_t interval_last = 0;        // the latest event in blocks written since
-  std::uint64_t interval_events_end = 0;  // no more events than this before a sequence point
-  std::uint64_t interval_bytes = 0;       // of event blocks written since
-  bool finished = false;                  // EndOfStream is the output's
-  bool synced = false;                    // after that
+  std::uint64_t interval_start = 0;        // no event may be earlier
+  std::uint64_t interval_last = 0;         // the latest event in blocks written since
+  std::uint64_t interval_bytes = 0;        // of event blocks written since
+  std::uint64_t interval_events_left = 0;  // before a sequence point
+  std::uint64_t events_end = 0;            // how many there will have been then
+  bool finished = false;                   // EndOfStream is the output's
+  bool synced = false;                     // after that
   mutable Stats stats;
 };
 
@@ -289,15 +287,15 @@ absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t>
 
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
   Impl& w = *impl_;
-  // Most events are like the one before on their capture thread: nothing to check but the time and
-  // nothing to write but time and payload. All else, and all that is wrong, takes the longer way.
-  Thread* const capture = w.threads.Find(row.capture_thread);
-  if (capture != nullptr &&
-      capture->block.IsLikePrevious(row, capture->lost, w.removed_threads, payload.size()) &&
-      FollowsInTime(row.timestamp, capture->block.previous_timestamp()) &&
-      capture->block.HasRoom(payload.size()) && w.stats.events < w.interval_events_end) [[likely]] {
-    capture->block.AppendLikePrevious(row, payload);
-    ++w.stats.events;
+  // Most events are like the one before on their capture thread, and small: nothing to check but
+  // the time and nothing to write but time and payload. All else, and all that is wrong, takes the
+  // longer way, the only call here: registers need not be saved for another.
+  EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
+  if (payload.size() <= internal::kMaxShortCopy &&
+      block.IsLikePrevious(row, w.removed_threads, payload.size()) && w.interval_events_left > 0)
+      [[likely]] {
+    block.AppendLikePrevious(row, payload, internal::CopyShort);
+    --w.interval_events_left;
     return absl::OkStatus();
   }
   return w.WriteEvent(row, payload);
@@ -331,13 +329,19 @@ absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* capture,
     return absl::OutOfRangeError(
         absl::StrCat("a payload of ", payload_size, " bytes: at most ", most, " can be written"));
   }
-  if (stats.events >= interval_events_end || interval_bytes >= options.max_interval_bytes) {
+  if (interval_events_left == 0 || interval_bytes >= options.max_interval_bytes) {
     return CacheFull("events in this interval", kNeedsSequencePoint);
   }
   return absl::OkStatus();
 }
 
 absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
+  EventBlock& recent = threads.FindRecent(row.capture_thread)->block;
+  if (recent.IsLikePrevious(row, removed_threads, payload.size()) && interval_events_left > 0) {
+    recent.AppendLikePrevious(row, payload, internal::Copy);
+    --interval_events_left;
+    return absl::OkStatus();
+  }
   Thread* const capture = threads.Find(row.capture_thread);
   if (absl::Status status = CheckRow(row, capture, payload.size()); !status.ok()) return status;
   threads.SetCaptures(capture);
@@ -347,13 +351,14 @@ absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::
   }
   capture->block.Append(row, capture->sequence() + 1, removed_threads, payload);
   capture->lost = 0;
-  ++stats.events;
+  --interval_events_left;
   return absl::OkStatus();
 }
 
 // The sink takes nothing and the buffers are full: the event is lost, and readers are to see that.
 void Writer::Impl::Drop(Thread* capture) {
   ++stats.events_dropped;
+  capture->block.Interrupt();
   if (capture->lost < kMaxGap) ++capture->lost;
 }
 
@@ -400,6 +405,7 @@ absl::Status Writer::AddLost(std::uint64_t capture_thread, std::uint64_t count) 
                      " cannot be written; add them in parts, with a sequence point between"));
   }
   w.threads.SetCaptures(capture);
+  capture->block.Interrupt();
   capture->lost += count;
   w.stats.lost += count;
   return absl::OkStatus();
@@ -489,8 +495,10 @@ void Writer::Impl::StartInterval(std::uint64_t timestamp) {
   interval_start = timestamp;
   interval_last = 0;
   interval_bytes = 0;
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - stats.events;
-  interval_events_end = stats.events + std::min(most, options.max_interval_events);
+  const std::uint64_t events = events_end - interval_events_left;
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - events;
+  interval_events_left = std::min(most, options.max_interval_events);
+  events_end = events + interval_events_left;
 }
 
 void Writer::Impl::ForgetThreads() {
@@ -533,6 +541,7 @@ absl::Status Writer::Finish() {
 
 const Writer::Stats& Writer::stats() const {
   Stats& stats = impl_->stats;
+  stats.events = impl_->events_end - impl_->interval_events_left;
   stats.bytes = impl_->output.bytes();
   stats.events_written = impl_->output.events();
   return stats;

@@ -19,11 +19,17 @@ class BenchmarkError(Exception):
 
 def find(name=None):
     configuration.RELEASE.configure()
-    benchmarks = configuration.RELEASE.programs("benchmarks")
-    if name:
-        benchmarks = [benchmark for benchmark in benchmarks if benchmark.name == name]
+    benchmarks = named(name, configuration.RELEASE.programs("benchmarks"))
     configuration.RELEASE.build_for(benchmarks)
     return benchmarks
+
+
+def named(name, benchmarks):
+    """Those that a name means: the one called so, else all whose name begins with its words. No name: all."""
+    if not name:
+        return benchmarks
+    exact = [benchmark for benchmark in benchmarks if benchmark.name == name]
+    return exact or [benchmark for benchmark in benchmarks if benchmark.name.startswith(name + " ")]
 
 
 def command(benchmark, *options):

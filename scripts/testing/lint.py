@@ -87,7 +87,7 @@ def _compile_commands():
 
 def _tidy_file(prefix, source, entry, commands_folder):
     name = f"{prefix}/clang-tidy {source}"
-    clean = _clean_mark(entry)
+    clean = _clean_mark(source, entry)
     if clean.exists():
         return case.passed(name)
     result = _check(name, [CLANG_TIDY, "--quiet", "-p", commands_folder, source])
@@ -100,7 +100,7 @@ def _tidy_file(prefix, source, entry, commands_folder):
     return result
 
 
-def _clean_mark(entry):
+def _clean_mark(source, entry):
     """A file that exists where clang-tidy has had nothing to say about exactly this translation unit."""
     preprocess = [arg for arg in shlex.split(entry["command"]) if arg != "-c"]
     if preprocess[0] == "ccache":
@@ -113,7 +113,9 @@ def _clean_mark(entry):
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
     key = hashlib.sha256(text)
     key.update(entry["command"].encode())
-    key.update((REPOSITORY / ".clang-tidy").read_bytes())
+    for folder in (REPOSITORY / source).parents:
+        if folder.is_relative_to(REPOSITORY) and (folder / ".clang-tidy").exists():
+            key.update((folder / ".clang-tidy").read_bytes())
     key.update(_tidy_version())
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return pathlib.Path(base) / "nettraced/clang-tidy" / key.hexdigest()

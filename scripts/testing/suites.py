@@ -98,6 +98,12 @@ def _vm(prefix):
     return _run_in_vm(configuration.GCC, tests, prefix)
 
 
+def _sanitized_vm(build, sanitizer, prefix):
+    tests = [test for test in _tests_of(build, "vm") if sanitizer in test.suites]
+    build.build_for(tests)
+    return _run_in_vm(build, _without_address_randomization(tests), prefix)
+
+
 def _conformance(prefix):
     tests = _tests_of(configuration.GCC, "conformance")
     configuration.GCC.build_for(tests)
@@ -178,6 +184,10 @@ SUITES = [
     Suite("unit-tsan", "... with ThreadSanitizer", functools.partial(_sanitized_unit, configuration.TSAN)),
     Suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel, in_vm=True),
     Suite("vm", "what needs user_events, in the VM", _vm, in_vm=True),
+    Suite("vm-asan", "... those that say so, with AddressSanitizer and UndefinedBehaviorSanitizer",
+          functools.partial(_sanitized_vm, configuration.ASAN, "asan"), in_vm=True),
+    Suite("vm-tsan", "... those that say so, with ThreadSanitizer",
+          functools.partial(_sanitized_vm, configuration.TSAN, "tsan"), in_vm=True),
     Suite("conformance", "what independent readers make of our files", _conformance, in_vm=True),
     Suite("fuzz", f"each fuzzer: its corpus, then {FUZZ_SECONDS} s of new inputs", _fuzz),
     Suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),

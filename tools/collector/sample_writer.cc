@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "collector/selector.h"
 #include "collector/status_util.h"
+#include "collector/trace_context.h"
 
 namespace collector {
 namespace {
@@ -147,6 +148,7 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (!schema.ok()) return schema.status();
   if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
   if (event.header.opcode != (*schema)->opcode) labels_.opcode = event.header.opcode;
+  if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
 
   const Form& form = (*schema)->bytes;
   payload_.clear();
@@ -202,6 +204,7 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
 
   auto schema = std::make_unique<Schema>();
   schema->opcode = event.header.opcode;
+  schema->trace_context = NamesTraceContext(event);
   if (absl::Status status =
           AddForm(*tracepoint, event, TextForm::kBytes, &schema->bytes, &schema->usable);
       !status.ok()) {

@@ -87,6 +87,7 @@ class SampleWriter {
     Form bytes;
     Form utf16;          // made when the first text comes that needs it
     bool usable = true;  // false: its metadata is malformed
+    bool trace_context = false;
   };
   // What tells schemas of a tracepoint apart.
   struct SchemaKey {

@@ -1,8 +1,10 @@
-// What an event costs, beside a bare write() of the same bytes in the same run. In the VM with its
-// instructions counted a nanosecond is an instruction, user and kernel together.
+// What an event costs: in guest instructions beside a bare write() of the same bytes from the same
+// buffer, and in bytes beside a plain call with the same arguments. In the VM with its instructions
+// counted a nanosecond is an instruction, user and kernel together.
+#include <eventheader/dynamic_event.h>
 #include <eventheader/eventheader.h>
+#include <eventheader/eventheader_c.h>
 #include <eventheader/user_events.h>
-#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,16 +12,34 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "disabled_calls.h"
+#include "disassembly.h"
+#include "object_size.h"
+
 namespace eh = eventheader;
+
+// What the events are made of. With external linkage: what is in it is not known when it is
+// compiled.
+struct Input {
+  std::int32_t numbers[15] = {1, 200, 80, 4096, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  std::string path = "/index.html", host = "example.org", agent = "curl/7";
+  std::string texts[5] = {"one", "two", "three", "four", "five"};
+  eh::ActivityId activity = {std::byte{1}};
+} input;
 
 namespace {
 
 constexpr int kRounds = 2000;
+// The most that an event of 8 fields, 3 of them strings, may cost of a bare write.
+constexpr double kMostOfWrite = 1.15;
+constexpr char kEightFields[] = "enabled, 8 fields, 3 strings";
+
 constexpr char kTracepoint[] = "Bench_Provider_L4K1";
 constexpr char kEnable[] = "events/user_events/Bench_Provider_L4K1/enable";
 
@@ -33,9 +53,10 @@ using Text = eh::Field<kName, std::string_view>;
 
 constexpr eh::Event<provider, "Bench0", kTraits> event0;
 constexpr eh::Event<provider, "Bench3", kTraits, Int<"a">, Int<"b">, Text<"c">> event3;
-constexpr eh::Event<provider, "Bench8", kTraits, Int<"number">, Int<"status">, Int<"port">,
-                    Int<"bytes">, Int<"count">, Text<"path">, Text<"host">, Text<"agent">>
-    event8;
+template <template <auto&, eh::FixedString, eh::Traits, typename...> typename Template>
+using Eight = Template<provider, "Bench8", kTraits, Int<"number">, Int<"status">, Int<"port">,
+                       Int<"bytes">, Int<"count">, Text<"path">, Text<"host">, Text<"agent">>;
+constexpr Eight<eh::Event> event8;
 constexpr eh::Event<provider, "Bench20", kTraits, Int<"f0">, Int<"f1">, Int<"f2">, Int<"f3">,
                     Int<"f4">, Int<"f5">, Int<"f6">, Int<"f7">, Int<"f8">, Int<"f9">, Int<"f10">,
                     Int<"f11">, Int<"f12">, Int<"f13">, Int<"f14">, Text<"s0">, Text<"s1">,
@@ -44,6 +65,127 @@ constexpr eh::Event<provider, "Bench20", kTraits, Int<"f0">, Int<"f1">, Int<"f2"
 // Of the same provider, and listened to by nobody.
 constexpr eh::Event<provider, "Verbose", eh::Traits{.level = eh::Level::kVerbose}, Int<"a">>
     unheard;
+
+// As its bytes begin.
+template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fields>
+using PreambleOf = eh::internal::Preamble<kName, kEventTraits, Fields...>;
+using Preamble8 = Eight<PreambleOf>;
+
+// Each as it is with and without an Activity before its fields' values.
+template <typename... Activity>
+bool Write0(const Activity&... activity) {
+  return event0.Write(activity...) == eh::WriteResult::kWritten;
+}
+template <typename... Activity>
+bool Write3(const Activity&... activity) {
+  return event3.Write(activity..., input.numbers[0], input.numbers[1], input.path) ==
+         eh::WriteResult::kWritten;
+}
+template <typename... Activity>
+bool Write8(const Activity&... activity) {
+  const auto& n = input.numbers;
+  return event8.Write(activity..., n[0], n[1], n[2], n[3], n[4], input.path, input.host,
+                      input.agent) == eh::WriteResult::kWritten;
+}
+template <typename... Activity>
+bool Write20(const Activity&... activity) {
+  const auto& n = input.numbers;
+  const auto& s = input.texts;
+  return event20.Write(activity..., n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9],
+                       n[10], n[11], n[12], n[13], n[14], s[0], s[1], s[2], s[3],
+                       s[4]) == eh::WriteResult::kWritten;
+}
+
+// The same eight fields by the dynamic builder.
+class Dynamic {
+ public:
+  Dynamic() : set_(provider, eh::Level::kInformation, 1) {}
+  const eh::EventSet& set() const { return set_; }
+
+  void Build() {
+    event_.Reset("Bench8");
+    event_.AddField("number", input.numbers[0]);
+    event_.AddField("status", input.numbers[1]);
+    event_.AddField("port", input.numbers[2]);
+    event_.AddField("bytes", input.numbers[3]);
+    event_.AddField("count", input.numbers[4]);
+    event_.AddField("path", input.path);
+    event_.AddField("host", input.host);
+    event_.AddField("agent", input.agent);
+  }
+  bool Write(const eh::Activity* activity = nullptr) {
+    return event_.Write(set_, activity) == eh::WriteResult::kWritten;
+  }
+
+ private:
+  eh::EventSet set_;
+  eh::DynamicEvent event_;
+};
+
+// ... and by the C API, to the same tracepoint by a provider of its own. Lives until the end.
+class CApi {
+ public:
+  CApi()
+      : provider_(eh_provider_create("Bench_Provider", "")),
+        set_(eh_event_set_create(provider_, static_cast<std::uint8_t>(eh::Level::kInformation), 1)),
+        builder_(eh_builder_create()) {}
+  CApi(const CApi&) = delete;
+  CApi& operator=(const CApi&) = delete;
+  ~CApi() {
+    eh_builder_destroy(builder_);
+    eh_event_set_destroy(set_);
+    eh_provider_destroy(provider_);
+  }
+
+  const eh_event_set* set() const { return set_; }
+
+  // With metadata that was prepared before, as a C program or another language's binding does.
+  bool WritePrepared(const eh_activity* activity = nullptr) {
+    char data[256];
+    char* out = data;
+    std::memcpy(out, input.numbers, 5 * sizeof(std::int32_t));
+    out += 5 * sizeof(std::int32_t);
+    for (const std::string* text : {&input.path, &input.host, &input.agent}) {
+      const auto size = static_cast<std::uint16_t>(text->size());
+      std::memcpy(out, &size, sizeof(size));
+      out += sizeof(size);
+      std::memcpy(out, text->data(), size);
+      out += size;
+    }
+    return eh_write(set_, &kPrepared, activity, data, static_cast<std::size_t>(out - data)) == 0;
+  }
+
+  bool BuildAndWrite() {
+    eh_builder_reset(builder_, "Bench8");
+    eh_builder_add_int32(builder_, "number", input.numbers[0]);
+    eh_builder_add_int32(builder_, "status", input.numbers[1]);
+    eh_builder_add_int32(builder_, "port", input.numbers[2]);
+    eh_builder_add_int32(builder_, "bytes", input.numbers[3]);
+    eh_builder_add_int32(builder_, "count", input.numbers[4]);
+    eh_builder_add_string(builder_, "path", input.path.c_str());
+    eh_builder_add_string(builder_, "host", input.host.c_str());
+    eh_builder_add_string(builder_, "agent", input.agent.c_str());
+    return eh_builder_write(builder_, set_, nullptr) == 0;
+  }
+
+ private:
+  static constexpr char kMetadata[] =
+      "Bench8\0number\0\x84\2status\0\x84\2port\0\x84\2bytes\0\x84\2count\0\x84\2path\0\nhost\0\n"
+      "agent\0\n";
+  static_assert(std::string_view(kMetadata, sizeof(kMetadata) - 1) ==
+                    std::string_view(Preamble8::kBytes.metadata, Preamble8::kMetadataSize),
+                "the bytes are those of the static event");
+  static constexpr eh_event kPrepared{.id = 0,
+                                      .version = 0,
+                                      .opcode = 0,
+                                      .tag = 0,
+                                      .metadata_size = sizeof(kMetadata) - 1,
+                                      .metadata = kMetadata};
+
+  eh_provider* provider_;
+  eh_event_set* set_;
+  eh_builder* builder_;
+};
 
 std::int64_t Now() {
   timespec now;
@@ -59,7 +201,7 @@ double PerCall(const Body& body) {
   for (int run = 0; run < kRuns; ++run) {
     const std::int64_t begin = Now();
     for (int i = 0; i < kRounds; ++i) {
-      body(i);
+      body();
       asm volatile("" ::: "memory");
     }
     runs.push_back(static_cast<double>(Now() - begin) / kRounds);
@@ -68,17 +210,32 @@ double PerCall(const Body& body) {
   return runs[kRuns / 2];
 }
 
-void Report(bool json, std::string_view name, double value, double floor) {
-  const char* format =
-      json ? "{\"bench\":\"provider\",\"case\":\"%.*s\",\"unit\":\"instructions/event\","
-             "\"value\":%.1f,\"floor\":%.1f,\"ratio\":%.3f}\n"
-           : "%-40.*s %10.1f %10.1f %8.3f\n";
-  std::printf(format, static_cast<int>(name.size()), name.data(), value, floor,
-              floor > 0 ? value / floor : 0);
-}
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
 
-// Takes the place of user_events for one event, to see how many bytes it has.
-class Measure final : public eh::Transport {
+  void Add(std::string_view name, std::string_view unit, double value, double floor) {
+    if (!json_ && unit != unit_)
+      std::printf("%-44s %10s %10s %8s\n", std::string(unit).c_str(), "value", "floor", "ratio");
+    unit_ = unit;
+    const double ratio = floor > 0 ? value / floor : 0;
+    if (json_) {
+      std::printf(
+          "{\"bench\":\"provider\",\"case\":\"%s\",\"unit\":\"%s\",\"value\":%.1f,"
+          "\"floor\":%.1f,\"ratio\":%.3f}\n",
+          std::string(name).c_str(), unit_.c_str(), value, floor, ratio);
+    } else {
+      std::printf("%-44s %10.1f %10.1f %8.3f\n", std::string(name).c_str(), value, floor, ratio);
+    }
+  }
+
+ private:
+  bool json_;
+  std::string unit_;
+};
+
+// Takes the place of user_events for an event, to see its bytes.
+class Capture final : public eh::Transport {
  public:
   int Register(const char*, std::uint64_t* word, unsigned bit, std::uint64_t*) noexcept override {
     *word |= std::uint64_t{1} << bit;
@@ -89,37 +246,14 @@ class Measure final : public eh::Transport {
   }
   bool IsCurrent(std::uint64_t) noexcept override { return true; }
   int Write(std::uint64_t, std::span<std::byte> record) noexcept override {
-    bytes.assign(record.begin(), record.end());
+    size = record.size();
+    std::memcpy(bytes, record.data(), std::min(size, sizeof(bytes)));
     return 0;
   }
-  std::vector<std::byte> bytes;
-};
 
-struct Case {
-  const char* name;
-  eh::WriteResult (*write)(int);
-  std::vector<std::byte> bytes = {};
-};
-
-const eh::ActivityId kActivity = {std::byte{1}};
-
-Case cases[] = {
-    {"enabled, 0 fields", [](int) { return event0.Write(); }},
-    {"enabled, 3 fields", [](int i) { return event3.Write(i, 2, "some text"); }},
-    {"enabled, 8 fields, 3 strings",
-     [](int i) {
-       return event8.Write(i, 200, 80, 4096, 3, "/index.html", "example.org", "curl/7");
-     }},
-    {"enabled, 8 fields, 3 strings, activity",
-     [](int i) {
-       return event8.Write(eh::Activity{kActivity}, i, 200, 80, 4096, 3, "/index.html",
-                           "example.org", "curl/7");
-     }},
-    {"enabled, 20 fields, 5 strings",
-     [](int i) {
-       return event20.Write(i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "one", "two", "three",
-                            "four", "five");
-     }},
+  // Aligned as the events' own buffers are.
+  alignas(8) std::byte bytes[1024];
+  std::size_t size = 0;
 };
 
 bool Listen(bool on) {
@@ -130,23 +264,165 @@ bool Listen(bool on) {
   return static_cast<bool>(file);
 }
 
-// A descriptor and index of the bench's own for the tracepoint; -1 if it cannot be had.
-int RegisterForFloor(std::uint32_t* index) {
-  alignas(8) static std::uint64_t word = 0;
-  const int fd = eh::user_events::OpenData();
-  char command[eh::user_events::kMaxCommand];
-  if (fd < 0 || !eh::user_events::FormatCommand(kTracepoint, command) ||
-      eh::user_events::Register(fd, command, &word, 0, 0, index) != 0) {
-    return -1;
+// Bare writes to the same tracepoint, by a descriptor and index of their own.
+class BareWrite {
+ public:
+  BareWrite() : fd_(eh::user_events::OpenData()) {
+    char command[eh::user_events::kMaxCommand];
+    usable_ = fd_ >= 0 && eh::user_events::FormatCommand(kTracepoint, command) &&
+              eh::user_events::Register(fd_, command, &word_, 0, 0, &index_) == 0;
   }
-  return fd;
+  BareWrite(const BareWrite&) = delete;
+  BareWrite& operator=(const BareWrite&) = delete;
+  ~BareWrite() {
+    if (usable_) eh::user_events::Unregister(fd_, &word_, 0);
+    if (fd_ >= 0) close(fd_);
+  }
+
+  bool usable() const { return usable_; }
+  // Of what the event was that was captured; negative if a write failed.
+  double Measure(Capture* event) const {
+    bool failed = false;
+    std::memcpy(event->bytes, &index_, sizeof(index_));
+    const double cost = PerCall([&] { failed |= write(fd_, event->bytes, event->size) < 0; });
+    return failed ? -1 : cost;
+  }
+
+ private:
+  int fd_;
+  bool usable_ = false;
+  std::uint32_t index_ = 0;
+  alignas(8) std::uint64_t word_ = 0;
+};
+
+int Fail(const std::string& why) {
+  std::fprintf(stderr, "bench_provider: %s\n", why.c_str());
+  return 1;
+}
+
+// Whether the clock counts instructions: a loop of two must take two.
+bool CountsInstructions() {
+  constexpr int kIterations = 100'000;
+  const std::int64_t begin = Now();
+  for (int left = kIterations; left > 0;) {
+    asm volatile("1: decl %0\n\tjnz 1b" : "+r"(left));
+  }
+  const double each = static_cast<double>(Now() - begin) / kIterations;
+  return each > 1.95 && each < 2.5;
+}
+
+int MeasureDisabled(Report* report) {
+  const double loop = PerCall([] {});
+  report->Add("disabled", "instructions/event",
+              PerCall([] { event3.Write(1, 2, std::string_view("some text")); }), loop);
+  if (!Listen(true)) return Fail("cannot enable the tracepoint in tracefs");
+  report->Add("disabled, another set enabled", "instructions/event",
+              PerCall([] { unheard.Write(1); }), loop);
+  return 0;
+}
+
+int MeasureEnabled(Report* report, const BareWrite& bare) {
+  static Capture capture;
+  static Dynamic dynamic;
+  static CApi c_api;
+  if (dynamic.set().status() != 0 || eh_event_set_status(c_api.set()) != 0) {
+    return Fail("cannot register the dynamic events' sets");
+  }
+  static const eh_activity c_activity{reinterpret_cast<const std::uint8_t*>(input.activity.data()),
+                                      nullptr};
+
+  struct Case {
+    const char* name;
+    bool (*write)();
+    bool (*same)();  // writes the same bytes by `provider`, if `write` has another
+  };
+  constexpr auto kPlain8 = [] { return Write8(); };
+  constexpr auto kActivity8 = [] { return Write8(eh::Activity{input.activity}); };
+  const Case cases[] = {
+      {"enabled, 0 fields", [] { return Write0(); }, nullptr},
+      {"enabled, 3 fields, 1 string", [] { return Write3(); }, nullptr},
+      {kEightFields, kPlain8, nullptr},
+      {"enabled, 20 fields, 5 strings", [] { return Write20(); }, nullptr},
+      {"activity, 0 fields", [] { return Write0(eh::Activity{input.activity}); }, nullptr},
+      {"activity, 3 fields, 1 string", [] { return Write3(eh::Activity{input.activity}); },
+       nullptr},
+      {"activity, 8 fields, 3 strings", kActivity8, nullptr},
+      {"activity, 20 fields, 5 strings", [] { return Write20(eh::Activity{input.activity}); },
+       nullptr},
+      {"dynamic builder, 8 fields built and written",
+       [] {
+         dynamic.Build();
+         return dynamic.Write();
+       },
+       nullptr},
+      {"dynamic builder, the same written again", [] { return dynamic.Write(); }, nullptr},
+      {"C API, prepared metadata, 8 fields", [] { return c_api.WritePrepared(); }, kPlain8},
+      {"C API, prepared metadata, activity", [] { return c_api.WritePrepared(&c_activity); },
+       kActivity8},
+      {"C API, dynamic builder, 8 fields", [] { return c_api.BuildAndWrite(); }, kPlain8},
+  };
+  for (const Case& one : cases) {
+    provider.SetTransport(&capture);
+    (one.same != nullptr ? one.same : one.write)();
+    if (provider.SetTransport(nullptr) != 0) return Fail("cannot register again");
+    const double floor = bare.Measure(&capture);
+    bool failed = floor < 0;
+    const double value = PerCall([&] { failed |= !one.write(); });
+    if (failed) return Fail(std::string(one.name) + ": a write failed");
+    report->Add(one.name, "instructions/event", value, floor);
+    if (one.name == kEightFields && value > kMostOfWrite * floor) {
+      return Fail(std::string(one.name) + ": costs more than " + std::to_string(kMostOfWrite) +
+                  " times a bare write");
+    }
+  }
+  return 0;
+}
+
+int CheckDisassembly(Report* report, const std::string& program) {
+  for (const char* function : {"WriteDisabled", "WriteDisabledByMacro"}) {
+    const DisabledPath path = FindDisabledPath(program, function);
+    if (!path.error.empty()) return Fail("disassembly: " + path.error);
+    report->Add(std::string("load, test, branch in ") + function, "instructions", path.instructions,
+                3);
+  }
+  return 0;
+}
+
+int MeasureSizes(Report* report, const std::filesystem::path& folder) {
+  const auto size_of = [&](const char* name) {
+    return SizeOfObject(folder / ("call_sites_" + std::string(name) + ".o"));
+  };
+  const auto base = size_of("1x1"), sites = size_of("1x9"), events = size_of("9x1"),
+             plain = size_of("plain_1"), plains = size_of("plain_9");
+  if (!base || !sites || !events || !plain || !plains) {
+    return Fail("no object files of call sites in " + folder.string());
+  }
+  // Of one of eight more.
+  const auto each = [](std::size_t more, std::size_t less) {
+    return (static_cast<double>(more) - static_cast<double>(less)) / 8;
+  };
+  report->Add("code, a further call of an event, 8 fields", "bytes", each(sites->code, base->code),
+              each(plains->code, plain->code));
+  report->Add("code, a further event, and its call", "bytes", each(events->code, base->code),
+              each(plains->code, plain->code));
+  report->Add("read-only data, a further call", "bytes", each(sites->read_only, base->read_only),
+              each(plains->read_only, plain->read_only));
+  report->Add("read-only data, a further event", "bytes", each(events->read_only, base->read_only),
+              Preamble8::kSize);
+  report->Add("unwind tables, a further call", "bytes", each(sites->unwind, base->unwind),
+              each(plains->unwind, plain->unwind));
+  report->Add("unwind tables, a further event", "bytes", each(events->unwind, base->unwind),
+              each(plains->unwind, plain->unwind));
+  return 0;
 }
 
 constexpr char kUsage[] =
     "usage: bench_provider [--json]\n"
-    "Measures events and bare writes of the same bytes; needs user_events and root.\n"
+    "Measures events and bare writes of the same bytes, and the size and machine code of calls of\n"
+    "events. Needs user_events, root and objdump, and its build folder around it.\n"
     "example: ./run vm --icount -- build/tests/bench/eventheader/bench_provider\n"
-    "exit status: 0 done, 1 something failed, 2 wrong usage, 77 no user_events here\n";
+    "exit status: 0 done, 1 something failed, or is not what it has to be, 2 wrong usage,\n"
+    "             77 no user_events here\n";
 
 }  // namespace
 
@@ -157,41 +433,20 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, help ? stdout : stderr);
     return help ? 0 : 2;
   }
-  std::uint32_t index = 0;
-  const int fd = RegisterForFloor(&index);
-  if (fd < 0 || provider.status() != 0) {
+  const BareWrite bare;
+  if (!bare.usable() || provider.status() != 0) {
     std::fprintf(stderr, "bench_provider: %s\n",
                  eh::RegistrationErrorText(provider.status() != 0 ? provider.status() : ENOENT));
     return 77;
   }
+  if (!CountsInstructions()) return Fail("the clock counts no instructions: ./run vm --icount");
 
-  Measure measure;
-  provider.SetTransport(&measure);
-  for (Case& one : cases) {
-    one.write(0);
-    one.bytes = measure.bytes;
-  }
-  provider.SetTransport(nullptr);
-
-  if (!json)
-    std::printf("%-40s %10s %10s %8s\n", "instructions per event", "value", "floor", "ratio");
-  const double loop = PerCall([](int) {});
-  Report(json, "disabled", PerCall([](int i) { event3.Write(i, 2, "some text"); }), loop);
-  if (!Listen(true)) {
-    std::fputs("bench_provider: cannot enable the tracepoint in tracefs\n", stderr);
-    return 1;
-  }
-  Report(json, "disabled, another set enabled", PerCall([](int i) { unheard.Write(i); }), loop);
-  bool failed = false;
-  for (Case& one : cases) {
-    std::memcpy(one.bytes.data(), &index, sizeof index);
-    const double floor =
-        PerCall([&](int) { failed |= write(fd, one.bytes.data(), one.bytes.size()) < 0; });
-    const double value =
-        PerCall([&](int i) { failed |= one.write(i) != eh::WriteResult::kWritten; });
-    Report(json, one.name, value, floor);
-  }
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  Report report(json);
+  int failures = MeasureDisabled(&report);
+  if (failures == 0) failures = MeasureEnabled(&report, bare);
   Listen(false);
-  if (failed) std::fputs("bench_provider: writes failed\n", stderr);
-  return failed ? 1 : 0;
+  failures += CheckDisassembly(&report, program);
+  failures += MeasureSizes(&report, program.parent_path());
+  return failures == 0 ? 0 : 1;
 }

@@ -34,3 +34,8 @@ int WriteTooMuch(const eh_event_set* set) {
   const eh_event event = {.metadata_size = 2, .metadata = "E"};
   return eh_write(set, &event, NULL, data, sizeof data);
 }
+
+int WriteNameless(const eh_event_set* set) {
+  const eh_event event = {.metadata_size = 4, .metadata = "\0n\0\x02"};
+  return eh_write(set, &event, NULL, "a", 1);
+}

@@ -12,6 +12,7 @@ extern "C" {
 int WritePrepared(const eh_event_set* set);
 int WriteBuilt(eh_builder* builder, const eh_event_set* set);
 int WriteTooMuch(const eh_event_set* set);
+int WriteNameless(const eh_event_set* set);
 
 #ifdef __cplusplus
 }

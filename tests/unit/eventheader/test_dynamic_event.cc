@@ -16,6 +16,7 @@ namespace eventheader {
 namespace {
 
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 inline constinit Provider provider("Test_Dynamic");
 constexpr Event<provider, "E",
@@ -114,6 +115,75 @@ TEST_F(DynamicEventTest, WhatIsNotWellFormedIsRefusedAndCounted) {
   EXPECT_EQ(event_.Write(set_), WriteResult::kWritten) << "Reset begins anew";
 }
 
+TEST_F(DynamicEventTest, NamesAreNotEmptyAndHaveNeitherSemicolonNorNul) {
+  for (const std::string_view name : {""sv, "a;b"sv, ";"sv, "a\0b"sv, "\0"sv}) {
+    event_.Reset(name);
+    EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid) << name;
+    event_.Reset("E");
+    event_.AddField(name, 1);
+    EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid) << name;
+    event_.Reset("E");
+    event_.SetStructFields(event_.StartStruct(name), 1);
+    EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid) << name;
+  }
+}
+
+TEST_F(DynamicEventTest, AttributesAreNamesWithValues) {
+  for (const std::string_view attributes :
+       {";a=b"sv, ";a="sv, ";a=b;;c"sv, ";a=;;"sv, ";a=b;c=d"sv, ";a=b=c"sv}) {
+    event_.Reset("E", attributes);
+    EXPECT_EQ(WriteAndTake(event_), "E"s + std::string(attributes) + "\0"s);
+  }
+  for (const std::string_view attributes : {"a=b"sv, ";"sv, ";a"sv, ";=b"sv, ";a;b=c"sv, ";a=b;"sv,
+                                            ";a=b;c"sv, ";a=\0"sv, ";a\0=b"sv}) {
+    event_.Reset("E", attributes);
+    EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid) << attributes;
+  }
+}
+
+TEST_F(DynamicEventTest, OneFieldMoreThanDecodersReadIsRefused) {
+  event_.Reset("E");
+  for (int i = 0; i < kMaxFields; ++i) event_.AddField("f", true);
+  EXPECT_EQ(event_.Write(set_), WriteResult::kWritten);
+  event_.AddField("f", true);
+  EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid);
+}
+
+TEST_F(DynamicEventTest, StructsHaveOneTo127MembersAndAllOfThem) {
+  const auto write = [&](unsigned said, unsigned added) {
+    event_.Reset("E");
+    const std::size_t where = event_.StartStruct("s");
+    for (unsigned i = 0; i < added; ++i) event_.AddField("f", true);
+    event_.SetStructFields(where, said);
+    return event_.Write(set_);
+  };
+  EXPECT_EQ(write(1, 1), WriteResult::kWritten);
+  EXPECT_EQ(write(127, 127), WriteResult::kWritten);
+  EXPECT_EQ(write(1, 2), WriteResult::kWritten) << "the second is not its member";
+  EXPECT_EQ(write(0, 1), WriteResult::kInvalid);
+  EXPECT_EQ(write(128, 128), WriteResult::kInvalid);
+  EXPECT_EQ(write(255, 255), WriteResult::kInvalid);
+  EXPECT_EQ(write(2, 1), WriteResult::kInvalid) << "one is missing";
+}
+
+TEST_F(DynamicEventTest, StructsNestedDeeperThanDecodersReadAreRefused) {
+  const auto write = [&](int depth) {
+    event_.Reset("E");
+    for (int i = 0; i < depth; ++i) event_.SetStructFields(event_.StartStruct("s"), 1);
+    event_.AddField("f", true);
+    return event_.Write(set_);
+  };
+  EXPECT_EQ(write(kMaxStructNesting), WriteResult::kWritten);
+  EXPECT_EQ(write(kMaxStructNesting + 1), WriteResult::kInvalid);
+}
+
+TEST_F(DynamicEventTest, ObsoleteFormatIsNeverWritten) {
+  event_.Reset("E");
+  event_.AddRaw("f", Encoding::kValue32, Arity::kScalar, 0, Format::kIpAddressObsolete, 0,
+                std::as_bytes(std::span("abcd", 4)));
+  EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid);
+}
+
 TEST_F(DynamicEventTest, LargestEventIsWrittenAndOneByteMoreIsRefused) {
   event_.Reset("E");
   const std::size_t overhead = 8 + 4 + 2 + 3 + 2;
@@ -144,6 +214,31 @@ TEST_F(DynamicEventTest, CApiWritesTheSameBytes) {
   transport_.Listen(false);
   EXPECT_EQ(WriteBuilt(builder, set), EBADF);
   eh_builder_destroy(builder);
+}
+
+TEST_F(DynamicEventTest, CApiRefusesWhatHasNoName) {
+  const auto* set = reinterpret_cast<const eh_event_set*>(&set_);
+  const auto before = provider.counters().invalid;
+  EXPECT_EQ(WriteNameless(set), EINVAL);
+  eh_builder* const builder = eh_builder_create();
+  for (const char* name : {static_cast<const char*>(nullptr), "", "a;b"}) {
+    eh_builder_reset(builder, name);
+    EXPECT_EQ(eh_builder_write(builder, set, nullptr), EINVAL);
+    eh_builder_reset(builder, "E");
+    eh_builder_add_string(builder, name, "value");
+    EXPECT_EQ(eh_builder_write(builder, set, nullptr), EINVAL);
+  }
+  eh_builder_destroy(builder);
+  EXPECT_EQ(provider.counters().invalid, before + 7);
+  EXPECT_TRUE(transport_.Take().empty());
+}
+
+TEST(CApi, ProviderWithoutNameSaysSo) {
+  eh_provider* const bad = eh_provider_create(nullptr, nullptr);
+  eh_event_set* const set = eh_event_set_create(bad, 4, 1);
+  EXPECT_EQ(eh_event_set_status(set), EINVAL);
+  eh_event_set_destroy(set);
+  eh_provider_destroy(bad);
 }
 
 TEST(CApi, ProviderThatIsOutOfFormSaysSo) {

@@ -1,0 +1,92 @@
+// The transport of user_events, for the write path to go straight into it.
+#ifndef LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_
+#define LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_
+
+#include <sys/types.h>
+#include <time.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "eventheader/transport.h"
+#include "provider/write_call.h"
+
+namespace eventheader::internal {
+
+class UserEvents final : public Transport {
+ public:
+  constexpr UserEvents() noexcept = default;
+
+  int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
+               std::uint64_t* handle) noexcept override;
+  void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept override;
+  bool IsCurrent(std::uint64_t handle) noexcept override;
+
+  int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
+
+  // The two halves of Write, when nothing is out of the ordinary. Whether the descriptor was
+  // compared with what was opened within the last 0.1 ms:
+  bool IsFresh() const noexcept {
+    return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
+  }
+  int WriteUnchecked(std::uint64_t handle, std::span<std::byte> record) const noexcept {
+    return WriteTo(connection_.load(std::memory_order_acquire), handle, record);
+  }
+
+  void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
+
+  // For an object that is being unloaded: its code must not be running any more.
+  void Close() noexcept;
+
+ private:
+#if defined(__x86_64__)
+  // 0.1 ms, give or take, with any clock rate in use.
+  static constexpr std::uint64_t kCheckInterval = std::uint64_t{1} << 18;
+  static std::uint64_t Ticks() noexcept { return __builtin_ia32_rdtsc(); }
+#else
+  static constexpr std::uint64_t kCheckInterval = 100'000;
+  static std::uint64_t Ticks() noexcept {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  }
+#endif
+
+  static int Descriptor(std::uint64_t connection) noexcept {
+    return static_cast<int>(connection & 0xFFFFFFFF);
+  }
+  static std::uint64_t Generation(std::uint64_t connection) noexcept { return connection >> 32; }
+
+  static int WriteTo(std::uint64_t connection, std::uint64_t handle,
+                     std::span<std::byte> record) noexcept {
+    // An index means something only to the open file that gave it.
+    if (Generation(connection ^ handle) != 0) [[unlikely]]
+      return EBADF;
+    const auto index = static_cast<std::uint32_t>(handle);
+    std::memcpy(record.data(), &index, sizeof(index));
+    const long written = WriteCall(Descriptor(connection), record.data(), record.size());
+    return written < 0 ? static_cast<int>(-written) : 0;
+  }
+
+  bool IsOurs(std::uint64_t connection) const noexcept;
+  // Under the registry's lock, as Register and Unregister are.
+  int Open() noexcept;
+
+  // Generation of the open file (0: none) and descriptor, to be read as one.
+  std::atomic<std::uint64_t> connection_{0};
+  std::atomic<std::uint64_t> checked_{0};
+  std::atomic<dev_t> device_{0};
+  std::atomic<ino_t> inode_{0};
+  std::atomic<int> mark_{0};
+  std::uint64_t generations_ = 0;
+};
+
+[[gnu::visibility("hidden")]] extern UserEvents user_events_transport;
+
+}  // namespace eventheader::internal
+
+#endif  // LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_

@@ -1,0 +1,22 @@
+// Calls of events that nobody listens to.
+#ifndef TESTS_BENCH_EVENTHEADER_DISABLED_CALLS_H_
+#define TESTS_BENCH_EVENTHEADER_DISABLED_CALLS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+struct Request {
+  std::int32_t number;
+  std::int32_t status;
+  std::string path;
+};
+
+extern "C" {
+// Whose arguments are at hand already.
+void WriteDisabled(std::int32_t number, std::int32_t status, std::string_view path);
+// Whose arguments are not fetched unless somebody listens.
+void WriteDisabledByMacro(const Request& request);
+}
+
+#endif  // TESTS_BENCH_EVENTHEADER_DISABLED_CALLS_H_

@@ -1,0 +1,19 @@
+// How many bytes an object file adds to a program.
+#ifndef TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_
+#define TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+struct ObjectSize {
+  std::size_t code = 0;
+  std::size_t read_only = 0;  // data, without the next
+  std::size_t unwind = 0;     // .eh_frame
+};
+
+// Adds up the sections that are loaded. nullopt if `path` is not a 64-bit ELF file of this
+// machine's byte order.
+std::optional<ObjectSize> SizeOfObject(const std::string& path);
+
+#endif  // TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_

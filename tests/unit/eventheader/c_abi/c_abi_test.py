@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""libeventheader-c.so as another language binds to it: what it shows to others, and events written through it."""
+
+import argparse
+import ctypes
+import errno
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ARGS = None  # --library, --header, --kernel
+TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K1")
+
+
+class Library(unittest.TestCase):
+    def setUp(self):
+        self.library = ctypes.CDLL(ARGS.library)
+        for name in ("provider_create", "event_set_create", "builder_create", "status_text"):
+            getattr(self.library, "eh_" + name).restype = ctypes.c_void_p
+        self.library.eh_event_set_enabled.restype = ctypes.c_bool
+        self.provider = ctypes.c_void_p(self.library.eh_provider_create(b"Python_Abi", None))
+        self.set = ctypes.c_void_p(self.library.eh_event_set_create(self.provider, 4, ctypes.c_uint64(1)))
+        self.builder = ctypes.c_void_p(self.library.eh_builder_create())
+
+    def tearDown(self):
+        self.library.eh_builder_destroy(self.builder)
+        self.library.eh_event_set_destroy(self.set)
+        self.library.eh_provider_destroy(self.provider)
+
+    def write(self):
+        self.library.eh_builder_reset(self.builder, b"Called")
+        self.library.eh_builder_add_string(self.builder, b"text", "größer".encode())
+        self.library.eh_builder_add_int64(self.builder, b"below", ctypes.c_int64(-(1 << 40)))
+        self.library.eh_builder_add_bool(self.builder, b"right", ctypes.c_bool(True))
+        self.library.eh_builder_add_binary(self.builder, b"bytes", b"\0\xff", ctypes.c_size_t(2))
+        return self.library.eh_builder_write(self.builder, self.set, None)
+
+    def counters(self):
+        counters = (ctypes.c_uint64 * 5)()
+        self.library.eh_provider_counters(self.provider, ctypes.byref(counters))
+        return list(counters)[:4]
+
+
+class AnywhereTest(Library):
+    def test_shows_the_functions_of_the_header_and_nothing_else(self):
+        symbols = subprocess.run(["nm", "--dynamic", "--defined-only", "--format=posix", ARGS.library], check=True,
+                                 capture_output=True, text=True).stdout
+        shown = {line.split(" ")[0].split("@")[0] for line in symbols.splitlines()} - {"EVENTHEADER_0"}
+        header = pathlib.Path(ARGS.header).read_text()
+        self.assertEqual(shown, set(re.findall(r"\b(eh_\w+)\(", header)))
+
+    def test_event_that_nobody_listens_to_is_told_and_not_counted(self):
+        self.assertFalse(self.library.eh_event_set_enabled(self.set))
+        self.assertEqual(self.write(), errno.EBADF)
+        self.assertEqual(self.counters(), [0, 0, 0, 0])
+
+    def test_provider_out_of_form_is_told_with_a_text(self):
+        provider = ctypes.c_void_p(self.library.eh_provider_create(b"no name", b""))
+        event_set = ctypes.c_void_p(self.library.eh_event_set_create(provider, 4, ctypes.c_uint64(1)))
+        status = self.library.eh_event_set_status(event_set)
+        self.assertEqual(status, errno.EINVAL)
+        self.assertIn(b"out of form", ctypes.string_at(self.library.eh_status_text(status)))
+        self.library.eh_event_set_destroy(event_set)
+        self.library.eh_provider_destroy(provider)
+
+
+class KernelTest(Library):
+    def test_event_arrives(self):
+        self.assertEqual(self.library.eh_provider_status(self.provider), 0)
+        tracing = TRACEPOINT.parents[2]
+        (tracing / "trace").write_text("")
+        (TRACEPOINT / "enable").write_text("1")
+        self.assertEqual(self.write(), 0)
+        (TRACEPOINT / "enable").write_text("0")
+        self.assertEqual(self.counters(), [1, 0, 0, 0])
+        shown = [line for line in (tracing / "trace").read_text().splitlines() if "Python_Abi_L4K1:" in line]
+        self.assertEqual(len(shown), 1)
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--header", required=True)
+    parser.add_argument("--kernel", action="store_true", help="on a kernel with user_events, as root")
+    ARGS = parser.parse_args()
+    unittest.main(argv=[sys.argv[0], "KernelTest" if ARGS.kernel else "AnywhereTest"])
+
+
+if __name__ == "__main__":
+    main()

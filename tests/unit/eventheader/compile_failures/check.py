@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Misuse must not compile, and say why: check.py SOURCE INCLUDE_FOLDER LANGUAGE COMPILER...
+
+Compiles SOURCE as it is, which must succeed, then once for each `defined(NAME)` in it with NAME
+defined, which must fail with TEXT of the next line, `// expect: TEXT`, among the compiler's messages
+(with one of them where TEXT is several with " | " between).
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+CASE = re.compile(r"defined\((\w+)\)\n\s*// expect: (.+)")
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-const-variable"]
+
+
+def main():
+    source, include, language, *compiler = sys.argv[1:]
+    if pathlib.Path(compiler[0]).name == "ccache":
+        compiler = compiler[1:]
+    text = pathlib.Path(source).read_text()
+    cases = CASE.findall(text)
+    if not cases or len(cases) != text.count("defined("):
+        sys.exit(f"{source}: not all cases are read")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*compiler, f"-std={language}", "-D_GNU_SOURCE", "-I", include, *WARNINGS]
+        command += _precompiled(command, text, folder) + ["-fsyntax-only", source]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            failures = [failure for failure in pool.map(lambda case: _check(command, *case),
+                                                        [("", ""), *cases]) if failure]
+    for failure in failures:
+        print(failure)
+    print(f"{len(cases)} misuses, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+def _precompiled(command, text, folder):
+    """The source's headers, compiled once for all cases; the options to use them."""
+    header = os.path.join(folder, "headers.h")
+    pathlib.Path(header).write_text("".join(
+        f"{line}\n" for line in text.splitlines() if line.startswith("#include")))
+    done = _run([*command, "-x", "c++-header", header, "-o", header + ".gch"])
+    if done.returncode != 0:
+        sys.exit(f"the headers do not compile:\n{done.stderr}")
+    return ["-include", header]
+
+
+def _check(command, name, expected):
+    """What is wrong with the case, or None."""
+    done = _run(command if not name else [*command, f"-D{name}"])
+    if not name:
+        return None if done.returncode == 0 else f"right use does not compile:\n{done.stderr}"
+    if done.returncode == 0:
+        return f"{name} compiles"
+    if not any(text in done.stderr for text in expected.split(" | ")):
+        return f"{name}: no \"{expected}\" in\n{done.stderr}"
+    return None
+
+
+def _run(command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+// What must not compile, beside what does. Without any macro defined the file compiles; with one of
+// those below it does not, and the compiler's messages have the text behind its "expect:", by which
+// a person finds what is wrong. check.py compiles it once for each.
+#include <string>
+#include <string_view>
+
+#include "eventheader/eventheader.h"
+
+namespace {
+
+using namespace eventheader;
+
+constinit Provider provider("Test_Misuse");
+
+#define TEN(text) text text text text text text text text text text
+#define HUNDRED(text) TEN(TEN(text))
+
+// ---- Providers ----
+
+const std::string name_of_run_time("MyCompany");
+AnyProvider any(name_of_run_time);
+
+#if defined(PROVIDER_NAME_IS_EMPTY)
+// expect: TheProvidersNameMustBeAnIdentifier
+constinit Provider named("");
+#elif defined(PROVIDER_NAME_HAS_A_SPACE)
+// expect: TheProvidersNameMustBeAnIdentifier
+constinit Provider named("My Company");
+#elif defined(PROVIDER_NAME_BEGINS_WITH_A_DIGIT)
+// expect: TheProvidersNameMustBeAnIdentifier
+constinit Provider named("1Company");
+#elif defined(PROVIDER_NAME_IS_TOO_LONG)
+// expect: TheProvidersNameHasMoreThan200Bytes
+constinit Provider named(HUNDRED("x") HUNDRED("x") "x");
+#elif defined(PROVIDER_GROUP_IN_CAPITALS)
+// expect: TheProvidersGroupMustBeLowerCaseLetters
+constinit Provider named("MyCompany", "Group");
+#elif defined(PROVIDER_GROUP_IS_TOO_LONG)
+// expect: TheProvidersGroupHasMoreThan24Bytes
+constinit Provider named("MyCompany", TEN("x") TEN("x") "xxxxx");
+#elif defined(PROVIDER_NAME_OF_RUN_TIME)
+// expect: constant expression | constant initializer
+constinit Provider named(name_of_run_time);
+#else
+constinit Provider named("MyCompany", "group1");
+constinit Provider longest(HUNDRED("x") HUNDRED("x"), TEN("x") TEN("x") "xxxx");
+#endif
+
+// ---- Events: name, traits, parts ----
+
+#if defined(EVENT_NAME_IS_EMPTY)
+// expect: an event's name is not empty and has neither ';' nor
+constexpr Event<provider, "", Traits{}> event;
+#elif defined(EVENT_NAME_HAS_A_SEMICOLON)
+// expect: an event's name is not empty and has neither
+constexpr Event<provider, "a;b", Traits{}> event;
+#elif defined(EVENT_NAME_HAS_A_NUL)
+// expect: an event's name is not empty and has neither
+constexpr Event<provider, "a\0b", Traits{}> event;
+#elif defined(EVENT_OF_LEVEL_0)
+// expect: an event's level is at least 1
+constexpr Event<provider, "E", Traits{.level = Level::kInvalid}> event;
+#elif defined(EVENT_OF_LEVEL_256)
+// expect: 256
+constexpr Event<provider, "E", Traits{.level = Level{256}}> event;
+#elif defined(EVENT_WITH_A_BARE_TYPE)
+// expect: after its traits an event has Fields and Attributes
+constexpr Event<provider, "E", Traits{}, int> event;
+#elif defined(EVENT_NAMES_OVER_THE_GREATEST_SIZE)
+// expect: names alone are over the greatest event size
+constexpr Event<provider, "E", Traits{}, Field<HUNDRED(TEN("name name ")), int>> event;
+#elif defined(EVENT_OF_A_LOCAL_PROVIDER)
+// expect: provider
+void Local() {
+  AnyProvider local_provider("Local");
+  Event<local_provider, "E", Traits{}> event;
+}
+#else
+constexpr Event<provider, "E", Traits{.level = Level{255}}, Field<HUNDRED("name name "), int>>
+    event;
+// A name may be there twice: the format allows it, and so do decoders.
+constexpr Event<any, "E", Traits{}, Field<"same", int>, Field<"same", int>> twice;
+#endif
+
+// ---- Fields: name, type, options ----
+
+struct Undescribed {
+  int x;
+};
+
+#if defined(FIELD_NAME_IS_EMPTY)
+// expect: a field's name is not empty and has neither ';' nor NUL
+constexpr Event<provider, "E", Traits{}, Field<"", int>> fields;
+#elif defined(FIELD_NAME_HAS_A_SEMICOLON)
+// expect: a field's name is not empty and has neither
+constexpr Event<provider, "E", Traits{}, Field<"a;b", int>> fields;
+#elif defined(FIELD_NAME_HAS_A_NUL)
+// expect: a field's name is not empty and has neither
+constexpr Event<provider, "E", Traits{}, Field<"a\0", int>> fields;
+#elif defined(FIELD_OF_A_STRUCT_NOT_DESCRIBED)
+// expect: this type has no EventHeader encoding
+constexpr Event<provider, "E", Traits{}, Field<"f", Undescribed>> fields;
+#elif defined(FIELD_OF_LONG_DOUBLE)
+// expect: this type has no EventHeader encoding
+constexpr Event<provider, "E", Traits{}, Field<"f", long double>> fields;
+#elif defined(ARRAY_OF_ARRAYS)
+// expect: an array's elements cannot be arrays themselves
+constexpr Event<provider, "E", Traits{}, Field<"f", std::vector<std::vector<int>>>> fields;
+#elif defined(ARRAY_OF_NOTHING)
+// expect: a constant array has 1 to 65535 elements
+constexpr Event<provider, "E", Traits{}, Field<"f", std::array<int, 0>>> fields;
+#elif defined(ARRAY_OF_65536)
+// expect: a constant array has 1 to 65535 elements
+constexpr Event<provider, "E", Traits{}, Field<"f", std::array<bool, 65536>>> fields;
+#elif defined(FIELD_WITH_A_BARE_OPTION)
+// expect: a field's options are Tag, Attribute and As
+constexpr Event<provider, "E", Traits{}, Field<"f", int, Format>> fields;
+#elif defined(ATTRIBUTE_NAME_HAS_AN_EQUALS_SIGN)
+// expect: an attribute's name is not empty and
+constexpr Event<provider, "E", Traits{}, Field<"f", int, Attribute<"a=b", "c">>> fields;
+#elif defined(ATTRIBUTE_NAME_IS_EMPTY)
+// expect: an attribute's name is not empty and has neither
+constexpr Event<provider, "E", Traits{}, Attribute<"", "c">> fields;
+#elif defined(ATTRIBUTE_HAS_A_NUL)
+// expect: an attribute has no NUL
+constexpr Event<provider, "E", Traits{}, Attribute<"a", "b\0">> fields;
+#elif defined(FORMAT_OF_ANOTHER_SIZE)
+// expect: this format does not go with the field's type
+constexpr Event<provider, "E", Traits{}, Field<"f", std::int16_t, As<Format::kErrno>>> fields;
+#elif defined(TEXT_FORMAT_OF_A_NUMBER)
+// expect: this format does not go with the field's type
+constexpr Event<provider, "E", Traits{}, Field<"f", int, As<Format::kStringJson>>> fields;
+#elif defined(LATIN1_OF_WIDE_TEXT)
+// expect: this format does not go with the field's type
+constexpr Event<provider, "E", Traits{}, Field<"f", Latin1<std::u16string_view>>> fields;
+#elif defined(OBSOLETE_FORMAT)
+// expect: this format does not go with the field's type
+constexpr Event<provider, "E", Traits{}, Field<"f", int, As<Format::kIpAddressObsolete>>> fields;
+#else
+constexpr Event<provider, "E", Traits{}, Field<"a", std::int32_t, As<Format::kErrno>>,
+                Field<"b", std::string, As<Format::kStringJson>, Attribute<"a", "b=c;">>,
+                Field<"c", std::array<bool, 65535>>>
+    fields;
+#endif
+
+// ---- Structs ----
+
+struct Point {
+  int x;
+};
+template <int kDepth>
+struct Nested {
+  Nested<kDepth - 1> inner;
+};
+template <>
+struct Nested<0> {
+  int x;
+};
+using X = Member<"x", &Point::x>;
+
+}  // namespace
+
+template <int kDepth>
+struct eventheader::StructOf<Nested<kDepth>> {
+  using Members = eventheader::Members<eventheader::Member<"inner", &Nested<kDepth>::inner>>;
+};
+template <>
+struct eventheader::StructOf<Nested<0>> {
+  using Members = eventheader::Members<eventheader::Member<"x", &Nested<0>::x>>;
+};
+template <>
+struct eventheader::StructOf<Point> {
+#define X8 X, X, X, X, X, X, X, X
+#define X64 X8, X8, X8, X8, X8, X8, X8, X8
+#if defined(STRUCT_OF_128_MEMBERS)
+  // expect: a struct has 1 to 127 members
+  using Members = eventheader::Members<X64, X64>;
+#elif defined(STRUCT_WITHOUT_MEMBERS)
+  // expect: a struct has 1 to 127 members
+  using Members = eventheader::Members<>;
+#elif defined(MEMBER_NAME_HAS_A_SEMICOLON)
+  // expect: a field's name is not empty and has neither
+  using Members = eventheader::Members<eventheader::Member<"x;", &Point::x>>;
+#else
+  using Members = eventheader::Members<X64, X8, X8, X8, X8, X8, X8, X8, X, X, X, X, X, X, X>;
+#endif
+};
+
+namespace {
+
+using P = Field<"p", Point>;
+#if defined(EVENT_OF_MORE_THAN_1024_FIELDS)
+// expect: an event has at most 1024 fields
+constexpr Event<provider, "E", Traits{}, P, P, P, P, P, P, P, P, Field<"x", int>> structs;
+#elif defined(STRUCTS_NESTED_TOO_DEEP)
+// expect: structs are nested at most 8 deep
+constexpr Event<provider, "E", Traits{}, Field<"n", Nested<8>>> structs;
+#elif defined(FORMAT_OF_A_STRUCT)
+// expect: this format does not go with the field's type
+constexpr Event<provider, "E", Traits{}, Field<"p", Point, As<Format::kHexBytes>>> structs;
+#else
+constexpr Event<provider, "E", Traits{}, P, P, P, P, P, P, P, P> structs;
+constexpr Event<provider, "E", Traits{}, Field<"n", Nested<7>>> nested;
+#endif
+
+// ---- Writing ----
+
+constexpr Event<provider, "E", Traits{}, Field<"text", std::string_view>, Field<"number", int>>
+    writable;
+
+[[maybe_unused]] void Write() {
+#if defined(TOO_FEW_ARGUMENTS)
+  // expect: no matching
+  writable.Write("a");
+#elif defined(TOO_MANY_ARGUMENTS)
+  // expect: no matching
+  writable.Write("a", 1, 2);
+#elif defined(A_STRUCT_FOR_A_STRING)
+  // expect: no matching
+  writable.Write(Point{1}, 1);
+#elif defined(A_STRING_FOR_A_NUMBER)
+  // expect: no matching | invalid conversion
+  writable.Write("a", "b");
+#elif defined(DYNAMIC_FIELD_WITHOUT_ENCODING)
+  // expect: this type has no EventHeader encoding
+  DynamicEvent dynamic;
+  dynamic.AddField("f", Undescribed{1});
+#else
+  writable.Write("a", 1);
+  DynamicEvent dynamic;
+  dynamic.AddField("f", Point{1});
+#endif
+}
+
+}  // namespace

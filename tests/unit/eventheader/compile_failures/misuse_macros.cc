@@ -1,0 +1,62 @@
+// What must not compile of the macros, beside what does; see misuse.cc.
+#include <string>
+#include <vector>
+
+#include "eventheader/macros.h"
+
+#if defined(PROVIDER_NAME_HAS_A_SPACE)
+// expect: a provider's name is [A-Za-z_][A-Za-z0-9_]*
+EVENTHEADER_DEFINE_PROVIDER(named, "My Company");
+#elif defined(PROVIDER_NAME_HAS_A_NUL)
+// expect: a provider's name is [A-Za-z_][A-Za-z0-9_]*
+EVENTHEADER_DEFINE_PROVIDER(named, "MyCompany\0");
+#elif defined(PROVIDER_GROUP_IN_CAPITALS)
+// expect: a provider's group is lower-case letters and digits
+EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(named, "MyCompany", "Group");
+#else
+EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(named, "MyCompany", "group");
+#endif
+EVENTHEADER_DEFINE_PROVIDER(provider, "Test_Misuse");
+
+struct Undescribed {
+  int x;
+};
+
+void Write(int number, const std::string& text, std::uint64_t keyword_of_run_time) {
+  using eventheader::Format;
+  static_cast<void>(text), static_cast<void>(number), static_cast<void>(keyword_of_run_time);
+#if defined(EVENT_NAME_HAS_A_SEMICOLON)
+  // expect: an event's name is not empty and has neither ';' nor NUL
+  EVENTHEADER_EVENT(provider, "a;b", 4, 0);
+#elif defined(EVENT_NAME_OF_RUN_TIME)
+  // expect: text
+  EVENTHEADER_EVENT(provider, text, 4, 0);
+#elif defined(EVENT_OF_LEVEL_0)
+  // expect: an event's level is 1 to 255
+  EVENTHEADER_EVENT(provider, "E", 0, 0);
+#elif defined(EVENT_OF_LEVEL_256)
+  // expect: an event's level is 1 to 255
+  EVENTHEADER_EVENT(provider, "E", 256, 0);
+#elif defined(KEYWORD_OF_RUN_TIME)
+  // expect: constant expression
+  EVENTHEADER_EVENT(provider, "E", 4, keyword_of_run_time);
+#elif defined(FIELD_NAME_IS_EMPTY)
+  // expect: a field's name is not empty and has neither ';' nor NUL
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("", number));
+#elif defined(FIELD_WITHOUT_ENCODING)
+  // expect: this type has no encoding in a macro
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", Undescribed{number}));
+#elif defined(FORMAT_OF_ANOTHER_SIZE)
+  // expect: this format does not go with the field's type
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, Format::kPort));
+#elif defined(TWO_OPCODES)
+  // expect: an event has one opcode, id, tag and activity at most
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_OPCODE(eventheader::Opcode::kSend),
+                    EVENTHEADER_OPCODE(eventheader::Opcode::kReply));
+#else
+  EVENTHEADER_EVENT(provider, "E", 255, 0, EVENTHEADER_FIELD("f", number),
+                    EVENTHEADER_FIELD_AS("g", number, Format::kErrno), EVENTHEADER_FIELD("h", text),
+                    EVENTHEADER_ID(1, 2), EVENTHEADER_TAG(3),
+                    EVENTHEADER_OPCODE(eventheader::Opcode::kSend));
+#endif
+}

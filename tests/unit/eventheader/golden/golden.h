@@ -1,0 +1,113 @@
+// The matrix of encodings, formats and arities: each row has the bytes as the specification wants
+// them, written out by hand, and the JSON text of its two values. Every way of writing an event
+// must make these bytes, and the decoder must make these values of them again.
+//
+// Bytes are "definition | payload" of the one field "f", in hexadecimal: what is behind its name in
+// the metadata, and its data. The scalar is the row's first value, the arrays have both.
+#ifndef TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_
+#define TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "eventheader/eventheader.h"
+#include "eventheader/eventheader_c.h"
+#include "eventheader/recording_transport.h"
+
+namespace eventheader::testing {
+
+inline constinit Provider golden_provider("Test_Golden");
+
+using CBuilder = std::unique_ptr<eh_builder, decltype(&eh_builder_destroy)>;
+
+// A row's texts.
+struct Golden {
+  std::string_view scalar;
+  std::string_view constant;
+  std::string_view variable;
+  std::string_view first;  // JSON
+  std::string_view second;
+};
+
+// One test per encoding; which formats it must have rows for is checked at its end.
+class GoldenBytes : public ::testing::Test {
+ protected:
+  GoldenBytes() { golden_provider.SetTransport(&transport_); }
+  ~GoldenBytes() override { golden_provider.SetTransport(nullptr); }
+
+  // A row whose values a C++ type has: static, dynamic, raw and both C forms.
+  template <Format kFormat, typename T>
+  void Row(const T& first, const T& second, const Golden& golden) {
+    const Encoding encoding = Coder<T>::kEncoding;
+    Begin(encoding, kFormat);
+    Typed<kFormat>(first, Bytes(golden.scalar));
+    Typed<kFormat>(std::array<T, 2>{first, second}, Bytes(golden.constant));
+    Typed<kFormat>(std::vector<T>{first, second}, Bytes(golden.variable));
+    Untyped(encoding, kFormat, golden);
+  }
+
+  // A row that no C++ type stands for: a static event never writes NUL-terminated strings. Dynamic
+  // by AddRaw, and both C forms.
+  void RowWithoutType(Encoding encoding, Format format, const Golden& golden) {
+    Begin(encoding, format);
+    Untyped(encoding, format, golden);
+  }
+
+  // Whether the rows were all that the specification has of `encoding`, and no others.
+  void ExpectWholeMatrixOf(Encoding encoding) const;
+
+  // Structs, which have definitions within: the members are those of test_golden_counted.cc.
+  template <Format kFormat, typename T>
+  void Typed(const T& value, const std::string& bytes) {
+    static constexpr Event<golden_provider, "E", Traits{}, typename FieldOf<T, kFormat>::Type>
+        event;
+    EXPECT_EQ(event.Write(value), WriteResult::kWritten);
+    EXPECT_EQ(Take(), bytes) << "static event";
+    dynamic_.Reset("E");
+    dynamic_.AddField("f", value, kIsOwnFormat<T, kFormat> ? Format::kDefault : kFormat);
+    EXPECT_EQ(dynamic_.Write(set_), WriteResult::kWritten);
+    EXPECT_EQ(Take(), bytes) << "dynamic event";
+  }
+  void UntypedStruct(Arity arity, std::string_view golden, std::string_view json);
+  // The whole of an event whose metadata is "E", "f" and the definition.
+  static std::string Bytes(std::string_view golden);
+
+ private:
+  template <typename T, Format kFormat>
+  static constexpr bool kIsOwnFormat = Coder<T>::kFormat == kFormat;
+  template <typename T, Format kFormat>
+  struct FieldOf {
+    using Type = Field<"f", T, As<kFormat>>;
+  };
+  template <typename T, Format kFormat>
+  requires kIsOwnFormat<T, kFormat>
+  struct FieldOf<T, kFormat> {
+    using Type = Field<"f", T>;
+  };
+
+  void Begin(Encoding encoding, Format format);
+  void Untyped(Encoding encoding, Format format, const Golden& golden);
+  void UntypedOne(Encoding encoding, Format format, Arity arity, std::string_view golden,
+                  std::string_view json);
+  void Prepared(std::string_view golden);
+  void ExpectJson(std::string_view golden, std::string_view json);
+  std::string Take();
+  const eh_event_set* c_set() const { return reinterpret_cast<const eh_event_set*>(&set_); }
+
+  RecordingTransport transport_;
+  EventSet set_{golden_provider, Level::kInformation, 0};
+  DynamicEvent dynamic_;
+  CBuilder builder_{eh_builder_create(), &eh_builder_destroy};
+  std::set<std::pair<Encoding, Format>> rows_;
+};
+
+}  // namespace eventheader::testing
+
+#endif  // TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_

@@ -1,0 +1,35 @@
+// What a C++17 program does with the macros; the test compares it with static events of C++20.
+#ifndef TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_
+#define TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eventheader/macros.h"
+
+// In a header, hence the same provider for both languages.
+EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(macro_provider, "Test_Macros", "mygroup");
+
+enum class MacroColour : std::int16_t { kRed = -3 };
+
+void WriteNothing();
+void WriteNumbers(bool b, std::int8_t i8, std::uint16_t u16, std::int32_t i32, std::uint64_t u64,
+                  float f, double d, MacroColour colour, const void* pointer);
+void WriteCharacters(char c, char16_t c16, char32_t c32, wchar_t wide);
+void WriteText(const std::string& text, std::string_view view, const char* c_string,
+               const std::u16string& text16, const wchar_t* wide);
+void WriteFormats(std::uint32_t number, std::string_view json, int error);
+void WriteArrays(const std::vector<std::uint16_t>& numbers, const std::array<double, 2>& doubles,
+                 const std::vector<std::string>& texts, const int* pointer, std::size_t count);
+void WriteBinary(const void* data, std::size_t size);
+void WriteActivity(const eventheader::ActivityId& id, const eventheader::ActivityId& related);
+void WriteCosts(int* evaluated);
+// As written in a template and in an inline function.
+void WriteFromTemplates();
+// In a branch without braces; true: the first of two.
+void WriteOneOf(bool first);
+
+#endif  // TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_

@@ -1,0 +1,26 @@
+// That the tests compiled with it are what their name says; a Transport is derived from without
+// RTTI.
+#include <gtest/gtest.h>
+
+#include "eventheader/eventheader.h"
+#include "eventheader/recording_transport.h"
+
+#if defined(__cpp_exceptions) || defined(__cpp_rtti)
+#error "to be compiled with -fno-exceptions and -fno-rtti"
+#endif
+
+namespace eventheader {
+namespace {
+
+TEST(WithoutExceptionsAndRtti, LibraryNeedsNeither) {
+  static constinit Provider provider("Test_Bare");
+  static constexpr Event<provider, "E", Traits{}> event;
+  RecordingTransport transport;
+  provider.SetTransport(&transport);
+  EXPECT_EQ(event.Write(), WriteResult::kWritten);
+  provider.SetTransport(nullptr);
+  EXPECT_EQ(transport.Take().size(), 1u);
+}
+
+}  // namespace
+}  // namespace eventheader

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Every type of field from a service through the kernel and `nettrace record` into a file, and out of it by
+`nettrace dump`. Needs root and a kernel with user_events (./run vm)."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ARGS = None  # --service, --nettrace
+LOOPBACK6 = [0] * 15 + [1]
+# A NetTrace file has the value where the event has it with a format to be shown in: by type and that.
+IN_THE_FILE = {
+    ("std::byte", "0xab"): 0xAB,
+    ("void*", "0x102"): 0x102,
+    ("std::nullptr_t", "0x0"): 0,
+    ("Hex<int>", "0x10"): 16,
+    ("Errno", "ENOENT"): 2,
+    ("Milliseconds", "1970-01-01T00:00:02Z"): 2,
+    ("Time", "2026-11-21T10:22:00Z"): 1795256520,
+    ("char32_t", "\U0001f600"): 0x1F600,
+    ("wchar_t", "\u20ac"): 0x20AC,
+    ("UtfBom<std::u16string_view>", "bom"): "\ufeffbom",
+    ("std::span<const std::byte>", "01ff00"): [1, 255, 0],
+    ("std::array<std::byte, 3>", "01ff00"): [1, 255, 0],
+    ("std::vector<std::byte>", "01"): [1],
+    ("std::optional<std::uint32_t>", 7): [7, 0, 0, 0],
+    ("std::optional<std::uint32_t>", None): [],
+    ("std::optional<double>", None): [],
+    ("std::optional<bool>", False): [0],
+    ("in_addr", "127.0.0.1"): [127, 0, 0, 1],
+    ("in6_addr", "::1"): LOOPBACK6,
+    ("Ip4", "192.0.2.1"): [192, 0, 2, 1],
+    ("Ip6", "::1"): LOOPBACK6,
+    ("dynamic", "000102030405060708090a0b0c0d0e0f"): list(range(16)),
+    ("dynamic", '["ff", ""]'): [{"Value": [255]}, {"Value": []}],
+}
+
+
+def in_the_file(of_type, value):
+    key = json.dumps(value) if isinstance(value, (list, dict)) else value
+    return IN_THE_FILE.get((of_type, key), value)
+
+
+class EveryType(unittest.TestCase):
+    maxDiff = None
+
+    def test_is_recorded_with_its_value(self):
+        with tempfile.TemporaryDirectory(prefix="every-type-") as folder:
+            file = pathlib.Path(folder) / "trace.nettrace"
+            service = subprocess.run([ARGS.nettrace, "record", "-o", file, "-e", "Vm_EveryType_L4K1", "--", ARGS.service],
+                                     stdout=subprocess.PIPE, text=True, check=True)
+            dump = subprocess.run([ARGS.nettrace, "dump", "--json", file], stdout=subprocess.PIPE, text=True, check=True)
+        written = [json.loads(line) for line in service.stdout.splitlines()]
+        recorded = [json.loads(line) for line in dump.stdout.splitlines()]
+        self.assertEqual(len(written), len(recorded))
+        self.assertGreater(len(written), 80)
+        for wanted, event in zip(written, recorded):
+            with self.subTest(wanted["type"]):
+                self.assertEqual(event["name"], wanted["type"])
+                self.assertEqual(event["provider"], "Vm_EveryType")
+                self.assertEqual(event["payload"], {"f": in_the_file(wanted["type"], wanted["value"])})
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--service", required=True, type=pathlib.Path)
+    parser.add_argument("--nettrace", required=True, type=pathlib.Path)
+    parser.add_argument("tests", nargs="*", metavar="TEST")
+    ARGS = parser.parse_args()
+    unittest.main(argv=[sys.argv[0], *ARGS.tests])
+
+
+if __name__ == "__main__":
+    main()

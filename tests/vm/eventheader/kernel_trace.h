@@ -1,0 +1,208 @@
+// What the kernel itself says about tracepoints, for tests that run as root in the VM.
+#ifndef TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_
+#define TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eventheader/user_events.h"
+#include "eventheader/wire.h"
+
+namespace eventheader::testing {
+
+inline const std::string kTracefs = "/sys/kernel/tracing/";
+
+inline void PutText(const std::string& path, std::string_view text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  EXPECT_TRUE(file) << "cannot write " << text << " to " << path << ": " << std::strerror(errno);
+}
+
+inline std::string GetText(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// An event as it lies in a ring of ftrace.
+struct KernelEvent {
+  std::uint16_t tracepoint;  // its id
+  std::int32_t tid;
+  std::string bytes;  // from the EventHeader on; the kernel may have padded them to 4 bytes
+};
+
+// The events in one page (sub-buffer) of a ring, as events/header_page and header_event say.
+inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events) {
+  const auto read = [&]<typename T>(std::size_t at, T* value) {
+    ASSERT_LE(at + sizeof(T), page.size());
+    std::memcpy(value, page.data() + at, sizeof(T));
+  };
+  constexpr std::size_t kPageHeader = 16;
+  constexpr std::size_t kCommonFields = 8;
+  std::uint64_t commit = 0;
+  read(8, &commit);
+  const std::size_t end = kPageHeader + (commit & 0xFFFFF);
+  ASSERT_LE(end, page.size());
+  std::size_t size = 0;
+  for (std::size_t at = kPageHeader; at < end; at += size) {
+    std::uint32_t head = 0;
+    std::uint32_t length = 0;
+    read(at, &head);
+    const std::uint32_t type = head & 31;
+    if (type == 0 || type == 29) read(at + 4, &length);
+    if (type == 29 && head >> 5 == 0) return;  // nothing behind it
+    size = type >= 30 ? 8 : type == 0 || type == 29 ? 4 + length : 4 + type * 4;
+    if (type >= 29) continue;  // a time, or padding
+    const std::size_t data = at + (type == 0 ? 8 : 4);
+    KernelEvent event{};
+    read(data, &event.tracepoint);
+    read(data + 4, &event.tid);
+    ASSERT_LE(at + size, end);
+    event.bytes = page.substr(data + kCommonFields, at + size - data - kCommonFields);
+    events->push_back(std::move(event));
+  }
+}
+
+// A tracing instance of its own: what it records, nobody else reads.
+class TraceInstance {
+ public:
+  explicit TraceInstance(const std::string& name = "test")
+      : folder_(kTracefs + "instances/" + name + "-" + std::to_string(getpid()) + "/") {
+    EXPECT_TRUE(std::filesystem::create_directory(folder_)) << folder_;
+  }
+  ~TraceInstance() { rmdir(folder_.c_str()); }
+  TraceInstance(const TraceInstance&) = delete;
+  TraceInstance& operator=(const TraceInstance&) = delete;
+
+  // Of a user event.
+  void Listen(const std::string& tracepoint, bool on = true) {
+    PutText(folder_ + "events/user_events/" + tracepoint + "/enable", on ? "1" : "0");
+  }
+
+  // What was recorded since the last call, CPU by CPU.
+  std::vector<KernelEvent> Take() {
+    std::vector<KernelEvent> events;
+    for (const auto& cpu : std::filesystem::directory_iterator(folder_ + "per_cpu")) {
+      const int fd =
+          open((cpu.path() / "trace_pipe_raw").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+      char page[1 << 16];
+      for (ssize_t got; fd >= 0 && (got = read(fd, page, sizeof page)) > 0;) {
+        AppendEvents({page, static_cast<std::size_t>(got)}, &events);
+      }
+      close(fd);
+    }
+    return events;
+  }
+
+  // How many events came in since Clear, those included that a full ring has forgotten again.
+  std::uint64_t Count() {
+    std::uint64_t count = 0;
+    for (const auto& cpu : std::filesystem::directory_iterator(folder_ + "per_cpu")) {
+      std::istringstream stats(GetText(cpu.path() / "stats"));
+      for (std::string line; std::getline(stats, line);) {
+        for (const std::string_view what : {"entries: ", "overrun: ", "read events: "}) {
+          if (line.starts_with(what)) count += std::stoull(line.substr(what.size()));
+        }
+      }
+    }
+    return count;
+  }
+  void Clear() { PutText(folder_ + "trace", ""); }
+
+ private:
+  std::string folder_;
+};
+
+inline int CountText(const std::vector<KernelEvent>& events, std::string_view text) {
+  return static_cast<int>(std::count_if(events.begin(), events.end(), [&](const auto& event) {
+    return event.bytes.find(text) != std::string::npos;
+  }));
+}
+
+// A tracepoint registered by a descriptor of its own, and gone with it unless others have it, too.
+class Definition {
+ public:
+  explicit Definition(const std::string& name, const char* fields = kTracepointFields)
+      : fd_(user_events::OpenData()) {
+    EXPECT_EQ(user_events::Register(fd_, (name + ' ' + fields).c_str(), &word_, 0, 0, &index_), 0)
+        << name;
+  }
+  ~Definition() {
+    EXPECT_EQ(user_events::Unregister(fd_, &word_, 0), 0);
+    close(fd_);
+  }
+  Definition(const Definition&) = delete;
+  Definition& operator=(const Definition&) = delete;
+
+  // Past the library; `event` from its header on. Returns what write() does.
+  ssize_t Write(std::string_view event) const {
+    std::string record(sizeof(index_), '\0');
+    std::memcpy(record.data(), &index_, sizeof(index_));
+    record += event;
+    return write(fd_, record.data(), record.size());
+  }
+
+ private:
+  int fd_;
+  std::uint32_t index_ = 0;
+  alignas(8) std::uint64_t word_ = 0;
+};
+
+// The kernel deletes what nobody uses any more a little later: this waits, but not for ever.
+inline bool IsGone(const std::string& tracepoint) {
+  for (int i = 0; i < 500; ++i) {
+    if (!std::filesystem::exists(kTracefs + "events/user_events/" + tracepoint)) return true;
+    usleep(10'000);
+  }
+  return false;
+}
+
+// The numbers of this process's descriptors of user_events_data.
+inline std::vector<int> UserEventsDescriptors() {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string target = std::filesystem::read_symlink(entry.path(), error);
+    if (target.ends_with("user_events_data")) found.push_back(std::stoi(entry.path().filename()));
+  }
+  return found;
+}
+
+// What `function` returns, run in a child of its own: what it does to its descriptors stays there.
+template <typename Function>
+int InChild(Function function) {
+  const pid_t child = fork();
+  if (child == 0) _exit(function());
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "wait status " << status;
+  return WEXITSTATUS(status);
+}
+
+// Skips where there is no user_events, as outside of the VM.
+class KernelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (access((kTracefs + "user_events_data").c_str(), W_OK) != 0) {
+      GTEST_SKIP() << "this kernel has no user_events, or they are not ours to use";
+    }
+  }
+};
+
+}  // namespace eventheader::testing
+
+#endif  // TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""What becomes of a service from its start to its end: others of the same name, exec, tracefs or permission
+that come later, static objects. Needs root and a kernel with user_events (./run vm)."""
+
+import argparse
+import contextlib
+import errno
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ARGS = None  # --puppet
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+DATA = TRACEFS / "user_events_data"
+TRACEPOINT = "Vm_Puppet_L4K1"
+FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
+NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# A mount namespace of its own, with no tracefs in it.
+WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
+                   "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec \"$@\"", "sh"]
+
+
+class Puppet:
+    """puppet.cc, started with `prefix` before its name."""
+
+    def __init__(self, *prefix):
+        self.process = subprocess.Popen([*prefix, ARGS.puppet], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1)
+        self.answer()
+
+    def answer(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        return self.answer()
+
+    def status(self):
+        return int(self.tell("status"))
+
+    def end(self):
+        """Its exit status."""
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait()
+
+
+@contextlib.contextmanager
+def following(remedy):
+    """While the command in brackets that the remedy for EACCES gives has been run, for the group of nobody."""
+    try:
+        subprocess.run(re.search(r"\((mount .*)\)", remedy).group(1).replace("GROUP", str(NOBODY)), shell=True,
+                       check=True)
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,gid=0,mode=0700", TRACEFS], check=True)
+        os.chmod(DATA, 0o640)
+
+
+class Lifecycle(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # There for good, so that it can be listened to before a service starts.
+        definitions = os.open(TRACEFS / "dynamic_events", os.O_WRONLY | os.O_APPEND)
+        os.write(definitions, f"u:{TRACEPOINT} {FIELDS}\n".encode())
+        os.close(definitions)
+
+    def setUp(self):
+        self.instance = TRACEFS / "instances/lifecycle"
+        self.instance.mkdir()
+        self.addCleanup(self.instance.rmdir)
+        self.listen(True)
+
+    def listen(self, on):
+        (self.instance / f"events/user_events/{TRACEPOINT}/enable").write_text("1" if on else "0")
+
+    def puppet(self, *prefix):
+        puppet = Puppet(*prefix)
+        self.addCleanup(puppet.process.wait)
+        self.addCleanup(puppet.process.stdin.close)
+        self.addCleanup(puppet.process.stdout.close)
+        return puppet
+
+    def recorded(self):
+        """What lies in the rings, and no longer does."""
+        pages = []
+        for cpu in (self.instance / "per_cpu").iterdir():
+            ring = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+            with contextlib.suppress(BlockingIOError):
+                while page := os.read(ring, 65536):
+                    pages.append(page)
+            os.close(ring)
+        return b"".join(pages)
+
+    def assert_arrives(self, puppet, text):
+        self.assertEqual(puppet.tell(f"write {text}"), "written")
+        self.assertEqual(self.recorded().count(text.encode()), 1)
+
+    def test_two_processes_have_the_same_provider(self):
+        first, second = self.puppet(), self.puppet()
+        self.assertEqual([first.status(), second.status()], [0, 0])
+        self.assert_arrives(first, "from the first")
+        self.assert_arrives(second, "from the second")
+        self.listen(False)
+        self.assertEqual([first.tell("write x"), second.tell("write x")], ["disabled", "disabled"])
+        self.listen(True)
+        self.assertEqual(first.end(), 0)
+        self.assert_arrives(second, "the second goes on")
+        third = self.puppet()
+        self.assert_arrives(third, "a third joins")
+        second.process.kill()
+        second.process.wait()
+        self.assert_arrives(third, "the third goes on")
+
+    def test_exec_closes_the_descriptor_and_the_next_program_registers_again(self):
+        puppet = self.puppet()
+        self.assertEqual(puppet.tell("descriptors"), "1")
+        self.assert_arrives(puppet, "before exec")
+        self.assertEqual(puppet.tell("exec"), "ready")
+        self.assertEqual(puppet.tell("descriptors"), "1")
+        self.assertEqual(puppet.status(), 0)
+        self.assert_arrives(puppet, "after exec")
+        descriptors = puppet.tell("list")
+        self.assertNotIn("user_events_data", descriptors)
+        self.assertEqual(descriptors.count("pipe:"), 2, descriptors)
+
+    def test_tracefs_mounted_after_the_start(self):
+        for retry in ("retry", "retry all"):
+            with self.subTest(retry):
+                puppet = self.puppet(*WITHOUT_TRACEFS)
+                self.assertEqual(puppet.status(), errno.ENOENT)
+                self.assertRegex(puppet.tell("remedy"), "mount tracefs at /sys/kernel/tracing")
+                self.assertEqual(puppet.tell("write x"), "disabled")
+                self.assertEqual(puppet.tell(retry), str(errno.ENOENT))
+                self.mount_for(puppet, "/sys/kernel/tracing")
+                self.assertEqual(puppet.status(), errno.ENOENT)
+                self.assertEqual(puppet.tell(retry), "0")
+                self.assertEqual(puppet.status(), 0)
+                self.assert_arrives(puppet, f"after {retry}")
+
+    def test_tracefs_mounted_elsewhere(self):
+        puppet = self.puppet(*WITHOUT_TRACEFS)
+        elsewhere = pathlib.Path("/tmp/trace fs")
+        elsewhere.mkdir()
+        self.addCleanup(elsewhere.rmdir)
+        self.mount_for(puppet, elsewhere)
+        self.assertEqual(puppet.tell("retry"), "0")
+        self.assert_arrives(puppet, "found elsewhere")
+
+    def mount_for(self, puppet, where):
+        """Mounts tracefs where only the puppet sees it."""
+        subprocess.run(["nsenter", f"--mount=/proc/{puppet.process.pid}/ns/mnt", "mount", "-t", "tracefs", "tracefs",
+                        where], check=True)
+
+    def test_permission_that_comes_later(self):
+        for retry in ("retry", "retry all"):
+            with self.subTest(retry):
+                puppet = self.puppet(*AS_NOBODY)
+                self.assertEqual(puppet.status(), errno.EACCES)
+                remedy = puppet.tell("remedy")
+                self.assertRegex(remedy, "no permission")
+                self.assertEqual(puppet.tell("write x"), "disabled")
+                self.assertEqual(puppet.tell(retry), str(errno.EACCES))
+                with following(remedy):
+                    self.assertEqual(puppet.status(), errno.EACCES)
+                    self.assertEqual(puppet.tell(retry), "0")
+                self.assertEqual(puppet.status(), 0)
+                self.assert_arrives(puppet, f"with permission, {retry}")
+
+    def test_descriptor_outlives_the_permission(self):
+        puppet = self.puppet()
+        self.assertEqual(puppet.tell(f"user {NOBODY}"), "done")
+        self.assertEqual(puppet.tell("retry"), "0")
+        self.assert_arrives(puppet, "as nobody")
+
+    def test_static_objects_may_write(self):
+        puppet = self.puppet()
+        early = puppet.tell("early")
+        self.assertIn(early, ("written", "disabled"))
+        arrived = self.recorded().count(b"from a static constructor")
+        self.assertEqual(arrived, 1 if early == "written" else 0)
+        self.assertEqual(puppet.status(), 0)
+        self.assert_arrives(puppet, "from main")
+        self.assertEqual(puppet.end(), 0)
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--puppet", required=True, type=pathlib.Path)
+    parser.add_argument("tests", nargs="*", metavar="TEST")
+    ARGS = parser.parse_args()
+    unittest.main(argv=[sys.argv[0], *ARGS.tests])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+// What registers, what does not, and how that is seen and put right.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <memory>
+
+#include "eventheader/eventheader.h"
+#include "kernel_trace.h"
+
+namespace eventheader::testing {
+namespace {
+
+class Registration : public KernelTest {};
+
+std::string Remedy(int error) { return RegistrationErrorText(error); }
+
+TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceItIsFree) {
+  auto definition = std::make_unique<Definition>("Vm_Foreign_L4K0", "u32 other");
+  AnyProvider foreign("Vm_Foreign");
+  const EventSet set(foreign, Level::kInformation, 0);
+  const EventSet other(foreign, Level::kWarning, 0);
+  EXPECT_EQ(set.status(), EADDRINUSE);
+  EXPECT_EQ(other.status(), 0);
+  EXPECT_EQ(foreign.status(), EADDRINUSE);
+  EXPECT_EQ(foreign.Retry(), EADDRINUSE);
+  EXPECT_NE(Remedy(EADDRINUSE).find("user_events_status"), std::string::npos);
+  EXPECT_NE(Remedy(EADDRINUSE).find("rename the provider"), std::string::npos);
+  // Nothing reaches the foreign one.
+  TraceInstance trace;
+  trace.Listen("Vm_Foreign_L4K0");
+  DynamicEvent event;
+  event.AddField("f", 1);
+  EXPECT_EQ(event.Write(set), WriteResult::kDisabled);
+  EXPECT_EQ(trace.Take().size(), 0u);
+  trace.Listen("Vm_Foreign_L4K0", false);
+
+  definition.reset();
+  ASSERT_TRUE(IsGone("Vm_Foreign_L4K0"));
+  EXPECT_EQ(foreign.Retry(), 0);
+  EXPECT_EQ(set.status(), 0);
+  trace.Listen("Vm_Foreign_L4K0");
+  EXPECT_EQ(event.Write(set), WriteResult::kWritten);
+  EXPECT_EQ(trace.Take().size(), 1u);
+}
+
+TEST_F(Registration, LongestNameRegistersAndItsEventsArrive) {
+  const std::string options = "G" + std::string(24, 'g');
+  const std::string suffix = "_LffKffffffffffffffff" + options;
+  const std::string name(kMaxTracepointName - suffix.size(), 'n');
+  AnyProvider longest(name, std::string_view(options).substr(1));
+  const EventSet set(longest, Level{0xFF}, ~std::uint64_t{0});
+  ASSERT_EQ(set.status(), 0) << Remedy(set.status());
+  EXPECT_EQ((name + suffix).size(), kMaxTracepointName);
+  TraceInstance trace;
+  trace.Listen(name + suffix);
+  DynamicEvent event;
+  event.Reset("InTheLongest");
+  EXPECT_EQ(event.Write(set), WriteResult::kWritten);
+  EXPECT_EQ(CountText(trace.Take(), "InTheLongest"), 1);
+}
+
+TEST_F(Registration, NameOfOneMoreIsRefused) {
+  const std::string name(kMaxTracepointName - std::string("_L4K0").size(), 'n');
+  AnyProvider longest(name);
+  const EventSet fits(longest, Level::kInformation, 0);
+  const EventSet too_long(longest, Level::kInformation, 0x10);
+  EXPECT_EQ(fits.status(), 0);
+  EXPECT_EQ(too_long.status(), EINVAL);
+  EXPECT_EQ(longest.status(), EINVAL);
+  EXPECT_NE(Remedy(EINVAL).find("too long"), std::string::npos);
+}
+
+TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
+  AnyProvider provider("Vm_Many");
+  std::vector<std::unique_ptr<EventSet>> sets;
+  for (unsigned bit = 0; bit < AnyProvider::kMaxEventSets; ++bit) {
+    sets.push_back(std::make_unique<EventSet>(provider, Level::kVerbose, std::uint64_t{1} << bit));
+    ASSERT_EQ(sets.back()->status(), 0) << bit;
+  }
+  EXPECT_EQ(provider.status(), 0);
+  EventSet one_more(provider, Level::kError, 0);
+  EXPECT_EQ(one_more.status(), ENOSPC);
+  EXPECT_EQ(provider.status(), ENOSPC);
+  EXPECT_NE(Remedy(ENOSPC).find("64 sets"), std::string::npos);
+
+  // Each has a bit of its own: the kernel turns on one and no other.
+  TraceInstance trace;
+  DynamicEvent event;
+  event.AddField("f", 1);
+  for (const unsigned bit : {0, 1, 31, 32, 62, 63}) {
+    std::ostringstream name;
+    name << "Vm_Many_L5K" << std::hex << (std::uint64_t{1} << bit);
+    trace.Listen(name.str());
+    for (unsigned other = 0; other < AnyProvider::kMaxEventSets; ++other) {
+      ASSERT_EQ(sets[other]->enabled(), other == bit) << bit << " " << other;
+    }
+    EXPECT_EQ(event.Write(*sets[bit]), WriteResult::kWritten);
+    trace.Listen(name.str(), false);
+  }
+  EXPECT_FALSE(provider.enabled());
+  EXPECT_EQ(trace.Take().size(), 6u);
+
+  // The place of one that goes is free for the one that had none.
+  sets[17].reset();
+  EXPECT_EQ(provider.Retry(), 0);
+  EXPECT_EQ(one_more.status(), 0);
+  trace.Listen("Vm_Many_L2K0");
+  EXPECT_EQ(event.Write(one_more), WriteResult::kWritten);
+}
+
+TEST_F(Registration, SystemsLimitOfEventsIsTold) {
+  const std::string limit = "/proc/sys/kernel/user_events_max";
+  const std::string before = GetText(limit);
+  PutText(limit, "1");
+  AnyProvider provider("Vm_Limit");
+  const EventSet set(provider, Level::kInformation, 0);
+  EXPECT_EQ(set.status(), EMFILE);
+  EXPECT_NE(Remedy(EMFILE).find("user_events_max"), std::string::npos);
+  PutText(limit, before);
+  EXPECT_EQ(provider.Retry(), 0);
+}
+
+TEST_F(Registration, LastOfTwinsTakesTheTracepointWithIt) {
+  AnyProvider provider("Vm_Twins");
+  TraceInstance trace;
+  DynamicEvent event;
+  event.AddField("f", 1);
+  auto first = std::make_unique<EventSet>(provider, Level::kInformation, 1);
+  auto second = std::make_unique<EventSet>(provider, Level::kInformation, 1);
+  trace.Listen("Vm_Twins_L4K1");
+  first.reset();
+  EXPECT_EQ(event.Write(*second), WriteResult::kWritten);
+  EXPECT_EQ(trace.Take().size(), 1u);
+  second.reset();
+  EXPECT_FALSE(provider.enabled());
+}
+
+}  // namespace
+}  // namespace eventheader::testing

@@ -1,0 +1,281 @@
+#!/usr/bin/python3
+"""Records every example with `nettrace record`: the file has exactly the events that the example writes.
+Needs root and a kernel with user_events (./run vm)."""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ARGS = None  # --nettrace, and a program for each example.
+
+STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
+# An event as far as an example decides it. `activity` and `related` are ids, or None; `labels` those of traces.
+Event = collections.namedtuple("Event", "name level keywords opcode activity related payload labels", defaults=[{}])
+
+LEVELS = {"CRITICAL_ERROR": 1, "ERROR": 2, "WARNING": 3, "INFORMATION": 4, "VERBOSE": 5}
+INFO, START, STOP = 0, 1, 2  # Opcodes.
+
+
+class ExampleTest(unittest.TestCase):
+    maxDiff = None
+
+    def recorded(self, provider, tracepoints, *command):
+        """What `command` printed, and all events of the recording as `nettrace dump --json` has them, in the
+        order of their time."""
+        with tempfile.TemporaryDirectory(prefix="examples-") as folder:
+            file = pathlib.Path(folder) / "trace.nettrace"
+            selectors = [word for suffix in tracepoints for word in ("-e", f"{provider}_{suffix}")]
+            printed = self.printed(ARGS.nettrace, "record", "-o", file, *selectors, "--", *command)
+            info = json.loads(self.printed(ARGS.nettrace, "info", "--json", file))
+            events = [json.loads(line) for line in self.printed(ARGS.nettrace, "dump", "--json", file).splitlines()]
+        self.assertEqual((info["events"], info["lost"], info["complete"]), (len(events), 0, True))
+        self.assertEqual({event["provider"] for event in events} - {provider}, set())
+        self.assertEqual({(event["id"], event["version"]) for event in events} - {(0, 0)}, set())
+        return printed.splitlines(), sorted(events, key=lambda event: event["timestamp"])
+
+    def printed(self, *command):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=120,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def check_counted(self, line, events):
+        self.assertRegex(line, rf"^{len(events)} events written,.* 0 failed; registered$")
+
+
+def as_events(events):
+    return [Event(event["name"], event["level"], event["keywords"], event["opcode"], event["activityId"],
+                  event["relatedActivityId"], event["payload"], trace_labels(event)) for event in events]
+
+
+def trace_labels(event):
+    return {name: value for name, value in event["labels"].items() if name in ("TraceId", "SpanId")}
+
+
+def with_numbered_activities(events):
+    """Activity ids as 0, 1, … in the order in which they appear."""
+    numbers = {None: None}
+    return [event._replace(activity=numbers.setdefault(event.activity, len(numbers) - 1),
+                           related=numbers.setdefault(event.related, len(numbers) - 1)) for event in events]
+
+
+class ServiceTest(ExampleTest):
+    def test_events_of_both_threads(self):
+        [line], events = self.recorded("ExampleService", ["L4K1", "L4K2", "L2K2"],
+                                       ARGS.service, "--events", "6", "--threads", "2")
+        self.assertTrue(line.startswith("12 events written, 0 failed"), line)
+        by_thread = collections.defaultdict(list)
+        for event in events:
+            by_thread[event["thread"]].append(event)
+        self.assertEqual(sorted(by_thread), ["worker-0", "worker-1"])
+        for number, name in enumerate(sorted(by_thread)):
+            self.assertEqual(as_events(by_thread[name]), [self.expected(number, i) for i in range(6)])
+
+    @staticmethod
+    def expected(thread, i):
+        file = f"/var/data/{i}"
+        if i % 3 == 0:
+            # The id has two little-endian numbers.
+            activity = f"0{thread}000000-0000-0000-0{i}00-000000000000"
+            return Event("RequestDone", 4, "0x1", INFO, activity, None,
+                         {"path": f"/items/{i}", "status": 200, "seconds": 0.001 * i})
+        if i % 3 == 1:
+            return Event("BytesRead", 4, "0x2", INFO, None, None, {"file": file, "bytes": 4096 * i, "cached": i % 2 == 0})
+        return Event("ReadFailed", 2, "0x2", INFO, None, None, {"file": file, "error": 2})
+
+
+class CServiceTest(ExampleTest):
+    def test_prepared_and_built_events_of_every_round(self):
+        [line], events = self.recorded("ExampleC", ["L4K1", "L3K1"], ARGS.c_service, "--rounds", "3")
+        expected = []
+        for number in range(3):
+            celsius = [18.5 + 0.25 * number + 2 * room for room in range(4)]
+            expected.append(Event("Round", 4, "0x1", START, number, number - 1 if number > 0 else None, {}))
+            expected += [Event("Measured", 4, "0x1", INFO, number, None,
+                               {"room": room, "flags": 0x100 << room, "celsius": celsius[room]}) for room in range(4)]
+            if number > 0:
+                expected.append(Event("TooWarm", 3, "0x1", INFO, number, None,
+                                      {"building": "Nordflügel", "range": {"least": celsius[0], "greatest": celsius[3]},
+                                       "rooms": celsius}))
+            expected.append(Event("Round", 4, "0x1", STOP, number, None, {}))
+        self.assertEqual(with_numbered_activities(as_events(events)), expected)
+        self.check_counted(line, events)
+
+
+class LoggerBridgeTest(ExampleTest):
+    # By level, what is logged in ten lines.
+    LINES = {
+        "INFORMATION": [{"category": "http", "message": "done", "request": n, "path": "/index.html"} for n in (0, 5)],
+        "VERBOSE": [{"category": "cache", "message": "asked", "request": n, "hit": n > 5} for n in (1, 6)],
+        "WARNING": 2 * [{"category": "disk", "message": "nearly full", "percent": 97.5, "disk": "sda"}],
+        "ERROR": 2 * [{"category": "database", "message": "größer als erlaubt", "error": -27}],
+        "CRITICAL_ERROR": 2 * [{"category": "main", "message": "giving up"}],
+    }
+
+    def test_each_level_has_a_tracepoint(self):
+        for name, payloads in self.LINES.items():
+            with self.subTest(name):
+                printed, events = self.recorded("ExampleLogger", [f"L{LEVELS[name]}K1"],
+                                                ARGS.logger_bridge, "--lines", "10")
+                self.assertEqual(with_numbered_activities(as_events(events)),
+                                 [Event("Log", LEVELS[name], "0x1", INFO, 0, None, payload) for payload in payloads])
+                # Types that were known only at run time: True == 1 would do above.
+                self.assertEqual([[type(value) for value in event["payload"].values()] for event in events],
+                                 [[type(value) for value in payload.values()] for payload in payloads])
+                self.check_counted(printed[-1], events)
+
+    def test_all_levels_in_the_order_of_the_lines(self):
+        printed, events = self.recorded("ExampleLogger", [f"L{level}K1" for level in LEVELS.values()],
+                                        ARGS.logger_bridge, "--lines", "100")
+        self.assertEqual([event["level"] for event in events], 20 * [4, 5, 3, 2, 1])
+        self.assertEqual([line.split(" ")[1] for line in printed[:-1]],
+                         [event["payload"]["category"] + ":" for event in events])
+        self.check_counted(printed[-1], events)
+
+
+class PluginTest(ExampleTest):
+    def test_events_of_every_round(self):
+        printed, events = self.recorded("ExamplePlugin", ["L4K1"], ARGS.plugin_host, "--rounds", "20", ARGS.plugin)
+        self.assertEqual(printed, [f"round {n}: {what}" for n in range(20) for what in ("loaded; registered", "unloaded")])
+        self.assertEqual(as_events(events), [Event("WorkDone", 4, "0x1", INFO, None, None, {"round": n, "step": step})
+                                             for n in range(20) for step in range(3)])
+
+    def test_leaves_neither_tracepoint_nor_descriptor_nor_code_behind(self):
+        with subprocess.Popen([ARGS.plugin_host, "--step", "--rounds", "3", ARGS.plugin], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as host:
+            try:
+                for number in range(3):
+                    self.assertEqual(host.stdout.readline(), f"round {number}: loaded; registered\n")
+                    self.assertTrue(self.is_registered())
+                    self.assertEqual(self.traces_of_plugin(host.pid), (True, True))
+                    print(file=host.stdin, flush=True)
+                    self.assertEqual(host.stdout.readline(), f"round {number}: unloaded\n")
+                    self.assertEqual(self.traces_of_plugin(host.pid), (False, False))
+                    # The kernel removes it a moment later.
+                    self.assertTrue(became_true(lambda: not self.is_registered()))
+                    print(file=host.stdin, flush=True)
+            finally:
+                host.stdin.close()
+        self.assertEqual(host.returncode, 0)
+
+    @staticmethod
+    def is_registered():
+        return "ExamplePlugin_L4K1" in STATUS.read_text()
+
+    @staticmethod
+    def traces_of_plugin(pid):
+        """Whether it has user_events open, and code mapped."""
+        process = pathlib.Path("/proc") / str(pid)
+        files = [os.readlink(entry) for entry in (process / "fd").iterdir()]
+        return any("user_events_data" in file for file in files), ARGS.plugin in (process / "maps").read_text()
+
+
+class HttpServiceTest(ExampleTest):
+    TRACEPOINTS = ("L4K1", "L4K2")
+
+    def test_each_request_is_an_activity_of_its_callers_trace(self):
+        [_, *lines, last], events = self.recorded("ExampleHttp", self.TRACEPOINTS,
+                                                  ARGS.http_service, "--requests", "40", "--threads", "4")
+        self.check_counted(last, events)
+        requests = requests_of(events)
+        self.assertEqual(len(lines), 40)
+        self.assertEqual(len(requests), 40)
+        for line in lines:
+            path, status, traceparent = line.split(" ")
+            self.check_request(requests[traceparent.split("-")[1]], path, int(status), traceparent)
+
+    def test_caller_of_another_make(self):
+        traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+        answer, requests = self.asked("/items/seven", traceparent)
+        self.check_request(requests["4bf92f3577b34da6a3ce929d0e0e4736"], "/items/seven", 200, traceparent)
+        span = requests["4bf92f3577b34da6a3ce929d0e0e4736"][0]["payload"]["span_id"]
+        self.assertIn(f"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-{span}-00", answer)
+
+    def test_traceparent_out_of_form_begins_a_trace(self):
+        answer, requests = self.asked("/", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01")
+        [(trace, events)] = requests.items()
+        self.assertNotEqual(trace, "4bf92f3577b34da6a3ce929d0e0e4736")
+        span = events[0]["payload"]["span_id"]
+        self.assertIn(f"traceparent: 00-{trace}-{span}-01", answer)
+        self.check_request(events, "/", 404, f"00-{trace}-{16 * '0'}-01")
+
+    def asked(self, path, traceparent):
+        """One request to a service that was there before the recorder: lines of the answer, and the events."""
+        request = f"GET {path} HTTP/1.1\\r\\nTraceparent: {traceparent}\\r\\n\\r\\n"
+        with subprocess.Popen([ARGS.http_service], stdout=subprocess.PIPE, text=True) as service:
+            port = re.search(r":(\d+)/", service.stdout.readline()).group(1)
+            try:
+                lines, events = self.recorded(
+                    "ExampleHttp", self.TRACEPOINTS,
+                    "bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request}' >&3; cat <&3")
+            finally:
+                service.send_signal(signal.SIGTERM)
+            self.check_counted(service.stdout.read().strip(), events)
+        return lines, requests_of(events)
+
+    def check_request(self, events, path, status, traceparent):
+        """`events`: those of one request, its own and its backend's."""
+        _, trace, parent, _ = traceparent.split("-")
+        request = events[0]["activityId"]
+        span = events[0]["payload"]["span_id"]
+        seconds = next(event["payload"]["seconds"] for event in events if event["name"] == "RequestDone")
+        expected = [Event("RequestStart", 4, "0x1", START, request, None,
+                          {"path": path, "trace_id": trace, "span_id": span, "parent_span_id": parent},
+                          {"TraceId": trace, "SpanId": span})]
+        if status == 200:
+            backend = events[1]["activityId"]
+            backend_span = events[1]["payload"]["span_id"]
+            expected += [Event("BackendStart", 4, "0x2", START, backend, request,
+                               {"item": path.removeprefix("/items/"), "trace_id": trace, "span_id": backend_span,
+                                "parent_span_id": span}, {"TraceId": trace, "SpanId": backend_span}),
+                         Event("BackendStop", 4, "0x2", STOP, backend, None, {})]
+            self.assertEqual(len({request, backend, None}), 3)
+            self.assertEqual(len({parent, span, backend_span}), 3)
+        expected += [Event("RequestDone", 4, "0x1", INFO, request, None,
+                           {"path": path, "status": status, "seconds": seconds}),
+                     Event("RequestStop", 4, "0x1", STOP, request, None, {})]
+        self.assertEqual(as_events(events), expected)
+        self.assertEqual(len({event["tid"] for event in events}), 1)
+        # From before the first event to after the last but RequestDone, by another clock.
+        inside = (events[-3]["timestamp"] - events[0]["timestamp"]) / 1e9
+        self.assertTrue(0.99 * inside < seconds < 120, f"{seconds} s, but {inside} s between its events")
+
+
+def requests_of(events):
+    """The events of each request, by trace id: those of the activity that has it, and of its children."""
+    trace_of = {event["activityId"]: event["payload"]["trace_id"] for event in events if event["opcode"] == START}
+    requests = collections.defaultdict(list)
+    for event in events:
+        requests[trace_of[event["activityId"]]].append(event)
+    return requests
+
+
+def became_true(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("nettrace", "service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin"):
+        parser.add_argument("--" + name, required=True)
+    ARGS = parser.parse_args()
+    unittest.main(argv=sys.argv[:1])
+
+
+if __name__ == "__main__":
+    main()
