@@ -7,20 +7,18 @@
 namespace nettrace::testing {
 namespace {
 
-using std::string_view_literals::operator""sv;
-
 struct Piece {
   std::string_view utf8;
   std::u16string_view utf16;
 };
-constexpr Piece kPieces[] = {{"a"sv, u"a"sv},
-                             {"Zz"sv, u"Zz"sv},
-                             {"\xC3\xA9"sv, u"\u00E9"sv},
-                             {"\xE2\x82\xAC"sv, u"\u20AC"sv},
-                             {"\xF0\x9F\x98\x80"sv, u"\U0001F600"sv},
-                             {"\"\\\n"sv, u"\"\\\n"sv},
-                             {"Start"sv, u"Start"sv},
-                             {"\0"sv, u"\0"sv}};
+constexpr Piece kPieces[] = {{"a", u"a"},
+                             {"Zz", u"Zz"},
+                             {"\xC3\xA9", u"\u00E9"},
+                             {"\xE2\x82\xAC", u"\u20AC"},
+                             {"\xF0\x9F\x98\x80", u"\U0001F600"},
+                             {"\"\\\n", u"\"\\\n"},
+                             {"Start", u"Start"},
+                             {std::string_view("\0", 1), std::u16string_view(u"\0", 1)}};
 constexpr std::size_t kPiecesWithoutNul = std::size(kPieces) - 1;
 
 // Every type without an element that may be written; those of a fixed size first.

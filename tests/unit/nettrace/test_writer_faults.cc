@@ -179,15 +179,16 @@ TEST(WriterFault, InterruptedAndShortWritesLoseNothing) {
   absl::Status finished;
   std::thread thread([&] {
     const std::unique_ptr<Writer> writer =
-        MakeWriter(std::make_unique<FdSink>(ends[1], "pipe"), /*event_block_size=*/10000);
+        MakeWriter(std::make_unique<FdSink>(ends[1], "pipe"), /*event_block_size=*/100'000);
     for (std::uint64_t number = 1; number <= kEvents; ++number) {
       accepted += WriteNumber(writer.get(), number).ok();
-      if (number % 500 != 0) continue;
-      EXPECT_TRUE(writer->WriteSequencePoint(number).ok());
+      if (number % (kEvents / 2) == 0) {
+        EXPECT_TRUE(writer->WriteSequencePoint(number).ok());
+      }
     }
     finished = writer->Finish();
   });
-  // Each read makes room for a part of a block only, and each write is interrupted.
+  // A write of a block is larger than the pipe, and each read makes room for a small part of it.
   std::string bytes;
   char buffer[1000];
   for (ssize_t size = 0; (size = read(ends[0], buffer, sizeof buffer)) > 0;) {
