@@ -141,8 +141,11 @@ class Progress {
     absl::FPrintF(stderr, "\r%u events, %u lost, %u bytes ", stats.events, stats.lost, stats.bytes);
     shown_ = true;
   }
-  ~Progress() {
+  ~Progress() { Hide(); }
+  // Takes the line away. To be called before anything else is printed.
+  void Hide() {
     if (shown_) absl::FPrintF(stderr, "\r\033[K");
+    shown_ = false;
   }
 
  private:
@@ -200,6 +203,7 @@ int Record(const RecordArguments& arguments) {
     for (bool stop = !run; !stop;) {
       if (absl::Status status = (*recorder)->Poll(end - absl::Now()); !status.ok()) {
         if (command > 0) kill(command, SIGTERM);
+        progress.Hide();
         return FailHalfway(status, (*recorder)->stats());
       }
       progress.Update((*recorder)->stats());
