@@ -164,8 +164,9 @@ class Definition {
 
 // The kernel deletes what nobody uses any more a little later: this waits, but not for ever.
 inline bool IsGone(const std::string& tracepoint) {
+  const std::string folder = kTracefs + "events/user_events/" + tracepoint;
   for (int i = 0; i < 500; ++i) {
-    if (!std::filesystem::exists(kTracefs + "events/user_events/" + tracepoint)) return true;
+    if (!std::filesystem::exists(folder)) return true;
     usleep(10'000);
   }
   return false;

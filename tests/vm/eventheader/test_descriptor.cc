@@ -140,6 +140,7 @@ int CloseAllWhileThreadsWrite() {
   const std::uint64_t before = provider.counters().written;
   std::atomic<bool> stop = false;
   std::vector<std::thread> writers;
+  writers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     writers.emplace_back([&] {
       while (!stop) text_event.Write("while");
