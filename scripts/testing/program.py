@@ -14,9 +14,10 @@ from testing import case
 # A program that says so with this status did not run; its last line of output is the reason.
 EXIT_SKIPPED = 77
 
+UBSAN_SUPPRESSIONS = pathlib.Path(__file__).resolve().parents[2] / "tests/ubsan.supp"
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "strict_string_checks=1:detect_stack_use_after_return=1",
-    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "UBSAN_OPTIONS": f"halt_on_error=1:print_stacktrace=1:suppressions={UBSAN_SUPPRESSIONS}",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 
