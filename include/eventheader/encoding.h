@@ -290,8 +290,8 @@ concept Byte = std::same_as<std::remove_cv_t<T>, std::byte>;
 
 // What an array of T is made of in the metadata: T itself, which must be no array.
 template <typename T>
-struct ElementCoder : Coder<T> {
-  static_assert(Coder<T>::kArity == Arity::kScalar,
+struct ElementCoder : Coder<std::remove_cv_t<T>> {
+  static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
                 "an array's elements cannot be arrays themselves");
 };
 

@@ -189,6 +189,16 @@ TEST(FieldTypes, Structs) {
   EXPECT_EQ(Bytes(std::vector<Point>{{1, 2}}), "\xC1\x02x\0\x83\x02y\0\x02\x01\0\x01\0\x02"s);
 }
 
+TEST(FieldTypes, ConstChangesNothing) {
+  EXPECT_EQ(Bytes<const bool>(true), Bytes(true));
+  EXPECT_EQ(Bytes<const char>('a'), Bytes('a'));
+  EXPECT_EQ(Bytes<const float>(1.0f), Bytes(1.0f));
+  EXPECT_EQ(Bytes<const char[3]>("ab"), "\x0A\x02\0ab"s);
+  EXPECT_EQ(Bytes<const std::string>("ab"), "\x0A\x02\0ab"s);
+  EXPECT_EQ((Bytes<std::array<const bool, 1>>({true})), "\xA2\x07\x01\0\x01"s);
+  EXPECT_EQ(Bytes(std::optional<const bool>(true)), Bytes(std::optional<bool>(true)));
+}
+
 TEST(FieldTypes, FormatTagAndAttributesOfAField) {
   EXPECT_EQ((Bytes<int, As<Format::kHexInt>>(1)), "\x84\x03\x01\0\0\0"s);
   EXPECT_EQ((Bytes<unsigned, Tag<0x1234>>(1)), "\x84\x80\x34\x12\x01\0\0\0"s);
