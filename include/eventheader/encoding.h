@@ -385,13 +385,16 @@ struct Coder<std::array<std::byte, N>> : internal::BinaryCoder {};
 template <typename Allocator>
 struct Coder<std::vector<std::byte, Allocator>> : internal::BinaryCoder {};
 
-// Nullable. A value of fixed size is a binary of that size, or of none; anything else an array of
-// one element, or of none, so that null stays distinguishable from empty.
+// Nullable. A value of fixed size is a binary of that size, or of none; anything else, characters
+// too, an array of one element, or of none, so that null stays distinguishable from empty.
 template <typename T>
 struct Coder<std::optional<T>> : internal::ScalarCoder {
   using Element = internal::ElementCoder<T>;
   using Members = typename Element::Members;
-  static constexpr bool kIsValue = FixedSize(Element::kEncoding) != 0;
+  // Binaries are text in units of 8 bits, and never null, with the formats that characters have.
+  static constexpr bool kIsCharacter =
+      Element::kFormat == Format::kString8 || Element::kFormat == Format::kStringUtf;
+  static constexpr bool kIsValue = FixedSize(Element::kEncoding) != 0 && !kIsCharacter;
   static constexpr Encoding kEncoding =
       kIsValue ? Encoding::kBinaryLength16Char8 : Element::kEncoding;
   static constexpr Format kFormat =

@@ -156,6 +156,12 @@ TEST(FieldTypes, OptionalsAreNullable) {
   // An empty text and none at all stay apart: an array of one and of none.
   EXPECT_EQ(Bytes(std::optional<std::string>("")), "\x4A\x01\0\0\0"s);
   EXPECT_EQ(Bytes(std::optional<std::string>()), "\x4A\0\0"s);
+  // A nullable character is no text of 8 bits.
+  EXPECT_EQ(Bytes(std::optional<char>('a')),
+            "\xC2\x0A\x01\0"
+            "a"s);
+  EXPECT_EQ(Bytes(std::optional<char16_t>(u'\x20AC')), "\xC3\x0B\x01\0\xAC\x20"s);
+  EXPECT_EQ(Bytes(std::optional<char16_t>()), "\xC3\x0B\0\0"s);
 }
 
 TEST(FieldTypes, AddressesPortsAndUuids) {
