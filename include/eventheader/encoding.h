@@ -201,11 +201,10 @@ requires(sizeof(T) > 1) struct Coder<T> : internal::ValueCoder<T, Format::kStrin
 
 template <typename T>
 requires std::is_enum_v<T>
-struct Coder<T>
-    : internal::ValueCoder<T, std::same_as<T, std::byte>                    ? Format::kHexInt
-                              : std::is_signed_v<std::underlying_type_t<T>> ? Format::kSignedInt
-                                                                            : Format::kDefault> {
+struct Coder<T> : internal::ValueCoder<T, Coder<std::underlying_type_t<T>>::kFormat> {
 };
+template <>
+struct Coder<std::byte> : internal::ValueCoder<std::byte, Format::kHexInt> {};
 
 template <typename T>
 requires(std::same_as<T, float> || std::same_as<T, double>) struct Coder<T>

@@ -65,6 +65,8 @@ std::string Bytes(const T& value) {
 
 enum class Signed : std::int8_t { kMinus = -1 };
 enum class Unsigned : std::uint16_t { kValue = 0x1234 };
+enum class Answer : bool { kYes = true };
+enum class Letter : char { kA = 'a' };
 
 TEST(FieldTypes, Integers) {
   EXPECT_EQ(Bytes(true), "\x82\x07\x01"s);
@@ -81,6 +83,8 @@ TEST(FieldTypes, Integers) {
 TEST(FieldTypes, EnumsAsTheirUnderlyingType) {
   EXPECT_EQ(Bytes(Signed::kMinus), "\x82\x02\xFF"s);
   EXPECT_EQ(Bytes(Unsigned::kValue), "\x03\x34\x12"s);
+  EXPECT_EQ(Bytes(Answer::kYes), Bytes(true));
+  EXPECT_EQ(Bytes(Letter::kA), Bytes('a'));
   EXPECT_EQ(Bytes(std::byte{0xAB}), "\x82\x03\xAB"s);
 }
 
