@@ -124,7 +124,8 @@ std::array<char, TraceContext::kTextSize> TraceContext::Format() const noexcept 
   *out++ = '-';
   out = PutHex(out, parent_id);
   *out++ = '-';
-  PutHex(out, std::as_bytes(std::span(&flags, 1)));
+  const std::uint8_t known = flags & kSampled;
+  PutHex(out, std::as_bytes(std::span(&known, 1)));
   return text;
 }
 
@@ -139,7 +140,7 @@ TraceContext TraceContext::NewChild() const noexcept {
 TraceContext TraceContext::New() noexcept {
   TraceContext root;
   root.trace_id = NewActivityId();
-  root.flags = 1;
+  root.flags = kSampled;
   return root.NewChild();
 }
 

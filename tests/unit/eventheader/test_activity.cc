@@ -118,6 +118,14 @@ TEST(TraceParent, GoesThroughUnchanged) {
   EXPECT_EQ(std::string(span_id.data(), span_id.size()), "b7ad6b7169203331");
 }
 
+TEST(TraceParent, PassesNoFlagsOnThatItsVersionHasNot) {
+  const auto context = TraceContext::Parse("cc" + std::string(kParent + 2, 51) + "ff-future");
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->flags, 0xFF);
+  const auto text = context->Format();
+  EXPECT_EQ(std::string(text.data(), text.size()), kParent);
+}
+
 TEST(TraceParent, OutOfFormIsIgnored) {
   const std::string good = kParent;
   const auto with = [&](std::size_t at, char c) {
