@@ -105,7 +105,8 @@ bool Rewriter::OpenInputs() {
     }
     Input& input = inputs_.emplace_back();
     input.path = path;
-    input.reader = std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader));
+    input.reader =
+        std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader), rewrite_.sorting);
   }
   return true;
 }
@@ -197,8 +198,11 @@ absl::Status Rewriter::CopyEvent(Input* input) {
 }
 
 absl::Status Rewriter::SequencePoint(std::uint64_t timestamp) {
-  // Each must be later than the one before.
+  // Each must be later than the one before, and nothing that is still to come be earlier.
   if (timestamp <= last_point_) return absl::OkStatus();
+  for (const Input& input : inputs_) {
+    if (input.reader->in_parts()) return absl::OkStatus();
+  }
   last_point_ = timestamp;
   last_timestamp_ = std::max(last_timestamp_, timestamp);
   events_since_point_ = 0;

@@ -197,6 +197,35 @@ TEST_F(RewriteTest, MergeKeepsTheOrderOfFilesFromBeforeTheFirstOnesClock) {
   }
 }
 
+// Where an interval is too long to be sorted as a whole, a sequence point in the midst of it would
+// leave no place for the earlier events that are still to come.
+TEST_F(RewriteTest, NoEventOfAnIntervalThatIsSortedInPartsIsLost) {
+  Bytes one_interval = nettrace::Start();
+  one_interval.Append(nettrace::MetadataBlock({{}})).Append(nettrace::ThreadBlock({1, 2}));
+  for (std::uint32_t thread : {1, 2}) {
+    std::vector<nettrace::EventFields> events;
+    for (std::uint32_t i = 1; i <= 4; ++i) {
+      events.push_back({.sequence = i,
+                        .capture_thread = thread,
+                        .thread = thread,
+                        .timestamp = 2000 + 5 * i + thread});
+    }
+    one_interval.Append(nettrace::EventBlock(events));
+  }
+  one_interval.Append(nettrace::End());
+  const std::string input = Write("in.nettrace", one_interval.span());
+  const std::string other = Write("other.nettrace", nettrace::GoodStream().span());
+  ASSERT_EQ(RunRewrite({.command = "merge",
+                        .inputs = {input, other},
+                        .output = Output(),
+                        .filter = {},
+                        .sorting = {.max_interval_bytes = 1}}),
+            0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 8u + 5);
+  EXPECT_EQ(stats.lost, 0u);
+}
+
 // Writing more than that fails, as on a full disk.
 class FileSizeLimit {
  public:
