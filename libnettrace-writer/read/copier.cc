@@ -15,20 +15,22 @@ namespace {
 constexpr std::uint64_t kAboveThreadIds = 4'194'305;  // on Linux
 constexpr char kOwnId[] = "EventHeader.Id";
 
-// V4 and V5 have types that V6 reads otherwise; the bytes stay what they are.
-void ConvertLegacyTypes(std::vector<Field>* fields);
+// V4 and V5 have types that V6 has not, or reads otherwise; the bytes stay what they are.
+void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding);
 
-void ConvertLegacyType(Type* type) {
-  if (type->code == TypeCode::kDateTime) type->code = TypeCode::kUInt64;  // a FILETIME
+void ConvertType(Type* type, PayloadEncoding encoding) {
+  if (type->code == TypeCode::kDateTime && encoding == PayloadEncoding::kLegacy) {
+    type->code = TypeCode::kUInt64;  // a FILETIME
+  }
   if (type->code == TypeCode::kDecimal) {
     *type = Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 16);
   }
-  for (Type& element : type->element) ConvertLegacyType(&element);
-  ConvertLegacyTypes(&type->fields);
+  for (Type& element : type->element) ConvertType(&element, encoding);
+  ConvertTypes(&type->fields, encoding);
 }
 
-void ConvertLegacyTypes(std::vector<Field>* fields) {
-  for (Field& field : *fields) ConvertLegacyType(&field.type);
+void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding) {
+  for (Field& field : *fields) ConvertType(&field.type, encoding);
 }
 
 constexpr absl::int128 kMostTicks = std::numeric_limits<std::int64_t>::max();
@@ -78,7 +80,7 @@ absl::StatusOr<std::uint32_t> MetadataCopies::IdOf(const EventMetadata& metadata
     if (it->second.original == metadata) return it->second.id;
   }
   EventMetadata copy = metadata;
-  if (encoding == PayloadEncoding::kLegacy) ConvertLegacyTypes(&copy.fields);
+  ConvertTypes(&copy.fields, encoding);
   const bool good = (copy.event_id != 0 || copy.provider == "Universal.System") &&
                     copy.event_id <= kMaxEventId && !provider.taken.contains(copy.event_id);
   if (!good) {

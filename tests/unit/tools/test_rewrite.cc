@@ -139,6 +139,24 @@ TEST_F(RewriteTest, RepairKeepsWhatAThreadLostThatHadNoEvent) {
   EXPECT_EQ(StatsOfCleanFile(Output()).lost, 11u);
 }
 
+// The format has a DateTime of 16 bytes; only the reference reader has not.
+TEST_F(RewriteTest, ADateTimeIsCopiedAsItIs) {
+  const Bytes stream =
+      nettrace::Start()
+          .Append(
+              nettrace::MetadataBlock({{.fields = {nettrace::FieldRow(
+                                            "f", nettrace::Code(nettrace::TypeCode::kDateTime))}}}))
+          .Append(nettrace::ThreadBlock({1}))
+          .Append(nettrace::EventBlock({{.payload = Bytes().Raw(std::string(16, '\1'))}}))
+          .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  ASSERT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = {}}), 0);
+  auto reader = Reader::Open(FileSource(Output()));
+  ASSERT_EQ((*reader)->Next(), Step::kEvent);
+  EXPECT_EQ((*reader)->event().metadata->fields[0].type.code, nettrace::TypeCode::kDateTime);
+  EXPECT_EQ((*reader)->event().payload.size(), 16u);
+}
+
 // There is no event behind these losses that could tell of them.
 TEST_F(RewriteTest, CutKeepsLossesAtTheEnd) {
   const Bytes stream = nettrace::Start()
