@@ -244,9 +244,10 @@ void Rewriter::PrintSummary() const {
 
 int RunRewrite(const Rewrite& rewrite) {
   if (rewrite.output == "-") {
-    PrintInputError(rewrite.command, rewrite.output,
-                    absl::InvalidArgumentError("the output must be a file, which it becomes as a "
-                                               "whole; name one"));
+    absl::FPrintF(stderr,
+                  "nettrace %s: -o -: the output appears as a whole, so it must be a file; name "
+                  "one\n",
+                  rewrite.command);
     return kExitUnreadable;
   }
   Rewriter rewriter(rewrite);
