@@ -434,7 +434,7 @@ bool Reader::Impl::ReadSequencePoint() {
                                        ", which is not defined"));
     }
     const std::uint64_t lost = CountLost(thread, entry.sequence);
-    if (lost > 0) sequence_point.losses.push_back({entry.thread, lost});
+    if (lost > 0) sequence_point.losses.push_back({entry.thread, lost, &thread->info});
   }
   ++stats.sequence_points;
   step = Step::kSequencePoint;
@@ -527,7 +527,7 @@ bool Reader::Impl::NextRemovedThread() {
   if (thread == nullptr) {
     return Stop(offset, absl::StrCat("thread ", entry.thread, " is removed and was not defined"));
   }
-  removed = {entry.thread, CountLost(thread, entry.sequence)};
+  removed = {entry.thread, CountLost(thread, entry.sequence), &thread->info};
   event = Event();
   step = Step::kRemovedThread;
   return true;
