@@ -188,13 +188,15 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
   if (absl::Status header = blocks_.ReadHeader(); !header.ok()) return header;
   report_.version = blocks_.major_version();
   bool first = true;
+  bool has_trace = false;
   while (!full_ && blocks_.Next(&block_)) {
     const bool is_trace = block_.kind == static_cast<std::uint8_t>(BlockKind::kTrace);
     if (first && !is_trace) {
       Report(RuleId::kTraceFirst, block_.offset,
              absl::StrCat("the first block is a ", BlockKindName(block_.kind), " block"));
     }
-    if (!first && is_trace) Report(RuleId::kTraceOnce, block_.offset, "another Trace block");
+    if (is_trace && has_trace) Report(RuleId::kTraceOnce, block_.offset, "another Trace block");
+    has_trace |= is_trace;
     first = false;
     if (block_.kind == static_cast<std::uint8_t>(BlockKind::kEndOfStream)) {
       Finish();
