@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "type_rules.h"
+#include "types.h"
 #include "varint.h"
 
 namespace nettrace {

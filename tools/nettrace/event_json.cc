@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/event_schema.h"
-#include "common/text.h"
 #include "nettrace/payload.h"
+#include "nettrace/text.h"
 
 namespace tools {
 namespace {
@@ -55,12 +55,12 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   void Decimal(std::span<const std::byte> bytes) override { PutString(json_, Hex(bytes)); }
   void Utf8(std::span<const std::byte> units) override {
     text_.clear();
-    AppendUtf8AsValid(units, &text_);
+    nettrace::AppendUtf8AsValid(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void Utf16(std::span<const std::byte> units) override {
     text_.clear();
-    AppendUtf16AsUtf8(units, &text_);
+    nettrace::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
 
@@ -168,7 +168,7 @@ void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t p
 
 std::string ValidUtf8(std::string_view text) {
   std::string valid;
-  AppendUtf8AsValid(std::as_bytes(std::span(text.data(), text.size())), &valid);
+  nettrace::AppendUtf8AsValid(std::as_bytes(std::span(text.data(), text.size())), &valid);
   return valid;
 }
 

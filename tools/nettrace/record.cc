@@ -24,6 +24,7 @@
 #include "collector/status_util.h"
 #include "collector/unique_fd.h"
 #include "nettrace/commands.h"
+#include "nettrace/progress_line.h"
 
 namespace tools {
 namespace {
@@ -132,28 +133,6 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
   }
 }
 
-// Shows on a terminal that the recording is alive, once a second.
-class Progress {
- public:
-  void Update(const nettrace::Writer::Stats& stats) {
-    if (!terminal_ || absl::Now() < next_) return;
-    next_ = absl::Now() + absl::Seconds(1);
-    absl::FPrintF(stderr, "\r%u events, %u lost, %u bytes ", stats.events, stats.lost, stats.bytes);
-    shown_ = true;
-  }
-  ~Progress() { Hide(); }
-  // Takes the line away. To be called before anything else is printed.
-  void Hide() {
-    if (shown_) absl::FPrintF(stderr, "\r\033[K");
-    shown_ = false;
-  }
-
- private:
-  const bool terminal_ = isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-  absl::Time next_ = absl::Now() + absl::Seconds(1);
-};
-
 absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutput(const std::string& path) {
   if (path == "-") {
     const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -199,14 +178,18 @@ int Record(const RecordArguments& arguments) {
   }
   const bool run = arguments.command.empty() || command > 0;
   {
-    Progress progress;
+    ProgressLine progress;
     for (bool stop = !run; !stop;) {
       if (absl::Status status = (*recorder)->Poll(end - absl::Now()); !status.ok()) {
         if (command > 0) kill(command, SIGTERM);
         progress.Hide();
         return FailHalfway(status, (*recorder)->stats());
       }
-      progress.Update((*recorder)->stats());
+      progress.Update([&] {
+        const nettrace::Writer::Stats& stats = (*recorder)->stats();
+        return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
+                               stats.lost, stats.bytes);
+      });
       signalfd_siginfo signal;
       while (read(signals->get(), &signal, sizeof signal) == sizeof signal) {
         if (signal.ssi_signo != SIGCHLD) stop = true;

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
 #define TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,7 +61,6 @@ struct TraceFields {
   int month = 11;
   std::int64_t sync_ticks = 1000;
   std::int64_t frequency = 1'000'000'000;
-  int pointer_size = 8;
 };
 
 inline Bytes TraceContent(const TraceFields& fields = {}) {
@@ -75,7 +75,7 @@ inline Bytes TraceContent(const TraceFields& fields = {}) {
       .U16(500)
       .Number(fields.sync_ticks)
       .Number(fields.frequency)
-      .U32(static_cast<std::uint64_t>(fields.pointer_size))
+      .U32(8)
       .U32(1)
       .String("HardwareThreadCount")
       .String("4");
@@ -116,13 +116,11 @@ inline Bytes MetadataBlock(std::initializer_list<MetadataFields> rows) {
   return Block(BlockKind::kMetadata, content);
 }
 
-inline Bytes ThreadRowBytes(std::uint64_t index, std::uint64_t process, std::uint64_t thread,
-                            std::string_view name = "worker") {
-  return Bytes().Var(index).U8(1).String(name).U8(2).Var(process).U8(3).Var(thread);
-}
 inline Bytes ThreadBlock(std::initializer_list<std::uint64_t> indices) {
   Bytes content;
-  for (std::uint64_t index : indices) content.Row(ThreadRowBytes(index, 4242, 4242 + index));
+  for (std::uint64_t index : indices) {
+    content.Row(Bytes().Var(index).U8(1).String("worker").U8(2).Var(4242).U8(3).Var(4242 + index));
+  }
   return Block(BlockKind::kThread, content);
 }
 
@@ -144,8 +142,13 @@ inline Bytes EventHeader(std::uint64_t min, std::uint64_t max, unsigned flags = 
 }
 
 // Every column of every row is written.
-inline Bytes EventBlock(const std::vector<EventFields>& events, std::uint64_t min,
-                        std::uint64_t max) {
+inline Bytes EventBlock(const std::vector<EventFields>& events) {
+  std::uint64_t min = events.front().timestamp;
+  std::uint64_t max = min;
+  for (const EventFields& event : events) {
+    min = std::min(min, event.timestamp);
+    max = std::max(max, event.timestamp);
+  }
   Bytes content = EventHeader(min, max);
   std::uint32_t sequence = 0;
   std::uint64_t timestamp = 0;
@@ -160,15 +163,6 @@ inline Bytes EventBlock(const std::vector<EventFields>& events, std::uint64_t mi
     timestamp = event.timestamp;
   }
   return Block(BlockKind::kEvent, content);
-}
-inline Bytes EventBlock(const std::vector<EventFields>& events) {
-  std::uint64_t min = events.front().timestamp;
-  std::uint64_t max = min;
-  for (const EventFields& event : events) {
-    min = event.timestamp < min ? event.timestamp : min;
-    max = event.timestamp > max ? event.timestamp : max;
-  }
-  return EventBlock(events, min, max);
 }
 
 inline Bytes SequencePointBlock(

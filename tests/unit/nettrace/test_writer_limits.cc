@@ -258,6 +258,7 @@ TEST(WriterLimits, NestingOfTypesIsBounded) {
 TEST(WriterLimits, LocatedArraysHaveElementsOfFixedSize) {
   EXPECT_TRUE(AcceptsType(Type::RelLoc(Type::Object({{"x", kByte}}))));
   EXPECT_TRUE(AcceptsType(Type::DataLoc(Type::FixedLengthArray(kByte, 4)), Loose()));
+  EXPECT_TRUE(AcceptsType(Type::DataLoc(Type::RelLoc(kByte)), Loose()));
   for (const TypeCode code :
        {TypeCode::kVarInt, TypeCode::kVarUInt, TypeCode::kNullTerminatedUtf16String}) {
     EXPECT_FALSE(AcceptsType(Type::RelLoc(Type::Simple(code)), Loose()));

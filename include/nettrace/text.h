@@ -1,13 +1,15 @@
-// Conversions between the encodings of text that EventHeader and NetTrace know.
-#ifndef TOOLS_COMMON_TEXT_H_
-#define TOOLS_COMMON_TEXT_H_
+// Conversions between encodings of text: payloads have it as UTF-8 or UTF-16 code units, which may
+// be anything, and the reference reader shows text that is not ASCII right only in UTF-16. All
+// functions may be called from any thread.
+#ifndef NETTRACE_TEXT_H_
+#define NETTRACE_TEXT_H_
 
 #include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace tools {
+namespace nettrace {
 
 enum class TextKind { kAscii, kUtf8, kInvalid };
 
@@ -23,8 +25,9 @@ void AppendUtf32AsUtf16(std::span<const std::byte> text, bool swap, std::vector<
 // These append `text` to `out` as UTF-8 that is always valid. What does not form a character
 // becomes U+FFFD.
 void AppendUtf8AsValid(std::span<const std::byte> text, std::string* out);
+// UTF-16LE; an odd last byte does not form a character.
 void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out);
 
-}  // namespace tools
+}  // namespace nettrace
 
-#endif  // TOOLS_COMMON_TEXT_H_
+#endif  // NETTRACE_TEXT_H_

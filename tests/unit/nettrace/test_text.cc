@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "common/text.h"
+#include "nettrace/text.h"
 
-namespace tools {
+namespace nettrace {
 namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) {
@@ -71,5 +71,11 @@ TEST(Text, LoneSurrogatesAreReplaced) {
             "a\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
+TEST(Text, AnOddLastByteIsReplaced) {
+  std::string out;
+  AppendUtf16AsUtf8(Bytes({"a\0b", 3}), &out);
+  EXPECT_EQ(out, "a\xEF\xBF\xBD");
+}
+
 }  // namespace
-}  // namespace tools
+}  // namespace nettrace

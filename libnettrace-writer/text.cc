@@ -1,10 +1,10 @@
-#include "common/text.h"
+#include "nettrace/text.h"
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
-namespace tools {
+namespace nettrace {
 namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
@@ -116,7 +116,8 @@ void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out) {
   const auto unit = [text](std::size_t at) {
     return static_cast<char32_t>(text[at]) | static_cast<char32_t>(text[at + 1]) << 8;
   };
-  for (std::size_t at = 0; at + 2 <= text.size(); at += 2) {
+  std::size_t at = 0;
+  for (; at + 2 <= text.size(); at += 2) {
     char32_t c = unit(at);
     if (c >= 0xD800 && c < 0xDC00 && at + 4 <= text.size()) {
       const char32_t low = unit(at + 2);
@@ -127,6 +128,7 @@ void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out) {
     }
     AppendUtf8(c, out);
   }
+  if (at < text.size()) AppendUtf8(kReplacement, out);
 }
 
-}  // namespace tools
+}  // namespace nettrace
