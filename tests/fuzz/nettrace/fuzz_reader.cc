@@ -8,10 +8,16 @@
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "nettrace/time_order.h"
+#include "read/block_reader.h"
+#include "read/event_rows.h"
 
 namespace {
 
 using nettrace::Reader;
+
+void Require(bool holds) {
+  if (!holds) __builtin_trap();
+}
 
 // Touches every byte that it is shown, for the sanitizers.
 class Toucher : public nettrace::PayloadVisitor {
@@ -60,7 +66,7 @@ std::uint64_t ReadAll(AnyReader* reader) {
     Toucher toucher;
     nettrace::VisitPayload(event.metadata->fields, event.payload, &toucher, event.payload_encoding)
         .IgnoreError();
-    if (!toucher.balanced()) __builtin_trap();
+    Require(toucher.balanced());
     toucher.Touch(event.stack);
     toucher.Touch(event.payload);
     toucher.Name(event.thread->name.value_or(""));
@@ -69,18 +75,48 @@ std::uint64_t ReadAll(AnyReader* reader) {
   return events;
 }
 
+// Rows read the short way, where that can be, are the same as all read the long way.
+void CompareRows(nettrace::EventRows rows) {
+  nettrace::EventRows expected = rows;
+  while (rows.ok() && !rows.AtEnd()) {
+    nettrace::ShortRow row;
+    if (!rows.NextLikePrevious(&row) && !rows.NextOfOtherKind(&row)) {
+      rows.Next();
+      row = {rows.offset(), rows.payload()};
+    }
+    expected.Next();
+    Require(rows.ok() == expected.ok());
+    Require(row.offset == expected.offset());
+    Require(row.payload.data() == expected.payload().data());
+    Require(row.payload.size() == expected.payload().size());
+    Require(rows.header() == expected.header());
+  }
+  Require(rows.AtEnd() == expected.AtEnd());
+}
+
+void CompareRowsOfAllBlocks(std::span<const std::byte> bytes) {
+  nettrace::BlockReader blocks(std::make_unique<nettrace::MemorySource>(bytes), bytes.size());
+  if (!blocks.ReadHeader().ok()) return;
+  nettrace::Block block;
+  while (blocks.Next(&block)) {
+    if (block.kind != static_cast<std::uint8_t>(nettrace::BlockKind::kEvent)) continue;
+    CompareRows(nettrace::EventRows(block, blocks.legacy()));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
+  CompareRowsOfAllBlocks(bytes);
   auto reader = Open(bytes);
   if (reader == nullptr) return 0;
   const std::uint64_t events = ReadAll(reader.get());
-  if (events != reader->stats().events) __builtin_trap();
+  Require(events == reader->stats().events);
   // A stream ends at its end or at its damage, and nowhere else.
-  if (reader->status().ok() != reader->stats().complete) __builtin_trap();
-  if (reader->damage().has_value() == reader->stats().complete) __builtin_trap();
+  Require(reader->status().ok() == reader->stats().complete);
+  Require(reader->damage().has_value() != reader->stats().complete);
   nettrace::TimeOrderedReader ordered(Open(bytes));
-  if (ReadAll(&ordered) != events) __builtin_trap();
+  Require(ReadAll(&ordered) == events);
   return 0;
 }
