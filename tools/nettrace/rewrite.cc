@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nettrace/copier.h"
@@ -62,6 +63,25 @@ class NewFile {
   const std::string temporary_;
   bool created_ = false;
 };
+
+// Adds what another file says of itself. A CPU of any of the files must be below the
+// HardwareThreadCount, by which readers size tables; several processes are not the ProcessId.
+void AddKeyValues(const nettrace::KeyValues& more, nettrace::KeyValues* to) {
+  for (const auto& [key, value] : more) {
+    const auto same = [&key = key](const auto& entry) { return entry.first == key; };
+    const auto found = std::find_if(to->begin(), to->end(), same);
+    std::uint64_t ours = 0;
+    std::uint64_t theirs = 0;
+    if (found == to->end()) {
+      to->emplace_back(key, value);
+    } else if (key == "HardwareThreadCount" && absl::SimpleAtoi(value, &theirs) &&
+               (!absl::SimpleAtoi(found->second, &ours) || theirs > ours)) {
+      found->second = value;
+    } else if (key == "ProcessId" && found->second != value) {
+      found->second.clear();
+    }
+  }
+}
 
 struct Input {
   std::string path;
@@ -127,7 +147,11 @@ absl::Status Rewriter::Copy(std::unique_ptr<nettrace::Sink> sink) {
   // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
   for (const nettrace::TraceInfo& trace : traces) {
     clock.pointer_size = std::max(clock.pointer_size, trace.pointer_size);
+    if (&trace != &traces.front()) AddKeyValues(trace.key_values, &clock.key_values);
   }
+  std::erase_if(clock.key_values, [](const auto& entry) {
+    return entry.first == "ProcessId" && entry.second.empty();
+  });
   auto writer = nettrace::Writer::Create(std::move(sink), clock, nettrace::CopyWriterOptions());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);

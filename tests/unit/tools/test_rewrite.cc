@@ -17,6 +17,7 @@
 #include "nettrace/rewrite.h"
 #include "nettrace/time_order.h"
 #include "nettrace/verifier.h"
+#include "nettrace/writer.h"
 
 namespace tools {
 namespace {
@@ -283,6 +284,25 @@ TEST_F(RewriteTest, MergeBringsTheClocksTogether) {
   EXPECT_EQ(stats.metadata, 1u) << "both files' rows are the same";
   EXPECT_EQ(stats.first_timestamp, 1'000'001'000u);
   EXPECT_EQ(stats.last_timestamp, 2'000'001'000u);
+}
+
+TEST_F(RewriteTest, MergeHasTheKeyValuesOfAllFiles) {
+  const auto file = [this](const char* name, std::string cpus, std::string pid, std::string key) {
+    const nettrace::TraceInfo info = {.sync_time = absl::FromUnixSeconds(1'700'000'000),
+                                      .key_values = {{"HardwareThreadCount", std::move(cpus)},
+                                                     {"ProcessId", std::move(pid)},
+                                                     {std::move(key), name}}};
+    const std::string path = folder_ / name;
+    EXPECT_TRUE((*nettrace::Writer::Create(*nettrace::FdSink::Create(path), info))->Finish().ok());
+    return path;
+  };
+  const std::vector<std::string> inputs = {file("a", "2", "7", "A"), file("b", "64", "7", "B"),
+                                           file("c", "8", "9", "A")};
+  ASSERT_EQ(RunRewrite({.command = "merge", .inputs = inputs, .output = Output(), .filter = {}}),
+            0);
+  auto reader = Reader::Open(FileSource(Output()));
+  EXPECT_EQ((*reader)->trace().key_values,
+            (nettrace::KeyValues{{"HardwareThreadCount", "64"}, {"A", "a"}, {"B", "b"}}));
 }
 
 // Whichever comes first on the command line: also the one whose clock had not begun at the time of
