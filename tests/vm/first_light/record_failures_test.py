@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
@@ -113,14 +114,23 @@ class RecordFailuresTest(unittest.TestCase):
 
     def test_a_signal_ends_the_wait_for_a_reader_that_takes_nothing(self):
         reader, writer = os.pipe()
+        os.mkfifo(self.file)
+        named_reader = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
+        for output, read_end in (("-", reader), (self.file, named_reader)):
+            with self.subTest(output):
+                self.check_stop_despite_reader(output, read_end, writer)
+        for pipe in (reader, writer, named_reader):
+            os.close(pipe)
+
+    def check_stop_despite_reader(self, output, read_end, stdout):
+        fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 4096)
         load = "while :; do :; done"  # It is interrupted, and so switched, for ever.
-        command = self.record("sh", "-c", load, output="-", selector="sched:sched_switch")
-        with os.fdopen(reader), os.fdopen(writer, "wb") as pipe:
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
-            with subprocess.Popen(command, stdout=pipe, stderr=subprocess.PIPE, text=True) as recorder:
-                time.sleep(3)
-                recorder.terminate()
-                _, said = recorder.communicate(timeout=20)
+        command = self.record("sh", "-c", load, output=output, selector="sched:sched_switch")
+        with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as recorder:
+            self.assertTrue(select.select([read_end], [], [], 20)[0], "it has written nothing")
+            time.sleep(3)
+            recorder.terminate()
+            _, said = recorder.communicate(timeout=20)
         self.assertEqual(recorder.returncode, 1, said)
         self.assertRegex(said, "reader takes nothing.*events are in the file")
 
