@@ -60,7 +60,8 @@ int ToErrno(eventheader::WriteResult result, const eh_event_set* set) noexcept {
 // An eh_activity as an Activity, which refers to its related id.
 class ActivityOf {
  public:
-  explicit ActivityOf(const eh_activity* from) noexcept : given_(from != nullptr) {
+  explicit ActivityOf(const eh_activity* from) noexcept
+      : given_(from != nullptr && from->id != nullptr) {
     if (!given_) return;
     std::memcpy(activity_.id.data(), from->id, sizeof(ActivityId));
     if (from->related == nullptr) return;
