@@ -179,8 +179,11 @@ struct Coder {
   static_assert(
       internal::kAlwaysFalse<T>,
       "this type has no EventHeader encoding: use an integer, enum, bool, character, float, "
-      "double, pointer, time point, string, binary span, address, wrapper of values.h, an "
-      "array or optional of these, or specialize eventheader::StructOf for a struct");
+      "double, "
+      "pointer, time point of the system clock, string, binary span, address, wrapper of values.h, "
+      "an array or optional of these (no reference to one), or specialize eventheader::StructOf "
+      "for "
+      "a struct");
 };
 
 template <>
@@ -307,7 +310,7 @@ concept Byte = std::same_as<std::remove_cv_t<T>, std::byte>;
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
-                "an array's elements cannot be arrays themselves");
+                "an array's elements cannot be arrays themselves, nor can what is optional");
 };
 
 template <typename Range, typename T>
@@ -399,6 +402,8 @@ template <std::size_t N>
 struct Coder<std::array<std::byte, N>> : internal::BinaryCoder {};
 template <typename Allocator>
 struct Coder<std::vector<std::byte, Allocator>> : internal::BinaryCoder {};
+template <std::size_t N>
+struct Coder<std::byte[N]> : internal::BinaryCoder {};
 
 // Nullable. A value of fixed size is a binary of that size, or of none; anything else, characters
 // too, an array of one element, or of none, so that null stays distinguishable from empty.

@@ -80,7 +80,7 @@ enum {
 };
 
 typedef struct eh_activity {
-  const uint8_t* id;      /* 16 bytes */
+  const uint8_t* id;      /* 16 bytes, or NULL: the event has no activity */
   const uint8_t* related; /* 16 bytes, or NULL */
 } eh_activity;
 

@@ -60,7 +60,8 @@ int ToErrno(eventheader::WriteResult result, const eh_event_set* set) noexcept {
 // An eh_activity as an Activity, which refers to its related id.
 class ActivityOf {
  public:
-  explicit ActivityOf(const eh_activity* from) noexcept : given_(from != nullptr) {
+  explicit ActivityOf(const eh_activity* from) noexcept
+      : given_(from != nullptr && from->id != nullptr) {
     if (!given_) return;
     std::memcpy(activity_.id.data(), from->id, sizeof(ActivityId));
     if (from->related == nullptr) return;
@@ -76,6 +77,27 @@ class ActivityOf {
   ActivityId related_{};
   eventheader::Activity activity_{};
 };
+
+// Writes an event of at most kRoom bytes.
+template <std::size_t kRoom>
+[[gnu::noinline]] eventheader::WriteResult Put(const eventheader::EventSet& set,
+                                               const eh_event& event,
+                                               const eventheader::Activity* activity,
+                                               const void* data, std::size_t data_size) noexcept {
+  namespace internal = eventheader::internal;
+  std::byte record[eventheader::kRecordPrefix + kRoom];
+  std::byte* out = record + eventheader::kRecordPrefix;
+  out = internal::PutRaw(
+      out, eventheader::Header{internal::kNativeFlags | eventheader::kFlagExtension, event.version,
+                               event.id, event.tag, event.opcode,
+                               static_cast<std::uint8_t>(set.level())});
+  if (activity != nullptr) out = internal::PutActivity(out, *activity, true);
+  out = internal::PutRaw(
+      out, eventheader::ExtensionHeader{event.metadata_size, eventheader::kExtensionMetadata});
+  out = internal::PutBytes(out, event.metadata, event.metadata_size);
+  out = internal::PutBytes(out, data, data_size);
+  return set.Write({record, out});
+}
 
 }  // namespace
 
@@ -132,18 +154,10 @@ int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* 
   if (fixed > eventheader::kMaxEventSize || data_size > eventheader::kMaxEventSize - fixed) {
     return ToErrno(set->set.Refuse(eventheader::WriteResult::kTooBig), set);
   }
-  std::byte record[eventheader::kRecordPrefix + eventheader::kMaxEventSize];
-  std::byte* out = record + eventheader::kRecordPrefix;
-  out = internal::PutRaw(
-      out, eventheader::Header{internal::kNativeFlags | eventheader::kFlagExtension, event->version,
-                               event->id, event->tag, event->opcode,
-                               static_cast<std::uint8_t>(set->set.level())});
-  if (its.get() != nullptr) out = internal::PutActivity(out, *its.get(), true);
-  out = internal::PutRaw(
-      out, eventheader::ExtensionHeader{event->metadata_size, eventheader::kExtensionMetadata});
-  out = internal::PutBytes(out, event->metadata, event->metadata_size);
-  out = internal::PutBytes(out, data, data_size);
-  return ToErrno(set->set.Write({record, out}), set);
+  // Most events take that much of the stack, which may be a signal's; larger ones 8 KiB.
+  constexpr std::size_t kSmall = 1024;
+  const auto put = fixed + data_size <= kSmall ? Put<kSmall> : Put<eventheader::kMaxEventSize>;
+  return ToErrno(put(set->set, *event, its.get(), data, data_size), set);
 }
 
 eh_builder* eh_builder_create(void) { return new (std::nothrow) eh_builder; }

@@ -133,7 +133,12 @@ class Registry {
     AnyProvider& provider = set->provider_;
     char name[kMaxTracepointName + 1];
     char options[kMaxTracepointName];
-    if (provider.group_.size() >= sizeof(options)) return EINVAL;
+    // Behind a capital letter would be another option.
+    constexpr std::string_view kGroup = "abcdefghijklmnopqrstuvwxyz0123456789";
+    if (provider.group_.size() >= sizeof(options) ||
+        provider.group_.find_first_not_of(kGroup) != std::string_view::npos) {
+      return EINVAL;
+    }
     options[0] = 'G';
     provider.group_.copy(options + 1, provider.group_.size());
     const std::size_t options_size = provider.group_.empty() ? 0 : 1 + provider.group_.size();

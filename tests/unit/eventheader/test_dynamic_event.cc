@@ -285,6 +285,15 @@ TEST_F(DynamicEventTest, CApiRefusesWhatHasNoName) {
   EXPECT_TRUE(transport_.Take().empty());
 }
 
+TEST_F(DynamicEventTest, CApiTakesAnActivityWithoutIdForNone) {
+  const eh_activity none = {};
+  eh_builder* const builder = eh_builder_create();
+  eh_builder_reset(builder, "E");
+  EXPECT_EQ(eh_builder_write(builder, reinterpret_cast<const eh_event_set*>(&set_), &none), 0);
+  EXPECT_EQ(TakeOne(), "\x07\0\0\0\0\0\0\x04\x02\0\x01\0E\0"s);
+  eh_builder_destroy(builder);
+}
+
 TEST(CApi, ProviderWithoutNameSaysSo) {
   eh_provider* const bad = eh_provider_create(nullptr, nullptr);
   eh_event_set* const set = eh_event_set_create(bad, 4, 1);

@@ -138,6 +138,21 @@ TEST_F(EventTest, GroupIsInTheTracepointsName) {
   EXPECT_EQ(tracepoint, "Test_Grouped_L4K0Gmygroup");
 }
 
+TEST_F(EventTest, NameOrGroupOfRunTimeThatIsOutOfFormSaysSo) {
+  const auto status = [&](std::string_view name, std::string_view group) {
+    AnyProvider any(name, group);
+    any.SetTransport(&transport_);
+    const EventSet set(any, Level::kError, 1);
+    return set.status();
+  };
+  EXPECT_EQ(status("Test_Any", "group1"), 0);
+  for (const std::string_view name : {"", "1a", "a b", "a-b"}) EXPECT_EQ(status(name, ""), EINVAL);
+  // What is behind a capital letter would be another option.
+  for (const std::string_view group : {"a b", "Group", "aGroup", "aZone"}) {
+    EXPECT_EQ(status("Test_Any", group), EINVAL) << group;
+  }
+}
+
 TEST_F(EventTest, NothingIsWrittenWhileNobodyListens) {
   transport_.Listen(false);
   EXPECT_FALSE(provider.enabled());

@@ -157,6 +157,8 @@ TEST(FieldTypes, Binary) {
   EXPECT_EQ(Bytes(std::span<const std::byte>(bytes)), "\x0D\x02\0\x01\xFF"s);
   EXPECT_EQ(Bytes(bytes), "\x0D\x02\0\x01\xFF"s);
   EXPECT_EQ(Bytes(std::vector(bytes.begin(), bytes.end())), "\x0D\x02\0\x01\xFF"s);
+  const std::byte array[] = {std::byte{1}, std::byte{0xFF}};
+  EXPECT_EQ(Bytes(array), "\x0D\x02\0\x01\xFF"s);
 }
 
 TEST(FieldTypes, ConstantArrays) {

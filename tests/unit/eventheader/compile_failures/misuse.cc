@@ -103,6 +103,15 @@ constexpr Event<provider, "E", Traits{}, Field<"f", Undescribed>> fields;
 #elif defined(FIELD_OF_LONG_DOUBLE)
 // expect: this type has no EventHeader encoding
 constexpr Event<provider, "E", Traits{}, Field<"f", long double>> fields;
+#elif defined(FIELD_OF_ANOTHER_CLOCK)
+// expect: time point of the system clock
+constexpr Event<provider, "E", Traits{}, Field<"f", std::chrono::steady_clock::time_point>> fields;
+#elif defined(FIELD_OF_A_REFERENCE)
+// expect: no reference to one
+constexpr Event<provider, "E", Traits{}, Field<"f", int&>> fields;
+#elif defined(OPTIONAL_ARRAY)
+// expect: nor can what is optional
+constexpr Event<provider, "E", Traits{}, Field<"f", std::optional<std::vector<int>>>> fields;
 #elif defined(ARRAY_OF_ARRAYS)
 // expect: an array's elements cannot be arrays themselves
 constexpr Event<provider, "E", Traits{}, Field<"f", std::vector<std::vector<int>>>> fields;
