@@ -291,6 +291,18 @@ TEST(WriterLimits, ADateTimeIsRefusedForTheReferenceReaderOnly) {
   EXPECT_FALSE(AcceptsType(Type::Simple(TypeCode::kDecimal), Loose()));
 }
 
+TEST(WriterLimits, AnOpcodeThatTheReferenceReaderWouldGuessIsAskedFor) {
+  EventMetadata metadata = Event(1);
+  for (const char* name : {"RequestStart", "Restart", "STOP"}) {
+    metadata.name = name;
+    metadata.opcode.reset();
+    EXPECT_FALSE(Accepts(metadata)) << name;
+    EXPECT_TRUE(Accepts(metadata, Loose())) << name;
+    metadata.opcode = 0;
+    EXPECT_TRUE(Accepts(metadata)) << name;
+  }
+}
+
 TEST(WriterLimits, TraceInfoIsChecked) {
   const auto refused = [](auto change) {
     TraceInfo info;
