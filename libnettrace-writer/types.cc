@@ -44,6 +44,7 @@ std::optional<std::uint64_t> FixedSize(const Type& type) {
     case TypeCode::kDouble:
       return 8;
     case TypeCode::kGuid:
+    case TypeCode::kDateTime:
       return 16;
     case TypeCode::kObject:
       return SumOfSizes(type.fields);

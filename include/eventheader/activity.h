@@ -32,6 +32,7 @@ std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id
 // W3C Trace Context, https://www.w3.org/TR/trace-context/ (level 1, version 00).
 struct TraceContext {
   static constexpr std::size_t kTextSize = 55;
+  static constexpr std::uint8_t kSampled = 1;  // the one flag of version 00
 
   std::array<std::byte, 16> trace_id{};  // can be an ActivityId
   std::array<std::byte, 8> parent_id{};
@@ -39,7 +40,8 @@ struct TraceContext {
 
   // From a `traceparent` header; nullopt where the recommendation says to ignore it.
   static std::optional<TraceContext> Parse(std::string_view traceparent) noexcept;
-  // As a `traceparent` header, without terminator.
+  // As a `traceparent` header of version 00, without terminator, and without flags it has not got:
+  // the recommendation says to set them to zero.
   std::array<char, kTextSize> Format() const noexcept;
   // A child's: same trace and flags, an id of its own.
   TraceContext NewChild() const noexcept;

@@ -21,8 +21,9 @@
 
 namespace eventheader {
 
-// What decoding one event may cost: every item is 1 and every 16 bytes of field name read are 1.
-// Well above what any event that the kernel lets through needs, unless it was made to cost.
+// What decoding one event may cost: every item is 1, every definition without values (in an array
+// of no structs) is 1 and every 16 bytes of field name read are 1. Well above what any event that
+// the kernel lets through needs, unless it was made to cost.
 inline constexpr std::size_t kMaxWork = std::size_t{1} << 16;
 
 enum class ItemKind : std::uint8_t {

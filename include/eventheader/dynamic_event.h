@@ -25,8 +25,9 @@ namespace eventheader {
 
 // Reusable, with all its memory (16 KiB) in itself: nothing is allocated. Not thread-safe. What
 // goes wrong while building is remembered, and Write then refuses the event: kInvalid for a name,
-// attribute, format or count out of form and for what decoders refuse (parse.h: over kMaxFields
-// fields, structs nested too deep or without all their members), kTooBig for what does not fit.
+// attribute, format or count out of form, for payload that is not what its definition says, and for
+// what decoders refuse (parse.h: over kMaxFields fields, structs nested too deep or without all
+// their members; decoder.h: over kMaxWork), kTooBig for what does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
@@ -55,15 +56,15 @@ class DynamicEvent {
     if (std::byte* const out = Room(Code::Size(value))) Code::Put(out, value);
   }
 
-  // Adds a field whose payload (counts and lengths included) is `data`, as it is on the wire.
-  // `count` is that of a constant array, 1..65535, else 0.
+  // Adds a field whose payload (counts and lengths included) is `data`, as it is on the wire; none
+  // if AddData has it. `count` is that of a constant array, 1..65535, else 0.
   void AddRaw(std::string_view name, Encoding encoding, Arity arity, std::uint16_t count,
               Format format, std::uint16_t tag, std::span<const std::byte> data) noexcept;
 
   // Begins a struct. Its members are the fields added next, as many as SetStructFields says, with
   // what StartStruct returned, before the event is written. An array of structs has all elements'
   // members one after the other: the definitions once, by AddRaw with no data, then the payload by
-  // AddData.
+  // AddData. An event with payload by AddData is decoded by Write, to see whether it is whole.
   std::size_t StartStruct(std::string_view name, Arity arity = Arity::kScalar,
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
@@ -79,7 +80,8 @@ class DynamicEvent {
   void AddMembers() noexcept {
     if (char* const out = MetadataRoom(Members::DefinitionSize())) Members::PutDefinition(out);
   }
-  bool HasWholeStructs() const noexcept;
+  void PutData(std::span<const std::byte> data) noexcept;
+  bool IsWellFormed() const noexcept;
   char* MetadataRoom(std::size_t size) noexcept;
   std::byte* Room(std::size_t size) noexcept;
   void Fail(WriteResult why) noexcept {
@@ -92,6 +94,7 @@ class DynamicEvent {
   std::size_t data_size_;
   int fields_;
   bool has_structs_;
+  bool has_loose_data_;       // payload that does not come with its field
   std::size_t open_structs_;  // whose number of fields is still to be set
   // A definition has at most so many bytes behind its name; with them to spare, whether it fits is
   // one comparison.

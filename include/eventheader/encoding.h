@@ -201,11 +201,10 @@ requires(sizeof(T) > 1) struct Coder<T> : internal::ValueCoder<T, Format::kStrin
 
 template <typename T>
 requires std::is_enum_v<T>
-struct Coder<T>
-    : internal::ValueCoder<T, std::same_as<T, std::byte>                    ? Format::kHexInt
-                              : std::is_signed_v<std::underlying_type_t<T>> ? Format::kSignedInt
-                                                                            : Format::kDefault> {
+struct Coder<T> : internal::ValueCoder<T, Coder<std::underlying_type_t<T>>::kFormat> {
 };
+template <>
+struct Coder<std::byte> : internal::ValueCoder<std::byte, Format::kHexInt> {};
 
 template <typename T>
 requires(std::same_as<T, float> || std::same_as<T, double>) struct Coder<T>
@@ -270,6 +269,22 @@ struct Coder<Char[N]> : internal::StringCoder<Char> {
   }
 };
 
+template <internal::Character Char>
+struct Coder<NulTerminated<Char>> : internal::ScalarCoder {
+  static constexpr Encoding kEncoding = sizeof(Char) == 1   ? Encoding::kZStringChar8
+                                        : sizeof(Char) == 2 ? Encoding::kZStringChar16
+                                                            : Encoding::kZStringChar32;
+  static constexpr Format kFormat = Format::kDefault;
+  static constexpr std::size_t kFixedSize = 0;
+  static std::size_t Size(const NulTerminated<Char>& value) noexcept {
+    return (value.text.size() + 1) * sizeof(Char);
+  }
+  static std::byte* Put(std::byte* out, const NulTerminated<Char>& value) noexcept {
+    out = internal::PutBytes(out, value.text.data(), value.text.size() * sizeof(Char));
+    return internal::PutRaw(out, Char{});
+  }
+};
+
 template <typename T, Format kAs>
 struct Coder<Formatted<T, kAs>> : Coder<T> {
   using Value = Formatted<T, kAs>;
@@ -290,8 +305,8 @@ concept Byte = std::same_as<std::remove_cv_t<T>, std::byte>;
 
 // What an array of T is made of in the metadata: T itself, which must be no array.
 template <typename T>
-struct ElementCoder : Coder<T> {
-  static_assert(Coder<T>::kArity == Arity::kScalar,
+struct ElementCoder : Coder<std::remove_cv_t<T>> {
+  static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
                 "an array's elements cannot be arrays themselves");
 };
 
@@ -385,13 +400,16 @@ struct Coder<std::array<std::byte, N>> : internal::BinaryCoder {};
 template <typename Allocator>
 struct Coder<std::vector<std::byte, Allocator>> : internal::BinaryCoder {};
 
-// Nullable. A value of fixed size is a binary of that size, or of none; anything else an array of
-// one element, or of none, so that null stays distinguishable from empty.
+// Nullable. A value of fixed size is a binary of that size, or of none; anything else, characters
+// too, an array of one element, or of none, so that null stays distinguishable from empty.
 template <typename T>
 struct Coder<std::optional<T>> : internal::ScalarCoder {
   using Element = internal::ElementCoder<T>;
   using Members = typename Element::Members;
-  static constexpr bool kIsValue = FixedSize(Element::kEncoding) != 0;
+  // Binaries are text in units of 8 bits, and never null, with the formats that characters have.
+  static constexpr bool kIsCharacter =
+      Element::kFormat == Format::kString8 || Element::kFormat == Format::kStringUtf;
+  static constexpr bool kIsValue = FixedSize(Element::kEncoding) != 0 && !kIsCharacter;
   static constexpr Encoding kEncoding =
       kIsValue ? Encoding::kBinaryLength16Char8 : Element::kEncoding;
   static constexpr Format kFormat =

@@ -120,7 +120,8 @@ void eh_builder_reset(eh_builder* builder, const char* name);
 void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version);
 void eh_builder_set_tag(eh_builder* builder, uint16_t tag);
 void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode);
-/* `data` is the field's payload as on the wire, counts and lengths included. */
+/* `data` is the field's payload as on the wire, counts and lengths included: one that is not what
+ * the other arguments say makes eh_builder_write return EINVAL. */
 void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size);

@@ -181,8 +181,8 @@ struct MemberPointer<T Struct::*> {
 // A field of a static event. T says how it is encoded (encoding.h) and what Write takes.
 template <FixedString kName, typename T, typename... Options>
 struct Field {
-  using Type = T;
-  using Definition = internal::Definition<kName, T, Options...>;
+  using Type = std::remove_cv_t<T>;
+  using Definition = internal::Definition<kName, Type, Options...>;
 };
 
 // A member of a struct (see StructOf): its name in events and where it is.

@@ -177,6 +177,7 @@ bool Decoder::TakeLength(const FieldDefinition& field, std::uint16_t* length) no
 // The members of an array without elements have definitions but no values.
 bool Decoder::SkipMembers(int count) noexcept {
   for (FieldDefinition member; count > 0; --count) {
+    ++work_;
     if (!NextDefinition(&member)) return false;
     count += member.struct_fields;
   }

@@ -1,5 +1,6 @@
 #include "eventheader/activity.h"
 
+#include <pthread.h>
 #include <sys/random.h>
 
 #include <atomic>
@@ -9,13 +10,12 @@
 #include <span>
 #include <utility>
 
-#include "provider/registry.h"
-
 namespace eventheader {
 namespace {
 
-// What tells this process's ids from others': 0 until it is drawn.
+// What tells this process's ids from others': 0 until it is drawn, and in a child after a fork.
 constinit std::atomic<std::uint64_t> process_key{0};
+constinit pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
 constinit std::atomic<std::uint64_t> sequence{0};
 
 constinit thread_local std::optional<ActivityId> current_activity;
@@ -30,6 +30,9 @@ std::uint64_t Mix(std::uint64_t value) noexcept {
 
 std::uint64_t DrawKey() noexcept {
   const int saved = errno;
+  pthread_once(&handles_forks, [] {
+    pthread_atfork(nullptr, nullptr, [] { process_key.store(0, std::memory_order_relaxed); });
+  });
   std::uint64_t key = 0;
   if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key) || key == 0) {
     timespec now{};
@@ -79,10 +82,6 @@ bool TakeHex(std::string_view text, std::span<std::byte> bytes) noexcept {
 
 }  // namespace
 
-namespace internal {
-void ForkActivityIds() noexcept { process_key.store(0, std::memory_order_relaxed); }
-}  // namespace internal
-
 ActivityId NewActivityId() noexcept {
   const std::uint64_t halves[2] = {Mix(~ProcessKey()), NextNumber()};
   ActivityId id;
@@ -125,7 +124,8 @@ std::array<char, TraceContext::kTextSize> TraceContext::Format() const noexcept 
   *out++ = '-';
   out = PutHex(out, parent_id);
   *out++ = '-';
-  PutHex(out, std::as_bytes(std::span(&flags, 1)));
+  const std::uint8_t known = flags & kSampled;
+  PutHex(out, std::as_bytes(std::span(&known, 1)));
   return text;
 }
 
@@ -140,7 +140,7 @@ TraceContext TraceContext::NewChild() const noexcept {
 TraceContext TraceContext::New() noexcept {
   TraceContext root;
   root.trace_id = NewActivityId();
-  root.flags = 1;
+  root.flags = kSampled;
   return root.NewChild();
 }
 

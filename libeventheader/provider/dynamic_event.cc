@@ -1,8 +1,10 @@
 #include "eventheader/dynamic_event.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
+#include "eventheader/decoder.h"
 #include "eventheader/event.h"
 #include "eventheader/parse.h"
 #include "eventheader/rules.h"
@@ -11,6 +13,13 @@ namespace eventheader {
 namespace {
 
 constexpr unsigned kMaxStructFields = 127;
+
+constexpr std::byte EncodingByte(Encoding encoding, Arity arity) noexcept {
+  static_assert(static_cast<unsigned>(Arity::kConstantArray) << 5 == kEncodingConstantArray &&
+                static_cast<unsigned>(Arity::kVariableArray) << 5 == kEncodingVariableArray);
+  return static_cast<std::byte>(static_cast<unsigned>(encoding) | static_cast<unsigned>(arity)
+                                                                      << 5);
+}
 
 bool IsEncoding(Encoding encoding) noexcept {
   return encoding > Encoding::kStruct && encoding <= Encoding::kBinaryLength16Char8;
@@ -56,6 +65,35 @@ char* PutText(char* out, std::string_view text) noexcept {
   return out + text.size();
 }
 
+// Whether `data` is what `metadata` says, to its last byte.
+bool IsPayloadOf(std::span<const std::byte> metadata, std::span<const std::byte> data) noexcept {
+  EventView event{};
+  event.little_endian = std::endian::native == std::endian::little;
+  event.metadata = metadata;
+  event.data = data;
+  Decoder decoder(event);
+  for (Item item; decoder.Next(&item);) {
+  }
+  return decoder.error() == ParseError::kNone && decoder.rest().empty();
+}
+
+// The same for one field that is no struct.
+bool IsPayloadOf(Encoding encoding, Arity arity, std::uint16_t count,
+                 std::span<const std::byte> data) noexcept {
+  if (const std::size_t size = FixedSize(encoding); size != 0 && arity == Arity::kScalar) {
+    return data.size() == size;
+  } else if (size != 0) {
+    const bool counted = arity == Arity::kVariableArray;
+    if (counted && data.size() < sizeof(count)) return false;
+    if (counted) std::memcpy(&count, data.data(), sizeof(count));
+    return data.size() == (counted ? sizeof(count) : 0) + count * size;
+  }
+  // Event and field have no names here.
+  std::byte metadata[5] = {{}, {}, EncodingByte(encoding, arity)};
+  std::memcpy(metadata + 3, &count, sizeof(count));
+  return IsPayloadOf({metadata, arity == Arity::kConstantArray ? 5u : 3u}, data);
+}
+
 }  // namespace
 
 void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noexcept {
@@ -66,6 +104,7 @@ void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noe
   data_size_ = 0;
   fields_ = 0;
   has_structs_ = false;
+  has_loose_data_ = false;
   open_structs_ = 0;
   if (!IsName(name) || !AreValidAttributes(attributes)) return Fail(WriteResult::kInvalid);
   if (char* out = MetadataRoom(name.size() + attributes.size() + 1)) {
@@ -103,8 +142,12 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  if (!IsName(name) || (format & ~kFormatMask) != 0 || arity > Arity::kVariableArray ||
-      (arity == Arity::kConstantArray) != (count != 0) || ++fields_ > kMaxFields) {
+  // The obsolete format is for readers; a struct's format is the number of its members.
+  const bool is_obsolete = format == static_cast<std::uint8_t>(Format::kIpAddressObsolete) &&
+                           encoding != Encoding::kStruct;
+  if (!IsName(name) || (format & ~kFormatMask) != 0 || is_obsolete ||
+      arity > Arity::kVariableArray || (arity == Arity::kConstantArray) != (count != 0) ||
+      ++fields_ > kMaxFields) {
     return Fail(WriteResult::kInvalid);
   }
   if (name.size() + kMostBehindName > sizeof(metadata_) - metadata_size_) {
@@ -114,9 +157,7 @@ void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity
   const bool has_format = format != 0 || tag != 0 || encoding == Encoding::kStruct;
   char* out = PutText(metadata_ + metadata_size_, name);
   *out++ = '\0';
-  static_assert(static_cast<unsigned>(Arity::kConstantArray) << 5 == kEncodingConstantArray &&
-                static_cast<unsigned>(Arity::kVariableArray) << 5 == kEncodingVariableArray);
-  *out++ = static_cast<char>(static_cast<unsigned>(encoding) | static_cast<unsigned>(arity) << 5 |
+  *out++ = static_cast<char>(static_cast<unsigned>(EncodingByte(encoding, arity)) |
                              (has_format ? kEncodingHasFormat : 0));
   if (has_format) *out++ = static_cast<char>(format | (tag != 0 ? kFormatHasTag : 0));
   if (tag != 0) {
@@ -133,14 +174,24 @@ void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity
 void DynamicEvent::AddRaw(std::string_view name, Encoding encoding, Arity arity,
                           std::uint16_t count, Format format, std::uint16_t tag,
                           std::span<const std::byte> data) noexcept {
-  if (!IsEncoding(encoding) || format == Format::kIpAddressObsolete) {
-    return Fail(WriteResult::kInvalid);
-  }
+  if (!IsEncoding(encoding)) return Fail(WriteResult::kInvalid);
   AddDefinition(name, encoding, arity, count, static_cast<std::uint8_t>(format), tag);
-  AddData(data);
+  if (error_ != WriteResult::kWritten) return;
+  if (data.empty()) {
+    has_loose_data_ = true;
+  } else if (IsPayloadOf(encoding, arity, count, data)) {
+    PutData(data);
+  } else {
+    Fail(WriteResult::kInvalid);
+  }
 }
 
 void DynamicEvent::AddData(std::span<const std::byte> data) noexcept {
+  has_loose_data_ = true;
+  PutData(data);
+}
+
+void DynamicEvent::PutData(std::span<const std::byte> data) noexcept {
   if (std::byte* const out = Room(data.size())) internal::PutBytes(out, data.data(), data.size());
 }
 
@@ -148,6 +199,7 @@ std::size_t DynamicEvent::StartStruct(std::string_view name, Arity arity, std::u
                                       std::uint16_t tag) noexcept {
   const std::size_t where = metadata_size_ + name.size() + 2;
   AddDefinition(name, Encoding::kStruct, arity, count, 0, tag);
+  if (arity != Arity::kScalar) has_loose_data_ = true;
   if (error_ == WriteResult::kWritten) ++open_structs_;
   return where;
 }
@@ -162,10 +214,13 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
-// Every struct has as many members as it says, and none is nested too deep.
-bool DynamicEvent::HasWholeStructs() const noexcept {
-  MetadataReader reader(std::as_bytes(std::span(metadata_, metadata_size_)),
-                        (header_.flags & kFlagLittleEndian) != 0);
+// Every struct has as many members as it says, and none is nested too deep; payload that has not
+// been looked at with its field is what the definitions say.
+bool DynamicEvent::IsWellFormed() const noexcept {
+  const auto metadata = std::as_bytes(std::span(metadata_, metadata_size_));
+  if (has_loose_data_) return IsPayloadOf(metadata, {data_, data_size_});
+  if (!has_structs_) return true;
+  MetadataReader reader(metadata, (header_.flags & kFlagLittleEndian) != 0);
   for (FieldDefinition field; reader.Next(&field);) {
   }
   return reader.error() == ParseError::kNone;
@@ -174,9 +229,7 @@ bool DynamicEvent::HasWholeStructs() const noexcept {
 WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {
   if (!set.enabled()) return WriteResult::kDisabled;
   if (error_ != WriteResult::kWritten) return set.Refuse(error_);
-  if (open_structs_ != 0 || (has_structs_ && !HasWholeStructs())) {
-    return set.Refuse(WriteResult::kInvalid);
-  }
+  if (open_structs_ != 0 || !IsWellFormed()) return set.Refuse(WriteResult::kInvalid);
   const std::size_t size = sizeof(Header) + sizeof(ExtensionHeader) + metadata_size_ + data_size_ +
                            (activity != nullptr ? internal::ActivitySize(*activity) : 0);
   if (size > kMaxEventSize) return set.Refuse(WriteResult::kTooBig);

@@ -217,7 +217,6 @@ class Registry {
                    [] {
                      registry.mutex_.unlock();
                      CheckUserEventsBeforeNextWrite();
-                     ForkActivityIds();
                    });
   }
 

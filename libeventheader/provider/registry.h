@@ -8,8 +8,6 @@ namespace eventheader::internal {
 void CheckUserEventsBeforeNextWrite() noexcept;
 // When the shared object that holds the library is unloaded.
 void CloseUserEvents() noexcept;
-// In the child after a fork: its activity ids shall not be its parent's.
-void ForkActivityIds() noexcept;
 
 }  // namespace eventheader::internal
 

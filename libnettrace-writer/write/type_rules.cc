@@ -73,11 +73,13 @@ class TypeChecker {
     return absl::OkStatus();
   }
 
-  static absl::Status CheckSimple(std::string_view name, TypeCode code) {
+  absl::Status CheckSimple(std::string_view name, TypeCode code) const {
     switch (code) {
       case TypeCode::kDecimal:
+        return Refuse(name, "the format has no Decimal");
       case TypeCode::kDateTime:
-        return Refuse(name, "Decimal and DateTime are read differently by different readers");
+        if (!strict_) return absl::OkStatus();
+        return Refuse(name, "the reference reader takes a DateTime for an 8-byte FILETIME");
       case TypeCode::kBoolean32:
       case TypeCode::kUtf16CodeUnit:
       case TypeCode::kSByte:

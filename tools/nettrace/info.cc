@@ -86,7 +86,7 @@ void PrintJson(const nettrace::Reader& reader) {
   json.Key("complete");
   json.Bool(stats.complete);
   json.EndObject();
-  absl::PrintF("%s\n", buffer.GetString());
+  std::puts(buffer.GetString());
 }
 
 std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
@@ -137,8 +137,8 @@ int Info(const std::string& path, bool json) {
   } else {
     PrintTable(**reader);
   }
-  if ((*reader)->status().ok()) return 0;
-  std::fflush(stdout);
+  const int exit_code = FinishOutput("info", 0);
+  if ((*reader)->status().ok()) return exit_code;
   PrintInputError("info", path, (*reader)->status());
   return kExitDamaged;
 }

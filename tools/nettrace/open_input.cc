@@ -72,6 +72,12 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
   return nettrace::Reader::Open(*std::move(source));
 }
 
+int FinishOutput(const char* command, int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);
+  return kExitDamaged;
+}
+
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status) {
   absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, path == "-" ? "standard input" : path,
                 status.message());

@@ -1,4 +1,4 @@
-// Opening the file that a subcommand reads.
+// What the subcommands that read a file have in common.
 #ifndef TOOLS_NETTRACE_OPEN_INPUT_H_
 #define TOOLS_NETTRACE_OPEN_INPUT_H_
 
@@ -44,6 +44,9 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
 // Opens `path`, standard input for "-".
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress);
+
+// `exit_code`, or 1, and printed, if what was printed on standard output has not gone there.
+int FinishOutput(const char* command, int exit_code);
 
 // Prints "nettrace COMMAND: FILE: why".
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status);

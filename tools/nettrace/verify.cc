@@ -39,7 +39,8 @@ void PrintJson(const nettrace::VerifyReport& report) {
   }
 }
 
-void PrintText(const std::string& path, const nettrace::VerifyReport& report) {
+void PrintText(const std::string& file, const nettrace::VerifyReport& report) {
+  const std::string path = file == "-" ? "standard input" : file;
   for (const nettrace::Finding& finding : report.findings) {
     absl::PrintF("%s: offset %d: %s: %s: %s\n", path, finding.offset,
                  SeverityName(finding.rule->severity), finding.rule->name,
@@ -67,7 +68,8 @@ int Verify(const std::string& path, bool strict, bool json) {
   } else {
     PrintText(path, *report);
   }
-  return report->errors > 0 || (strict && report->hazards > 0) ? kExitViolations : 0;
+  const bool violations = report->errors > 0 || (strict && report->hazards > 0);
+  return FinishOutput("verify", violations ? kExitViolations : 0);
 }
 
 }  // namespace

@@ -10,10 +10,16 @@
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "nettrace/time_order.h"
+#include "read/block_reader.h"
+#include "read/event_rows.h"
 
 namespace {
 
 using nettrace::Reader;
+
+void Require(bool holds) {
+  if (!holds) __builtin_trap();
+}
 
 // A digest of all that it is shown, every byte of it.
 class Digest : public nettrace::PayloadVisitor {
@@ -74,7 +80,7 @@ std::uint64_t DigestOf(const nettrace::Event& event) {
   Digest digest;
   nettrace::VisitPayload(event.metadata->fields, event.payload, &digest, event.payload_encoding)
       .IgnoreError();
-  if (!digest.balanced()) __builtin_trap();
+  Require(digest.balanced());
   digest.Touch(event.stack);
   digest.Touch(event.payload);
   digest.Name(event.thread->name.value_or(""));
@@ -111,23 +117,53 @@ bool Same(const Reader::Stats& a, const Reader::Stats& b) {
          a.blocks == b.blocks && a.complete == b.complete;
 }
 
+// Rows read the short way, where that can be, are the same as all read the long way.
+void CompareRows(nettrace::EventRows rows) {
+  nettrace::EventRows expected = rows;
+  while (rows.ok() && !rows.AtEnd()) {
+    nettrace::ShortRow row;
+    if (!rows.NextLikePrevious(&row) && !rows.NextOfOtherKind(&row)) {
+      rows.Next();
+      row = {rows.offset(), rows.payload()};
+    }
+    expected.Next();
+    Require(rows.ok() == expected.ok());
+    Require(row.offset == expected.offset());
+    Require(row.payload.data() == expected.payload().data());
+    Require(row.payload.size() == expected.payload().size());
+    Require(rows.header() == expected.header());
+  }
+  Require(rows.AtEnd() == expected.AtEnd());
+}
+
+void CompareRowsOfAllBlocks(std::span<const std::byte> bytes) {
+  nettrace::BlockReader blocks(std::make_unique<nettrace::MemorySource>(bytes), bytes.size());
+  if (!blocks.ReadHeader().ok()) return;
+  nettrace::Block block;
+  while (blocks.Next(&block)) {
+    if (block.kind != static_cast<std::uint8_t>(nettrace::BlockKind::kEvent)) continue;
+    CompareRows(nettrace::EventRows(block, blocks.legacy()));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
+  CompareRowsOfAllBlocks(bytes);
   auto reader = Open(std::make_unique<nettrace::MemorySource>(bytes));
   auto from_pieces = Open(std::make_unique<PieceSource>(bytes));
-  if ((reader == nullptr) != (from_pieces == nullptr)) __builtin_trap();
+  Require((reader == nullptr) == (from_pieces == nullptr));
   if (reader == nullptr) return 0;
   const Seen seen = ReadAll(reader.get());
-  if (seen.events != reader->stats().events) __builtin_trap();
+  Require(seen.events == reader->stats().events);
   // A stream ends at its end or at its damage, and nowhere else.
-  if (reader->status().ok() != reader->stats().complete) __builtin_trap();
-  if (reader->damage().has_value() == reader->stats().complete) __builtin_trap();
+  Require(reader->status().ok() == reader->stats().complete);
+  Require(reader->damage().has_value() != reader->stats().complete);
   nettrace::TimeOrderedReader ordered(std::move(from_pieces));
-  if (ReadAll(&ordered) != seen) __builtin_trap();
-  if (!Same(ordered.reader().stats(), reader->stats())) __builtin_trap();
+  Require(ReadAll(&ordered) == seen);
+  Require(Same(ordered.reader().stats(), reader->stats()));
   // It says what was damaged, and where.
-  if (ordered.reader().status() != reader->status()) __builtin_trap();
+  Require(ordered.reader().status() == reader->status());
   return 0;
 }

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -36,6 +38,27 @@ TEST(ActivityIds, DifferFromEachOtherAcrossThreads) {
   for (const auto& ids : made) all.insert(ids.begin(), ids.end());
   EXPECT_EQ(all.size(), std::size_t{kThreads} * kIds);
   EXPECT_EQ(all.count(ActivityId{}), 0u);
+}
+
+TEST(ActivityIds, DifferBetweenParentAndChildren) {
+  std::set<ActivityId> all = {NewActivityId()};
+  for (int i = 0; i < 2; ++i) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const ActivityId id = NewActivityId();
+      _exit(write(ends[1], id.data(), id.size()) == sizeof(id) ? 0 : 1);
+    }
+    ActivityId id;
+    EXPECT_EQ(read(ends[0], id.data(), id.size()), ssize_t{sizeof(id)});
+    all.insert(id);
+    waitpid(child, nullptr, 0);
+    close(ends[0]);
+    close(ends[1]);
+  }
+  all.insert(NewActivityId());
+  EXPECT_EQ(all.size(), 4u);
 }
 
 TEST(ActivityIds, CurrentOneBelongsToTheThread) {
@@ -93,6 +116,14 @@ TEST(TraceParent, GoesThroughUnchanged) {
   EXPECT_EQ(std::string(trace_id.data(), trace_id.size()), "0af7651916cd43dd8448eb211c80319c");
   const auto span_id = context->SpanIdText();
   EXPECT_EQ(std::string(span_id.data(), span_id.size()), "b7ad6b7169203331");
+}
+
+TEST(TraceParent, PassesNoFlagsOnThatItsVersionHasNot) {
+  const auto context = TraceContext::Parse("cc" + std::string(kParent + 2, 51) + "ff-future");
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->flags, 0xFF);
+  const auto text = context->Format();
+  EXPECT_EQ(std::string(text.data(), text.size()), kParent);
 }
 
 TEST(TraceParent, OutOfFormIsIgnored) {

@@ -291,6 +291,20 @@ TEST(Decoder, ItemsOfOneEventAreBounded) {
   EXPECT_LE(items, kMaxWork);
 }
 
+TEST(Decoder, DefinitionsSkippedForEveryElementAreBounded) {
+  // Two bytes of payload, the count of an array of no structs, skip 127 definitions.
+  std::string fields = Name("s") + Hex("c1 01") + Name("none") + Hex("c1 7f");
+  for (int i = 0; i < 127; ++i) fields += Name("") + Hex("02");
+  const std::string bytes = Event(Name("E") + fields, Hex("ff0f") + std::string(2 * 0xfff, 0));
+  EventView event;
+  ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
+  Decoder decoder(event);
+  std::size_t items = 0;
+  for (Item item; decoder.Next(&item);) ++items;
+  EXPECT_EQ(decoder.error(), ParseError::kTooMuchWork);
+  EXPECT_LE(items, 4 * kMaxWork / 127);
+}
+
 TEST(Decoder, NamesReadAgainForEveryElementAreBounded) {
   const std::string fields = Name("s") + Hex("c1 01") + Name(std::string(30'000, 'n')) + Hex("02");
   const std::string bytes = Event(Name("E") + fields, Hex("ffff") + std::string(0xffff, 'x'));

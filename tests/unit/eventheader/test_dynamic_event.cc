@@ -177,10 +177,62 @@ TEST_F(DynamicEventTest, StructsNestedDeeperThanDecodersReadAreRefused) {
   EXPECT_EQ(write(kMaxStructNesting + 1), WriteResult::kInvalid);
 }
 
+TEST_F(DynamicEventTest, RawPayloadThatIsNotWhatItsDefinitionSaysIsRefused) {
+  struct {
+    Encoding encoding;
+    Arity arity;
+    std::uint16_t count;
+    std::string_view data;
+  } const kWhole[] = {
+      {Encoding::kValue16, Arity::kScalar, 0, "ab"sv},
+      {Encoding::kValue16, Arity::kConstantArray, 2, "abcd"sv},
+      {Encoding::kValue16, Arity::kVariableArray, 0, "\x01\0ab"sv},
+      {Encoding::kValue16, Arity::kVariableArray, 0, "\0\0"sv},
+      {Encoding::kZStringChar8, Arity::kScalar, 0, "ab\0"sv},
+      {Encoding::kZStringChar16, Arity::kConstantArray, 2, "a\0\0\0\0\0"sv},
+      {Encoding::kStringLength16Char16, Arity::kScalar, 0, "\x01\0ab"sv},
+      {Encoding::kBinaryLength16Char8, Arity::kVariableArray, 0, "\x01\0\x01\0a"sv},
+  };
+  const auto write = [&](const auto& row, std::string_view data) {
+    event_.Reset("E");
+    event_.AddRaw("f", row.encoding, row.arity, row.count, Format::kDefault, 0,
+                  std::as_bytes(std::span(data.data(), data.size())));
+    return event_.Write(set_);
+  };
+  for (const auto& row : kWhole) {
+    EXPECT_EQ(write(row, row.data), WriteResult::kWritten);
+    for (std::size_t size = 0; size < row.data.size(); ++size) {
+      EXPECT_EQ(write(row, row.data.substr(0, size)), WriteResult::kInvalid) << size;
+    }
+    EXPECT_EQ(write(row, std::string(row.data) + '\0'), WriteResult::kInvalid);
+  }
+}
+
+TEST_F(DynamicEventTest, DataThatIsNotWhatTheDefinitionsSayIsRefused) {
+  const auto write = [&](std::string_view data) {
+    event_.Reset("E");
+    const std::size_t where = event_.StartStruct("s", Arity::kVariableArray);
+    event_.AddRaw("a", Encoding::kValue8, Arity::kScalar, 0, Format::kDefault, 0, {});
+    event_.AddRaw("b", Encoding::kStringLength16Char8, Arity::kScalar, 0, Format::kDefault, 0, {});
+    event_.SetStructFields(where, 2);
+    if (!data.empty()) event_.AddData(std::as_bytes(std::span(data.data(), data.size())));
+    event_.AddField("c", true);
+    return event_.Write(set_);
+  };
+  EXPECT_EQ(write("\x02\0a\x01\0bc\0\0"sv), WriteResult::kWritten);
+  EXPECT_EQ(write("\0\0"sv), WriteResult::kWritten);
+  EXPECT_EQ(write("\x02\0a\x01\0b"sv), WriteResult::kInvalid) << "one element is missing";
+  EXPECT_EQ(write("\x01\0a\x01\0bc"sv), WriteResult::kInvalid) << "something is behind";
+  EXPECT_EQ(write(""sv), WriteResult::kInvalid);
+}
+
 TEST_F(DynamicEventTest, ObsoleteFormatIsNeverWritten) {
   event_.Reset("E");
   event_.AddRaw("f", Encoding::kValue32, Arity::kScalar, 0, Format::kIpAddressObsolete, 0,
                 std::as_bytes(std::span("abcd", 4)));
+  EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid);
+  event_.Reset("E");
+  event_.AddField("f", 1, Format::kIpAddressObsolete);
   EXPECT_EQ(event_.Write(set_), WriteResult::kInvalid);
 }
 

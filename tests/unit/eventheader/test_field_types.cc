@@ -65,6 +65,8 @@ std::string Bytes(const T& value) {
 
 enum class Signed : std::int8_t { kMinus = -1 };
 enum class Unsigned : std::uint16_t { kValue = 0x1234 };
+enum class Answer : bool { kYes = true };
+enum class Letter : char { kA = 'a' };
 
 TEST(FieldTypes, Integers) {
   EXPECT_EQ(Bytes(true), "\x82\x07\x01"s);
@@ -81,6 +83,8 @@ TEST(FieldTypes, Integers) {
 TEST(FieldTypes, EnumsAsTheirUnderlyingType) {
   EXPECT_EQ(Bytes(Signed::kMinus), "\x82\x02\xFF"s);
   EXPECT_EQ(Bytes(Unsigned::kValue), "\x03\x34\x12"s);
+  EXPECT_EQ(Bytes(Answer::kYes), Bytes(true));
+  EXPECT_EQ(Bytes(Letter::kA), Bytes('a'));
   EXPECT_EQ(Bytes(std::byte{0xAB}), "\x82\x03\xAB"s);
 }
 
@@ -125,6 +129,29 @@ TEST(FieldTypes, Strings) {
   EXPECT_EQ(Bytes(std::wstring(L"a")), "\x0C\x01\0a\0\0\0"s);
 }
 
+TEST(FieldTypes, NulTerminatedStringsEndAtTheirFirstNul) {
+  EXPECT_EQ(Bytes<NulTerminated<>>("ab"),
+            "\x07"
+            "ab\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<>>("a\0b"s),
+            "\x07"
+            "a\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<>>(static_cast<const char*>(nullptr)), "\x07\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<char16_t>>(u"a"),
+            "\x08"
+            "a\0\0\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<wchar_t>>(L"a"),
+            "\x09"
+            "a\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(Bytes<Json<NulTerminated<>>>("{}"), "\x87\x0E{}\0"s);
+  EXPECT_EQ(Bytes(std::optional<NulTerminated<>>("a")),
+            "\x47\x01\0"
+            "a\0"s);
+  EXPECT_EQ(Bytes(std::vector<NulTerminated<>>{"a", "b"}),
+            "\x47\x02\0"
+            "a\0b\0"s);
+}
+
 TEST(FieldTypes, Binary) {
   const std::array bytes = {std::byte{1}, std::byte{0xFF}};
   EXPECT_EQ(Bytes(std::span<const std::byte>(bytes)), "\x0D\x02\0\x01\xFF"s);
@@ -156,6 +183,12 @@ TEST(FieldTypes, OptionalsAreNullable) {
   // An empty text and none at all stay apart: an array of one and of none.
   EXPECT_EQ(Bytes(std::optional<std::string>("")), "\x4A\x01\0\0\0"s);
   EXPECT_EQ(Bytes(std::optional<std::string>()), "\x4A\0\0"s);
+  // A nullable character is no text of 8 bits.
+  EXPECT_EQ(Bytes(std::optional<char>('a')),
+            "\xC2\x0A\x01\0"
+            "a"s);
+  EXPECT_EQ(Bytes(std::optional<char16_t>(u'\x20AC')), "\xC3\x0B\x01\0\xAC\x20"s);
+  EXPECT_EQ(Bytes(std::optional<char16_t>()), "\xC3\x0B\0\0"s);
 }
 
 TEST(FieldTypes, AddressesPortsAndUuids) {
@@ -187,6 +220,16 @@ TEST(FieldTypes, Structs) {
             "ends\0\xA1\x02\x02\0x\0\x83\x02y\0\x02"
             "\x02\0ab\x01\0\x02\x03\0\x04"s);
   EXPECT_EQ(Bytes(std::vector<Point>{{1, 2}}), "\xC1\x02x\0\x83\x02y\0\x02\x01\0\x01\0\x02"s);
+}
+
+TEST(FieldTypes, ConstChangesNothing) {
+  EXPECT_EQ(Bytes<const bool>(true), Bytes(true));
+  EXPECT_EQ(Bytes<const char>('a'), Bytes('a'));
+  EXPECT_EQ(Bytes<const float>(1.0f), Bytes(1.0f));
+  EXPECT_EQ(Bytes<const char[3]>("ab"), "\x0A\x02\0ab"s);
+  EXPECT_EQ(Bytes<const std::string>("ab"), "\x0A\x02\0ab"s);
+  EXPECT_EQ((Bytes<std::array<const bool, 1>>({true})), "\xA2\x07\x01\0\x01"s);
+  EXPECT_EQ(Bytes(std::optional<const bool>(true)), Bytes(std::optional<bool>(true)));
 }
 
 TEST(FieldTypes, FormatTagAndAttributesOfAField) {

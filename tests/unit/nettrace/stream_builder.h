@@ -116,11 +116,13 @@ inline Bytes MetadataBlock(std::initializer_list<MetadataFields> rows) {
   return Block(BlockKind::kMetadata, content);
 }
 
+inline Bytes ThreadRowBytes(std::uint64_t index, std::uint64_t process, std::uint64_t thread,
+                            std::string_view name = "worker") {
+  return Bytes().Var(index).U8(1).String(name).U8(2).Var(process).U8(3).Var(thread);
+}
 inline Bytes ThreadBlock(std::initializer_list<std::uint64_t> indices) {
   Bytes content;
-  for (std::uint64_t index : indices) {
-    content.Row(Bytes().Var(index).U8(1).String("worker").U8(2).Var(4242).U8(3).Var(4242 + index));
-  }
+  for (std::uint64_t index : indices) content.Row(ThreadRowBytes(index, 4242, 4242 + index));
   return Block(BlockKind::kThread, content);
 }
 

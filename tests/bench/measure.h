@@ -1,6 +1,6 @@
 // How the benchmarks measure and what they print.
-#ifndef TESTS_BENCH_NETTRACE_MEASURE_H_
-#define TESTS_BENCH_NETTRACE_MEASURE_H_
+#ifndef TESTS_BENCH_MEASURE_H_
+#define TESTS_BENCH_MEASURE_H_
 
 #include <cstddef>
 #include <functional>
@@ -57,4 +57,4 @@ T Check(absl::StatusOr<T> value) {
 
 }  // namespace bench
 
-#endif  // TESTS_BENCH_NETTRACE_MEASURE_H_
+#endif  // TESTS_BENCH_MEASURE_H_

@@ -58,7 +58,7 @@ void Measure(std::span<Body> bodies, std::size_t steps, int rounds) {
 }
 
 void Fail(const std::string& what) {
-  std::fprintf(stderr, "bench_nettrace: %s\n", what.c_str());
+  std::fprintf(stderr, "bench: %s\n", what.c_str());
   std::exit(1);
 }
 
