@@ -21,15 +21,6 @@ std::optional<std::uint64_t> SumOfSizes(const std::vector<Field>& fields) {
 
 }  // namespace
 
-bool IsArray(const Type& type) {
-  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray ||
-         type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
-}
-
-bool IsCodeUnit(const Type& type) {
-  return type.code == TypeCode::kUtf8CodeUnit || type.code == TypeCode::kUtf16CodeUnit;
-}
-
 std::optional<std::uint64_t> FixedSize(const Type& type) {
   switch (type.code) {
     case TypeCode::kSByte:

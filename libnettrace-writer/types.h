@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "nettrace/format.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
@@ -12,9 +13,16 @@ namespace nettrace::internal {
 // The reference reader throws at the metadata row of a fixed array of more.
 inline constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
 
-// Whether it has an element type.
-bool IsArray(const Type& type);
-bool IsCodeUnit(const Type& type);
+inline bool IsPlainArray(const Type& type) {
+  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray;
+}
+inline bool IsLocation(const Type& type) {
+  return type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
+}
+inline bool IsArray(const Type& type) { return IsPlainArray(type) || IsLocation(type); }
+inline bool IsCodeUnit(const Type& type) {
+  return type.code == TypeCode::kUtf8CodeUnit || type.code == TypeCode::kUtf16CodeUnit;
+}
 
 // The bytes every value of `type` takes in a payload, not counting what it locates elsewhere;
 // nullopt if they vary. All its arrays have their element type.

@@ -321,8 +321,7 @@ void Verifier::FieldType(const Type& type, std::uint64_t offset) {
   if (!IsArray(type)) return;
   const Type& element = type.element[0];
   FieldType(element, offset);
-  const bool location = type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
-  if (location && !IsFixedSize(element)) {
+  if (internal::IsLocation(type) && !IsFixedSize(element)) {
     Report(RuleId::kLocationElement, offset, "a location's element type has no fixed size");
   }
   if (IsArray(element) && !IsCodeUnit(element.element[0])) {

@@ -17,13 +17,7 @@ absl::Status Refuse(std::string_view field, std::string_view why) {
                                                  "': ", absl::string_view(why.data(), why.size())));
 }
 
-bool IsPlainArray(TypeCode code) {
-  return code == TypeCode::kArray || code == TypeCode::kFixedLengthArray;
-}
-
-bool IsText(const Type& type) {
-  return IsPlainArray(type.code) && IsCodeUnit(type.element.front());
-}
+bool IsText(const Type& type) { return IsPlainArray(type) && IsCodeUnit(type.element.front()); }
 
 class TypeChecker {
  public:
@@ -56,7 +50,7 @@ class TypeChecker {
     if (type.element.size() != 1) return Refuse(name, "an array has exactly one element type");
     const Type& element = type.element.front();
     if (absl::Status status = Check(name, element, depth + 1); !status.ok()) return status;
-    if (strict_ && IsArray(element) && !(IsPlainArray(type.code) && IsText(element))) {
+    if (strict_ && IsArray(element) && !(IsPlainArray(type) && IsText(element))) {
       return Refuse(
           name,
           "the reference reader misreads arrays of arrays, but for text; an object of one "
@@ -66,8 +60,8 @@ class TypeChecker {
       return Refuse(name, "the reference reader misreads arrays of objects without fields");
     }
     const std::optional<std::uint64_t> size = FixedSize(element);
-    if (type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc) {
-      if (!size) return Refuse(name, "RelLoc and DataLoc need elements of a fixed size");
+    if (IsLocation(type) && !size) {
+      return Refuse(name, "RelLoc and DataLoc need elements of a fixed size");
     }
     if (strict_ && type.code == TypeCode::kFixedLengthArray) {
       if (type.count == 0) return Refuse(name, "the reference reader misreads fixed arrays of 0");

@@ -1,6 +1,3 @@
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -9,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "nettrace/commands.h"
 #include "nettrace/event_json.h"
+#include "nettrace/json_text.h"
 #include "nettrace/open_input.h"
 #include "nettrace/verifier.h"
 
@@ -24,7 +22,7 @@ const char* SeverityName(nettrace::Severity severity) {
 void PrintJson(const nettrace::VerifyReport& report) {
   for (const nettrace::Finding& finding : report.findings) {
     rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::ASCII<>> json(buffer);
+    JsonWriter json(buffer);
     json.StartObject();
     json.Key("rule");
     json.String(finding.rule->name);
@@ -35,12 +33,7 @@ void PrintJson(const nettrace::VerifyReport& report) {
     json.Key("offset");
     json.Uint64(finding.offset);
     json.Key("explanation");
-    // Names out of the file may be anything.
-    std::string text = finding.explanation;
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-    }
-    json.String(text.c_str());
+    PutString(&json, finding.explanation);
     json.EndObject();
     std::puts(buffer.GetString());
   }
