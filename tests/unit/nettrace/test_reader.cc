@@ -171,6 +171,17 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   EXPECT_EQ(reader->stats().lost, 0u);
 }
 
+TEST(Reader, TellsTheLeastTimeWhereTimesOverflow) {
+  Bytes content = EventHeader(2, 2);
+  content.U8(1 | 2 | 4).Var(1).Var(0).Var(1).Var(3).Var(1).Var(~std::uint64_t{0});
+  for (int i = 0; i < 20; ++i) content.U8(0).Var(3);
+  const Reader::Stats stats =
+      StatsOf(Prologue().Append(Block(BlockKind::kEvent, content)).Append(End()));
+  EXPECT_EQ(stats.events, 21u);
+  EXPECT_EQ(stats.first_timestamp, 2u);
+  EXPECT_EQ(stats.last_timestamp, ~std::uint64_t{0});
+}
+
 // Of a writer that counts them, and of one that does not.
 TEST(Reader, FindsMetadataRowsOfAnyIds) {
   std::vector<std::uint32_t> ids;
