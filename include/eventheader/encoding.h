@@ -272,6 +272,22 @@ struct Coder<Char[N]> : internal::StringCoder<Char> {
   }
 };
 
+template <internal::Character Char>
+struct Coder<NulTerminated<Char>> : internal::ScalarCoder {
+  static constexpr Encoding kEncoding = sizeof(Char) == 1   ? Encoding::kZStringChar8
+                                        : sizeof(Char) == 2 ? Encoding::kZStringChar16
+                                                            : Encoding::kZStringChar32;
+  static constexpr Format kFormat = Format::kDefault;
+  static constexpr std::size_t kFixedSize = 0;
+  static std::size_t Size(const NulTerminated<Char>& value) noexcept {
+    return (value.text.size() + 1) * sizeof(Char);
+  }
+  static std::byte* Put(std::byte* out, const NulTerminated<Char>& value) noexcept {
+    out = internal::PutBytes(out, value.text.data(), value.text.size() * sizeof(Char));
+    return internal::PutRaw(out, Char{});
+  }
+};
+
 template <typename T, Format kAs>
 struct Coder<Formatted<T, kAs>> : Coder<T> {
   using Value = Formatted<T, kAs>;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <ctime>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "eventheader/wire.h"
@@ -49,6 +50,28 @@ template <typename T = std::string_view>
 using UtfBom = Formatted<T, Format::kStringUtfBom>;
 template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
+
+// Text that ends with a NUL instead of beginning with its length, for readers that want it so; what
+// is behind a NUL of its own is left out. Made from any string; null is "".
+template <typename Char = char>
+struct NulTerminated {
+  using View = std::basic_string_view<Char>;
+
+  constexpr NulTerminated() = default;
+  template <typename U>
+  requires std::convertible_to<const U&, View>
+  // Not explicit, as with Formatted.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr NulTerminated(const U& from) noexcept {
+    if constexpr (std::is_pointer_v<U>) {
+      if (from == nullptr) return;
+    }
+    text = from;
+    text = text.substr(0, text.find(Char{}));
+  }
+
+  View text;  // without the NUL
+};
 
 // 4 or 16 bytes in network byte order. in_addr and in6_addr are fields by themselves.
 using Ip4 = Formatted<std::array<std::uint8_t, 4>, Format::kIpAddress>;

@@ -75,16 +75,17 @@ class Copier {
     const EventMetadata* row;
     std::uint32_t id;
   };
-  absl::StatusOr<std::uint64_t> ThreadOf(std::uint64_t index, const ThreadInfo& info);
+  absl::StatusOr<std::uint64_t> ThreadOf(const ThreadInfo* thread);
   absl::StatusOr<std::uint32_t> StackOf(std::span<const std::byte> stack);
-  absl::Status AddLost(std::uint64_t index, const ThreadInfo* info, std::uint64_t count);
+  absl::Status AddLost(const ThreadInfo* thread, std::uint64_t count);
 
   const Reader* reader_;
   const TraceInfo clock_;
   Writer* writer_;
   MetadataCopies* metadata_;
   std::unordered_map<std::uint32_t, std::uint32_t> metadata_ids_;
-  std::unordered_map<std::uint64_t, std::uint64_t> threads_;
+  // By their rows: an index may stand for several threads, one after the other.
+  std::unordered_map<const ThreadInfo*, std::uint64_t> threads_;
   std::vector<std::uint64_t> frames_;
   CopyStats stats_;
 };

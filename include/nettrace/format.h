@@ -36,8 +36,8 @@ enum class TypeCode : std::uint8_t {
   kUInt64 = 12,
   kSingle = 13,
   kDouble = 14,
-  kDecimal = 15,   // never written: readers disagree on it
-  kDateTime = 16,  // never written: the reference reader takes it for an 8-byte FILETIME
+  kDecimal = 15,   // of V4 and V5, never written
+  kDateTime = 16,  // 8 times i16; the reference reader takes it for an 8-byte FILETIME
   kGuid = 17,
   kNullTerminatedUtf16String = 18,
   kArray = 19,

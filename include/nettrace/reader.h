@@ -69,16 +69,18 @@ struct SequencePoint {
   struct Loss {
     std::uint64_t thread_index = 0;
     std::uint64_t count = 0;  // events missing at the end of this thread's events so far
+    const ThreadInfo* thread = nullptr;
   };
   std::uint64_t offset = 0;  // of its block in the stream
   std::uint64_t timestamp = 0;
   std::uint32_t flags = 0;
-  std::vector<Loss> losses;  // only threads that lost any
+  std::vector<Loss> losses;  // only threads that lost any; their rows are valid until the next step
 };
 
 struct RemovedThread {
   std::uint64_t thread_index = 0;
-  std::uint64_t lost = 0;  // events missing at the end of this thread's events
+  std::uint64_t lost = 0;              // events missing at the end of this thread's events
+  const ThreadInfo* thread = nullptr;  // until the step after the next sequence point
 };
 
 // Where and why reading stopped before EndOfStream.

@@ -34,6 +34,8 @@ class TimeOrderedReader {
   Reader& reader() { return *reader_; }
   // True once an interval was too long to be sorted as a whole.
   bool sorted_in_parts() const { return sorted_in_parts_; }
+  // The current interval is such a one: until its end an event may be earlier than those before it.
+  bool in_parts() const { return in_parts_; }
 
  private:
   struct Kept {
@@ -59,6 +61,7 @@ class TimeOrderedReader {
   Event event_;
   RemovedThread removed_thread_;
   bool sorted_in_parts_ = false;
+  bool in_parts_ = false;
 };
 
 }  // namespace nettrace

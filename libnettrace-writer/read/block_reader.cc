@@ -12,7 +12,7 @@
 namespace nettrace {
 namespace {
 
-constexpr std::size_t kReadSize = 256 * 1024;
+constexpr std::size_t kMaxReadSize = 256 * 1024;
 constexpr std::size_t kMagicSize = 8;
 constexpr std::size_t kV6HeaderSize = 20;
 constexpr std::string_view kFastSerialization = "!FastSerialization.1";
@@ -48,8 +48,8 @@ bool BlockReader::Fill(std::size_t count) {
       end_ -= next_;
       next_ = 0;
     }
-    // Grown by what really arrives: a size in the file alone must not cost memory.
-    const std::size_t wanted = std::min(std::max(count, kReadSize), end_ * 2 + kReadSize);
+    // Grown by what really arrives: neither a size in the file nor a short file must cost memory.
+    const std::size_t wanted = std::min(std::max(count, read_size_), end_ * 2 + read_size_);
     if (buffer_.size() < wanted) buffer_.resize(wanted);
     const auto got = source_->Read(std::span(buffer_).subspan(end_));
     if (!got.ok()) source_status_ = got.status();
@@ -58,6 +58,7 @@ bool BlockReader::Fill(std::size_t count) {
       return available() >= count;
     }
     end_ += *got;
+    if (end_ == buffer_.size()) read_size_ = std::min(2 * read_size_, kMaxReadSize);
   }
   return true;
 }

@@ -72,6 +72,7 @@ class BlockReader {
   std::vector<std::byte> buffer_;
   std::size_t next_ = 0;  // first unread byte of held()
   std::size_t end_ = 0;   // end of what the source gave
+  std::size_t read_size_ = 4096;
   std::uint64_t buffer_offset_ = 0;
   std::uint64_t block_start_ = 0;
   std::uint32_t major_version_ = 0;

@@ -15,20 +15,22 @@ namespace {
 constexpr std::uint64_t kAboveThreadIds = 4'194'305;  // on Linux
 constexpr char kOwnId[] = "EventHeader.Id";
 
-// V4 and V5 have types that V6 reads otherwise; the bytes stay what they are.
-void ConvertLegacyTypes(std::vector<Field>* fields);
+// V4 and V5 have types that V6 has not, or reads otherwise; the bytes stay what they are.
+void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding);
 
-void ConvertLegacyType(Type* type) {
-  if (type->code == TypeCode::kDateTime) type->code = TypeCode::kUInt64;  // a FILETIME
+void ConvertType(Type* type, PayloadEncoding encoding) {
+  if (type->code == TypeCode::kDateTime && encoding == PayloadEncoding::kLegacy) {
+    type->code = TypeCode::kUInt64;  // a FILETIME
+  }
   if (type->code == TypeCode::kDecimal) {
     *type = Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 16);
   }
-  for (Type& element : type->element) ConvertLegacyType(&element);
-  ConvertLegacyTypes(&type->fields);
+  for (Type& element : type->element) ConvertType(&element, encoding);
+  ConvertTypes(&type->fields, encoding);
 }
 
-void ConvertLegacyTypes(std::vector<Field>* fields) {
-  for (Field& field : *fields) ConvertLegacyType(&field.type);
+void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding) {
+  for (Field& field : *fields) ConvertType(&field.type, encoding);
 }
 
 constexpr absl::int128 kMostTicks = std::numeric_limits<std::int64_t>::max();
@@ -78,7 +80,7 @@ absl::StatusOr<std::uint32_t> MetadataCopies::IdOf(const EventMetadata& metadata
     if (it->second.original == metadata) return it->second.id;
   }
   EventMetadata copy = metadata;
-  if (encoding == PayloadEncoding::kLegacy) ConvertLegacyTypes(&copy.fields);
+  ConvertTypes(&copy.fields, encoding);
   const bool good = (copy.event_id != 0 || copy.provider == "Universal.System") &&
                     copy.event_id <= kMaxEventId && !provider.taken.contains(copy.event_id);
   if (!good) {
@@ -111,11 +113,11 @@ std::uint64_t Copier::Convert(std::uint64_t ticks) const {
   return static_cast<std::uint64_t>(std::min(converted, kMostTicks));
 }
 
-absl::StatusOr<std::uint64_t> Copier::ThreadOf(std::uint64_t index, const ThreadInfo& info) {
-  const auto found = threads_.find(index);
+absl::StatusOr<std::uint64_t> Copier::ThreadOf(const ThreadInfo* thread) {
+  const auto found = threads_.find(thread);
   if (found != threads_.end()) return found->second;
-  auto copy = writer_->AddThread(info);
-  if (copy.ok()) threads_.emplace(index, *copy);
+  auto copy = writer_->AddThread(*thread);
+  if (copy.ok()) threads_.emplace(thread, *copy);
   return copy;
 }
 
@@ -130,17 +132,21 @@ absl::StatusOr<std::uint32_t> Copier::StackOf(std::span<const std::byte> stack) 
   return writer_->InternStack(frames_);
 }
 
-absl::Status Copier::AddLost(std::uint64_t index, const ThreadInfo* info, std::uint64_t count) {
+absl::Status Copier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
   // A step back is not a loss: the copy is numbered anew.
   if (count == 0 || count == kLostByStepBack) return absl::OkStatus();
-  absl::StatusOr<std::uint64_t> thread = ThreadOf(index, info != nullptr ? *info : ThreadInfo());
-  if (!thread.ok()) return thread.status();
-  absl::Status status = writer_->AddLost(*thread, count);
-  return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
+  absl::StatusOr<std::uint64_t> copy = ThreadOf(thread);
+  if (!copy.ok()) return copy.status();
+  absl::Status status = writer_->AddLost(*copy, count);
+  if (!absl::IsOutOfRange(status)) return status;
+  // More than one gap can tell, as events between were left out: another row has another gap.
+  threads_.erase(thread);
+  copy = ThreadOf(thread);
+  return copy.ok() ? writer_->AddLost(*copy, count) : copy.status();
 }
 
 absl::Status Copier::SkipEvent(const Event& event) {
-  return AddLost(event.capture_thread_index, event.capture_thread, event.lost_before);
+  return AddLost(event.capture_thread, event.lost_before);
 }
 
 absl::Status Copier::CopyEvent(const Event& event) {
@@ -154,9 +160,9 @@ absl::Status Copier::CopyEvent(const Event& event) {
     if (!id.ok()) return id.status();
     row.metadata_id = metadata_ids_[event.metadata_id] = *id;
   }
-  const auto capture = ThreadOf(event.capture_thread_index, *event.capture_thread);
+  const auto capture = ThreadOf(event.capture_thread);
   if (!capture.ok()) return capture.status();
-  const auto thread = ThreadOf(event.thread_index, *event.thread);
+  const auto thread = ThreadOf(event.thread);
   if (!thread.ok()) return thread.status();
   const auto labels = writer_->InternLabels(*event.labels);
   if (!labels.ok()) return labels.status();
@@ -178,11 +184,9 @@ absl::Status Copier::CopyEvent(const Event& event) {
 }
 
 absl::Status Copier::CopyRemovedThread(const RemovedThread& removed) {
-  const auto found = threads_.find(removed.thread_index);
+  if (absl::Status status = AddLost(removed.thread, removed.lost); !status.ok()) return status;
+  const auto found = threads_.find(removed.thread);
   if (found == threads_.end()) return absl::OkStatus();
-  if (absl::Status status = AddLost(removed.thread_index, nullptr, removed.lost); !status.ok()) {
-    return status;
-  }
   const std::uint64_t copy = found->second;
   threads_.erase(found);
   return writer_->RemoveThread(copy);
@@ -190,9 +194,7 @@ absl::Status Copier::CopyRemovedThread(const RemovedThread& removed) {
 
 absl::Status Copier::CopySequencePoint(const SequencePoint& point) {
   for (const SequencePoint::Loss& loss : point.losses) {
-    if (absl::Status status = AddLost(loss.thread_index, nullptr, loss.count); !status.ok()) {
-      return status;
-    }
+    if (absl::Status status = AddLost(loss.thread, loss.count); !status.ok()) return status;
   }
   if (point.flags & kSequencePointFlushMetadata) metadata_ids_.clear();
   if (point.flags & kSequencePointFlushThreads) {

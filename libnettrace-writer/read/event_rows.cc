@@ -12,15 +12,6 @@ Guid Take16(Cursor* cursor) {
   return guid;
 }
 
-// Flags of a compressed row, beside kSorted.
-constexpr std::uint8_t kHasMetadataId = 1;
-constexpr std::uint8_t kHasCaptureThread = 2;
-constexpr std::uint8_t kHasThread = 4;
-constexpr std::uint8_t kHasStack = 8;
-constexpr std::uint8_t kHasLabels = 16;  // V4, V5: the activity id
-constexpr std::uint8_t kHasRelatedActivity = 32;
-constexpr std::uint8_t kHasPayloadSize = 128;
-
 constexpr std::uint32_t kNotSorted = 0x80000000;  // of an uncompressed row's metadata id
 
 }  // namespace
@@ -48,7 +39,7 @@ bool EventRows::Next() {
   } else {
     ReadUncompressed();
   }
-  can_repeat_ = compressed() && !legacy_ && cursor_.ok();
+  can_be_short_ = compressed() && !legacy_ && cursor_.ok();
   return cursor_.ok();
 }
 

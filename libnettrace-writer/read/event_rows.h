@@ -25,6 +25,14 @@ struct EventRowHeader {
   Guid activity_id{};               // V4, V5
   Guid related_activity_id{};       // V4, V5
   std::uint32_t payload_size = 0;
+  friend bool operator==(const EventRowHeader&, const EventRowHeader&) = default;
+};
+
+// What EventRows::header() does not tell of a row that was read the short way: members would be
+// stored for each event only to be copied from there.
+struct ShortRow {
+  std::uint64_t offset = 0;  // in the stream
+  std::span<const std::byte> payload;
 };
 
 class EventRows {
@@ -42,34 +50,65 @@ class EventRows {
   bool AtEnd() const { return cursor_.empty(); }
   // The next row. False if it does not fit the block. Not to be called at the end.
   bool Next();
-  // Reads the next row if its header is like the one before but for time and number, as most are.
-  // False: nothing was read, there may be no row; ask AtEnd and Next. V6 only.
-  bool NextLikePrevious() {
-    const std::span<const std::byte> rest = cursor_.rest();
-    const std::size_t payload_size = header_.payload_size;
-    if (!can_repeat_ || rest.size() <= payload_size) return false;
-    const auto flags = static_cast<std::uint8_t>(rest[0]);
-    const ShortVarUInt since_previous = PeekShortVarUInt(rest.subspan(1));
-    const std::uint64_t timestamp = header_.timestamp + since_previous.value;
-    const std::size_t header_size = 1 + since_previous.size;
-    if ((flags & ~kSorted) != 0 || since_previous.size == 0 || timestamp < header_.timestamp ||
-        rest.size() - payload_size < header_size) {
-      return false;
-    }
-    offset_ = Position();
-    ++header_.sequence;
-    header_.timestamp = timestamp;
-    header_.sorted = (flags & kSorted) != 0;
-    payload_ = rest.subspan(header_size, payload_size);
-    cursor_.Bytes(header_size + payload_size);
-    return true;
-  }
-  const EventRowHeader& header() const { return header_; }
+  // Of the row that Next read.
   std::span<const std::byte> payload() const { return payload_; }
-  std::uint64_t offset() const { return offset_; }  // of the row in the stream
+  std::uint64_t offset() const { return offset_; }  // in the stream
+  // Of the row that was read last.
+  const EventRowHeader& header() const { return header_; }
+
+  // These read the next row if nothing in its header differs from the one before but time and
+  // number, as most do, or also metadata and payload size. False: nothing was read; there may be no
+  // row, ask AtEnd and Next. V6 only.
+  bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
+  bool NextOfOtherKind(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 
  private:
-  static constexpr std::uint8_t kSorted = 64;  // of a compressed row's flags
+  // A compressed row's flags.
+  static constexpr unsigned kHasMetadataId = 1;
+  static constexpr unsigned kHasCaptureThread = 2;
+  static constexpr unsigned kHasThread = 4;
+  static constexpr unsigned kHasStack = 8;
+  static constexpr unsigned kHasLabels = 16;  // V4, V5: the activity id
+  static constexpr unsigned kHasRelatedActivity = 32;
+  static constexpr unsigned kSorted = 64;
+  static constexpr unsigned kHasPayloadSize = 128;
+  // Flags and three numbers of 4 bytes at most.
+  static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
+
+  // Of a row that has no flags but kFlags and kSorted. Most have neither: a function of their own
+  // does not even test for the others.
+  template <unsigned kFlags>
+  bool NextShort(ShortRow* row) {
+    const std::span<const std::byte> rest = cursor_.rest();
+    if (!can_be_short_ || rest.size() < kMaxShortHeader) return false;
+    const auto flags = static_cast<unsigned>(rest[0]);
+    if ((flags & ~(kFlags | kSorted)) != 0) return false;
+    const std::byte* next = &rest[1];
+    const auto take = [&next](std::uint32_t* value) {
+      const ShortVarUInt number = LoadShortVarUInt(next);
+      next += number.size;
+      *value = number.value;
+      return number.size != 0;
+    };
+    std::uint32_t metadata_id = header_.metadata_id;
+    std::uint32_t since_previous = 0;
+    std::uint32_t payload_size = header_.payload_size;
+    if ((flags & kFlags & kHasMetadataId) != 0 && !take(&metadata_id)) return false;
+    if (!take(&since_previous)) return false;
+    const std::uint64_t timestamp = header_.timestamp + since_previous;
+    if (timestamp < since_previous) return false;
+    if ((flags & kFlags & kHasPayloadSize) != 0 && !take(&payload_size)) return false;
+    const std::size_t row_size = static_cast<std::size_t>(next - rest.data()) + payload_size;
+    if (row_size > rest.size()) return false;
+    *row = {Position(), {next, payload_size}};
+    header_.sorted = (flags & kSorted) != 0;
+    header_.metadata_id = metadata_id;
+    ++header_.sequence;
+    header_.timestamp = timestamp;
+    header_.payload_size = payload_size;
+    cursor_.Bytes(row_size);
+    return true;
+  }
 
   std::uint64_t Position() const { return content_end_ - cursor_.size(); }
   void ReadCompressed();
@@ -78,7 +117,7 @@ class EventRows {
   Cursor cursor_;
   std::uint64_t content_end_ = 0;  // offset in the stream
   bool legacy_ = false;
-  bool can_repeat_ = false;  // the row before was compressed, and is V6's
+  bool can_be_short_ = false;  // the row before was compressed, and is V6's
   std::uint16_t flags_ = 0;
   std::uint64_t min_timestamp_ = 0;
   std::uint64_t max_timestamp_ = 0;

@@ -1,8 +1,8 @@
 // The rows of V4/V5 metadata blocks.
 #include <string>
 
+#include "nettrace/text.h"
 #include "read/parse_rows.h"
-#include "read/text.h"
 
 namespace nettrace {
 namespace {

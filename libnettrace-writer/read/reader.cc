@@ -1,6 +1,7 @@
 #include "nettrace/reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/numeric/int128.h"
@@ -10,6 +11,7 @@
 #include "read/block_reader.h"
 #include "read/event_rows.h"
 #include "read/id_table.h"
+#include "read/metadata_table.h"
 #include "read/parse_rows.h"
 #include "read/sequence.h"
 
@@ -41,11 +43,6 @@ std::size_t CountEntries(const Labels& labels) {
 struct Thread {
   ThreadInfo info;
   std::uint32_t last_sequence = 0;
-  std::size_t cost = 0;
-};
-
-struct MetadataEntry {
-  EventMetadata metadata;
   std::size_t cost = 0;
 };
 
@@ -114,9 +111,12 @@ struct Reader::Impl {
   bool ReadStacks();
   bool ReadSequencePoint();
   bool NextEvent();
-  void TakeEventLikePrevious();
+  Step NextOfOtherKind();
+  void TakeShortEvent(const ShortRow& row);
   bool NextRemovedThread();
   bool ResolveEvent();
+  bool ResolveMetadata(std::uint64_t offset);
+  bool StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id);
   Thread* FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new);
   std::uint64_t CountLost(Thread* thread, std::uint32_t last_sequence);
   void FinishStep();
@@ -136,13 +136,14 @@ struct Reader::Impl {
   TraceInfo trace;
   std::uint64_t legacy_process_id = 0;
 
-  Table<MetadataEntry> metadata;
+  MetadataTable metadata;
   Table<Thread> threads;
   std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
   Table<Labels> labels;
   IdTable<StackRange> stacks;
   std::vector<std::byte> stack_bytes;
   std::size_t table_bytes = 0;
+  std::size_t metadata_bytes = 0;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
 
   // The block being read. Other kinds are read whole when they are met.
@@ -163,6 +164,9 @@ struct Reader::Impl {
   absl::Status status;
   std::optional<Damage> damage;
   Stats stats;
+  // Of all events, if there are any.
+  std::uint64_t first_timestamp = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t last_timestamp = 0;
 };
 
 bool Reader::Impl::Stop(std::uint64_t offset, const std::string& reason) {
@@ -254,8 +258,9 @@ void Reader::Impl::FinishStep() {
     threads.Clear();
   }
   if (sequence_point.flags & kSequencePointFlushMetadata) {
-    metadata.ForEach([this](const auto& entry) { table_bytes -= entry->cost; });
     metadata.Clear();
+    table_bytes -= metadata_bytes;
+    metadata_bytes = 0;
   }
   event = Event();  // its pointers are what ResolveEvent compares with
 }
@@ -297,12 +302,12 @@ bool Reader::Impl::AddMetadata(std::uint32_t id, EventMetadata row, std::size_t 
                                std::uint64_t offset) {
   const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
                            row.key_values.size() * sizeof(KeyValues::value_type);
-  auto entry = std::make_unique<MetadataEntry>(MetadataEntry{std::move(row), cost});
-  if (!metadata.Add(id, std::move(entry))) {
+  if (!metadata.Add(id, std::move(row))) {
     if (legacy()) return true;  // the .NET runtime may repeat a row
     return Stop(offset, absl::StrCat("metadata id ", id, " is defined twice"));
   }
   ++stats.metadata;
+  metadata_bytes += cost;
   return Charge(cost, offset);
 }
 
@@ -434,7 +439,7 @@ bool Reader::Impl::ReadSequencePoint() {
                                        ", which is not defined"));
     }
     const std::uint64_t lost = CountLost(thread, entry.sequence);
-    if (lost > 0) sequence_point.losses.push_back({entry.thread, lost});
+    if (lost > 0) sequence_point.losses.push_back({entry.thread, lost, &thread->info});
   }
   ++stats.sequence_points;
   step = Step::kSequencePoint;
@@ -458,10 +463,25 @@ bool Reader::Impl::NextEvent() {
   event.is_sorted = row.sorted;
   event.payload = rows.payload();
   event.payload_encoding = legacy() ? PayloadEncoding::kLegacy : PayloadEncoding::kV6;
-  stats.first_timestamp = std::min(stats.first_timestamp.value_or(row.timestamp), row.timestamp);
-  stats.last_timestamp = std::max(stats.last_timestamp.value_or(row.timestamp), row.timestamp);
+  first_timestamp = std::min(first_timestamp, row.timestamp);
+  last_timestamp = std::max(last_timestamp, row.timestamp);
   ++stats.events;
   step = Step::kEvent;
+  return true;
+}
+
+bool Reader::Impl::StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id) {
+  event = Event();
+  return Stop(offset, absl::StrCat("an event refers to ", what, " ", id, ", which is not defined"));
+}
+
+inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
+  const std::uint32_t id = rows.header().metadata_id;
+  if (event.metadata_id == id && event.metadata != nullptr) return true;
+  const EventMetadata* const found = metadata.Find(id);
+  if (found == nullptr) return StopUndefined(offset, "metadata", id);
+  event.metadata_id = id;
+  event.metadata = found;
   return true;
 }
 
@@ -469,16 +489,9 @@ bool Reader::Impl::NextEvent() {
 bool Reader::Impl::ResolveEvent() {
   const EventRowHeader& row = rows.header();
   const auto undefined = [&](const char* what, std::uint64_t id) {
-    event = Event();
-    return Stop(rows.offset(),
-                absl::StrCat("an event refers to ", what, " ", id, ", which is not defined"));
+    return StopUndefined(rows.offset(), what, id);
   };
-  if (event.metadata == nullptr || event.metadata_id != row.metadata_id) {
-    const auto* found = metadata.Find(row.metadata_id);
-    if (found == nullptr) return undefined("metadata", row.metadata_id);
-    event.metadata_id = row.metadata_id;
-    event.metadata = &(*found)->metadata;
-  }
+  if (!ResolveMetadata(rows.offset())) return false;
   if (event.capture_thread == nullptr || event.capture_thread_index != row.capture_thread) {
     event_capture_thread = FindThread(row.capture_thread, row.sequence - 1);
     if (event_capture_thread == nullptr) return undefined("thread", row.capture_thread);
@@ -527,24 +540,31 @@ bool Reader::Impl::NextRemovedThread() {
   if (thread == nullptr) {
     return Stop(offset, absl::StrCat("thread ", entry.thread, " is removed and was not defined"));
   }
-  removed = {entry.thread, CountLost(thread, entry.sequence)};
+  removed = {entry.thread, CountLost(thread, entry.sequence), &thread->info};
   event = Event();
   step = Step::kRemovedThread;
   return true;
 }
 
 // The row is numbered next to the one before: nothing is lost between them.
-inline void Reader::Impl::TakeEventLikePrevious() {
-  const EventRowHeader& row = rows.header();
-  event.offset = rows.offset();
-  event.sequence_number = row.sequence;
+inline void Reader::Impl::TakeShortEvent(const ShortRow& row) {
+  const EventRowHeader& header = rows.header();
+  event.offset = row.offset;
+  event.sequence_number = header.sequence;
   event.lost_before = 0;
-  event_capture_thread->last_sequence = row.sequence;
-  event.timestamp = row.timestamp;
-  event.is_sorted = row.sorted;
-  event.payload = rows.payload();
-  stats.last_timestamp = std::max(*stats.last_timestamp, row.timestamp);
+  event_capture_thread->last_sequence = header.sequence;
+  event.timestamp = header.timestamp;
+  event.is_sorted = header.sorted;
+  event.payload = row.payload;
+  last_timestamp = std::max(last_timestamp, header.timestamp);
   ++stats.events;
+}
+
+Reader::Step Reader::Impl::NextOfOtherKind() {
+  ShortRow row;
+  if (!rows.NextOfOtherKind(&row) || !ResolveMetadata(row.offset)) return Next();
+  TakeShortEvent(row);
+  return Step::kEvent;
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(std::unique_ptr<Source> source,
@@ -562,12 +582,14 @@ std::uint32_t Reader::minor_version() const { return impl_->blocks.minor_version
 const TraceInfo& Reader::trace() const { return impl_->trace; }
 
 Reader::Step Reader::Next() {
-  // Most events are like the one before, which was an event, too, and refer to the same.
-  if (impl_->rows.NextLikePrevious()) [[likely]] {
-    impl_->TakeEventLikePrevious();
+  // Most events are like the one before, which was an event, too, and refer to the same; most
+  // others are but of another kind.
+  ShortRow row;
+  if (impl_->rows.NextLikePrevious(&row)) [[likely]] {
+    impl_->TakeShortEvent(row);
     return Step::kEvent;
   }
-  return impl_->Next();
+  return impl_->NextOfOtherKind();
 }
 
 const Event& Reader::event() const { return impl_->event; }
@@ -576,8 +598,13 @@ const RemovedThread& Reader::removed_thread() const { return impl_->removed; }
 const absl::Status& Reader::status() const { return impl_->status; }
 const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
 const Reader::Stats& Reader::stats() const {
-  impl_->stats.bytes = impl_->blocks.position();
-  return impl_->stats;
+  Stats& stats = impl_->stats;
+  stats.bytes = impl_->blocks.position();
+  if (stats.events > 0) {
+    stats.first_timestamp = impl_->first_timestamp;
+    stats.last_timestamp = impl_->last_timestamp;
+  }
+  return stats;
 }
 
 absl::Time Reader::TimeOf(std::uint64_t ticks) const {

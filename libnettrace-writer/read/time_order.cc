@@ -21,6 +21,7 @@ TimeOrderedReader::Step TimeOrderedReader::Next() {
         removed_thread_ = removed_[next_removed_++];
         return Step::kRemovedThread;
       }
+      in_parts_ = false;
       if (boundary_ == Step::kEnd) return Step::kEnd;
       at_boundary_ = false;
       return boundary_;
@@ -40,7 +41,7 @@ void TimeOrderedReader::ReadInterval() {
   next_ = 0;
   while (true) {
     if (kept_.size() * sizeof(Kept) + bytes_.size() > options_.max_interval_bytes) {
-      sorted_in_parts_ = true;
+      sorted_in_parts_ = in_parts_ = true;
       break;
     }
     const Step step = reader_->Next();

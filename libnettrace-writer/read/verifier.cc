@@ -17,9 +17,13 @@
 #include "read/event_rows.h"
 #include "read/parse_rows.h"
 #include "read/verify_rules.h"
+#include "types.h"
 
 namespace nettrace {
 namespace {
+
+using internal::IsArray;
+using internal::IsCodeUnit;
 
 // What a row costs in memory, roughly.
 constexpr std::size_t kRowCost = 256;
@@ -28,16 +32,6 @@ constexpr std::size_t kIdCost = 16;                // of a label list or a stack
 constexpr std::uint32_t kMaxThreadId = 4'194'304;  // of Linux
 constexpr std::uint32_t kMaxShownProcessor = 255;
 constexpr std::uint32_t kMaxArrayCount = 32767;
-constexpr std::uint16_t kMaxFixedArrayCount = 65514;
-
-bool IsArray(const Type& type) {
-  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray ||
-         type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
-}
-
-bool IsCodeUnit(const Type& type) {
-  return type.code == TypeCode::kUtf8CodeUnit || type.code == TypeCode::kUtf16CodeUnit;
-}
 
 bool IsFixedSize(const Type& type) {
   switch (type.code) {
@@ -188,13 +182,15 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
   if (absl::Status header = blocks_.ReadHeader(); !header.ok()) return header;
   report_.version = blocks_.major_version();
   bool first = true;
+  bool has_trace = false;
   while (!full_ && blocks_.Next(&block_)) {
     const bool is_trace = block_.kind == static_cast<std::uint8_t>(BlockKind::kTrace);
     if (first && !is_trace) {
       Report(RuleId::kTraceFirst, block_.offset,
              absl::StrCat("the first block is a ", BlockKindName(block_.kind), " block"));
     }
-    if (!first && is_trace) Report(RuleId::kTraceOnce, block_.offset, "another Trace block");
+    if (is_trace && has_trace) Report(RuleId::kTraceOnce, block_.offset, "another Trace block");
+    has_trace |= is_trace;
     first = false;
     if (block_.kind == static_cast<std::uint8_t>(BlockKind::kEndOfStream)) {
       Finish();
@@ -325,8 +321,7 @@ void Verifier::FieldType(const Type& type, std::uint64_t offset) {
   if (!IsArray(type)) return;
   const Type& element = type.element[0];
   FieldType(element, offset);
-  const bool location = type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
-  if (location && !IsFixedSize(element)) {
+  if (internal::IsLocation(type) && !IsFixedSize(element)) {
     Report(RuleId::kLocationElement, offset, "a location's element type has no fixed size");
   }
   if (IsArray(element) && !IsCodeUnit(element.element[0])) {
@@ -335,10 +330,12 @@ void Verifier::FieldType(const Type& type, std::uint64_t offset) {
   if (element.code == TypeCode::kObject && element.fields.empty()) {
     Report(RuleId::kArrayOfEmptyObjects, offset, "an array's elements are objects without fields");
   }
-  if (type.code == TypeCode::kFixedLengthArray &&
-      (type.count == 0 || type.count > kMaxFixedArrayCount)) {
-    Report(RuleId::kFixedArrayCount, offset,
-           absl::StrCat("a fixed-length array has ", type.count, " elements"));
+  if (type.code == TypeCode::kFixedLengthArray) {
+    const std::uint64_t bytes = type.count * internal::FixedSize(element).value_or(0);
+    if (type.count == 0 || bytes > internal::kMaxFixedArrayBytes) {
+      Report(RuleId::kFixedArraySize, offset,
+             absl::StrCat("a fixed-length array of ", type.count, " elements, ", bytes, " bytes"));
+    }
   }
 }
 

@@ -54,7 +54,7 @@ enum class RuleId : std::size_t {
   kTypeMisread,
   kArrayOfArrays,
   kArrayOfEmptyObjects,
-  kFixedArrayCount,
+  kFixedArraySize,
   kStartStopOpcode,
   kCaptureThreadChange,
   kUncompressedRows,

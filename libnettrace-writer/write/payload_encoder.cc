@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "type_rules.h"
+#include "types.h"
 #include "varint.h"
 
 namespace nettrace {
@@ -49,12 +49,8 @@ unsigned UnsignedBits(TypeCode code) {
   }
 }
 
-bool IsCounted(TypeCode code) {
-  return code == TypeCode::kArray || code == TypeCode::kFixedLengthArray;
-}
-
 bool IsArrayOf(const Type& type, TypeCode element) {
-  return IsCounted(type.code) && type.element.front().code == element;
+  return internal::IsPlainArray(type) && type.element.front().code == element;
 }
 
 }  // namespace
@@ -238,7 +234,7 @@ PayloadEncoder& PayloadEncoder::Utf16(std::u16string_view text) {
 PayloadEncoder& PayloadEncoder::BeginArray(std::size_t count) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
-  if (!IsCounted(type->code)) {
+  if (!internal::IsPlainArray(*type)) {
     Fail("not an array");
   } else if (PutCount(*type, count)) {
     levels_.push_back({nullptr, &type->element.front(), 0, count});
@@ -278,7 +274,7 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   const bool relative = type->code == TypeCode::kRelLoc;
-  if (!relative && type->code != TypeCode::kDataLoc) {
+  if (!internal::IsLocation(*type)) {
     Fail("not at a location");
     return *this;
   }

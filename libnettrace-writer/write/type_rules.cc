@@ -1,17 +1,15 @@
 #include "type_rules.h"
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/format.h"
+#include "types.h"
 
 namespace nettrace::internal {
 namespace {
-
-// The reference reader takes a fixed array of so many bytes for a variable one.
-constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
 
 absl::Status Refuse(std::string_view field, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("field '",
@@ -19,19 +17,7 @@ absl::Status Refuse(std::string_view field, std::string_view why) {
                                                  "': ", absl::string_view(why.data(), why.size())));
 }
 
-bool IsArray(TypeCode code) {
-  return code == TypeCode::kArray || code == TypeCode::kFixedLengthArray ||
-         code == TypeCode::kRelLoc || code == TypeCode::kDataLoc;
-}
-
-bool IsPlainArray(TypeCode code) {
-  return code == TypeCode::kArray || code == TypeCode::kFixedLengthArray;
-}
-
-bool IsText(const Type& type) {
-  return IsPlainArray(type.code) && (type.element.front().code == TypeCode::kUtf8CodeUnit ||
-                                     type.element.front().code == TypeCode::kUtf16CodeUnit);
-}
+bool IsText(const Type& type) { return IsPlainArray(type) && IsCodeUnit(type.element.front()); }
 
 class TypeChecker {
  public:
@@ -53,7 +39,7 @@ class TypeChecker {
     if (depth > kMaxTypeDepth) {
       return Refuse(name, absl::StrCat("types nested deeper than ", kMaxTypeDepth));
     }
-    if (IsArray(type.code)) return CheckArray(name, type, depth);
+    if (IsArray(type)) return CheckArray(name, type, depth);
     if (!type.element.empty()) return Refuse(name, "only arrays have an element type");
     if (type.code == TypeCode::kObject) return Check(type.fields, depth + 1);
     if (!type.fields.empty()) return Refuse(name, "only objects have fields");
@@ -64,7 +50,7 @@ class TypeChecker {
     if (type.element.size() != 1) return Refuse(name, "an array has exactly one element type");
     const Type& element = type.element.front();
     if (absl::Status status = Check(name, element, depth + 1); !status.ok()) return status;
-    if (strict_ && IsArray(element.code) && !(IsPlainArray(type.code) && IsText(element))) {
+    if (strict_ && IsArray(element) && !(IsPlainArray(type) && IsText(element))) {
       return Refuse(
           name,
           "the reference reader misreads arrays of arrays, but for text; an object of one "
@@ -74,8 +60,8 @@ class TypeChecker {
       return Refuse(name, "the reference reader misreads arrays of objects without fields");
     }
     const std::optional<std::uint64_t> size = FixedSize(element);
-    if (type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc) {
-      if (!size) return Refuse(name, "RelLoc and DataLoc need elements of a fixed size");
+    if (IsLocation(type) && !size) {
+      return Refuse(name, "RelLoc and DataLoc need elements of a fixed size");
     }
     if (strict_ && type.code == TypeCode::kFixedLengthArray) {
       if (type.count == 0) return Refuse(name, "the reference reader misreads fixed arrays of 0");
@@ -87,11 +73,13 @@ class TypeChecker {
     return absl::OkStatus();
   }
 
-  static absl::Status CheckSimple(std::string_view name, TypeCode code) {
+  absl::Status CheckSimple(std::string_view name, TypeCode code) const {
     switch (code) {
       case TypeCode::kDecimal:
+        return Refuse(name, "the format has no Decimal");
       case TypeCode::kDateTime:
-        return Refuse(name, "Decimal and DateTime are read differently by different readers");
+        if (!strict_) return absl::OkStatus();
+        return Refuse(name, "the reference reader takes a DateTime for an 8-byte FILETIME");
       case TypeCode::kBoolean32:
       case TypeCode::kUtf16CodeUnit:
       case TypeCode::kSByte:
@@ -119,53 +107,7 @@ class TypeChecker {
   const bool strict_;
 };
 
-std::optional<std::uint64_t> SumOfSizes(const std::vector<Field>& fields) {
-  std::uint64_t sum = 0;
-  for (const Field& field : fields) {
-    const std::optional<std::uint64_t> size = FixedSize(field.type);
-    if (!size) return std::nullopt;
-    sum += *size;
-    if (sum > kMaxBlockSize) return kMaxBlockSize;  // no payload is so long; keeps sums small
-  }
-  return sum;
-}
-
 }  // namespace
-
-std::optional<std::uint64_t> FixedSize(const Type& type) {
-  switch (type.code) {
-    case TypeCode::kSByte:
-    case TypeCode::kByte:
-    case TypeCode::kUtf8CodeUnit:
-    case TypeCode::kBoolean8:
-      return 1;
-    case TypeCode::kUtf16CodeUnit:
-    case TypeCode::kInt16:
-    case TypeCode::kUInt16:
-      return 2;
-    case TypeCode::kBoolean32:
-    case TypeCode::kInt32:
-    case TypeCode::kUInt32:
-    case TypeCode::kSingle:
-      return 4;
-    case TypeCode::kInt64:
-    case TypeCode::kUInt64:
-    case TypeCode::kDouble:
-      return 8;
-    case TypeCode::kGuid:
-      return 16;
-    case TypeCode::kObject:
-      return SumOfSizes(type.fields);
-    case TypeCode::kFixedLengthArray: {
-      const std::optional<std::uint64_t> element = FixedSize(type.element.front());
-      if (!element) return std::nullopt;
-      return std::min<std::uint64_t>(*element * type.count, kMaxBlockSize);
-    }
-    default:
-      // RelLoc and DataLoc too: their 4 bytes are fixed, but the data they point at is not.
-      return std::nullopt;
-  }
-}
 
 absl::Status CheckFields(const std::vector<Field>& fields, bool strict) {
   return TypeChecker(strict).Check(fields, 1);

@@ -2,18 +2,12 @@
 #ifndef NETTRACE_WRITE_TYPE_RULES_H_
 #define NETTRACE_WRITE_TYPE_RULES_H_
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
-
-// The bytes every value of `type` takes in a payload; nullopt if they vary. `type` is one that
-// CheckFields accepts.
-std::optional<std::uint64_t> FixedSize(const Type& type);
 
 // InvalidArgument, naming the field, unless all types are whole, known and writable. `strict`: also
 // refuses what the reference reader gets wrong.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "block_output.h"
 #include "byte_writer.h"
@@ -152,6 +153,11 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
   const std::uint32_t lowest = metadata.provider == kUniversalSystem ? 0 : 1;
   if (metadata.event_id < lowest || metadata.event_id > kMaxEventId) {
     return refuse(absl::StrCat("the reference reader needs an id of 1 to ", kMaxEventId));
+  }
+  const absl::string_view name(metadata.name.data(), metadata.name.size());
+  if (!metadata.opcode &&
+      (absl::EndsWithIgnoreCase(name, "start") || absl::EndsWithIgnoreCase(name, "stop"))) {
+    return refuse("the reference reader takes an opcode from this name's end: set one, or 0");
   }
   return absl::OkStatus();
 }

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "common/text.h"
 #include "nettrace/schema.h"
+#include "nettrace/text.h"
 
 namespace collector {
 namespace {
@@ -141,11 +141,11 @@ class Runner {
     if (op.size == 2) {
       PutUnits(op, units);
     } else if (op.size == 4) {
-      tools::AppendUtf32AsUtf16(units, op.swap, out_);
+      nettrace::AppendUtf32AsUtf16(units, op.swap, out_);
     } else if (op.charset == PayloadOp::Charset::kLatin1) {
-      tools::AppendLatin1AsUtf16(units, out_);
+      nettrace::AppendLatin1AsUtf16(units, out_);
     } else {
-      tools::AppendUtf8AsUtf16(units, out_);
+      nettrace::AppendUtf8AsUtf16(units, out_);
     }
   }
 
@@ -160,9 +160,9 @@ class Runner {
   bool PutText(const PayloadOp& op, std::span<const std::byte> units) {
     bool valid = true;
     if (op.charset != PayloadOp::Charset::kNone) {
-      const tools::TextKind kind = tools::ClassifyUtf8(units);
-      outcome_.non_ascii |= kind != tools::TextKind::kAscii;
-      valid = kind != tools::TextKind::kInvalid || op.charset == PayloadOp::Charset::kLatin1;
+      const nettrace::TextKind kind = nettrace::ClassifyUtf8(units);
+      outcome_.non_ascii |= kind != nettrace::TextKind::kAscii;
+      valid = kind != nettrace::TextKind::kInvalid || op.charset == PayloadOp::Charset::kLatin1;
       outcome_.invalid |= !valid;
     }
     switch (op.output) {

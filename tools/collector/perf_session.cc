@@ -22,7 +22,7 @@
 namespace collector {
 namespace {
 
-constexpr std::size_t kSideBandRingSize = 32 * 1024;
+constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
 
 UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
   return UniqueFd(static_cast<int>(
@@ -90,6 +90,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
   session.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!session.epoll_.valid()) return ErrnoStatus(errno, "epoll_create1");
 
+  const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size / 4);
   for (int number : cpus) {
     const std::string what = absl::StrCat("opening perf events on CPU ", number);
     perf_event_attr leader_attr = DummyAttributes(ring_size);
@@ -98,7 +99,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
       if (errno == ENODEV) continue;  // went offline since the list was read
       return OpenError(errno, what);
     }
-    perf_event_attr side_attr = DummyAttributes(kSideBandRingSize);
+    perf_event_attr side_attr = DummyAttributes(side_band_size);
     side_attr.comm = 1;
     side_attr.comm_exec = 1;
     side_attr.task = 1;
@@ -107,7 +108,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
 
     absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size);
     if (!ring.ok()) return ring.status();
-    absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), kSideBandRingSize);
+    absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), side_band_size);
     if (!side_ring.ok()) return side_ring.status();
     COLLECTOR_RETURN_IF_ERROR(session.WakeOn(leader.get()));
     COLLECTOR_RETURN_IF_ERROR(session.WakeOn(side_band.get()));

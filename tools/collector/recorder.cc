@@ -130,11 +130,13 @@ absl::Status Recorder::AttachPatterns() {
       absl::Status attached = Attach(std::string(Selector::kUserEventsSystem), event.name);
       // It may have been removed since the list was read.
       if (!attached.ok() && !absl::IsNotFound(attached)) return attached;
+      // At once: from the attachment on the service writes what is not recorded before this.
+      COLLECTOR_RETURN_IF_ERROR(EnableAttached());
       matched_[i] = matched_[i] || attached.ok();
     }
   }
   next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
-  return EnableAttached();
+  return absl::OkStatus();
 }
 
 absl::Status Recorder::Attach(const std::string& system, const std::string& event) {

@@ -115,7 +115,7 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample
   absl::StatusOr<std::uint64_t> capture_thread = CaptureThread(&cpu);
   if (!capture_thread.ok()) return capture_thread.status();
   row.capture_thread = *capture_thread;
-  absl::StatusOr<std::uint64_t> thread = threads_->Row(sample.pid, sample.tid, writer_);
+  absl::StatusOr<std::uint64_t> thread = threads_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 

@@ -57,34 +57,54 @@ void ThreadTable::LoadFromProc() {
     ForEachNumber(absl::StrCat("/proc/", pid, "/task"), [this, pid](std::uint32_t tid) {
       const auto [thread, added] = threads_.try_emplace(tid);
       if (!added) return;
-      thread->second.pid = pid;
-      thread->second.name = ReadName(pid, tid);
+      thread->second.now = {pid, ReadName(pid, tid)};
     });
   });
+}
+
+void ThreadTable::Replace(Thread* thread, Identity identity, std::uint64_t timestamp) {
+  if (thread->past.size() == kMaxPast) thread->past.erase(thread->past.begin());
+  thread->past.push_back(std::move(thread->now));
+  thread->past.back().ended = timestamp;
+  thread->now = std::move(identity);
+}
+
+ThreadTable::Identity* ThreadTable::AtTime(Thread* thread, std::uint64_t timestamp) {
+  for (Identity& past : thread->past) {
+    if (timestamp < past.ended) return &past;
+  }
+  return &thread->now;
 }
 
 void ThreadTable::Apply(const RingRecord& record) {
   switch (record.type()) {
     case PERF_RECORD_FORK: {
       if (record.bytes.size() < kTaskRecordSize) return;
-      Thread thread;
-      thread.pid = LoadU32(record, 8);
+      Identity identity{LoadU32(record, 8), ""};
       if (const auto parent = threads_.find(LoadU32(record, 20)); parent != threads_.end()) {
-        thread.name = parent->second.name;
+        identity.name = parent->second.now.name;
       }
-      threads_[LoadU32(record, 16)] = std::move(thread);
+      const auto [thread, added] = threads_.try_emplace(LoadU32(record, 16));
+      if (added) {
+        thread->second.now = std::move(identity);
+      } else {
+        Replace(&thread->second, std::move(identity), record.timestamp);
+        any_ended_ = true;
+      }
       break;
     }
     case PERF_RECORD_COMM: {
       if (record.bytes.size() < kCommName + kTrailer) return;
       const char* name = reinterpret_cast<const char*>(record.bytes.data()) + kCommName;
-      Thread& thread = threads_[LoadU32(record, 12)];
-      const std::string_view new_name(name,
-                                      strnlen(name, record.bytes.size() - kCommName - kTrailer));
-      thread.pid = LoadU32(record, 8);
-      if (thread.name != new_name) {
-        thread.name = std::string(new_name);
-        thread.row = 0;
+      Identity identity{LoadU32(record, 8),
+                        {name, strnlen(name, record.bytes.size() - kCommName - kTrailer)}};
+      const auto [thread, added] = threads_.try_emplace(LoadU32(record, 12));
+      if (added) {
+        thread->second.now = std::move(identity);
+      } else if (thread->second.now.name != identity.name ||
+                 thread->second.now.pid != identity.pid) {
+        Replace(&thread->second, std::move(identity), record.timestamp);
+        any_ended_ = true;
       }
       break;
     }
@@ -92,7 +112,7 @@ void ThreadTable::Apply(const RingRecord& record) {
       if (record.bytes.size() < kTaskRecordSize) return;
       const auto thread = threads_.find(LoadU32(record, 16));
       if (thread == threads_.end()) return;
-      thread->second.ended = record.timestamp;
+      thread->second.now.ended = record.timestamp;
       any_ended_ = true;
       break;
     }
@@ -102,14 +122,15 @@ void ThreadTable::Apply(const RingRecord& record) {
 }
 
 absl::StatusOr<std::uint64_t> ThreadTable::Row(std::uint32_t pid, std::uint32_t tid,
-                                               nettrace::Writer* writer) {
+                                               std::uint64_t timestamp, nettrace::Writer* writer) {
   const auto [entry, added] = threads_.try_emplace(tid);
-  Thread& thread = entry->second;
+  Identity& thread = *AtTime(&entry->second, timestamp);
   if (added || thread.pid != pid) {
     // Its creation was lost, or it is one of the threads that /proc does not show.
-    thread = Thread();
     thread.pid = pid;
     thread.name = tid == 0 ? "swapper" : tid == kExited ? "(exited)" : ReadName(pid, tid);
+    thread.row = 0;
+    if (&thread == &entry->second.now) thread.ended = 0;
   }
   if (thread.row == 0) {
     nettrace::ThreadInfo info;
@@ -129,15 +150,21 @@ absl::StatusOr<std::uint64_t> ThreadTable::Row(std::uint32_t pid, std::uint32_t 
 void ThreadTable::DropEnded(std::uint64_t timestamp) {
   if (!any_ended_) return;
   any_ended_ = false;
-  absl::erase_if(threads_, [this, timestamp](const auto& entry) {
-    const std::uint64_t ended = entry.second.ended;
-    if (ended > timestamp) any_ended_ = true;
+  absl::erase_if(threads_, [this, timestamp](auto& entry) {
+    Thread& thread = entry.second;
+    std::erase_if(thread.past,
+                  [timestamp](const Identity& past) { return past.ended <= timestamp; });
+    const std::uint64_t ended = thread.now.ended;
+    if (ended > timestamp || !thread.past.empty()) any_ended_ = true;
     return ended != 0 && ended <= timestamp;
   });
 }
 
 void ThreadTable::ForgetRows() {
-  for (auto& [tid, thread] : threads_) thread.row = 0;
+  for (auto& [tid, thread] : threads_) {
+    thread.now.row = 0;
+    for (Identity& past : thread.past) past.row = 0;
+  }
   rows_ = 0;
 }
 

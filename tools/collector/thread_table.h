@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -14,7 +15,8 @@
 namespace collector {
 
 // The machine's threads, and their rows in the trace. A row is written when a thread's first event
-// comes; a thread that is renamed, or a tid that is used again, gets a new one. Not thread-safe.
+// comes; a thread that is renamed, or a tid that is used again, gets a new one. Events from before
+// that may still come, and get the row of their time. Not thread-safe.
 class ThreadTable {
  public:
   // Adds every thread that /proc shows and that is not known yet.
@@ -23,10 +25,12 @@ class ThreadTable {
   // Takes a FORK, COMM or EXIT record; others are ignored.
   void Apply(const RingRecord& record);
 
-  // The index of the thread's row, written to `writer` if it has none since Forget.
-  absl::StatusOr<std::uint64_t> Row(std::uint32_t pid, std::uint32_t tid, nettrace::Writer* writer);
+  // The index of the row that the thread had at `timestamp`, written to `writer` if it has none
+  // since ForgetRows.
+  absl::StatusOr<std::uint64_t> Row(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
+                                    nettrace::Writer* writer);
 
-  // Drops threads that ended up to `timestamp`: none of their events can come any more.
+  // Drops threads and names that ended up to `timestamp`: no event of then can come any more.
   void DropEnded(std::uint64_t timestamp);
   // The trace's thread rows were flushed.
   void ForgetRows();
@@ -35,12 +39,22 @@ class ThreadTable {
   std::size_t rows() const { return rows_; }
 
  private:
-  struct Thread {
+  // Of each thread; older ones are forgotten.
+  static constexpr std::size_t kMaxPast = 64;
+
+  struct Identity {
     std::uint32_t pid = 0;
     std::string name;
     std::uint64_t row = 0;    // index + 1; 0: none yet
-    std::uint64_t ended = 0;  // timestamp of its end; 0: alive
+    std::uint64_t ended = 0;  // timestamp of its end; 0: it is the thread's now
   };
+  struct Thread {
+    Identity now;                // or the last one, if it has ended
+    std::vector<Identity> past;  // the earlier ones, oldest first
+  };
+
+  static void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
+  static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
 
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   std::size_t rows_ = 0;

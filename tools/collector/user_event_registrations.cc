@@ -15,10 +15,10 @@ namespace user_events = eventheader::user_events;
 absl::Status UserEventRegistrations::Register(const std::string& name, bool persistent) {
   const std::string what = absl::StrCat("registering tracepoint ", name);
   if (!eventheader::ParseTracepointName(name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what,
-                     ": not an EventHeader name; use Provider_L<level>K<keyword>[Options] "
-                     "with lower-case hex numbers, e.g. MyCompany_MyService_L4K1"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        what,
+        ": not an EventHeader name; use Provider_L<level>K<keyword>[Options], up to 255 "
+        "characters, with lower-case hex numbers, e.g. MyCompany_MyService_L4K1"));
   }
   if (!data_.valid()) {
     const int fd = user_events::OpenData();

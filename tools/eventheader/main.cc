@@ -74,6 +74,10 @@ int List(const std::string& pattern, bool json) {
   for (const collector::UserEvent& event : *events) {
     if (fnmatch(pattern.c_str(), event.name.c_str(), 0) == 0) PrintEvent(event, json);
   }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    PrintError(absl::DataLossError("standard output cannot be written"));
+    return kExitFailed;
+  }
   return 0;
 }
 

@@ -76,10 +76,7 @@ int Dump(const Arguments& arguments) {
     PrintEvents(&reader, reader, arguments);
   }
   progress.Hide();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    absl::FPrintF(stderr, "nettrace dump: standard output cannot be written\n");
-    return kExitDamaged;
-  }
+  if (const int exit_code = FinishOutput("dump", 0); exit_code != 0) return exit_code;
   if (ordered.sorted_in_parts()) {
     absl::FPrintF(stderr,
                   "nettrace dump: %s: has more between two sequence points than is sorted at once; "

@@ -15,6 +15,19 @@ bool IsOneOf(const std::vector<T>& values, const Value& value) {
   return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
+// One value each time: what follows is the file to read.
+template <typename T>
+CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* values,
+                         const char* help) {
+  return command->add_option(name, *values, help)->allow_extra_args(false);
+}
+
+// CLI11 takes numbers beyond 64 bits, and below 0, for others.
+std::string IsId(const std::string& text) {
+  std::uint64_t id = 0;
+  return absl::SimpleAtoi(text, &id) ? "" : text + " is no id";
+}
+
 CLI::Option* AddTime(CLI::App* command, const char* name, std::optional<absl::Time>* to,
                      const char* help) {
   return command->add_option_function<std::string>(
@@ -49,11 +62,15 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
 
 void AddFilterOptions(CLI::App* command, EventFilter* filter) {
   const std::string group = "Choosing events";
-  command->add_option("--provider", filter->providers, "Of this provider; may be repeated")
+  AddRepeated(command, "--provider", &filter->providers, "Of this provider; may be repeated")
       ->group(group);
-  command->add_option("--event", filter->events, "Of this name; may be repeated")->group(group);
-  command->add_option("--pid", filter->pids, "Of this process; may be repeated")->group(group);
-  command->add_option("--tid", filter->tids, "Of this thread; may be repeated")->group(group);
+  AddRepeated(command, "--event", &filter->events, "Of this name; may be repeated")->group(group);
+  AddRepeated(command, "--pid", &filter->pids, "Of this process; may be repeated")
+      ->check(IsId)
+      ->group(group);
+  AddRepeated(command, "--tid", &filter->tids, "Of this thread; may be repeated")
+      ->check(IsId)
+      ->group(group);
   command->add_option("--level", filter->level, "Of this level and the more severe ones")
       ->check(CLI::Range(0, 255))
       ->group(group);

@@ -1,8 +1,5 @@
 #include "nettrace/event_json.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -11,24 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/event_schema.h"
-#include "common/text.h"
+#include "nettrace/json_text.h"
 #include "nettrace/payload.h"
+#include "nettrace/text.h"
 
 namespace tools {
 namespace {
-
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
-
-// Names and labels come from the file as well: they need not be valid.
-void PutString(JsonWriter* json, std::string_view text) {
-  const std::string valid = ValidUtf8(text);
-  json->String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-}
-
-void PutKey(JsonWriter* json, std::string_view key) {
-  const std::string valid = ValidUtf8(key);
-  json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
-}
 
 std::string Hex(std::span<const std::byte> bytes) {
   std::string text;
@@ -55,12 +40,12 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   void Decimal(std::span<const std::byte> bytes) override { PutString(json_, Hex(bytes)); }
   void Utf8(std::span<const std::byte> units) override {
     text_.clear();
-    AppendUtf8AsValid(units, &text_);
+    nettrace::AppendUtf8AsValid(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void Utf16(std::span<const std::byte> units) override {
     text_.clear();
-    AppendUtf16AsUtf8(units, &text_);
+    nettrace::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
 
@@ -165,12 +150,6 @@ void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t p
 }
 
 }  // namespace
-
-std::string ValidUtf8(std::string_view text) {
-  std::string valid;
-  AppendUtf8AsValid(std::as_bytes(std::span(text.data(), text.size())), &valid);
-  return valid;
-}
 
 std::string OneLine(std::string text) {
   for (char& c : text) {

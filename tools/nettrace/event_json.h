@@ -20,9 +20,6 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
 // The payload alone, as a JSON object.
 std::string PayloadToJson(const nettrace::Event& event);
 
-// The same text, with U+FFFD for what is not UTF-8 in it.
-std::string ValidUtf8(std::string_view text);
-
 // The same text on one line: with '?' for control characters.
 std::string OneLine(std::string text);
 

@@ -1,6 +1,3 @@
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -10,12 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "nettrace/commands.h"
 #include "nettrace/event_json.h"
+#include "nettrace/json_text.h"
 #include "nettrace/open_input.h"
 
 namespace tools {
 namespace {
-
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
 void PutTimestamp(JsonWriter* json, const char* key, const std::optional<std::uint64_t>& value) {
   json->Key(key);
@@ -83,16 +79,14 @@ void PrintJson(const nettrace::Reader& reader) {
   json.Key("keyValues");
   json.StartObject();
   for (const auto& [key, value] : trace.key_values) {
-    const std::string valid_key = ValidUtf8(key);
-    const std::string valid_value = ValidUtf8(value);
-    json.Key(valid_key.data(), static_cast<rapidjson::SizeType>(valid_key.size()));
-    json.String(valid_value.data(), static_cast<rapidjson::SizeType>(valid_value.size()));
+    PutKey(&json, key);
+    PutString(&json, value);
   }
   json.EndObject();
   json.Key("complete");
   json.Bool(stats.complete);
   json.EndObject();
-  absl::PrintF("%s\n", buffer.GetString());
+  std::puts(buffer.GetString());
 }
 
 std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
@@ -143,8 +137,8 @@ int Info(const std::string& path, bool json) {
   } else {
     PrintTable(**reader);
   }
-  if ((*reader)->status().ok()) return 0;
-  std::fflush(stdout);
+  const int exit_code = FinishOutput("info", 0);
+  if ((*reader)->status().ok()) return exit_code;
   PrintInputError("info", path, (*reader)->status());
   return kExitDamaged;
 }

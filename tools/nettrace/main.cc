@@ -25,6 +25,12 @@ int Main(int argc, char** argv) {
   tools::AddMerge(app, &exit_code);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    if (argc > 1 && app.get_subcommands().empty()) {
+      std::fprintf(stderr, "nettrace: '%s' is no command; 'nettrace --help' names them\n", argv[1]);
+      return kExitUsage;
+    }
+    return app.exit(error) == 0 ? 0 : kExitUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }

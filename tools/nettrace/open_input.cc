@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "nettrace/source.h"
@@ -33,9 +32,6 @@ class ProgressSource : public nettrace::Source {
 
 }  // namespace
 
-Progress::Progress(std::string command, bool wanted)
-    : command_(std::move(command)), wanted_(wanted && isatty(STDERR_FILENO) == 1) {}
-
 void Progress::AddInput(std::optional<std::uint64_t> size) {
   if (size && total_) {
     *total_ += *size;
@@ -46,21 +42,11 @@ void Progress::AddInput(std::optional<std::uint64_t> size) {
 
 void Progress::AddRead(std::uint64_t bytes) {
   read_ += bytes;
-  const absl::Time now = absl::Now();
-  if (!wanted_ || now - last_ < absl::Milliseconds(500)) return;
-  last_ = now;
-  shown_ = true;
-  absl::FPrintF(stderr, "\r\x1b[Knettrace %s: %d", command_, read_ >> 20);
-  if (total_.value_or(0) != 0) {
-    absl::FPrintF(stderr, " of %d MB (%d%%)", *total_ >> 20, read_ * 100 / *total_);
-  } else {
-    absl::FPrintF(stderr, " MB");
-  }
-}
-
-void Progress::Hide() {
-  if (shown_) std::fputs("\r\x1b[K", stderr);
-  shown_ = false;
+  line_.Update([this] {
+    const std::string text = absl::StrFormat("nettrace %s: %d", command_, read_ >> 20);
+    if (total_.value_or(0) == 0) return text + " MB";
+    return absl::StrFormat("%s of %d MB (%d%%)", text, *total_ >> 20, read_ * 100 / *total_);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
@@ -84,6 +70,12 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
   absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress);
   if (!source.ok()) return source.status();
   return nettrace::Reader::Open(*std::move(source));
+}
+
+int FinishOutput(const char* command, int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);
+  return kExitDamaged;
 }
 
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status) {

@@ -1,17 +1,22 @@
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +29,7 @@
 #include "collector/status_util.h"
 #include "collector/unique_fd.h"
 #include "nettrace/commands.h"
+#include "nettrace/progress_line.h"
 
 namespace tools {
 namespace {
@@ -31,6 +37,8 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitNoCommand = 127;  // as a shell has it
+constexpr char kStandardOutput[] = "-";
+constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 
 struct RecordArguments {
   std::string output;
@@ -68,8 +76,9 @@ absl::StatusOr<collector::UniqueFd> BlockSignals() {
   return fd;
 }
 
-// Starts `command` with the signals of a fresh process.
-absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command) {
+// Starts `command` with the signals of a fresh process. `own_output`: standard output is the
+// trace's, so that what the command prints there goes to standard error.
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, bool own_output) {
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -84,8 +93,12 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command) {
   sigaddset(&defaults, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (own_output) posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, argv[0], nullptr, &attributes, argv.data(), environ);
+  const int error = posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return collector::ErrnoStatus(error, "starting " + command[0]);
   return pid;
@@ -109,8 +122,8 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
     std::fflush(stdout);
   }
   absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                arguments.output == "-" ? "standard output" : arguments.output, summary.events,
-                summary.lost, summary.bytes, summary.threads, summary.tracepoints);
+                arguments.output == kStandardOutput ? "standard output" : arguments.output,
+                summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
   if (summary.lost != 0) {
     absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
   }
@@ -132,35 +145,84 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
   }
 }
 
-// Shows on a terminal that the recording is alive, once a second.
-class Progress {
+// A pipe, or what is like one. If its reader takes nothing a write would wait without end, and with
+// it the signals that are to end the recording.
+class PipeSink : public nettrace::Sink {
  public:
-  void Update(const nettrace::Writer::Stats& stats) {
-    if (!terminal_ || absl::Now() < next_) return;
-    next_ = absl::Now() + absl::Seconds(1);
-    absl::FPrintF(stderr, "\r%u events, %u lost, %u bytes ", stats.events, stats.lost, stats.bytes);
-    shown_ = true;
+  // Takes ownership of `fd`.
+  static absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(int fd, const std::string& name) {
+    auto sink = std::make_unique<PipeSink>(fd, name);
+    if (!sink->stop_.valid()) return collector::ErrnoStatus(errno, "signalfd");
+    return sink;
   }
-  ~Progress() { Hide(); }
-  // Takes the line away. To be called before anything else is printed.
-  void Hide() {
-    if (shown_) absl::FPrintF(stderr, "\r\033[K");
-    shown_ = false;
+  PipeSink(int fd, const std::string& name) : fd_(fd), name_(name), sink_(fd, name) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+    stop_ = collector::UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   }
+
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    *taken = 0;
+    absl::Status status;
+    while (status.ok() && *taken < bytes.size()) {
+      if (!WaitForReader()) {
+        return absl::UnavailableError("cannot write " + name_ + ": its reader takes nothing");
+      }
+      // So much a pipe that takes anything takes at once.
+      const std::size_t size = std::min<std::size_t>(PIPE_BUF, bytes.size() - *taken);
+      std::size_t now = 0;
+      status = sink_.Append(bytes.subspan(*taken, size), &now);
+      *taken += now;
+    }
+    return status;
+  }
+  absl::Status Sync() override { return sink_.Sync(); }
 
  private:
-  const bool terminal_ = isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-  absl::Time next_ = absl::Now() + absl::Seconds(1);
+  // False if it is time to stop, and to give up.
+  bool WaitForReader() {
+    pollfd fds[] = {{fd_, POLLOUT, 0}, {stop_.get(), POLLIN, 0}};
+    while (poll(fds, 2, given_up_ ? 0 : -1) < 0 && errno == EINTR) {
+    }
+    if (fds[0].revents != 0) return true;
+    constexpr int kLastChance = 1000;  // ms, for a reader that is only slow
+    given_up_ = given_up_ || poll(fds, 1, kLastChance) == 0;
+    return !given_up_;
+  }
+
+  const int fd_;  // sink_ closes it
+  const std::string name_;
+  nettrace::FdSink sink_;
+  collector::UniqueFd stop_;
+  bool given_up_ = false;
 };
 
+// Waits for the pipe's reader. Until then a signal may end this process: nothing was recorded.
+int OpenPipe(const std::string& path) {
+  sigset_t none;
+  sigset_t blocked;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, &blocked);
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int error = errno;
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  errno = error;
+  return fd;
+}
+
 absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutput(const std::string& path) {
-  if (path == "-") {
-    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (fd < 0) return collector::ErrnoStatus(errno, "standard output");
-    return std::make_unique<nettrace::FdSink>(fd, "standard output");
+  const bool is_standard = path == kStandardOutput;
+  struct stat facts = {};
+  const int found = is_standard ? fstat(STDOUT_FILENO, &facts) : stat(path.c_str(), &facts);
+  if (!is_standard && (found != 0 || !S_ISFIFO(facts.st_mode))) {
+    return nettrace::FdSink::Create(path);
   }
-  return nettrace::FdSink::Create(path);
+  const std::string name = is_standard ? "standard output" : path;
+  const int fd = is_standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : OpenPipe(path);
+  if (fd < 0) return collector::ErrnoStatus(errno, name);
+  if (S_ISREG(facts.st_mode)) return std::make_unique<nettrace::FdSink>(fd, name);
+  return PipeSink::Create(fd, name);
 }
 
 int Record(const RecordArguments& arguments) {
@@ -177,6 +239,15 @@ int Record(const RecordArguments& arguments) {
                                            ": not a time; use e.g. 500ms, 10s or 1h30m"),
                 kExitUsage);
   }
+  if (arguments.ring_size > kMaxRingSize) {
+    return Fail(absl::InvalidArgumentError("--ring-size: not a size up to 8G; use e.g. 64K or 4M"),
+                kExitUsage);
+  }
+  if (arguments.json && arguments.output == kStandardOutput) {
+    return Fail(
+        absl::InvalidArgumentError("--json: standard output is the trace's already; use -o FILE"),
+        kExitUsage);
+  }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   options.ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
 
@@ -190,7 +261,7 @@ int Record(const RecordArguments& arguments) {
   pid_t command = -1;
   int exit_code = 0;
   if (!arguments.command.empty()) {
-    const absl::StatusOr<pid_t> pid = Spawn(arguments.command);
+    const absl::StatusOr<pid_t> pid = Spawn(arguments.command, arguments.output == kStandardOutput);
     if (!pid.ok()) {
       exit_code = Fail(pid.status(), kExitNoCommand);
     } else {
@@ -199,14 +270,18 @@ int Record(const RecordArguments& arguments) {
   }
   const bool run = arguments.command.empty() || command > 0;
   {
-    Progress progress;
+    ProgressLine progress;
     for (bool stop = !run; !stop;) {
       if (absl::Status status = (*recorder)->Poll(end - absl::Now()); !status.ok()) {
         if (command > 0) kill(command, SIGTERM);
         progress.Hide();
         return FailHalfway(status, (*recorder)->stats());
       }
-      progress.Update((*recorder)->stats());
+      progress.Update([&] {
+        const nettrace::Writer::Stats& stats = (*recorder)->stats();
+        return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
+                               stats.lost, stats.bytes);
+      });
       signalfd_siginfo signal;
       while (read(signals->get(), &signal, sizeof signal) == sizeof signal) {
         if (signal.ssi_signo != SIGCHLD) stop = true;
@@ -258,7 +333,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "It stops at the end of the duration or of the command, or on SIGINT or SIGTERM; a command "
       "that\n"
       "still runs then is sent SIGTERM.\n\n"
-      "Exit code: that of the command if there is one, else 0; 1 the recording failed; 2 usage;\n"
+      "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
+      "recording\n"
+      "failed; 2 usage;\n"
       "127 the command cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService --duration 10s\n"

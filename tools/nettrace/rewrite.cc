@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nettrace/copier.h"
@@ -25,6 +27,7 @@ using Step = nettrace::TimeOrderedReader::Step;
 constexpr int kExitFailed = 1;
 // A sequence point follows after so many events, so that readers need not keep more to sort them.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
+constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();
 
 // A file that takes its name only when it is whole.
 class NewFile {
@@ -61,6 +64,25 @@ class NewFile {
   bool created_ = false;
 };
 
+// Adds what another file says of itself. A CPU of any of the files must be below the
+// HardwareThreadCount, by which readers size tables; several processes are not the ProcessId.
+void AddKeyValues(const nettrace::KeyValues& more, nettrace::KeyValues* to) {
+  for (const auto& [key, value] : more) {
+    const auto same = [&key = key](const auto& entry) { return entry.first == key; };
+    const auto found = std::find_if(to->begin(), to->end(), same);
+    std::uint64_t ours = 0;
+    std::uint64_t theirs = 0;
+    if (found == to->end()) {
+      to->emplace_back(key, value);
+    } else if (key == "HardwareThreadCount" && absl::SimpleAtoi(value, &theirs) &&
+               (!absl::SimpleAtoi(found->second, &ours) || theirs > ours)) {
+      found->second = value;
+    } else if (key == "ProcessId" && found->second != value) {
+      found->second.clear();
+    }
+  }
+}
+
 struct Input {
   std::string path;
   std::unique_ptr<nettrace::TimeOrderedReader> reader;
@@ -93,6 +115,7 @@ class Rewriter {
   std::unique_ptr<nettrace::MetadataCopies> metadata_;
   std::uint64_t last_timestamp_ = 0;
   std::uint64_t last_point_ = 0;
+  std::uint64_t lost_at_point_ = 0;
   std::uint64_t events_since_point_ = 0;
 };
 
@@ -105,7 +128,8 @@ bool Rewriter::OpenInputs() {
     }
     Input& input = inputs_.emplace_back();
     input.path = path;
-    input.reader = std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader));
+    input.reader =
+        std::make_unique<nettrace::TimeOrderedReader>(*std::move(reader), rewrite_.sorting);
   }
   return true;
 }
@@ -123,7 +147,11 @@ absl::Status Rewriter::Copy(std::unique_ptr<nettrace::Sink> sink) {
   // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
   for (const nettrace::TraceInfo& trace : traces) {
     clock.pointer_size = std::max(clock.pointer_size, trace.pointer_size);
+    if (&trace != &traces.front()) AddKeyValues(trace.key_values, &clock.key_values);
   }
+  std::erase_if(clock.key_values, [](const auto& entry) {
+    return entry.first == "ProcessId" && entry.second.empty();
+  });
   auto writer = nettrace::Writer::Create(std::move(sink), clock, nettrace::CopyWriterOptions());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
@@ -145,7 +173,11 @@ absl::Status Rewriter::Copy(std::unique_ptr<nettrace::Sink> sink) {
     if (absl::Status status = Advance(earliest); !status.ok()) return status;
   }
   // States the last numbers, and so what was lost at the end.
-  if (absl::Status status = SequencePoint(last_timestamp_); !status.ok()) return status;
+  std::uint64_t end = last_timestamp_;
+  if (writer_->stats().lost > lost_at_point_ && last_point_ < kMaxTimestamp) {
+    end = std::max(end, last_point_ + 1);
+  }
+  if (absl::Status status = SequencePoint(end); !status.ok()) return status;
   return writer_->Finish();
 }
 
@@ -185,6 +217,7 @@ absl::Status Rewriter::Advance(Input* input) {
 
 absl::Status Rewriter::CopyEvent(Input* input) {
   const nettrace::Event& event = input->reader->event();
+  last_timestamp_ = std::max(last_timestamp_, input->timestamp);
   if (!rewrite_.filter.Passes(input->reader->reader(), event)) {
     return input->copier->SkipEvent(event);
   }
@@ -192,14 +225,17 @@ absl::Status Rewriter::CopyEvent(Input* input) {
     if (absl::Status status = SequencePoint(last_timestamp_); !status.ok()) return status;
   }
   ++events_since_point_;
-  last_timestamp_ = std::max(last_timestamp_, input->timestamp);
   return input->copier->CopyEvent(event);
 }
 
 absl::Status Rewriter::SequencePoint(std::uint64_t timestamp) {
-  // Each must be later than the one before.
+  // Each must be later than the one before, and nothing that is still to come be earlier.
   if (timestamp <= last_point_) return absl::OkStatus();
+  for (const Input& input : inputs_) {
+    if (input.reader->in_parts()) return absl::OkStatus();
+  }
   last_point_ = timestamp;
+  lost_at_point_ = writer_->stats().lost;
   last_timestamp_ = std::max(last_timestamp_, timestamp);
   events_since_point_ = 0;
   return writer_->WriteSequencePoint(timestamp);
@@ -232,9 +268,10 @@ void Rewriter::PrintSummary() const {
 
 int RunRewrite(const Rewrite& rewrite) {
   if (rewrite.output == "-") {
-    PrintInputError(rewrite.command, rewrite.output,
-                    absl::InvalidArgumentError("the output must be a file, which it becomes as a "
-                                               "whole; name one"));
+    absl::FPrintF(stderr,
+                  "nettrace %s: -o -: the output appears as a whole, so it must be a file; name "
+                  "one\n",
+                  rewrite.command);
     return kExitUnreadable;
   }
   Rewriter rewriter(rewrite);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nettrace/event_filter.h"
+#include "nettrace/time_order.h"
 
 namespace tools {
 
@@ -16,10 +17,12 @@ struct Rewrite {
   EventFilter filter;
   // Whether what could be read of a damaged input is good enough: that is what repair is for.
   bool accept_damage = false;
+  nettrace::TimeOrderOptions sorting = {};  // of the inputs
 };
 
-// Writes the events of all inputs, in the order of time, to the output, which appears by rename,
-// whole or not at all. Prints what was done, and errors; returns the exit code.
+// Writes the events of all inputs, in the order of time as far as they are sorted, to the output,
+// which appears by rename, whole or not at all. Prints what was done, and errors; returns the exit
+// code.
 int RunRewrite(const Rewrite& rewrite);
 
 }  // namespace tools

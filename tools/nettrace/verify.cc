@@ -1,6 +1,3 @@
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -9,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "nettrace/commands.h"
 #include "nettrace/event_json.h"
+#include "nettrace/json_text.h"
 #include "nettrace/open_input.h"
 #include "nettrace/verifier.h"
 
@@ -24,7 +22,7 @@ const char* SeverityName(nettrace::Severity severity) {
 void PrintJson(const nettrace::VerifyReport& report) {
   for (const nettrace::Finding& finding : report.findings) {
     rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::ASCII<>> json(buffer);
+    JsonWriter json(buffer);
     json.StartObject();
     json.Key("rule");
     json.String(finding.rule->name);
@@ -35,18 +33,14 @@ void PrintJson(const nettrace::VerifyReport& report) {
     json.Key("offset");
     json.Uint64(finding.offset);
     json.Key("explanation");
-    // Names out of the file may be anything.
-    std::string text = finding.explanation;
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-    }
-    json.String(text.c_str());
+    PutString(&json, finding.explanation);
     json.EndObject();
     std::puts(buffer.GetString());
   }
 }
 
-void PrintText(const std::string& path, const nettrace::VerifyReport& report) {
+void PrintText(const std::string& file, const nettrace::VerifyReport& report) {
+  const std::string path = file == "-" ? "standard input" : file;
   for (const nettrace::Finding& finding : report.findings) {
     absl::PrintF("%s: offset %d: %s: %s: %s\n", path, finding.offset,
                  SeverityName(finding.rule->severity), finding.rule->name,
@@ -74,7 +68,8 @@ int Verify(const std::string& path, bool strict, bool json) {
   } else {
     PrintText(path, *report);
   }
-  return report->errors > 0 || (strict && report->hazards > 0) ? kExitViolations : 0;
+  const bool violations = report->errors > 0 || (strict && report->hazards > 0);
+  return FinishOutput("verify", violations ? kExitViolations : 0);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "measure.h"
+#include "../measure.h"
 
 namespace bench {
 namespace {

@@ -1,4 +1,6 @@
-// Reads hostile streams of any version to their end, by file order and by time, payloads included.
+// Reads hostile streams of any version to their end, payloads included: by file order out of
+// memory, and by time from a source that gives a few bytes at a time. Both must see the same.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,15 +10,21 @@
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "nettrace/time_order.h"
+#include "read/block_reader.h"
+#include "read/event_rows.h"
 
 namespace {
 
 using nettrace::Reader;
 
-// Touches every byte that it is shown, for the sanitizers.
-class Toucher : public nettrace::PayloadVisitor {
+void Require(bool holds) {
+  if (!holds) __builtin_trap();
+}
+
+// A digest of all that it is shown, every byte of it.
+class Digest : public nettrace::PayloadVisitor {
  public:
-  void Name(std::string_view name) override { Add(name.size()); }
+  void Name(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
   void BeginObject() override { ++depth_; }
   void EndObject() override { --depth_; }
   void BeginArray() override { ++depth_; }
@@ -35,52 +43,127 @@ class Toucher : public nettrace::PayloadVisitor {
   void Touch(std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes) Add(static_cast<std::uint64_t>(byte));
   }
+  void Add(std::uint64_t value) { value_ = (value_ ^ value) * 0x100000001B3; }
   bool balanced() const { return depth_ == 0; }
+  std::uint64_t value() const { return value_; }
 
  private:
-  void Add(std::uint64_t value) { sum_ = sum_ + value; }
-  volatile std::uint64_t sum_ = 0;
+  std::uint64_t value_ = 0xCBF29CE484222325;
   int depth_ = 0;
+};
+
+// Gives 1 byte, then 2, up to 64, and from 1 on again: as a pipe may, but worse.
+class PieceSource : public nettrace::Source {
+ public:
+  explicit PieceSource(std::span<const std::byte> bytes) : rest_(bytes) {}
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    const std::size_t size = std::min({piece_, buffer.size(), rest_.size()});
+    std::copy_n(rest_.begin(), size, buffer.begin());
+    rest_ = rest_.subspan(size);
+    piece_ = piece_ % 64 + 1;
+    return size;
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+  std::size_t piece_ = 1;
 };
 
 constexpr nettrace::ReaderOptions kOptions = {.max_table_bytes = std::size_t{16} << 20};
 
-std::unique_ptr<Reader> Open(std::span<const std::byte> bytes) {
-  auto reader = Reader::Open(std::make_unique<nettrace::MemorySource>(bytes), kOptions);
+std::unique_ptr<Reader> Open(std::unique_ptr<nettrace::Source> source) {
+  auto reader = Reader::Open(std::move(source), kOptions);
   return reader.ok() ? *std::move(reader) : nullptr;
 }
 
-template <typename AnyReader>
-std::uint64_t ReadAll(AnyReader* reader) {
+std::uint64_t DigestOf(const nettrace::Event& event) {
+  Digest digest;
+  nettrace::VisitPayload(event.metadata->fields, event.payload, &digest, event.payload_encoding)
+      .IgnoreError();
+  Require(digest.balanced());
+  digest.Touch(event.stack);
+  digest.Touch(event.payload);
+  digest.Name(event.thread->name.value_or(""));
+  for (const std::uint64_t value :
+       {event.offset, event.thread_index, event.capture_thread_index, event.timestamp,
+        event.lost_before, event.keywords(), std::uint64_t{event.sequence_number},
+        std::uint64_t{event.metadata_id}, std::uint64_t{event.processor},
+        std::uint64_t{event.is_sorted}}) {
+    digest.Add(value);
+  }
+  return digest.value();
+}
+
+struct Seen {
   std::uint64_t events = 0;
+  std::uint64_t sum = 0;  // of the events' digests: in any order
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+template <typename AnyReader>
+Seen ReadAll(AnyReader* reader) {
+  Seen seen;
   for (auto step = reader->Next(); step != Reader::Step::kEnd; step = reader->Next()) {
     if (step != Reader::Step::kEvent) continue;
-    ++events;
-    const nettrace::Event& event = reader->event();
-    Toucher toucher;
-    nettrace::VisitPayload(event.metadata->fields, event.payload, &toucher, event.payload_encoding)
-        .IgnoreError();
-    if (!toucher.balanced()) __builtin_trap();
-    toucher.Touch(event.stack);
-    toucher.Touch(event.payload);
-    toucher.Name(event.thread->name.value_or(""));
-    toucher.UInt(event.keywords());
+    ++seen.events;
+    seen.sum += DigestOf(reader->event());
   }
-  return events;
+  return seen;
+}
+
+bool Same(const Reader::Stats& a, const Reader::Stats& b) {
+  return a.events == b.events && a.lost == b.lost && a.sequence_points == b.sequence_points &&
+         a.threads == b.threads && a.metadata == b.metadata && a.bytes == b.bytes &&
+         a.blocks == b.blocks && a.complete == b.complete;
+}
+
+// Rows read the short way, where that can be, are the same as all read the long way.
+void CompareRows(nettrace::EventRows rows) {
+  nettrace::EventRows expected = rows;
+  while (rows.ok() && !rows.AtEnd()) {
+    nettrace::ShortRow row;
+    if (!rows.NextLikePrevious(&row) && !rows.NextOfOtherKind(&row)) {
+      rows.Next();
+      row = {rows.offset(), rows.payload()};
+    }
+    expected.Next();
+    Require(rows.ok() == expected.ok());
+    Require(row.offset == expected.offset());
+    Require(row.payload.data() == expected.payload().data());
+    Require(row.payload.size() == expected.payload().size());
+    Require(rows.header() == expected.header());
+  }
+  Require(rows.AtEnd() == expected.AtEnd());
+}
+
+void CompareRowsOfAllBlocks(std::span<const std::byte> bytes) {
+  nettrace::BlockReader blocks(std::make_unique<nettrace::MemorySource>(bytes), bytes.size());
+  if (!blocks.ReadHeader().ok()) return;
+  nettrace::Block block;
+  while (blocks.Next(&block)) {
+    if (block.kind != static_cast<std::uint8_t>(nettrace::BlockKind::kEvent)) continue;
+    CompareRows(nettrace::EventRows(block, blocks.legacy()));
+  }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  auto reader = Open(bytes);
+  CompareRowsOfAllBlocks(bytes);
+  auto reader = Open(std::make_unique<nettrace::MemorySource>(bytes));
+  auto from_pieces = Open(std::make_unique<PieceSource>(bytes));
+  Require((reader == nullptr) == (from_pieces == nullptr));
   if (reader == nullptr) return 0;
-  const std::uint64_t events = ReadAll(reader.get());
-  if (events != reader->stats().events) __builtin_trap();
+  const Seen seen = ReadAll(reader.get());
+  Require(seen.events == reader->stats().events);
   // A stream ends at its end or at its damage, and nowhere else.
-  if (reader->status().ok() != reader->stats().complete) __builtin_trap();
-  if (reader->damage().has_value() == reader->stats().complete) __builtin_trap();
-  nettrace::TimeOrderedReader ordered(Open(bytes));
-  if (ReadAll(&ordered) != events) __builtin_trap();
+  Require(reader->status().ok() == reader->stats().complete);
+  Require(reader->damage().has_value() != reader->stats().complete);
+  nettrace::TimeOrderedReader ordered(std::move(from_pieces));
+  Require(ReadAll(&ordered) == seen);
+  Require(Same(ordered.reader().stats(), reader->stats()));
+  // It says what was damaged, and where.
+  Require(ordered.reader().status() == reader->status());
   return 0;
 }

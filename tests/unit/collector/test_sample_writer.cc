@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "collector/sample_writer.h"
 #include "nettrace/payload.h"
@@ -83,6 +84,26 @@ class SampleWriterTest : public ::testing::Test {
     EXPECT_TRUE(written.ok()) << written;
   }
 
+  // The thread is renamed.
+  void Rename(std::string name, std::uint64_t timestamp) {
+    name.resize(16);
+    std::string bytes(48, '\0');
+    const auto put = [&bytes](std::size_t at, auto value) {
+      std::memcpy(bytes.data() + at, &value, sizeof value);
+    };
+    put(0, perf_event_header{PERF_RECORD_COMM, 0, 48});
+    for (std::size_t at : {8, 32}) {
+      put(at, kPid);
+      put(at + 4, kTid);
+    }
+    bytes.replace(16, name.size(), name);
+    put(40, timestamp);
+    RingRecord record;
+    record.timestamp = timestamp;
+    record.bytes = std::as_bytes(std::span(bytes.data(), bytes.size()));
+    threads_.Apply(record);
+  }
+
   // An event named `name` with the field definitions and the payload.
   static std::string Event(const std::string& name, const std::string& fields = "",
                            const std::string& payload = "", char opcode = 0, char level = 4) {
@@ -138,6 +159,18 @@ TEST_F(SampleWriterTest, EventIsShownAsItWasWritten) {
   EXPECT_EQ(shown[0].thread.thread_id, kTid);
   EXPECT_EQ(shown[0].payload, "\1\0\0\0"s);
   EXPECT_TRUE(shown[0].labels.empty());
+}
+
+// Renames are known of before the events of that time are read from their ring.
+TEST_F(SampleWriterTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
+  Rename("first", 5);
+  Rename("second", 20);
+  Rename("third", 30);
+  for (const std::uint64_t time : {10, 20, 29, 40}) Write(Event("A"), time);
+  const auto shown = Finish();
+  std::vector<std::string> names;
+  for (const Shown& event : shown) names.push_back(event.thread.name.value_or(""));
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "second", "third"}));
 }
 
 TEST_F(SampleWriterTest, SchemasAreMadeOnceAndHaveIdsOfTheirOwn) {

@@ -129,6 +129,29 @@ TEST(FieldTypes, Strings) {
   EXPECT_EQ(Bytes(std::wstring(L"a")), "\x0C\x01\0a\0\0\0"s);
 }
 
+TEST(FieldTypes, NulTerminatedStringsEndAtTheirFirstNul) {
+  EXPECT_EQ(Bytes<NulTerminated<>>("ab"),
+            "\x07"
+            "ab\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<>>("a\0b"s),
+            "\x07"
+            "a\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<>>(static_cast<const char*>(nullptr)), "\x07\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<char16_t>>(u"a"),
+            "\x08"
+            "a\0\0\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<wchar_t>>(L"a"),
+            "\x09"
+            "a\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(Bytes<Json<NulTerminated<>>>("{}"), "\x87\x0E{}\0"s);
+  EXPECT_EQ(Bytes(std::optional<NulTerminated<>>("a")),
+            "\x47\x01\0"
+            "a\0"s);
+  EXPECT_EQ(Bytes(std::vector<NulTerminated<>>{"a", "b"}),
+            "\x47\x02\0"
+            "a\0b\0"s);
+}
+
 TEST(FieldTypes, Binary) {
   const std::array bytes = {std::byte{1}, std::byte{0xFF}};
   EXPECT_EQ(Bytes(std::span<const std::byte>(bytes)), "\x0D\x02\0\x01\xFF"s);

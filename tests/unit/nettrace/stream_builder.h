@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
 #define TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,7 +61,6 @@ struct TraceFields {
   int month = 11;
   std::int64_t sync_ticks = 1000;
   std::int64_t frequency = 1'000'000'000;
-  int pointer_size = 8;
 };
 
 inline Bytes TraceContent(const TraceFields& fields = {}) {
@@ -75,7 +75,7 @@ inline Bytes TraceContent(const TraceFields& fields = {}) {
       .U16(500)
       .Number(fields.sync_ticks)
       .Number(fields.frequency)
-      .U32(static_cast<std::uint64_t>(fields.pointer_size))
+      .U32(8)
       .U32(1)
       .String("HardwareThreadCount")
       .String("4");
@@ -144,8 +144,13 @@ inline Bytes EventHeader(std::uint64_t min, std::uint64_t max, unsigned flags = 
 }
 
 // Every column of every row is written.
-inline Bytes EventBlock(const std::vector<EventFields>& events, std::uint64_t min,
-                        std::uint64_t max) {
+inline Bytes EventBlock(const std::vector<EventFields>& events) {
+  std::uint64_t min = events.front().timestamp;
+  std::uint64_t max = min;
+  for (const EventFields& event : events) {
+    min = std::min(min, event.timestamp);
+    max = std::max(max, event.timestamp);
+  }
   Bytes content = EventHeader(min, max);
   std::uint32_t sequence = 0;
   std::uint64_t timestamp = 0;
@@ -160,15 +165,6 @@ inline Bytes EventBlock(const std::vector<EventFields>& events, std::uint64_t mi
     timestamp = event.timestamp;
   }
   return Block(BlockKind::kEvent, content);
-}
-inline Bytes EventBlock(const std::vector<EventFields>& events) {
-  std::uint64_t min = events.front().timestamp;
-  std::uint64_t max = min;
-  for (const EventFields& event : events) {
-    min = event.timestamp < min ? event.timestamp : min;
-    max = event.timestamp > max ? event.timestamp : max;
-  }
-  return EventBlock(events, min, max);
 }
 
 inline Bytes SequencePointBlock(

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "stream_builder.h"
 
@@ -108,6 +110,103 @@ TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
   EXPECT_EQ(event.lost_before, 0u);
 }
 
+// One number at a time takes each length; the others are long or short as they come.
+TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
+  const std::vector<std::uint64_t> numbers = {0,
+                                              1,
+                                              0x7F,
+                                              0x80,
+                                              0x3FFF,
+                                              0x4000,
+                                              0x1FFFFF,
+                                              0x200000,
+                                              0xFFFFFFF,
+                                              0x10000000,
+                                              1u << 31,
+                                              std::uint64_t{1} << 35,
+                                              std::uint64_t{1} << 56};
+  constexpr std::uint64_t kMostId = 0xFFFFFFFF;
+  constexpr std::uint64_t kMostPayload = 0x4000;
+  Bytes stream = Start().Append(ThreadBlock({1}));
+  for (const std::uint64_t id : numbers) {
+    if (id <= kMostId) stream.Append(MetadataBlock({{.id = id, .event_id = id + 1}}));
+  }
+  Bytes content = EventHeader(2000, 2000);
+  content.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(1).Var(2000).Var(0);
+  std::vector<EventFields> expected;
+  std::uint64_t timestamp = 2000;
+  std::uint64_t id = 1;
+  std::uint64_t payload_size = 0;
+  for (const std::uint64_t number : numbers) {
+    for (const unsigned flags : {0, 1, 128, 1 | 128, 64, 1 | 64 | 128}) {
+      content.U8(flags);
+      if ((flags & 1) != 0) content.Var(id = number <= kMostId ? number : kMostId >> 31);
+      content.Var(number);
+      if ((flags & 128) != 0) content.Var(payload_size = std::min(number, kMostPayload));
+      const Bytes payload = Bytes().Raw(std::string(payload_size, static_cast<char>(flags)));
+      content.Append(payload);
+      expected.push_back({.metadata_id = static_cast<std::uint32_t>(id),
+                          .timestamp = timestamp += number,
+                          .sorted = (flags & 64) != 0,
+                          .payload = payload});
+    }
+  }
+  stream.Append(Block(BlockKind::kEvent, content)).Append(End());
+  auto reader = OpenBytes(stream.span());
+  ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+  std::uint32_t sequence = 1;
+  for (const EventFields& fields : expected) {
+    ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+    const Event& event = reader->event();
+    EXPECT_EQ(event.metadata_id, fields.metadata_id);
+    EXPECT_EQ(event.metadata->event_id, fields.metadata_id + 1);
+    EXPECT_EQ(event.sequence_number, ++sequence);
+    EXPECT_EQ(event.timestamp, fields.timestamp);
+    EXPECT_EQ(event.is_sorted, fields.sorted);
+    EXPECT_EQ(event.processor, 3u);
+    EXPECT_TRUE(std::ranges::equal(event.payload, fields.payload.span()));
+  }
+  EXPECT_EQ(reader->Next(), Step::kEnd);
+  EXPECT_EQ(reader->stats().last_timestamp, timestamp);
+  EXPECT_EQ(reader->stats().lost, 0u);
+}
+
+TEST(Reader, TellsTheLeastTimeWhereTimesOverflow) {
+  Bytes content = EventHeader(2, 2);
+  content.U8(1 | 2 | 4).Var(1).Var(0).Var(1).Var(3).Var(1).Var(~std::uint64_t{0});
+  for (int i = 0; i < 20; ++i) content.U8(0).Var(3);
+  const Reader::Stats stats =
+      StatsOf(Prologue().Append(Block(BlockKind::kEvent, content)).Append(End()));
+  EXPECT_EQ(stats.events, 21u);
+  EXPECT_EQ(stats.first_timestamp, 2u);
+  EXPECT_EQ(stats.last_timestamp, ~std::uint64_t{0});
+}
+
+// Of a writer that counts them, and of one that does not.
+TEST(Reader, FindsMetadataRowsOfAnyIds) {
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t id = 7; id < 1000; ++id) ids.push_back(id);
+  for (const std::uint32_t id : {5u, 0u, 0xFFFFFFFFu, 1001u, 1000u}) ids.push_back(id);
+  Bytes stream = Start().Append(ThreadBlock({1}));
+  std::vector<EventFields> events;
+  for (const std::uint32_t id : ids) {
+    events.push_back(
+        {.metadata_id = id, .sequence = static_cast<std::uint32_t>(events.size() + 1)});
+    stream.Append(MetadataBlock({{.id = id, .event_id = std::uint64_t{id} ^ 1}}));
+  }
+  stream.Append(EventBlock(events));
+  for (const std::uint32_t id : {7u, 999u, 0u, 1000u, 1001u}) {
+    const Bytes twice = Bytes().Append(stream).Append(MetadataBlock({{.id = id}})).Append(End());
+    EXPECT_EQ(ReasonOf(twice), absl::StrCat("metadata id ", id, " is defined twice"));
+  }
+  stream.Append(End());
+  auto reader = OpenBytes(stream.span());
+  for (const std::uint32_t id : ids) {
+    ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+    EXPECT_EQ(reader->event().metadata->event_id, id ^ 1);
+  }
+}
+
 TEST(Reader, ReadsUncompressedRowsWithTheHighBitMeaningNotSorted) {
   Bytes row;
   row.U32(1u | 0x80000000u).U32(1).U64(2).U64(1).U32(3).U32(0).U64(2000).U32(0).U32(2).U16(0xABCD);
@@ -205,6 +304,22 @@ TEST(ReaderDamage, NamesAReferenceToWhatIsNotDefined) {
             "an event refers to thread 9, which is not defined");
   EXPECT_EQ(ReasonOf(Prologue().Append(EventBlock({{.label_list_id = 9}})).Append(End())),
             "an event refers to label list 9, which is not defined");
+}
+
+TEST(ReaderDamage, AnUndefinedReferenceOfACompressedRowIsWhereThatBegins) {
+  Bytes before = EventHeader(2000, 2000);
+  before.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(1).Var(2000).Var(0);
+  Bytes content = Bytes(before).U8(1).Var(9).Var(5);
+  for (int i = 0; i < 20; ++i) content.U8(0).Var(1);
+  const Bytes stream = Prologue().Append(Block(BlockKind::kEvent, content)).Append(End());
+  auto reader = OpenBytes(stream.span());
+  EXPECT_EQ(reader->Next(), Step::kEvent);
+  EXPECT_EQ(reader->Next(), Step::kEnd);
+  ASSERT_TRUE(reader->damage().has_value());
+  EXPECT_EQ(reader->damage()->reason, "an event refers to metadata 9, which is not defined");
+  EXPECT_EQ(reader->damage()->offset, Prologue().size() + 4 + before.size());
+  EXPECT_EQ(reader->Next(), Step::kEnd);
+  EXPECT_EQ(reader->stats().events, 1u);
 }
 
 TEST(ReaderDamage, LabelsAndFlushedRowsAreGoneBehindASequencePoint) {

@@ -4,9 +4,9 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
+#include "annotated_bytes.h"
 #include "nettrace/payload.h"
 #include "nettrace/payload_encoder.h"
 #include "nettrace/reader.h"
@@ -26,13 +26,8 @@ using Step = Reader::Step;
 
 #define ASSERT_OK(expression) ASSERT_TRUE((expression).ok())
 
-// Its bytes; blanks and lines may stand anywhere, and comments from # to the end of the line.
 std::string GoldenBytes(const std::string& name) {
-  std::ifstream file(std::filesystem::path(GOLDEN_DIR) / (name + ".txt"));
-  EXPECT_TRUE(file.is_open()) << name;
-  std::string text;
-  for (std::string line; std::getline(file, line);) text += line.substr(0, line.find('#')) + "\n";
-  return testing::Bytes(text);
+  return testing::Bytes(testing::TextOfFile(std::filesystem::path(GOLDEN_DIR) / (name + ".txt")));
 }
 
 EventMetadata Event(std::uint32_t id) {

@@ -243,7 +243,7 @@ TEST(WriterLimits, TypesAreWhole) {
   type = kByte;
   type.fields = {{"x", kByte}};
   EXPECT_FALSE(AcceptsType(type));
-  for (const int code : {0, 2, 15, 16, 27, 255}) {
+  for (const int code : {0, 2, 15, 27, 255}) {
     EXPECT_FALSE(AcceptsType(Type::Simple(static_cast<TypeCode>(code)), Loose())) << code;
   }
 }
@@ -258,6 +258,7 @@ TEST(WriterLimits, NestingOfTypesIsBounded) {
 TEST(WriterLimits, LocatedArraysHaveElementsOfFixedSize) {
   EXPECT_TRUE(AcceptsType(Type::RelLoc(Type::Object({{"x", kByte}}))));
   EXPECT_TRUE(AcceptsType(Type::DataLoc(Type::FixedLengthArray(kByte, 4)), Loose()));
+  EXPECT_TRUE(AcceptsType(Type::DataLoc(Type::RelLoc(kByte)), Loose()));
   for (const TypeCode code :
        {TypeCode::kVarInt, TypeCode::kVarUInt, TypeCode::kNullTerminatedUtf16String}) {
     EXPECT_FALSE(AcceptsType(Type::RelLoc(Type::Simple(code)), Loose()));
@@ -278,6 +279,28 @@ TEST(WriterLimits, ArraysThatTheReferenceReaderMisreadsAreRefused) {
   EXPECT_TRUE(AcceptsType(Type::FixedLengthArray(kByte, 65514)));
   EXPECT_FALSE(AcceptsType(Type::FixedLengthArray(kByte, 65515)));
   EXPECT_TRUE(AcceptsType(Type::FixedLengthArray(kByte, 65515), Loose()));
+}
+
+TEST(WriterLimits, ADateTimeIsRefusedForTheReferenceReaderOnly) {
+  const Type date_time = Type::Simple(TypeCode::kDateTime);
+  for (const Type& type :
+       {date_time, Type::FixedLengthArray(date_time, 2), Type::DataLoc(date_time)}) {
+    EXPECT_FALSE(AcceptsType(type));
+    EXPECT_TRUE(AcceptsType(type, Loose()));
+  }
+  EXPECT_FALSE(AcceptsType(Type::Simple(TypeCode::kDecimal), Loose()));
+}
+
+TEST(WriterLimits, AnOpcodeThatTheReferenceReaderWouldGuessIsAskedFor) {
+  EventMetadata metadata = Event(1);
+  for (const char* name : {"RequestStart", "Restart", "STOP"}) {
+    metadata.name = name;
+    metadata.opcode.reset();
+    EXPECT_FALSE(Accepts(metadata)) << name;
+    EXPECT_TRUE(Accepts(metadata, Loose())) << name;
+    metadata.opcode = 0;
+    EXPECT_TRUE(Accepts(metadata)) << name;
+  }
 }
 
 TEST(WriterLimits, TraceInfoIsChecked) {

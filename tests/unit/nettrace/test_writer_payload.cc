@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "annotated_bytes.h"
 #include "nettrace/payload_encoder.h"
 #include "writer_testing.h"
 

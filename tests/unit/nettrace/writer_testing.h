@@ -1,4 +1,4 @@
-// What the tests of the writer share: bytes written down by hand, and sinks to look into.
+// What the tests of the writer share: views of bytes, and sinks to look into.
 #ifndef TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
 #define TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
 
@@ -11,29 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "nettrace/writer.h"
 
 namespace nettrace::testing {
-
-// "4E 65 'ttrace'" as bytes: pairs of hexadecimal digits, text in single quotes, blanks anywhere.
-inline std::string Bytes(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] == '\'') {
-      const std::size_t end = text.find('\'', i + 1);
-      bytes += text.substr(i + 1, end - i - 1);
-      i = end + 1;
-    } else if (text[i] == ' ' || text[i] == '\n') {
-      ++i;
-    } else {
-      bytes += absl::HexStringToBytes(absl::string_view(text.data() + i, 2));
-      i += 2;
-    }
-  }
-  return bytes;
-}
 
 inline std::string Hex(std::string_view bytes) {
   std::string hex;

@@ -85,6 +85,32 @@ class CommandsTest(unittest.TestCase):
                 self.assertLess(len(wanted), len(self.events), f"{options} would show everything")
             self.assertEqual(dump(self.traces[0], *options), wanted, options)
 
+    def test_filters_take_one_value_each(self):
+        for option, value in (("--provider", "R"), ("--event", "E"), ("--pid", 1), ("--tid", 1)):
+            nettrace("cut", option, value, self.traces[0], "-o", self.out)
+            nettrace("dump", option, value, self.traces[0], "--json")
+
+    def test_ids_that_are_none_are_wrong_usage(self):
+        for option in ("--pid", "--tid"):
+            for value in ("99999999999999999999", "-5", "1x", ""):
+                _, error = nettrace("dump", f"{option}={value}", self.traces[0], expect=2)
+                self.assertIn(option, error)
+
+    def test_standard_output_that_cannot_be_written_is_an_error(self):
+        for command in ("dump", "info", "verify"):
+            for options in ([], ["--json"]):
+                if (command, options) == ("verify", ["--json"]):
+                    continue  # Of a clean file that prints nothing.
+                with open("/dev/full", "wb") as full:
+                    ran = subprocess.run([NETTRACE, command, *options, self.traces[0]], stdout=full,
+                                         stderr=subprocess.PIPE, check=False)
+                self.assertEqual(ran.returncode, 1, (command, options))
+                self.assertIn(b"standard output cannot be written", ran.stderr)
+
+    def test_an_unknown_command_is_named(self):
+        _, error = nettrace("bogus", expect=2)
+        self.assertIn("'bogus' is no command", error)
+
     def test_dump_reads_standard_input(self):
         out, _ = nettrace("dump", "--json", "-", stdin=self.traces[0].read_bytes())
         self.assertEqual([json.loads(line) for line in out.splitlines()], self.events)

@@ -17,6 +17,7 @@
 #include "nettrace/rewrite.h"
 #include "nettrace/time_order.h"
 #include "nettrace/verifier.h"
+#include "nettrace/writer.h"
 
 namespace tools {
 namespace {
@@ -125,6 +126,125 @@ TEST_F(RewriteTest, RepairKeepsTheCountsOfLostEvents) {
   EXPECT_EQ(stats.lost, 3u + 5 + 2 + 7);
 }
 
+TEST_F(RewriteTest, RepairKeepsWhatAThreadLostThatHadNoEvent) {
+  const Bytes stream = nettrace::Start()
+                           .Append(nettrace::MetadataBlock({{}}))
+                           .Append(nettrace::ThreadBlock({1, 5'000'001}))
+                           .Append(nettrace::EventBlock({{}}))
+                           .Append(nettrace::Block(nettrace::BlockKind::kRemoveThread,
+                                                   Bytes().Var(5'000'001).Var(11)))
+                           .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  ASSERT_EQ(RunRewrite({.command = "repair", .inputs = {input}, .output = Output(), .filter = {}}),
+            0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).lost, 11u);
+}
+
+// The format has a DateTime of 16 bytes; only the reference reader has not.
+TEST_F(RewriteTest, ADateTimeIsCopiedAsItIs) {
+  const Bytes stream =
+      nettrace::Start()
+          .Append(
+              nettrace::MetadataBlock({{.fields = {nettrace::FieldRow(
+                                            "f", nettrace::Code(nettrace::TypeCode::kDateTime))}}}))
+          .Append(nettrace::ThreadBlock({1}))
+          .Append(nettrace::EventBlock({{.payload = Bytes().Raw(std::string(16, '\1'))}}))
+          .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  ASSERT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = {}}), 0);
+  auto reader = Reader::Open(FileSource(Output()));
+  ASSERT_EQ((*reader)->Next(), Step::kEvent);
+  EXPECT_EQ((*reader)->event().metadata->fields[0].type.code, nettrace::TypeCode::kDateTime);
+  EXPECT_EQ((*reader)->event().payload.size(), 16u);
+}
+
+// There is no event behind these losses that could tell of them.
+TEST_F(RewriteTest, CutKeepsLossesAtTheEnd) {
+  const Bytes stream = nettrace::Start()
+                           .Append(nettrace::MetadataBlock({{}}))
+                           .Append(nettrace::ThreadBlock({1}))
+                           .Append(nettrace::EventBlock({{.sequence = 3}}))
+                           .Append(nettrace::SequencePointBlock(2000))
+                           .Append(nettrace::EventBlock({{.sequence = 8}}))
+                           .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  EventFilter nothing;
+  nothing.events = {"None"};
+  ASSERT_EQ(
+      RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = nothing}), 0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 0u);
+  EXPECT_EQ(stats.lost, 2u + 4);
+}
+
+TEST_F(RewriteTest, AnEventThatIsOutOfOrderIsLostInTheCopy) {
+  const Bytes stream = nettrace::Start()
+                           .Append(nettrace::MetadataBlock({{}}))
+                           .Append(nettrace::ThreadBlock({1}))
+                           .Append(nettrace::EventBlock({{}}))
+                           .Append(nettrace::SequencePointBlock(3000))
+                           .Append(nettrace::EventBlock({{.sequence = 2, .timestamp = 2500}}))
+                           .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  ASSERT_EQ(RunRewrite({.command = "repair", .inputs = {input}, .output = Output(), .filter = {}}),
+            0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 1u);
+  EXPECT_EQ(stats.lost, 1u);
+}
+
+TEST_F(RewriteTest, CutKeepsLossesThatAreTogetherMoreThanOneGapCanTell) {
+  constexpr std::uint32_t kGap = 1u << 30;
+  const Bytes stream =
+      nettrace::Start()
+          .Append(nettrace::MetadataBlock({{}, {.id = 2, .event_id = 8}}))
+          .Append(nettrace::ThreadBlock({1}))
+          .Append(nettrace::EventBlock({{.metadata_id = 1},
+                                        {.metadata_id = 2, .sequence = kGap + 2},
+                                        {.metadata_id = 2, .sequence = 2 * kGap + 3},
+                                        {.metadata_id = 1, .sequence = 3 * kGap + 4}}))
+          .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  EventFilter nothing;
+  nothing.events = {"None"};
+  ASSERT_EQ(
+      RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = nothing}), 0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 0u);
+  EXPECT_EQ(stats.lost, 3 * std::uint64_t{kGap});
+}
+
+TEST_F(RewriteTest, AThreadIndexThatIsUsedAgainStaysTwoThreads) {
+  constexpr std::uint64_t kIndex = 5'000'001;
+  const auto thread = [](std::uint64_t pid, std::string_view name) {
+    return nettrace::Block(nettrace::BlockKind::kThread,
+                           Bytes().Row(nettrace::ThreadRowBytes(kIndex, pid, pid, name)));
+  };
+  const Bytes stream =
+      nettrace::Start()
+          .Append(nettrace::MetadataBlock({{}}))
+          .Append(thread(7, "first"))
+          .Append(nettrace::EventBlock({{.capture_thread = kIndex, .thread = kIndex}}))
+          .Append(nettrace::Block(nettrace::BlockKind::kRemoveThread, Bytes().Var(kIndex).Var(1)))
+          .Append(thread(8, "second"))
+          .Append(nettrace::EventBlock(
+              {{.capture_thread = kIndex, .thread = kIndex, .timestamp = 3000}}))
+          .Append(nettrace::End());
+  const std::string input = Write("in.nettrace", stream.span());
+  ASSERT_EQ(RunRewrite({.command = "repair", .inputs = {input}, .output = Output(), .filter = {}}),
+            0);
+  StatsOfCleanFile(Output());
+  auto reader = Reader::Open(FileSource(Output()));
+  std::vector<std::pair<std::string, std::uint64_t>> threads;
+  for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
+    if (step != Step::kEvent) continue;
+    const nettrace::ThreadInfo& info = *(*reader)->event().thread;
+    threads.emplace_back(info.name.value_or(""), info.process_id.value_or(0));
+  }
+  EXPECT_EQ(threads,
+            (std::vector<std::pair<std::string, std::uint64_t>>{{"first", 7}, {"second", 8}}));
+}
+
 TEST_F(RewriteTest, CutOfADamagedFileWritesNothing) {
   const Bytes good = nettrace::GoodStream();
   const std::string input = Write("in.nettrace", good.span().first(good.size() - 5));
@@ -166,6 +286,25 @@ TEST_F(RewriteTest, MergeBringsTheClocksTogether) {
   EXPECT_EQ(stats.last_timestamp, 2'000'001'000u);
 }
 
+TEST_F(RewriteTest, MergeHasTheKeyValuesOfAllFiles) {
+  const auto file = [this](const char* name, std::string cpus, std::string pid, std::string key) {
+    const nettrace::TraceInfo info = {.sync_time = absl::FromUnixSeconds(1'700'000'000),
+                                      .key_values = {{"HardwareThreadCount", std::move(cpus)},
+                                                     {"ProcessId", std::move(pid)},
+                                                     {std::move(key), name}}};
+    const std::string path = folder_ / name;
+    EXPECT_TRUE((*nettrace::Writer::Create(*nettrace::FdSink::Create(path), info))->Finish().ok());
+    return path;
+  };
+  const std::vector<std::string> inputs = {file("a", "2", "7", "A"), file("b", "64", "7", "B"),
+                                           file("c", "8", "9", "A")};
+  ASSERT_EQ(RunRewrite({.command = "merge", .inputs = inputs, .output = Output(), .filter = {}}),
+            0);
+  auto reader = Reader::Open(FileSource(Output()));
+  EXPECT_EQ((*reader)->trace().key_values,
+            (nettrace::KeyValues{{"HardwareThreadCount", "64"}, {"A", "a"}, {"B", "b"}}));
+}
+
 // Whichever comes first on the command line: also the one whose clock had not begun at the time of
 // the other's events.
 TEST_F(RewriteTest, MergeKeepsTheOrderOfFilesFromBeforeTheFirstOnesClock) {
@@ -195,6 +334,35 @@ TEST_F(RewriteTest, MergeKeepsTheOrderOfFilesFromBeforeTheFirstOnesClock) {
               (std::vector{half + absl::Nanoseconds(500), half + absl::Nanoseconds(505),
                            later + absl::Nanoseconds(1000), later + absl::Nanoseconds(1005)}));
   }
+}
+
+// Where an interval is too long to be sorted as a whole, a sequence point in the midst of it would
+// leave no place for the earlier events that are still to come.
+TEST_F(RewriteTest, NoEventOfAnIntervalThatIsSortedInPartsIsLost) {
+  Bytes one_interval = nettrace::Start();
+  one_interval.Append(nettrace::MetadataBlock({{}})).Append(nettrace::ThreadBlock({1, 2}));
+  for (std::uint32_t thread : {1, 2}) {
+    std::vector<nettrace::EventFields> events;
+    for (std::uint32_t i = 1; i <= 4; ++i) {
+      events.push_back({.sequence = i,
+                        .capture_thread = thread,
+                        .thread = thread,
+                        .timestamp = 2000 + 5 * i + thread});
+    }
+    one_interval.Append(nettrace::EventBlock(events));
+  }
+  one_interval.Append(nettrace::End());
+  const std::string input = Write("in.nettrace", one_interval.span());
+  const std::string other = Write("other.nettrace", nettrace::GoodStream().span());
+  ASSERT_EQ(RunRewrite({.command = "merge",
+                        .inputs = {input, other},
+                        .output = Output(),
+                        .filter = {},
+                        .sorting = {.max_interval_bytes = 1}}),
+            0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 8u + 5);
+  EXPECT_EQ(stats.lost, 0u);
 }
 
 // Writing more than that fails, as on a full disk.

@@ -13,11 +13,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "eventheader/provider.h"
 #include "eventheader/user_events.h"
 #include "eventheader/wire.h"
 
@@ -162,14 +165,20 @@ class Definition {
   alignas(8) std::uint64_t word_ = 0;
 };
 
-// The kernel deletes what nobody uses any more a little later: this waits, but not for ever.
-inline bool IsGone(const std::string& tracepoint) {
-  const std::string folder = kTracefs + "events/user_events/" + tracepoint;
-  for (int i = 0; i < 500; ++i) {
-    if (!std::filesystem::exists(folder)) return true;
+// For what the kernel does in its own time: waits for `condition`, but not for ever.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 1'000; ++i) {
+    if (condition()) return true;
     usleep(10'000);
   }
   return false;
+}
+
+// The kernel deletes what nobody uses any more a little later.
+inline bool IsGone(const std::string& tracepoint) {
+  const std::string folder = kTracefs + "events/user_events/" + tracepoint;
+  return Eventually([&] { return !std::filesystem::exists(folder); });
 }
 
 // The numbers of this process's descriptors of user_events_data.
@@ -202,6 +211,35 @@ class KernelTest : public ::testing::Test {
       GTEST_SKIP() << "this kernel has no user_events, or they are not ours to use";
     }
   }
+};
+
+// With a trace that listens to one tracepoint.
+class ListeningTest : public KernelTest {
+ protected:
+  // The tracepoint is one of the provider's, which is a static object.
+  ListeningTest(const AnyProvider& provider, std::string tracepoint)
+      : provider_(provider), tracepoint_(std::move(tracepoint)) {}
+
+  void SetUp() override {
+    KernelTest::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_EQ(provider_.status(), 0) << RegistrationErrorText(provider_.status());
+    trace_ = std::make_unique<TraceInstance>();
+    Listen();
+  }
+
+  // Returns when the program knows. It may have forked: then the page of the enable word is shared
+  // until it is written to, and the kernel does that for another process only a little later.
+  void Listen(bool on = true) {
+    trace_->Listen(tracepoint_, on);
+    ASSERT_TRUE(Eventually([&] { return provider_.enabled() == on; })) << tracepoint_;
+  }
+
+  std::unique_ptr<TraceInstance> trace_;
+
+ private:
+  const AnyProvider& provider_;
+  std::string tracepoint_;
 };
 
 }  // namespace eventheader::testing

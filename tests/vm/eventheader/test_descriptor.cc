@@ -13,7 +13,6 @@ namespace eventheader::testing {
 namespace {
 
 constinit Provider provider("Vm_Descriptor");
-constexpr char kTracepoint[] = "Vm_Descriptor_L4K1";
 constexpr Event<provider, "Text", Traits{.keyword = 1}, Field<"text", std::string_view>> text_event;
 
 rlimit Limit() {
@@ -38,17 +37,9 @@ bool IsEmpty(int file) {
 #define CHECK_OR_RETURN(condition) \
   if (!(condition)) return __LINE__ % 256
 
-class DescriptorTest : public KernelTest {
+class DescriptorTest : public ListeningTest {
  protected:
-  void SetUp() override {
-    KernelTest::SetUp();
-    if (IsSkipped()) return;
-    ASSERT_EQ(provider.status(), 0) << RegistrationErrorText(provider.status());
-    trace_ = std::make_unique<TraceInstance>();
-    trace_->Listen(kTracepoint);
-  }
-
-  std::unique_ptr<TraceInstance> trace_;
+  DescriptorTest() : ListeningTest(provider, "Vm_Descriptor_L4K1") {}
 };
 
 TEST_F(DescriptorTest, IsOneClosedOnExecAndOutOfReach) {

@@ -11,28 +11,19 @@ namespace eventheader::testing {
 namespace {
 
 constinit Provider provider("Vm_Test");
-constexpr char kTracepoint[] = "Vm_Test_L3K1";
 constexpr Event<provider, "Text", Traits{.level = Level::kWarning, .keyword = 1},
                 Field<"text", std::string_view>>
     text_event;
 
-class UserEventsTest : public KernelTest {
+class UserEventsTest : public ListeningTest {
  protected:
-  void SetUp() override {
-    KernelTest::SetUp();
-    if (IsSkipped()) return;
-    ASSERT_EQ(provider.status(), 0) << RegistrationErrorText(provider.status());
-    trace_ = std::make_unique<TraceInstance>();
-    trace_->Listen(kTracepoint);
-  }
-
-  std::unique_ptr<TraceInstance> trace_;
+  UserEventsTest() : ListeningTest(provider, "Vm_Test_L3K1") {}
 };
 
 TEST_F(UserEventsTest, ListenersTurnTheSetOnAndOff) {
   EXPECT_TRUE(text_event.enabled());
   EXPECT_EQ(text_event.Write("heard"), WriteResult::kWritten);
-  trace_->Listen(kTracepoint, false);
+  Listen(false);
   EXPECT_FALSE(text_event.enabled());
   EXPECT_FALSE(provider.enabled());
   EXPECT_EQ(text_event.Write("not heard"), WriteResult::kDisabled);
@@ -59,16 +50,17 @@ TEST_F(UserEventsTest, BothSidesOfAForkGoOn) {
 }
 
 TEST_F(UserEventsTest, ListenersReachWhatWasForkedBefore) {
-  trace_->Listen(kTracepoint, false);
+  Listen(false);
   int pipe_ends[2];
   ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
   const pid_t child = fork();
   if (child == 0) {
     char go;
     if (text_event.enabled() || read(pipe_ends[0], &go, 1) != 1) _exit(1);
-    _exit(text_event.Write("from the child") == WriteResult::kWritten ? 0 : 2);
+    if (!Eventually([] { return text_event.enabled(); })) _exit(2);
+    _exit(text_event.Write("from the child") == WriteResult::kWritten ? 0 : 3);
   }
-  trace_->Listen(kTracepoint, true);
+  Listen();
   ASSERT_EQ(write(pipe_ends[1], "x", 1), 1);
   int status = -1;
   waitpid(child, &status, 0);

@@ -4,12 +4,15 @@ and a service runs as if nothing were there. Needs root and a kernel with user_e
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import failures
@@ -88,6 +91,48 @@ class RecordFailuresTest(unittest.TestCase):
         os.close(reader)
         with os.fdopen(writer) as pipe:
             failures.check_failure(self, self.record(output="-"), "standard output.*[Bb]roken pipe", stdout=pipe)
+
+    def test_a_trace_on_standard_output_is_nothing_else(self):
+        done = subprocess.run(self.record("echo", "not the trace", output="-"), capture_output=True, check=False)
+        self.assertIn(b"not the trace", done.stderr)
+        verified = subprocess.run([ARGS.nettrace, "verify", "--strict", "-"], input=done.stdout,
+                                  capture_output=True, check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout)
+        failures.check_failure(self, [*self.record(output="-"), "--json"], "--json.*-o FILE", 2)
+
+    def test_ring_size_out_of_range(self):
+        for size in ("9G", "9E", "-1", "99999999999999999999"):
+            with self.subTest(size):
+                self.check_start_failure([*self.record(), "--ring-size", size], "--ring-size.*4M", status=2)
+
+    def test_a_signal_ends_the_wait_for_a_pipes_reader(self):
+        os.mkfifo(self.file)
+        with subprocess.Popen(self.record(), stderr=subprocess.PIPE) as recorder:
+            time.sleep(1)
+            recorder.terminate()
+            self.assertNotEqual(recorder.wait(timeout=20), 0)
+
+    def test_a_signal_ends_the_wait_for_a_reader_that_takes_nothing(self):
+        reader, writer = os.pipe()
+        os.mkfifo(self.file)
+        named_reader = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
+        for output, read_end in (("-", reader), (self.file, named_reader)):
+            with self.subTest(output):
+                self.check_stop_despite_reader(output, read_end, writer)
+        for pipe in (reader, writer, named_reader):
+            os.close(pipe)
+
+    def check_stop_despite_reader(self, output, read_end, stdout):
+        fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 4096)
+        load = "while :; do :; done"  # It is interrupted, and so switched, for ever.
+        command = self.record("sh", "-c", load, output=output, selector="sched:sched_switch")
+        with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as recorder:
+            self.assertTrue(select.select([read_end], [], [], 20)[0], "it has written nothing")
+            time.sleep(3)
+            recorder.terminate()
+            _, said = recorder.communicate(timeout=20)
+        self.assertEqual(recorder.returncode, 1, said)
+        self.assertRegex(said, "reader takes nothing.*events are in the file")
 
     def test_command_cannot_be_started(self):
         done = subprocess.run(self.record("/no/such/command"), capture_output=True, text=True, check=False)

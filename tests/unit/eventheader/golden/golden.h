@@ -42,7 +42,7 @@ class GoldenBytes : public ::testing::Test {
   GoldenBytes() { golden_provider.SetTransport(&transport_); }
   ~GoldenBytes() override { golden_provider.SetTransport(nullptr); }
 
-  // A row whose values a C++ type has: static, dynamic, raw and both C forms.
+  // Static, dynamic, raw and both C forms.
   template <Format kFormat, typename T>
   void Row(const T& first, const T& second, const Golden& golden) {
     const Encoding encoding = Coder<T>::kEncoding;
@@ -51,13 +51,6 @@ class GoldenBytes : public ::testing::Test {
     Typed<kFormat>(std::array<T, 2>{first, second}, Bytes(golden.constant));
     Typed<kFormat>(std::vector<T>{first, second}, Bytes(golden.variable));
     Untyped(encoding, kFormat, golden);
-  }
-
-  // A row that no C++ type stands for: a static event never writes NUL-terminated strings. Dynamic
-  // by AddRaw, and both C forms.
-  void RowWithoutType(Encoding encoding, Format format, const Golden& golden) {
-    Begin(encoding, format);
-    Untyped(encoding, format, golden);
   }
 
   // Whether the rows were all that the specification has of `encoding`, and no others.

@@ -7,64 +7,76 @@ namespace {
 
 using enum Format;
 
-// No C++ type stands for these encodings.
 TEST_F(GoldenBytes, ZStringChar8) {
-  const auto row = [this](Format format, const Golden& golden) {
-    RowWithoutType(Encoding::kZStringChar8, format, golden);
-  };
-  row(kDefault,
+  using Z = NulTerminated<char>;
+  Row<kDefault>(
+      Z("aä"), Z(""),
       {"07 | 61c3a4 00", "27 0200 | 61c3a4 00 00", "47 | 0200 61c3a4 00 00", R"("aä")", R"("")"});
-  row(kHexBytes, {"87 09 | 61c3a4 00", "a7 09 0200 | 61c3a4 00 00", "c7 09 | 0200 61c3a4 00 00",
+  Row<kHexBytes>(Z("aä"), Z(""),
+                 {"87 09 | 61c3a4 00", "a7 09 0200 | 61c3a4 00 00", "c7 09 | 0200 61c3a4 00 00",
                   R"("61c3a4")", R"("")"});
-  row(kString8, {"87 0a | 61e4 00", "a7 0a 0200 | 61e4 00 00", "c7 0a | 0200 61e4 00 00", R"("aä")",
+  Row<kString8>(Latin1<Z>("a\xe4"), Latin1<Z>(""),
+                {"87 0a | 61e4 00", "a7 0a 0200 | 61e4 00 00", "c7 0a | 0200 61e4 00 00", R"("aä")",
                  R"("")"});
-  row(kStringUtf, {"87 0b | 61c3a4 00", "a7 0b 0200 | 61c3a4 00 00", "c7 0b | 0200 61c3a4 00 00",
+  Row<kStringUtf>(Utf<Z>("aä"), Utf<Z>(""),
+                  {"87 0b | 61c3a4 00", "a7 0b 0200 | 61c3a4 00 00", "c7 0b | 0200 61c3a4 00 00",
                    R"("aä")", R"("")"});
-  row(kStringUtfBom, {"87 0c | efbbbf61 00", "a7 0c 0200 | efbbbf61 00 00",
+  Row<kStringUtfBom>(UtfBom<Z>("\ufeffa"), UtfBom<Z>(""),
+                     {"87 0c | efbbbf61 00", "a7 0c 0200 | efbbbf61 00 00",
                       "c7 0c | 0200 efbbbf61 00 00", R"("a")", R"("")"});
-  row(kStringXml, {"87 0d | 3c612f3e 00", "a7 0d 0200 | 3c612f3e 00 00",
+  Row<kStringXml>(Xml<Z>("<a/>"), Xml<Z>(""),
+                  {"87 0d | 3c612f3e 00", "a7 0d 0200 | 3c612f3e 00 00",
                    "c7 0d | 0200 3c612f3e 00 00", R"("<a/>")", R"("")"});
-  row(kStringJson, {"87 0e | 5b315d 00", "a7 0e 0200 | 5b315d 00 00", "c7 0e | 0200 5b315d 00 00",
+  Row<kStringJson>(Json<Z>("[1]"), Json<Z>(""),
+                   {"87 0e | 5b315d 00", "a7 0e 0200 | 5b315d 00 00", "c7 0e | 0200 5b315d 00 00",
                     R"("[1]")", R"("")"});
   ExpectWholeMatrixOf(Encoding::kZStringChar8);
 }
 
 TEST_F(GoldenBytes, ZStringChar16) {
-  const auto row = [this](Format format, const Golden& golden) {
-    RowWithoutType(Encoding::kZStringChar16, format, golden);
-  };
-  row(kDefault, {"08 | 6100e400 0000", "28 0200 | 6100e400 0000 0000",
+  using Z = NulTerminated<char16_t>;
+  Row<kDefault>(Z(u"aä"), Z(u""),
+                {"08 | 6100e400 0000", "28 0200 | 6100e400 0000 0000",
                  "48 | 0200 6100e400 0000 0000", R"("aä")", R"("")"});
-  row(kHexBytes, {"88 09 | 6100e400 0000", "a8 09 0200 | 6100e400 0000 0000",
+  Row<kHexBytes>(Z(u"aä"), Z(u""),
+                 {"88 09 | 6100e400 0000", "a8 09 0200 | 6100e400 0000 0000",
                   "c8 09 | 0200 6100e400 0000 0000", R"("6100e400")", R"("")"});
-  row(kStringUtf, {"88 0b | 6100e400 0000", "a8 0b 0200 | 6100e400 0000 0000",
+  Row<kStringUtf>(Utf<Z>(u"aä"), Utf<Z>(u""),
+                  {"88 0b | 6100e400 0000", "a8 0b 0200 | 6100e400 0000 0000",
                    "c8 0b | 0200 6100e400 0000 0000", R"("aä")", R"("")"});
-  row(kStringUtfBom, {"88 0c | feff0061 0000", "a8 0c 0200 | feff0061 0000 0000",
+  Row<kStringUtfBom>(UtfBom<Z>(u"\xfffe\x6100"), UtfBom<Z>(u""),
+                     {"88 0c | feff0061 0000", "a8 0c 0200 | feff0061 0000 0000",
                       "c8 0c | 0200 feff0061 0000 0000", R"("a")", R"("")"});
-  row(kStringXml, {"88 0d | 3c0061002f003e00 0000", "a8 0d 0200 | 3c0061002f003e00 0000 0000",
+  Row<kStringXml>(Xml<Z>(u"<a/>"), Xml<Z>(u""),
+                  {"88 0d | 3c0061002f003e00 0000", "a8 0d 0200 | 3c0061002f003e00 0000 0000",
                    "c8 0d | 0200 3c0061002f003e00 0000 0000", R"("<a/>")", R"("")"});
-  row(kStringJson, {"88 0e | 5b0031005d00 0000", "a8 0e 0200 | 5b0031005d00 0000 0000",
+  Row<kStringJson>(Json<Z>(u"[1]"), Json<Z>(u""),
+                   {"88 0e | 5b0031005d00 0000", "a8 0e 0200 | 5b0031005d00 0000 0000",
                     "c8 0e | 0200 5b0031005d00 0000 0000", R"("[1]")", R"("")"});
   ExpectWholeMatrixOf(Encoding::kZStringChar16);
 }
 
 TEST_F(GoldenBytes, ZStringChar32) {
-  const auto row = [this](Format format, const Golden& golden) {
-    RowWithoutType(Encoding::kZStringChar32, format, golden);
-  };
-  row(kDefault, {"09 | 61000000 00000000", "29 0200 | 61000000 00000000 00000000",
+  using Z = NulTerminated<char32_t>;
+  Row<kDefault>(Z(U"a"), Z(U""),
+                {"09 | 61000000 00000000", "29 0200 | 61000000 00000000 00000000",
                  "49 | 0200 61000000 00000000 00000000", R"("a")", R"("")"});
-  row(kHexBytes, {"89 09 | 61000000 00000000", "a9 09 0200 | 61000000 00000000 00000000",
+  Row<kHexBytes>(Z(U"a"), Z(U""),
+                 {"89 09 | 61000000 00000000", "a9 09 0200 | 61000000 00000000 00000000",
                   "c9 09 | 0200 61000000 00000000 00000000", R"("61000000")", R"("")"});
-  row(kStringUtf, {"89 0b | 00f60100 00000000", "a9 0b 0200 | 00f60100 00000000 00000000",
+  Row<kStringUtf>(Utf<Z>(U"😀"), Utf<Z>(U""),
+                  {"89 0b | 00f60100 00000000", "a9 0b 0200 | 00f60100 00000000 00000000",
                    "c9 0b | 0200 00f60100 00000000 00000000", R"("😀")", R"("")"});
-  row(kStringUtfBom,
+  Row<kStringUtfBom>(
+      UtfBom<Z>(U"\ufeffa"), UtfBom<Z>(U""),
       {"89 0c | fffe000061000000 00000000", "a9 0c 0200 | fffe000061000000 00000000 00000000",
        "c9 0c | 0200 fffe000061000000 00000000 00000000", R"("a")", R"("")"});
-  row(kStringXml,
+  Row<kStringXml>(
+      Xml<Z>(U"<a"), Xml<Z>(U""),
       {"89 0d | 3c00000061000000 00000000", "a9 0d 0200 | 3c00000061000000 00000000 00000000",
        "c9 0d | 0200 3c00000061000000 00000000 00000000", R"("<a")", R"("")"});
-  row(kStringJson, {"89 0e | 31000000 00000000", "a9 0e 0200 | 31000000 00000000 00000000",
+  Row<kStringJson>(Json<Z>(U"1"), Json<Z>(U""),
+                   {"89 0e | 31000000 00000000", "a9 0e 0200 | 31000000 00000000 00000000",
                     "c9 0e | 0200 31000000 00000000 00000000", R"("1")", R"("")"});
   ExpectWholeMatrixOf(Encoding::kZStringChar32);
 }

@@ -1,0 +1,61 @@
+// The metadata rows of a stream, by their ids.
+#ifndef LIBNETTRACE_WRITER_READ_METADATA_TABLE_H_
+#define LIBNETTRACE_WRITER_READ_METADATA_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/schema.h"
+
+namespace nettrace {
+
+// Ids that count up, as those of a well-made stream do, tell where their rows are: however many
+// rows there are, finding one takes no cache miss, and looks at none. Other ids are in a hash
+// table.
+class MetadataTable {
+ public:
+  // nullptr if there is none. Valid until Clear.
+  const EventMetadata* Find(std::uint32_t id) const {
+    const std::size_t place = std::size_t{id} - first_id_;
+    if (place < counted_) [[likely]]
+      return &chunks_[place / kChunkRows][place % kChunkRows];
+    return FindOther(id);
+  }
+
+  // False if there is one already.
+  bool Add(std::uint32_t id, EventMetadata row) {
+    if (Find(id) != nullptr) return false;
+    if (counted_ == 0) first_id_ = id;
+    if (id != first_id_ + counted_) {
+      others_.emplace(id, std::make_unique<EventMetadata>(std::move(row)));
+      return true;
+    }
+    if (counted_++ % kChunkRows == 0) chunks_.emplace_back().reserve(kChunkRows);
+    chunks_.back().push_back(std::move(row));
+    return true;
+  }
+
+  void Clear() { *this = MetadataTable(); }
+
+ private:
+  // So many that chunks_ stays small enough for the nearest cache.
+  static constexpr std::size_t kChunkRows = 256;
+
+  const EventMetadata* FindOther(std::uint32_t id) const {
+    const auto found = others_.find(id);
+    return found == others_.end() ? nullptr : found->second.get();
+  }
+
+  std::size_t first_id_ = 0;
+  std::size_t counted_ = 0;  // ids from first_id_ on
+  std::vector<std::vector<EventMetadata>> chunks_;
+  absl::flat_hash_map<std::uint32_t, std::unique_ptr<EventMetadata>> others_;
+};
+
+}  // namespace nettrace
+
+#endif  // LIBNETTRACE_WRITER_READ_METADATA_TABLE_H_

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "nettrace/text.h"
+
+namespace nettrace {
+namespace {
+
+std::span<const std::byte> Bytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::u16string FromUtf8(std::string_view text) {
+  std::vector<std::byte> out;
+  AppendUtf8AsUtf16(Bytes(text), &out);
+  return {reinterpret_cast<const char16_t*>(out.data()), out.size() / 2};
+}
+
+TEST(Text, Classify) {
+  EXPECT_EQ(ClassifyUtf8(Bytes("")), TextKind::kAscii);
+  EXPECT_EQ(ClassifyUtf8(Bytes("plain text, longer than a word")), TextKind::kAscii);
+  EXPECT_EQ(ClassifyUtf8(Bytes("longer than a word, \xC3\xA9")), TextKind::kUtf8);
+  EXPECT_EQ(ClassifyUtf8(Bytes("\xF0\x9F\x98\x80")), TextKind::kUtf8);
+  for (const char* bad : {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80",
+                          "\xF4\x90\x80\x80", "\xFF", "12345678\xFF", "\xF0\x9F\x98"}) {
+    EXPECT_EQ(ClassifyUtf8(Bytes(bad)), TextKind::kInvalid) << bad;
+  }
+}
+
+TEST(Text, Utf8ToUtf16) {
+  EXPECT_EQ(FromUtf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), u"a\u00E9\u20AC\U0001F600");
+  EXPECT_EQ(FromUtf8("\xFF"
+                     "a\xC3"),
+            u"\uFFFDa\uFFFD");
+}
+
+TEST(Text, Latin1ToUtf16) {
+  std::vector<std::byte> out;
+  AppendLatin1AsUtf16(Bytes("\xE9"), &out);
+  EXPECT_EQ(out, (std::vector<std::byte>{std::byte{0xE9}, std::byte{0}}));
+}
+
+TEST(Text, Utf32ToUtf16) {
+  std::vector<std::byte> out;
+  AppendUtf32AsUtf16(Bytes({"\x00\xF6\x01\x00\x00\xD8\x00\x00", 8}), false, &out);
+  AppendUtf32AsUtf16(Bytes({"\x00\x00\x00\x41", 4}), true, &out);
+  const std::u16string_view text(reinterpret_cast<const char16_t*>(out.data()), out.size() / 2);
+  EXPECT_EQ(text, u"\U0001F600\uFFFDA");
+}
+
+TEST(Text, Utf8IsMadeValid) {
+  std::string out;
+  AppendUtf8AsValid(Bytes("a\xC3\xA9\xFF"), &out);
+  EXPECT_EQ(out, "a\xC3\xA9\xEF\xBF\xBD");
+}
+
+TEST(Text, Utf16ToUtf8) {
+  const std::u16string_view text = u"a\u00E9\u20AC\U0001F600";
+  std::string out;
+  AppendUtf16AsUtf8(std::as_bytes(std::span(text.data(), text.size())), &out);
+  EXPECT_EQ(out, "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+}
+
+TEST(Text, LoneSurrogatesAreReplaced) {
+  const char16_t text[] = {0xD83D, u'a', 0xDE00, 0xD83D};
+  std::string out;
+  AppendUtf16AsUtf8(std::as_bytes(std::span(text)), &out);
+  EXPECT_EQ(out,
+            "\xEF\xBF\xBD"
+            "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST(Text, AnOddLastByteIsReplaced) {
+  std::string out;
+  AppendUtf16AsUtf8(Bytes({"a\0b", 3}), &out);
+  EXPECT_EQ(out, "a\xEF\xBF\xBD");
+}
+
+}  // namespace
+}  // namespace nettrace
