@@ -79,6 +79,12 @@ constexpr int NestingIn() noexcept {
   return 0;
 }
 
+template <typename Part>
+constexpr std::size_t FixedSizeIn() noexcept {
+  if constexpr (kIsField<Part>) return Coder<typename Part::Type>::kFixedSize;
+  return 0;
+}
+
 inline constexpr std::uint8_t kNativeFlags =
     (sizeof(void*) == 8 ? kFlagPointer64 : 0) |
     (std::endian::native == std::endian::little ? kFlagLittleEndian : 0);
@@ -288,6 +294,11 @@ class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> 
   // Here, for what is wrong to show where the event is defined.
   static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize <= kMaxEventSize,
                 "the event's names alone are over the greatest event size");
+  static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize +
+                        (std::size_t{0} + ... + internal::FixedSizeIn<Parts>()) <=
+                    kMaxEventSize,
+                "the event would always be refused: its fields of fixed size are over the greatest "
+                "event size");
   static_assert((0 + ... + internal::FieldsIn<Parts>()) <= kMaxFields,
                 "an event has at most 1024 fields, members of structs among them");
   static_assert(std::max({0, internal::NestingIn<Parts>()...}) <= kMaxStructNesting,

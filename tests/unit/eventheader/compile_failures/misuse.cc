@@ -69,6 +69,9 @@ constexpr Event<provider, "E", Traits{}, int> event;
 #elif defined(EVENT_NAMES_OVER_THE_GREATEST_SIZE)
 // expect: names alone are over the greatest event size
 constexpr Event<provider, "E", Traits{}, Field<HUNDRED(TEN("name name ")), int>> event;
+#elif defined(EVENT_THAT_CANNOT_BE_WRITTEN)
+// expect: the event would always be refused
+constexpr Event<provider, "E", Traits{}, Field<"f", std::array<bool, 8200>>> event;
 #elif defined(EVENT_OF_A_LOCAL_PROVIDER)
 // expect: provider
 void Local() {
@@ -148,8 +151,9 @@ constexpr Event<provider, "E", Traits{}, Field<"f", int, As<Format::kIpAddressOb
 #else
 constexpr Event<provider, "E", Traits{}, Field<"a", std::int32_t, As<Format::kErrno>>,
                 Field<"b", std::string, As<Format::kStringJson>, Attribute<"a", "b=c;">>,
-                Field<"c", std::array<bool, 65535>>>
+                Field<"c", std::array<bool, 8000>>>
     fields;
+static_assert(Field<"f", std::array<bool, 65535>>::Definition::Size() > 0);
 #endif
 
 // ---- Structs ----
