@@ -120,7 +120,10 @@ class RecordFailuresTest(unittest.TestCase):
             with subprocess.Popen(command, stdout=pipe, stderr=subprocess.PIPE, text=True) as recorder:
                 time.sleep(3)
                 recorder.terminate()
-                _, said = recorder.communicate(timeout=20)
+                try:
+                    _, said = recorder.communicate(timeout=60)
+                finally:
+                    recorder.kill()
         self.assertEqual(recorder.returncode, 1, said)
         self.assertRegex(said, "reader takes nothing.*events are in the file")
 
