@@ -76,6 +76,19 @@ absl::StatusOr<collector::UniqueFd> BlockSignals() {
   return fd;
 }
 
+// Takes the signals of children. Those that ask for the end stay pending, for PipeSink to see
+// them while the rest is written.
+bool StopIsAsked() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  const timespec now = {};
+  while (sigtimedwait(&signals, nullptr, &now) > 0) {
+  }
+  sigpending(&signals);
+  return sigismember(&signals, SIGINT) == 1 || sigismember(&signals, SIGTERM) == 1;
+}
+
 // Starts `command` with the signals of a fresh process. `own_output`: standard output is the
 // trace's, so that what the command prints there goes to standard error.
 absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& command, bool own_output) {
@@ -282,10 +295,7 @@ int Record(const RecordArguments& arguments) {
         return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
                                stats.lost, stats.bytes);
       });
-      signalfd_siginfo signal;
-      while (read(signals->get(), &signal, sizeof signal) == sizeof signal) {
-        if (signal.ssi_signo != SIGCHLD) stop = true;
-      }
+      stop = StopIsAsked();
       if (command > 0) {
         if (const std::optional<int> code = Reap(command)) {
           exit_code = *code;

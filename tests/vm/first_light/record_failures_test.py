@@ -127,10 +127,13 @@ class RecordFailuresTest(unittest.TestCase):
         load = "while :; do :; done"  # It is interrupted, and so switched, for ever.
         command = self.record("sh", "-c", load, output=output, selector="sched:sched_switch")
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as recorder:
-            self.assertTrue(select.select([read_end], [], [], 20)[0], "it has written nothing")
+            self.assertTrue(select.select([read_end], [], [], 60)[0], "it has written nothing")
             time.sleep(3)
             recorder.terminate()
-            _, said = recorder.communicate(timeout=20)
+            try:
+                _, said = recorder.communicate(timeout=60)
+            finally:
+                recorder.kill()
         self.assertEqual(recorder.returncode, 1, said)
         self.assertRegex(said, "reader takes nothing.*events are in the file")
 
