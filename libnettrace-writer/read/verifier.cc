@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
+#include "nettrace/text.h"
 #include "read/block_reader.h"
 #include "read/event_rows.h"
 #include "read/parse_rows.h"
@@ -127,6 +132,9 @@ class Verifier {
     return block_.content_offset + block_.content.size() - cursor.size();
   }
   void ExpectEnd(const Cursor& cursor);
+  // Of the strings of one row.
+  void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
+                  const KeyValues& pairs = {});
   // Counts a row kept in a table; false, and reported once, when there is no room left.
   bool Charge(std::size_t bytes);
 
@@ -175,6 +183,21 @@ void Verifier::ExpectEnd(const Cursor& cursor) {
   if (cursor.ok() && !cursor.empty()) {
     Report(RuleId::kBlockEnd, OffsetOf(cursor),
            absl::StrCat(cursor.size(), " bytes behind the last row of the block"));
+  }
+}
+
+void Verifier::ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
+                          const KeyValues& pairs) {
+  const auto expect = [this, offset](std::string_view string) {
+    if (ClassifyUtf8(std::as_bytes(std::span(string))) != TextKind::kInvalid) return;
+    std::string shown = "a string is not UTF-8: ";
+    AppendUtf8AsValid(std::as_bytes(std::span(string)), &shown);
+    Report(RuleId::kStringUtf8, offset, std::move(shown));
+  };
+  for (const std::string_view string : strings) expect(string);
+  for (const auto& [key, value] : pairs) {
+    expect(key);
+    expect(value);
   }
 }
 
@@ -256,11 +279,13 @@ void Verifier::TraceBlock() {
   std::array<std::int16_t, 8> part{};
   for (std::int16_t& value : part) value = time.Number<std::int16_t>();
   const absl::CivilSecond civil(part[0], part[1], part[3], part[4], part[5], part[6]);
-  const bool is_date = civil.year() == part[0] && civil.month() == part[1] &&
-                       civil.day() == part[3] && civil.hour() == part[4] &&
-                       civil.minute() == part[5] && civil.second() == part[6] && part[7] >= 0 &&
-                       part[7] < 1000;
+  // Years as the writer and .NET's DateTime have them.
+  const bool is_date = civil.year() == part[0] && part[0] >= 1 && part[0] <= 9999 &&
+                       civil.month() == part[1] && civil.day() == part[3] &&
+                       civil.hour() == part[4] && civil.minute() == part[5] &&
+                       civil.second() == part[6] && part[7] >= 0 && part[7] < 1000;
   if (!is_date) Report(RuleId::kTraceFields, block_.offset, "SyncTimeUTC is not a date and time");
+  ExpectUtf8(block_.offset, {}, info.key_values);
 }
 
 void Verifier::MetadataBlock() {
@@ -282,6 +307,10 @@ void Verifier::MetadataBlock() {
 }
 
 void Verifier::Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offset) {
+  ExpectUtf8(
+      offset,
+      {row.provider, row.name, row.message_template.value_or(""), row.description.value_or("")},
+      row.key_values);
   FieldTypes(row.fields, offset);
   const bool universal = row.provider == "Universal.System";
   if ((row.event_id == 0 && !universal) || row.event_id > kMaxEventId) {
@@ -309,7 +338,10 @@ void Verifier::Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offse
 }
 
 void Verifier::FieldTypes(const std::vector<Field>& fields, std::uint64_t offset) {
-  for (const Field& field : fields) FieldType(field.type, offset);
+  for (const Field& field : fields) {
+    ExpectUtf8(offset, {field.name});
+    FieldType(field.type, offset);
+  }
 }
 
 void Verifier::FieldType(const Type& type, std::uint64_t offset) {
@@ -348,6 +380,7 @@ void Verifier::ThreadBlock() {
     if (const char* error = ParseThreadRow(&cursor, &index, &row)) {
       return Report(RuleId::kThreadRow, offset, error);
     }
+    ExpectUtf8(offset, {row.name.value_or("")}, row.key_values);
     if (!Charge(kThreadCost)) return;
     if (!threads_.try_emplace(index).second) {
       Report(RuleId::kThreadRedefined, offset,
@@ -395,6 +428,8 @@ void Verifier::LabelBlock() {
     if (const char* error = ParseLabelList(&cursor, &list)) {
       return Report(RuleId::kLabelRow, offset, error);
     }
+    ExpectUtf8(offset, {}, list.strings);
+    for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
     const std::uint64_t index = std::uint64_t{first} + i;
     if (!Charge(kIdCost)) return;
     if (!labels_.insert(index).second) {

@@ -19,6 +19,7 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"trace-fields", kError, "TraceBlock",
      "the Trace block is whole, with a date, a tick frequency and a pointer size of 4 or 8"},
     {"table-size", kError, "Blocks", "the tables fit in memory"},
+    {"string-utf8", kError, "primitive types", "strings are UTF-8"},
     {"block-end", kError, "Blocks", "a block ends with its last row"},
     {"metadata-row", kError, "MetadataBlock", "a metadata row is whole and of known parts"},
     {"metadata-redefined", kError, "MetadataBlock", "a metadata id is defined once until a flush"},

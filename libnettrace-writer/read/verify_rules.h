@@ -14,6 +14,7 @@ enum class RuleId : std::size_t {
   kTraceOnce,
   kTraceFields,
   kTableSize,
+  kStringUtf8,
   kBlockEnd,
   kMetadataRow,
   kMetadataRedefined,
