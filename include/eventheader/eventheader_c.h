@@ -3,6 +3,7 @@
  * Functions that return int return 0 or an errno: EBADF nobody listens (any more), E2BIG over the
  * greatest event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
  * Strings are UTF-8 and NUL-terminated; names of events and fields are not empty and have no ';'.
+ * A pointer is not NULL unless it says that it may be.
  */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_

@@ -2,7 +2,8 @@
 #ifndef LIBNETTRACE_WRITER_READ_CURSOR_H_
 #define LIBNETTRACE_WRITER_READ_CURSOR_H_
 
-#include <bit>
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -73,6 +74,14 @@ class Cursor {
     const auto bytes = Bytes(sizeof value);
     if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
     return value;
+  }
+
+  // A Guid, or a trace's id.
+  std::array<std::byte, 16> Id128() {
+    std::array<std::byte, 16> id{};
+    const auto bytes = Bytes(id.size());
+    std::copy(bytes.begin(), bytes.end(), id.begin());
+    return id;
   }
 
   std::uint64_t VarUInt64() { return VarUInt(64); }

@@ -1,16 +1,7 @@
 #include "read/event_rows.h"
 
-#include <algorithm>
-
 namespace nettrace {
 namespace {
-
-Guid Take16(Cursor* cursor) {
-  Guid guid{};
-  const auto bytes = cursor->Bytes(guid.size());
-  std::copy(bytes.begin(), bytes.end(), guid.begin());
-  return guid;
-}
 
 constexpr std::uint32_t kNotSorted = 0x80000000;  // of an uncompressed row's metadata id
 
@@ -57,8 +48,8 @@ void EventRows::ReadCompressed() {
   if (flags & kHasStack) header_.stack_id = cursor_.VarUInt32();
   header_.timestamp += cursor_.VarUInt64();
   if (legacy_) {
-    if (flags & kHasLabels) header_.activity_id = Take16(&cursor_);
-    if (flags & kHasRelatedActivity) header_.related_activity_id = Take16(&cursor_);
+    if (flags & kHasLabels) header_.activity_id = cursor_.Id128();
+    if (flags & kHasRelatedActivity) header_.related_activity_id = cursor_.Id128();
   } else if (flags & kHasLabels) {
     header_.label_list_id = cursor_.VarUInt32();
   }
@@ -82,8 +73,8 @@ void EventRows::ReadUncompressed() {
   header_.stack_id = row.Number<std::uint32_t>();
   header_.timestamp = row.Number<std::uint64_t>();
   if (legacy_) {
-    header_.activity_id = Take16(&row);
-    header_.related_activity_id = Take16(&row);
+    header_.activity_id = row.Id128();
+    header_.related_activity_id = row.Id128();
   } else {
     header_.label_list_id = row.Number<std::uint32_t>();
   }

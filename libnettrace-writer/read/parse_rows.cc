@@ -1,6 +1,5 @@
 #include "read/parse_rows.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -16,13 +15,6 @@ namespace {
 constexpr int kMaxEntries = 65536;
 
 const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields);
-
-std::array<std::byte, 16> Take16(Cursor* cursor) {
-  std::array<std::byte, 16> bytes = {};
-  const auto from = cursor->Bytes(bytes.size());
-  std::copy(from.begin(), from.end(), bytes.begin());
-  return bytes;
-}
 
 void TakeKeyValue(Cursor* cursor, KeyValues* key_values) {
   std::string key(cursor->String());
@@ -134,7 +126,7 @@ const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* me
         TakeKeyValue(&optional, &metadata->key_values);
         break;
       case MetadataKind::kProviderGuid:
-        metadata->provider_guid = Take16(&optional);
+        metadata->provider_guid = optional.Id128();
         break;
       case MetadataKind::kLevel:
         metadata->level = optional.Number<std::uint8_t>();
@@ -182,13 +174,13 @@ const char* ParseLabelList(Cursor* block, Labels* labels) {
     last = (kind & kLastLabel) != 0;
     switch (static_cast<LabelKind>(kind & ~kLastLabel)) {
       case LabelKind::kActivityId:
-        labels->activity_id = Take16(block);
+        labels->activity_id = block->Id128();
         break;
       case LabelKind::kRelatedActivityId:
-        labels->related_activity_id = Take16(block);
+        labels->related_activity_id = block->Id128();
         break;
       case LabelKind::kTraceId:
-        labels->trace_id = Take16(block);
+        labels->trace_id = block->Id128();
         break;
       case LabelKind::kSpanId:
         labels->span_id = block->Number<std::uint64_t>();
