@@ -169,6 +169,7 @@ TEST_F(SampleWriterTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
   for (const std::uint64_t time : {10, 20, 29, 40}) Write(Event("A"), time);
   const auto shown = Finish();
   std::vector<std::string> names;
+  names.reserve(shown.size());
   for (const Shown& event : shown) names.push_back(event.thread.name.value_or(""));
   EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "second", "third"}));
 }

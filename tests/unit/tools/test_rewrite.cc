@@ -292,7 +292,7 @@ TEST_F(RewriteTest, MergeHasTheKeyValuesOfAllFiles) {
                                       .key_values = {{"HardwareThreadCount", std::move(cpus)},
                                                      {"ProcessId", std::move(pid)},
                                                      {std::move(key), name}}};
-    const std::string path = folder_ / name;
+    std::string path = folder_ / name;
     EXPECT_TRUE((*nettrace::Writer::Create(*nettrace::FdSink::Create(path), info))->Finish().ok());
     return path;
   };
