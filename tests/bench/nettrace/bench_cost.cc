@@ -54,15 +54,22 @@ class Recording {
   std::optional<bench::StreamReader> reader_;
 };
 
+// So many that what is read stays in the second cache, as what is copied and written does; where
+// metadata rows take turns, so many that many of them are used.
+std::size_t CountEvents(const Stream& stream) {
+  constexpr std::size_t kMost = 1 << 14;
+  constexpr std::size_t kBytes = 1 << 19;
+  if (stream.metadata_rows > 1) return kMost;
+  return std::min(kMost, kBytes / std::max<std::size_t>(stream.payload_size, 1));
+}
+
 // One stream, copied, written and read.
 class Case {
  public:
   explicit Case(const Stream& stream)
       : name_(stream.Name()),
         payload_size_(stream.payload_size),
-        // So many that they stay in the caches, as what is copied and written does.
-        events_(std::min<std::size_t>(1 << 14,
-                                      (1 << 20) / std::max<std::size_t>(stream.payload_size, 1))),
+        events_(CountEvents(stream)),
         copier_(stream.payload_size, std::make_unique<bench::NullSink>()),
         writer_(stream, std::make_unique<bench::NullSink>()),
         recording_(stream, events_) {}

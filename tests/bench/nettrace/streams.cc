@@ -37,16 +37,32 @@ class Turn {
   std::size_t next_ = 0;
 };
 
-// Of words, for speed: every byte is looked at.
+using Words [[gnu::vector_size(16)]] = std::uint64_t;
+
+Words WordsAt(const std::byte* at) {
+  Words words;
+  std::memcpy(&words, at, sizeof words);
+  return words;
+}
+
+// Every byte is looked at, at about the speed of a copy: what is measured is not this.
 std::uint64_t Sum(std::span<const std::byte> bytes) {
-  std::uint64_t sum = 0;
-  std::uint64_t word = 0;
-  const std::size_t whole = bytes.size() / sizeof word * sizeof word;
-  for (std::size_t i = 0; i < whole; i += sizeof word) {
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    sum += word;
+  Words even = {};
+  Words odd = {};
+  const std::byte* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 32; at += 32, left -= 32) {
+    even += WordsAt(at);
+    odd += WordsAt(at + 16);
   }
-  for (const std::byte byte : bytes.subspan(whole)) sum += static_cast<std::uint8_t>(byte);
+  if (left >= 16) {
+    even += WordsAt(at);
+    at += 16;
+    left -= 16;
+  }
+  even += odd;
+  std::uint64_t sum = even[0] + even[1];
+  for (; left > 0; ++at, --left) sum += static_cast<std::uint8_t>(*at);
   return sum;
 }
 
