@@ -2,7 +2,7 @@
 //   nettrace record -o log.nettrace -e ExampleLogger_L2K1 -e ExampleLogger_L4K1
 //       -- example-logger-bridge --lines 10
 //   nettrace dump log.nettrace
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -13,8 +13,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-namespace eh = eventheader;
 
 namespace {
 

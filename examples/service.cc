@@ -1,7 +1,7 @@
 // A small service that writes events of three kinds. Record them with
 //   nettrace record -o trace.nettrace -e ExampleService_L4K1 -e ExampleService_L4K2
 //       -e ExampleService_L2K2 -- example-service --events 20 --threads 2
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 #include <pthread.h>
 
 #include <cstdio>
@@ -10,8 +10,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-namespace eh = eventheader;
 
 namespace {
 

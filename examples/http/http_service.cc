@@ -2,7 +2,7 @@
 //   nettrace record -o http.nettrace -e ExampleHttp_L4K1 -e ExampleHttp_L4K2
 //       -- example-http-service --requests 20
 //   nettrace dump http.nettrace
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,8 +20,6 @@
 #include <vector>
 
 #include "http.h"
-
-namespace eh = eventheader;
 
 namespace {
 

@@ -5,9 +5,7 @@
 // since otherwise as little as a std::to_string keeps a shared object loaded for ever.
 #include "plugin.h"
 
-#include <eventheader/eventheader.h>
-
-namespace eh = eventheader;
+#include <eventheader/eh.h>
 
 namespace {
 

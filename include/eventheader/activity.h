@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace eventheader {
+namespace eh {
 
 // 128 bits that name an activity, in the order in which they are written down. All zero: none.
 using ActivityId = std::array<std::byte, 16>;
@@ -53,6 +53,6 @@ struct TraceContext {
   std::array<char, 16> SpanIdText() const noexcept;
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_ACTIVITY_H_

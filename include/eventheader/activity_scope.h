@@ -7,13 +7,13 @@
 #include "eventheader/activity.h"
 #include "eventheader/provider.h"
 
-namespace eventheader {
+namespace eh {
 
 // From construction to destruction this thread works for a new activity, whose parent is what it
 // worked for before. `kStart` and `kStop` are static events (with Opcode::kActivityStart and
 // kActivityStop in their traits); the start event has the fields given, the stop event has none.
 //
-//     eventheader::ActivityScope<request_start, request_stop> scope(path);
+//     eh::ActivityScope<request_start, request_stop> scope(path);
 //     step.Write(scope.activity(), 17);
 //
 // To be destroyed by the thread that made it, the last made first.
@@ -40,6 +40,6 @@ class ActivityScope {
   std::optional<ActivityId> parent_;
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_ACTIVITY_SCOPE_H_

@@ -3,10 +3,10 @@
 // bytes say, and nothing allocates or throws. Views live as long as the event's bytes do. A Decoder
 // belongs to one thread at a time; different ones are independent.
 //
-//   eventheader::EventView event;
+//   eh::EventView event;
 //   if (ParseEvent(bytes, &event) != ParseError::kNone) ...
-//   eventheader::Decoder decoder(event);
-//   eventheader::Item item;
+//   eh::Decoder decoder(event);
+//   eh::Item item;
 //   while (decoder.Next(&item)) ...
 //   if (decoder.error() != ParseError::kNone) ...
 #ifndef EVENTHEADER_DECODER_H_
@@ -19,7 +19,7 @@
 
 #include "eventheader/parse.h"
 
-namespace eventheader {
+namespace eh {
 
 // What decoding one event may cost: every item is 1, every definition without values (in an array
 // of no structs) is 1 and every 16 bytes of field name read are 1. Well above what any event that
@@ -100,6 +100,6 @@ std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) no
 // format of fixed size and an encoding that counts bytes. kIpAddressObsolete becomes kIpAddress.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_DECODER_H_

@@ -1,6 +1,6 @@
 // Events that are known only at run time: a builder for names, fields and values.
 //
-//     eventheader::DynamicEvent event;
+//     eh::DynamicEvent event;
 //     event.Reset("RequestDone");
 //     event.AddField("path", std::string_view("/index.html"));
 //     const std::size_t where = event.StartStruct("times");
@@ -16,12 +16,12 @@
 #include <string_view>
 
 #include "eventheader/activity.h"
-#include "eventheader/encoding.h"
 #include "eventheader/field.h"
+#include "eventheader/internal/field_coder.h"
 #include "eventheader/provider.h"
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 
 // Reusable, with all its memory (16 KiB) in itself: nothing is allocated. Not thread-safe. What
 // goes wrong while building is remembered, and Write then refuses the event: kInvalid for a name,
@@ -103,6 +103,6 @@ class DynamicEvent {
   std::byte data_[kMaxEventSize];
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_DYNAMIC_EVENT_H_

@@ -1,11 +1,11 @@
 // Events whose name and fields are known at compile time.
 //
-//     inline constinit eventheader::Provider provider("MyCompany_MyService");
+//     inline constinit eh::Provider provider("MyCompany_MyService");
 //
-//     inline constexpr eventheader::Event<
-//         provider, "RequestDone", eventheader::Traits{.keyword = 0x1},
-//         eventheader::Field<"path", std::string_view>,
-//         eventheader::Field<"status", std::int32_t>> request_done;
+//     inline constexpr eh::Event<
+//         provider, "RequestDone", eh::Traits{.keyword = 0x1},
+//         eh::Field<"path", std::string_view>,
+//         eh::Field<"status", std::int32_t>> request_done;
 //
 //     request_done.Write("/index.html", 200);
 //
@@ -25,14 +25,14 @@
 #include <type_traits>
 
 #include "eventheader/activity.h"
-#include "eventheader/encoding.h"
 #include "eventheader/field.h"
+#include "eventheader/internal/field_coder.h"
+#include "eventheader/internal/field_rules.h"
 #include "eventheader/parse.h"
 #include "eventheader/provider.h"
-#include "eventheader/rules.h"
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 
 // What an event has besides its name and fields.
 struct Traits {
@@ -305,7 +305,7 @@ class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> 
                 "structs are nested at most 8 deep");
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 // One event in one statement, its arguments not evaluated unless somebody listens:
 //   EVENTHEADER_WRITE(request_done, path, CostlyToMake());

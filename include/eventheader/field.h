@@ -9,11 +9,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include "eventheader/encoding.h"
-#include "eventheader/rules.h"
+#include "eventheader/internal/field_coder.h"
+#include "eventheader/internal/field_rules.h"
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 
 // A literal as a template argument.
 template <std::size_t kLength>
@@ -222,6 +222,6 @@ struct Members {
   }
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_FIELD_H_

@@ -31,7 +31,7 @@
 
 #include "eventheader/parse.h"
 
-namespace eventheader {
+namespace eh {
 
 // Writes `event` to `buffer`, without a terminator, and returns its size in bytes. If that is more
 // than the buffer's, only the beginning was written. "provider" is left out if it is empty.
@@ -55,6 +55,6 @@ inline void AppendEventJson(const EventView& event, std::string_view provider, s
   }
 }
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_JSON_FORMATTER_H_

@@ -2,7 +2,7 @@
 //
 //     EVENTHEADER_DEFINE_PROVIDER(my_provider, "MyCompany_MyService");
 //
-//     EVENTHEADER_EVENT(my_provider, "RequestDone", eventheader::Level::kInformation, 0x1,
+//     EVENTHEADER_EVENT(my_provider, "RequestDone", eh::Level::kInformation, 0x1,
 //                       EVENTHEADER_FIELD("path", path),
 //                       EVENTHEADER_FIELD("status", CostlyToMake()));
 //
@@ -12,14 +12,14 @@
 //
 // Fields, behind the keyword, in any number:
 //   EVENTHEADER_FIELD("name", value)             the value's own format
-//   EVENTHEADER_FIELD_AS("name", value, format)  another eventheader::Format
+//   EVENTHEADER_FIELD_AS("name", value, format)  another eh::Format
 //   EVENTHEADER_BINARY("name", pointer, size)    bytes
 //   EVENTHEADER_ARRAY("name", pointer, count)    a variable array of what pointer points to
 // Values: bool, integers, enums, characters, float, double, pointers (hexadecimal); std::string,
 // std::string_view and C strings, of any character type; std::vector and std::array of these.
 // Among the fields, in any place and each at most once:
 //   EVENTHEADER_ACTIVITY(id) or (id, &related)   what the event belongs to (activity.h)
-//   EVENTHEADER_OPCODE(eventheader::Opcode::kActivityStart)
+//   EVENTHEADER_OPCODE(eh::Opcode::kActivityStart)
 //   EVENTHEADER_ID(id, version)
 //   EVENTHEADER_TAG(tag)
 #ifndef EVENTHEADER_MACROS_H_
@@ -36,8 +36,8 @@
 
 #include "eventheader/activity.h"
 #include "eventheader/eventheader_c.h"
+#include "eventheader/internal/field_rules.h"
 #include "eventheader/provider.h"
-#include "eventheader/rules.h"
 #include "eventheader/tracepoint_name.h"
 #include "eventheader/wire.h"
 
@@ -45,42 +45,40 @@
 #define EVENTHEADER_DEFINE_PROVIDER(provider, name) \
   EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, "")
 #define EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, group)                  \
-  static_assert(::eventheader::IsValidProviderName(EVENTHEADER_INTERNAL_VIEW(name)), \
+  static_assert(::eh::IsValidProviderName(EVENTHEADER_INTERNAL_VIEW(name)),          \
                 "a provider's name is [A-Za-z_][A-Za-z0-9_]*");                      \
   static_assert(sizeof(name) <= 200 + 1, "a provider's name has at most 200 bytes"); \
-  static_assert(::eventheader::macros::IsGroup(EVENTHEADER_INTERNAL_VIEW(group)),    \
+  static_assert(::eh::macros::IsGroup(EVENTHEADER_INTERNAL_VIEW(group)),             \
                 "a provider's group is lower-case letters and digits, at most 24");  \
-  inline ::eventheader::AnyProvider provider {                                       \
+  inline ::eh::AnyProvider provider {                                                \
     EVENTHEADER_INTERNAL_VIEW(name), EVENTHEADER_INTERNAL_VIEW(group)                \
   }
 
-#define EVENTHEADER_EVENT(provider, ...)                                                          \
-  do {                                                                                            \
-    using EventheaderSet = ::eventheader::macros::Set<                                            \
-        provider, ::eventheader::macros::LevelOf(EVENTHEADER_INTERNAL_SECOND(__VA_ARGS__, 0, 0)), \
-        EVENTHEADER_INTERNAL_THIRD(__VA_ARGS__, 0, 0)>;                                           \
-    if (EventheaderSet::enabled()) {                                                              \
-      ::eventheader::macros::Write<EventheaderSet>(                                               \
-          EVENTHEADER_INTERNAL_TEXT(EVENTHEADER_INTERNAL_FIRST(__VA_ARGS__, 0)),                  \
-          EVENTHEADER_INTERNAL_BEHIND_THIRD(__VA_ARGS__, ::eventheader::macros::Part<>()));       \
-    }                                                                                             \
+#define EVENTHEADER_EVENT(provider, ...)                                                         \
+  do {                                                                                           \
+    using EventheaderSet =                                                                       \
+        ::eh::macros::Set<provider,                                                              \
+                          ::eh::macros::LevelOf(EVENTHEADER_INTERNAL_SECOND(__VA_ARGS__, 0, 0)), \
+                          EVENTHEADER_INTERNAL_THIRD(__VA_ARGS__, 0, 0)>;                        \
+    if (EventheaderSet::enabled()) {                                                             \
+      ::eh::macros::Write<EventheaderSet>(                                                       \
+          EVENTHEADER_INTERNAL_TEXT(EVENTHEADER_INTERNAL_FIRST(__VA_ARGS__, 0)),                 \
+          EVENTHEADER_INTERNAL_BEHIND_THIRD(__VA_ARGS__, ::eh::macros::Part<>()));               \
+    }                                                                                            \
   } while (false)
 
 #define EVENTHEADER_FIELD(name, value) \
-  ::eventheader::macros::MakeField(EVENTHEADER_INTERNAL_TEXT(name), value)
+  ::eh::macros::MakeField(EVENTHEADER_INTERNAL_TEXT(name), value)
 #define EVENTHEADER_FIELD_AS(name, value, format) \
-  ::eventheader::macros::MakeField<format>(EVENTHEADER_INTERNAL_TEXT(name), value)
+  ::eh::macros::MakeField<format>(EVENTHEADER_INTERNAL_TEXT(name), value)
 #define EVENTHEADER_BINARY(name, pointer, size) \
-  EVENTHEADER_FIELD(name, (::eventheader::macros::Binary{pointer, size}))
+  EVENTHEADER_FIELD(name, (::eh::macros::Binary{pointer, size}))
 #define EVENTHEADER_ARRAY(name, pointer, count) \
-  EVENTHEADER_FIELD(name, ::eventheader::macros::MakeArray(pointer, count))
-#define EVENTHEADER_ACTIVITY(...) \
-  (::eventheader::macros::ActivityPart(::eventheader::Activity{__VA_ARGS__}))
-#define EVENTHEADER_OPCODE(opcode) (::eventheader::macros::Part<opcode>())
-#define EVENTHEADER_ID(id, version) \
-  (::eventheader::macros::Part<::eventheader::Opcode::kInfo, id, version>())
-#define EVENTHEADER_TAG(tag) \
-  (::eventheader::macros::Part<::eventheader::Opcode::kInfo, 0, 0, tag>())
+  EVENTHEADER_FIELD(name, ::eh::macros::MakeArray(pointer, count))
+#define EVENTHEADER_ACTIVITY(...) (::eh::macros::ActivityPart(::eh::Activity{__VA_ARGS__}))
+#define EVENTHEADER_OPCODE(opcode) (::eh::macros::Part<opcode>())
+#define EVENTHEADER_ID(id, version) (::eh::macros::Part<::eh::Opcode::kInfo, id, version>())
+#define EVENTHEADER_TAG(tag) (::eh::macros::Part<::eh::Opcode::kInfo, 0, 0, tag>())
 
 // Only for the macros above.
 #define EVENTHEADER_INTERNAL_FIRST(first, ...) first
@@ -100,7 +98,7 @@
     return EventheaderText();                              \
   }()
 
-namespace eventheader {
+namespace eh {
 namespace internal {
 
 // Storage for an EventSet, which C++17 cannot read the declaration of.
@@ -463,6 +461,6 @@ template <typename Set, typename Name, typename... Parts>
 }
 
 }  // namespace macros
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_MACROS_H_

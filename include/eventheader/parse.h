@@ -12,7 +12,7 @@
 
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 
 enum class ParseError : std::uint8_t {
   kNone = 0,
@@ -129,6 +129,6 @@ constexpr Format DefaultFormat(Encoding encoding) noexcept {
   }
 }
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_PARSE_H_

@@ -15,7 +15,7 @@
 #endif
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 
 class EventSet;
 class Transport;
@@ -120,7 +120,7 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
 // A provider whose name is in the program. Define it once, in a header or a source file:
 //
-//     inline constinit eventheader::Provider provider("MyCompany_MyService");
+//     inline constinit eh::Provider provider("MyCompany_MyService");
 //
 // Safe to use before and during static initialisation and destruction. In shared objects the usual
 // rules of symbols decide whether they share it; either way each registers sets of its own with it,
@@ -238,6 +238,6 @@ struct [[gnu::visibility("hidden")]] StaticSet {
 
 #endif  // C++20
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_PROVIDER_H_

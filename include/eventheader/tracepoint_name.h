@@ -12,7 +12,7 @@
 
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 
 struct TracepointName {
   std::string_view provider;  // [A-Za-z_][A-Za-z0-9_]*
@@ -58,6 +58,6 @@ constexpr bool AreValidOptions(std::string_view options) noexcept {
   return true;
 }
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_TRACEPOINT_NAME_H_

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace eventheader {
+namespace eh {
 
 // Space in front of an event, for the transport's own use.
 inline constexpr std::size_t kRecordPrefix = 4;
@@ -47,6 +47,6 @@ class Transport {
 // is written (EBADF) until a provider's Retry() opens user_events anew.
 Transport& UserEventsTransport() noexcept;
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_TRANSPORT_H_

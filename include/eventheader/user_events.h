@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace eventheader::user_events {
+namespace eh::user_events {
 
 struct [[gnu::packed]] Reg {
   std::uint32_t size;
@@ -61,6 +61,6 @@ int Delete(int data_fd, const char* name) noexcept;
 // fit (kMaxCommand is always enough for a valid name).
 bool FormatCommand(std::string_view name, std::span<char> buffer) noexcept;
 
-}  // namespace eventheader::user_events
+}  // namespace eh::user_events
 
 #endif  // EVENTHEADER_USER_EVENTS_H_

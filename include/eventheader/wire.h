@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace eventheader {
+namespace eh {
 
 // Severity of an event, 1..255. 0 is invalid; 6..255 are legal and have no defined meaning.
 enum class Level : std::uint8_t {
@@ -120,6 +120,6 @@ inline constexpr char kTracepointFields[] =
     "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
 static_assert(sizeof(kTracepointFields) == 70 + 1);
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // EVENTHEADER_WIRE_H_

@@ -1,5 +1,5 @@
 // Checks a NetTrace stream against the format's text and against what the reference reader
-// (TraceEvent) needs beyond it. docs/nettrace-verify-rules.md explains each rule.
+// (TraceEvent) needs beyond it. docs/format/verify-rules.md explains each rule.
 #ifndef NETTRACE_VERIFIER_H_
 #define NETTRACE_VERIFIER_H_
 

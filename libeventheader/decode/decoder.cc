@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "taker.h"
+#include "decode/byte_reader.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 // The bytes up to the first code unit of 0, and that unit behind them.
@@ -209,4 +209,4 @@ std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) no
   }
 }
 
-}  // namespace eventheader
+}  // namespace eh

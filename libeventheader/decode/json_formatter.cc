@@ -8,10 +8,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "decode/json_writer.h"
 #include "eventheader/decoder.h"
-#include "json_writer.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -254,4 +254,4 @@ std::size_t FormatEventJson(const EventView& event, std::string_view provider,
   return json.size();
 }
 
-}  // namespace eventheader
+}  // namespace eh

@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
-#include "text_reader.h"
+#include "decode/text_reader.h"
 
-namespace eventheader {
+namespace eh {
 
 // Counts what does not fit any more, so that the caller learns how much it would have been.
 class JsonWriter {
@@ -133,6 +133,6 @@ class JsonWriter {
   bool separate_ = false;  // the next value or key needs a comma before it
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // LIBEVENTHEADER_DECODE_JSON_WRITER_H_

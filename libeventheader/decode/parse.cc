@@ -1,8 +1,8 @@
 #include "eventheader/parse.h"
 
-#include "taker.h"
+#include "decode/byte_reader.h"
 
-namespace eventheader {
+namespace eh {
 
 const char* ParseErrorText(ParseError error) noexcept {
   switch (error) {
@@ -150,4 +150,4 @@ bool MetadataReader::Next(FieldDefinition* field) noexcept {
   return true;
 }
 
-}  // namespace eventheader
+}  // namespace eh

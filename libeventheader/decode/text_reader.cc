@@ -1,8 +1,8 @@
-#include "text_reader.h"
+#include "decode/text_reader.h"
 
 #include <cstring>
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 constexpr char32_t kMaxCodePoint = 0x10FFFF;
@@ -130,4 +130,4 @@ bool TextReader::TakeUnit(std::size_t size, char32_t* unit) noexcept {
   return true;
 }
 
-}  // namespace eventheader
+}  // namespace eh

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace eventheader {
+namespace eh {
 
 enum class TextEncoding : std::uint8_t { kLatin1, kUtf8, kUtf16, kUtf32 };
 
@@ -37,6 +37,6 @@ class TextReader {
   bool little_endian_;
 };
 
-}  // namespace eventheader
+}  // namespace eh
 
 #endif  // LIBEVENTHEADER_DECODE_TEXT_READER_H_

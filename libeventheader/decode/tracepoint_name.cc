@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 // Lower-case hex without leading zeros.
@@ -81,4 +81,4 @@ std::optional<std::string_view> FindOption(std::string_view options, char letter
   return value.substr(0, end);
 }
 
-}  // namespace eventheader
+}  // namespace eh

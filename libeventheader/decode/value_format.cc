@@ -1,7 +1,7 @@
 // Which formats suit which values.
 #include "eventheader/decoder.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 // kFixed: a value of one of certain sizes, which an empty one lacks.
@@ -99,4 +99,4 @@ Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept 
   }
 }
 
-}  // namespace eventheader
+}  // namespace eh

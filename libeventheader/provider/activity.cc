@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 // What tells this process's ids from others': 0 until it is drawn, and in a child after a fork.
@@ -156,4 +156,4 @@ std::array<char, 16> TraceContext::SpanIdText() const noexcept {
   return text;
 }
 
-}  // namespace eventheader
+}  // namespace eh

@@ -6,10 +6,10 @@
 
 #include "eventheader/decoder.h"
 #include "eventheader/event.h"
+#include "eventheader/internal/field_rules.h"
 #include "eventheader/parse.h"
-#include "eventheader/rules.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 constexpr unsigned kMaxStructFields = 127;
@@ -246,4 +246,4 @@ WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) c
   return set.Write({record, out});
 }
 
-}  // namespace eventheader
+}  // namespace eh

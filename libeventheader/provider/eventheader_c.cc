@@ -10,12 +10,12 @@
 #include "eventheader/macros.h"
 #include "eventheader/provider.h"
 
-using eventheader::ActivityId;
+using eh::ActivityId;
 
 // Names first: they must live as long as the provider that views them.
 struct ProviderNames {
-  char name[eventheader::kMaxTracepointName + 1];
-  char group[eventheader::kMaxTracepointName + 1];
+  char name[eh::kMaxTracepointName + 1];
+  char group[eh::kMaxTracepointName + 1];
 };
 struct eh_provider : ProviderNames {
   // A name cut short here is over the limit still, and shows as EINVAL of every set.
@@ -23,17 +23,17 @@ struct eh_provider : ProviderNames {
       : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
     if (from == nullptr) return {};
-    const std::size_t size = strnlen(from, eventheader::kMaxTracepointName);
+    const std::size_t size = strnlen(from, eh::kMaxTracepointName);
     std::memcpy(to, from, size);
     return {to, size};
   }
-  eventheader::AnyProvider provider;
+  eh::AnyProvider provider;
 };
 struct eh_event_set {
-  eventheader::EventSet set;
+  eh::EventSet set;
 };
 struct eh_builder {
-  eventheader::DynamicEvent event;
+  eh::DynamicEvent event;
 };
 
 namespace {
@@ -41,17 +41,17 @@ namespace {
 // Of C: NULL is no name, and refused as such.
 std::string_view View(const char* name) noexcept { return name != nullptr ? name : ""; }
 
-int ToErrno(eventheader::WriteResult result, const eh_event_set* set) noexcept {
+int ToErrno(eh::WriteResult result, const eh_event_set* set) noexcept {
   switch (result) {
-    case eventheader::WriteResult::kWritten:
+    case eh::WriteResult::kWritten:
       return 0;
-    case eventheader::WriteResult::kDisabled:
+    case eh::WriteResult::kDisabled:
       return EBADF;
-    case eventheader::WriteResult::kTooBig:
+    case eh::WriteResult::kTooBig:
       return E2BIG;
-    case eventheader::WriteResult::kInvalid:
+    case eh::WriteResult::kInvalid:
       return EINVAL;
-    case eventheader::WriteResult::kFailed:
+    case eh::WriteResult::kFailed:
       break;
   }
   return set->set.provider().counters().last_error;
@@ -70,30 +70,27 @@ class ActivityOf {
   }
   ActivityOf(const ActivityOf&) = delete;
   ActivityOf& operator=(const ActivityOf&) = delete;
-  const eventheader::Activity* get() const noexcept { return given_ ? &activity_ : nullptr; }
+  const eh::Activity* get() const noexcept { return given_ ? &activity_ : nullptr; }
 
  private:
   bool given_;
   ActivityId related_{};
-  eventheader::Activity activity_{};
+  eh::Activity activity_{};
 };
 
 // Writes an event of at most kRoom bytes.
 template <std::size_t kRoom>
-[[gnu::noinline]] eventheader::WriteResult Put(const eventheader::EventSet& set,
-                                               const eh_event& event,
-                                               const eventheader::Activity* activity,
-                                               const void* data, std::size_t data_size) noexcept {
-  namespace internal = eventheader::internal;
-  std::byte record[eventheader::kRecordPrefix + kRoom];
-  std::byte* out = record + eventheader::kRecordPrefix;
+[[gnu::noinline]] eh::WriteResult Put(const eh::EventSet& set, const eh_event& event,
+                                      const eh::Activity* activity, const void* data,
+                                      std::size_t data_size) noexcept {
+  namespace internal = eh::internal;
+  std::byte record[eh::kRecordPrefix + kRoom];
+  std::byte* out = record + eh::kRecordPrefix;
   out = internal::PutRaw(
-      out, eventheader::Header{internal::kNativeFlags | eventheader::kFlagExtension, event.version,
-                               event.id, event.tag, event.opcode,
-                               static_cast<std::uint8_t>(set.level())});
+      out, eh::Header{internal::kNativeFlags | eh::kFlagExtension, event.version, event.id,
+                      event.tag, event.opcode, static_cast<std::uint8_t>(set.level())});
   if (activity != nullptr) out = internal::PutActivity(out, *activity, true);
-  out = internal::PutRaw(
-      out, eventheader::ExtensionHeader{event.metadata_size, eventheader::kExtensionMetadata});
+  out = internal::PutRaw(out, eh::ExtensionHeader{event.metadata_size, eh::kExtensionMetadata});
   out = internal::PutBytes(out, event.metadata, event.metadata_size);
   out = internal::PutBytes(out, data, data_size);
   return set.Write({record, out});
@@ -101,7 +98,7 @@ template <std::size_t kRoom>
 
 }  // namespace
 
-namespace eventheader::internal {
+namespace eh::internal {
 
 const eh_event_set* RegisterSet(SetStorage* storage, AnyProvider& provider, Level level,
                                 std::uint64_t keyword) noexcept {
@@ -114,7 +111,7 @@ void UnregisterSet(SetStorage* storage) noexcept {
   std::launder(reinterpret_cast<eh_event_set*>(storage->bytes))->set.Unregister();
 }
 
-}  // namespace eventheader::internal
+}  // namespace eh::internal
 
 extern "C" {
 
@@ -128,11 +125,11 @@ void eh_provider_counters(const eh_provider* provider, eh_counters* counters) {
   const auto from = provider->provider.counters();
   *counters = {from.written, from.too_big, from.invalid, from.failed, from.last_error};
 }
-const char* eh_status_text(int status) { return eventheader::RegistrationErrorText(status); }
+const char* eh_status_text(int status) { return eh::RegistrationErrorText(status); }
 
 eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t keyword) {
   return new (std::nothrow)
-      eh_event_set{{provider->provider, static_cast<eventheader::Level>(level), keyword}};
+      eh_event_set{{provider->provider, static_cast<eh::Level>(level), keyword}};
 }
 void eh_event_set_destroy(eh_event_set* set) { delete set; }
 int eh_event_set_status(const eh_event_set* set) { return set->set.status(); }
@@ -140,23 +137,23 @@ bool eh_event_set_enabled(const eh_event_set* set) { return set->set.enabled(); 
 
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size) {
-  namespace internal = eventheader::internal;
+  namespace internal = eh::internal;
   if (!set->set.enabled()) return EBADF;
   // Of what the caller has prepared only that there is a name.
   const auto* name = static_cast<const char*>(event->metadata);
   if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
-    return ToErrno(set->set.Refuse(eventheader::WriteResult::kInvalid), set);
+    return ToErrno(set->set.Refuse(eh::WriteResult::kInvalid), set);
   }
   const ActivityOf its(activity);
-  const std::size_t fixed = sizeof(eventheader::Header) + sizeof(eventheader::ExtensionHeader) +
+  const std::size_t fixed = sizeof(eh::Header) + sizeof(eh::ExtensionHeader) +
                             event->metadata_size +
                             (its.get() != nullptr ? internal::ActivitySize(*its.get()) : 0);
-  if (fixed > eventheader::kMaxEventSize || data_size > eventheader::kMaxEventSize - fixed) {
-    return ToErrno(set->set.Refuse(eventheader::WriteResult::kTooBig), set);
+  if (fixed > eh::kMaxEventSize || data_size > eh::kMaxEventSize - fixed) {
+    return ToErrno(set->set.Refuse(eh::WriteResult::kTooBig), set);
   }
   // Most events take that much of the stack, which may be a signal's; larger ones 8 KiB.
   constexpr std::size_t kSmall = 1024;
-  const auto put = fixed + data_size <= kSmall ? Put<kSmall> : Put<eventheader::kMaxEventSize>;
+  const auto put = fixed + data_size <= kSmall ? Put<kSmall> : Put<eh::kMaxEventSize>;
   return ToErrno(put(set->set, *event, its.get(), data, data_size), set);
 }
 
@@ -168,14 +165,13 @@ void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version) {
 }
 void eh_builder_set_tag(eh_builder* builder, uint16_t tag) { builder->event.SetTag(tag); }
 void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode) {
-  builder->event.SetOpcode(static_cast<eventheader::Opcode>(opcode));
+  builder->event.SetOpcode(static_cast<eh::Opcode>(opcode));
 }
 void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size) {
-  builder->event.AddRaw(View(name), static_cast<eventheader::Encoding>(encoding),
-                        static_cast<eventheader::Arity>(arity), count,
-                        static_cast<eventheader::Format>(format), tag,
+  builder->event.AddRaw(View(name), static_cast<eh::Encoding>(encoding),
+                        static_cast<eh::Arity>(arity), count, static_cast<eh::Format>(format), tag,
                         {static_cast<const std::byte*>(data), data_size});
 }
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value) {
@@ -204,7 +200,7 @@ size_t eh_builder_start_struct(eh_builder* builder, const char* name) {
 }
 size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
                                      uint16_t count, uint16_t tag) {
-  return builder->event.StartStruct(View(name), static_cast<eventheader::Arity>(arity), count, tag);
+  return builder->event.StartStruct(View(name), static_cast<eh::Arity>(arity), count, tag);
 }
 void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size) {
   builder->event.AddData({static_cast<const std::byte*>(data), data_size});
@@ -218,7 +214,7 @@ int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
 }
 
 void eh_new_activity_id(uint8_t* id) {
-  const ActivityId made = eventheader::NewActivityId();
+  const ActivityId made = eh::NewActivityId();
   std::memcpy(id, made.data(), made.size());
 }
 

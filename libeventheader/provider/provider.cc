@@ -16,7 +16,7 @@
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
     __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
 
-namespace eventheader {
+namespace eh {
 namespace internal {
 
 // Every set that this object (see above) has registered, and the one lock for all that is not
@@ -362,4 +362,4 @@ const char* RegistrationErrorText(int error) noexcept {
   }
 }
 
-}  // namespace eventheader
+}  // namespace eh

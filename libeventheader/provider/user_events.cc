@@ -10,7 +10,7 @@
 
 #include "eventheader/wire.h"
 
-namespace eventheader::user_events {
+namespace eh::user_events {
 namespace {
 
 constexpr char kMountInfo[] = "/proc/self/mountinfo";
@@ -162,4 +162,4 @@ bool FormatCommand(std::string_view name, std::span<char> buffer) noexcept {
   return true;
 }
 
-}  // namespace eventheader::user_events
+}  // namespace eh::user_events

@@ -12,7 +12,7 @@
 #include "eventheader/user_events.h"
 #include "provider/registry.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 // Highest number the descriptor is given: the kernel's table of descriptors grows up to it.
@@ -150,4 +150,4 @@ void CloseUserEvents() noexcept { user_events_transport.Close(); }
 
 Transport& UserEventsTransport() noexcept { return internal::user_events_transport; }
 
-}  // namespace eventheader
+}  // namespace eh

@@ -14,7 +14,7 @@
 #include "eventheader/transport.h"
 #include "provider/write_call.h"
 
-namespace eventheader::internal {
+namespace eh::internal {
 
 class UserEvents final : public Transport {
  public:
@@ -87,6 +87,6 @@ class UserEvents final : public Transport {
 
 [[gnu::visibility("hidden")]] extern UserEvents user_events_transport;
 
-}  // namespace eventheader::internal
+}  // namespace eh::internal
 
 #endif  // LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_

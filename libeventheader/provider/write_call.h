@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 
-namespace eventheader::internal {
+namespace eh::internal {
 
 // Returns the bytes written or a negative errno.
 inline long WriteCall(int fd, const void* data, std::size_t size) noexcept {
@@ -28,6 +28,6 @@ inline long WriteCall(int fd, const void* data, std::size_t size) noexcept {
 #endif
 }
 
-}  // namespace eventheader::internal
+}  // namespace eh::internal
 
 #endif  // LIBEVENTHEADER_PROVIDER_WRITE_CALL_H_

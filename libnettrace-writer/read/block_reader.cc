@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/byte_reader.h"
 #include "nettrace/format.h"
-#include "read/cursor.h"
 
 namespace nettrace {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
+#include "core/byte_reader.h"
 #include "nettrace/schema.h"
 #include "read/block_reader.h"
-#include "read/cursor.h"
 
 namespace nettrace {
 

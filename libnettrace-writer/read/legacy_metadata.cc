@@ -1,7 +1,7 @@
 // The rows of V4/V5 metadata blocks.
 #include <string>
 
-#include "nettrace/text.h"
+#include "core/utf.h"
 #include "read/parse_rows.h"
 
 namespace nettrace {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "core/byte_reader.h"
 #include "nettrace/schema.h"
-#include "read/cursor.h"
 
 namespace nettrace {
 

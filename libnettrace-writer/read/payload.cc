@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/time/civil_time.h"
-#include "read/cursor.h"
+#include "core/byte_reader.h"
 
 namespace nettrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "block_output.h"
+#include "write/block_output.h"
 
 #include <algorithm>
 

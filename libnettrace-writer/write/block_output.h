@@ -1,6 +1,6 @@
 // Hands whole blocks to a sink, and keeps the stream well-formed when the sink fails halfway.
-#ifndef NETTRACE_WRITE_BLOCK_OUTPUT_H_
-#define NETTRACE_WRITE_BLOCK_OUTPUT_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
+#define LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -54,4 +54,4 @@ class BlockOutput {
 
 }  // namespace nettrace::internal
 
-#endif  // NETTRACE_WRITE_BLOCK_OUTPUT_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_

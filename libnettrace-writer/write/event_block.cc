@@ -1,9 +1,9 @@
-#include "event_block.h"
+#include "write/event_block.h"
 
 #include <cstring>
 #include <utility>
 
-#include "copy.h"
+#include "core/copy.h"
 
 namespace nettrace::internal {
 namespace {

@@ -1,15 +1,15 @@
 // One capture thread's open event block: rows with compressed headers, in a buffer of its own.
-#ifndef NETTRACE_WRITE_EVENT_BLOCK_H_
-#define NETTRACE_WRITE_EVENT_BLOCK_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_
+#define LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
-#include "block_output.h"
+#include "core/varint.h"
 #include "nettrace/writer.h"
-#include "varint.h"
+#include "write/block_output.h"
 
 namespace nettrace::internal {
 
@@ -113,4 +113,4 @@ class EventBlock {
 
 }  // namespace nettrace::internal
 
-#endif  // NETTRACE_WRITE_EVENT_BLOCK_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_

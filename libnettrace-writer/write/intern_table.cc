@@ -1,4 +1,4 @@
-#include "intern_table.h"
+#include "write/intern_table.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Numbers distinct byte strings 1, 2, …, in bounded memory.
-#ifndef NETTRACE_WRITE_INTERN_TABLE_H_
-#define NETTRACE_WRITE_INTERN_TABLE_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_INTERN_TABLE_H_
+#define LIBNETTRACE_WRITER_WRITE_INTERN_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -46,4 +46,4 @@ class InternTable {
 
 }  // namespace nettrace::internal
 
-#endif  // NETTRACE_WRITE_INTERN_TABLE_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_INTERN_TABLE_H_

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "types.h"
-#include "varint.h"
+#include "core/types.h"
+#include "core/varint.h"
 
 namespace nettrace {
 namespace {

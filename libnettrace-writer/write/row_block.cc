@@ -1,4 +1,4 @@
-#include "row_block.h"
+#include "write/row_block.h"
 
 #include "absl/strings/str_cat.h"
 

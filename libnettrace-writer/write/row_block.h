@@ -1,15 +1,15 @@
 // Collects the rows of one table until they are written as a block.
-#ifndef NETTRACE_WRITE_ROW_BLOCK_H_
-#define NETTRACE_WRITE_ROW_BLOCK_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_ROW_BLOCK_H_
+#define LIBNETTRACE_WRITER_WRITE_ROW_BLOCK_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "absl/status/status.h"
-#include "block_output.h"
-#include "byte_writer.h"
+#include "core/byte_writer.h"
 #include "nettrace/format.h"
+#include "write/block_output.h"
 
 namespace nettrace::internal {
 
@@ -45,4 +45,4 @@ class RowBlock {
 
 }  // namespace nettrace::internal
 
-#endif  // NETTRACE_WRITE_ROW_BLOCK_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_ROW_BLOCK_H_

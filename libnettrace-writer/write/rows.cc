@@ -1,11 +1,11 @@
-#include "rows.h"
+#include "write/rows.h"
 
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
-#include "block_output.h"
 #include "nettrace/format.h"
+#include "write/block_output.h"
 
 namespace nettrace::internal {
 namespace {

@@ -1,11 +1,11 @@
 // The rows of the tables and the Trace block, as bytes.
-#ifndef NETTRACE_WRITE_ROWS_H_
-#define NETTRACE_WRITE_ROWS_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_ROWS_H_
+#define LIBNETTRACE_WRITER_WRITE_ROWS_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "byte_writer.h"
+#include "core/byte_writer.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
@@ -23,4 +23,4 @@ void PutLabelList(const Labels& labels, ByteWriter* out);
 
 }  // namespace nettrace::internal
 
-#endif  // NETTRACE_WRITE_ROWS_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_ROWS_H_

@@ -1,4 +1,4 @@
-#include "thread_table.h"
+#include "write/thread_table.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // The live rows of the thread table, and what their capture threads are about to write.
-#ifndef NETTRACE_WRITE_THREAD_TABLE_H_
-#define NETTRACE_WRITE_THREAD_TABLE_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
+#define LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 
 #include <array>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "event_block.h"
+#include "write/event_block.h"
 
 namespace nettrace::internal {
 
@@ -67,4 +67,4 @@ class ThreadTable {
 
 }  // namespace nettrace::internal
 
-#endif  // NETTRACE_WRITE_THREAD_TABLE_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_

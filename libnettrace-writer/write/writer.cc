@@ -9,15 +9,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "block_output.h"
-#include "byte_writer.h"
-#include "copy.h"
-#include "event_block.h"
-#include "intern_table.h"
-#include "row_block.h"
-#include "rows.h"
-#include "thread_table.h"
-#include "type_rules.h"
+#include "core/byte_writer.h"
+#include "core/copy.h"
+#include "core/type_rules.h"
+#include "write/block_output.h"
+#include "write/event_block.h"
+#include "write/intern_table.h"
+#include "write/row_block.h"
+#include "write/rows.h"
+#include "write/thread_table.h"
 
 namespace nettrace {
 namespace {

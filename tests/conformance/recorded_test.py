@@ -13,7 +13,7 @@ import check_files
 import reader
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-FIRST_LIGHT = REPOSITORY / "tests/vm/first_light"
+FIRST_LIGHT = REPOSITORY / "tests/vm/record"
 sys.path.append(str(FIRST_LIGHT))
 import load  # pylint: disable=wrong-import-position
 import record  # pylint: disable=wrong-import-position

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "collector/recorder.h"
+#include "tools/collector/session/recorder.h"
 
 namespace collector {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "collector/tracefs.h"
-#include "collector/user_event_registrations.h"
 #include "eventheader/tracepoint_name.h"
+#include "tools/collector/tracefs/tracefs.h"
+#include "tools/collector/tracefs/user_event_registrations.h"
 
 namespace {
 
@@ -35,7 +35,7 @@ int RegisterAll(const std::vector<std::string>& names) {
 }
 
 void PrintEvent(const collector::UserEvent& event, bool json) {
-  const auto parts = eventheader::ParseTracepointName(event.name);
+  const auto parts = eh::ParseTracepointName(event.name);
   // Names are made of letters, digits and '_' where they are EventHeader's; others pass as they are
   // in the table only.
   if (!parts) {

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "nettrace/commands.h"
-#include "nettrace/rewrite.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/rewrite.h"
 
 namespace tools {
 

@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nettrace/commands.h"
-#include "nettrace/event_filter.h"
-#include "nettrace/event_json.h"
-#include "nettrace/open_input.h"
-#include "nettrace/time_order.h"
+#include "nettrace/time_ordered_reader.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/event_filter.h"
+#include "tools/nettrace/event_json.h"
+#include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "nettrace/event_filter.h"
+#include "tools/nettrace/event_filter.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

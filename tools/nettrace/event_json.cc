@@ -1,4 +1,4 @@
-#include "nettrace/event_json.h"
+#include "tools/nettrace/event_json.h"
 
 #include <charconv>
 #include <cmath>
@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "collector/event_schema.h"
-#include "nettrace/json_text.h"
+#include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
-#include "nettrace/text.h"
+#include "tools/collector/convert/event_schema.h"
+#include "tools/common/json_text.h"
 
 namespace tools {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nettrace/commands.h"
-#include "nettrace/event_json.h"
-#include "nettrace/json_text.h"
-#include "nettrace/open_input.h"
+#include "tools/common/json_text.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/event_json.h"
+#include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "nettrace/commands.h"
+#include "tools/nettrace/commands.h"
 
 namespace {
 

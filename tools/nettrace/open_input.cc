@@ -1,4 +1,4 @@
-#include "nettrace/open_input.h"
+#include "tools/nettrace/open_input.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "nettrace/progress_line.h"
 #include "nettrace/reader.h"
+#include "tools/common/progress_line.h"
 
 namespace tools {
 

@@ -24,12 +24,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "collector/recorder.h"
-#include "collector/selector.h"
-#include "collector/status_util.h"
-#include "collector/unique_fd.h"
-#include "nettrace/commands.h"
-#include "nettrace/progress_line.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/base/unique_fd.h"
+#include "tools/collector/session/recorder.h"
+#include "tools/collector/session/selector.h"
+#include "tools/common/progress_line.h"
+#include "tools/nettrace/commands.h"
 
 namespace tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "nettrace/rewrite.h"
+#include "tools/nettrace/rewrite.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +13,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nettrace/copier.h"
-#include "nettrace/open_input.h"
+#include "libnettrace-writer/merge/copier.h"
 #include "nettrace/sink.h"
-#include "nettrace/time_order.h"
+#include "nettrace/time_ordered_reader.h"
 #include "nettrace/writer.h"
+#include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "nettrace/event_filter.h"
-#include "nettrace/time_order.h"
+#include "nettrace/time_ordered_reader.h"
+#include "tools/nettrace/event_filter.h"
 
 namespace tools {
 

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "nettrace/commands.h"
-#include "nettrace/event_json.h"
-#include "nettrace/json_text.h"
-#include "nettrace/open_input.h"
 #include "nettrace/verifier.h"
+#include "tools/common/json_text.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/event_json.h"
+#include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {
@@ -89,7 +89,7 @@ void AddVerify(CLI::App& app, int* exit_code) {
       "Errors are against the format's text. Hazards are right by the text, but the reference\n"
       "reader (PerfView, dotnet-trace) fails on them or shows something else. The 20 first "
       "findings\n"
-      "of each rule are printed, and all are counted. docs/nettrace-verify-rules.md explains the "
+      "of each rule are printed, and all are counted. docs/format/verify-rules.md explains the "
       "rules.\n\n"
       "Exit code: 0 clean; 1 there are errors, with --strict also hazards; 2 the file cannot be "
       "read,\n"

@@ -2,7 +2,7 @@
 // buffer, and in bytes beside a plain call with the same arguments. In the VM with its instructions
 // counted a nanosecond is an instruction, user and kernel together.
 #include <eventheader/dynamic_event.h>
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 #include <eventheader/eventheader_c.h>
 #include <eventheader/user_events.h>
 #include <time.h>
@@ -21,8 +21,6 @@
 #include "disabled_calls.h"
 #include "disassembly.h"
 #include "object_size.h"
-
-namespace eh = eventheader;
 
 // What the events are made of. With external linkage: what is in it is not known when it is
 // compiled.

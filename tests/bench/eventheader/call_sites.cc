@@ -1,7 +1,7 @@
 // Call sites, to be compiled and looked at, not run: EVENTS events (1 or 9), SITES calls of the
 // first of them (1 or 9). With PLAIN_CALL the calls are of a function that does nothing else, which
 // is the least that a call with these arguments can be.
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,6 @@ struct Request {
 };
 
 namespace {
-
-namespace eh = eventheader;
 
 inline constinit eh::Provider provider("Bench_CallSites");
 

@@ -1,11 +1,9 @@
 // What the disassembly is checked of (disassembly.h): calls while nobody listens.
 #include "disabled_calls.h"
 
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 
 namespace {
-
-namespace eh = eventheader;
 
 inline constinit eh::Provider provider("Bench_Disabled");
 constexpr eh::Event<provider, "Event", eh::Traits{.keyword = 1}, eh::Field<"number", std::int32_t>,

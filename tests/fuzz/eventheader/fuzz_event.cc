@@ -11,11 +11,11 @@
 
 namespace {
 
-using eventheader::Decoder;
-using eventheader::EventView;
-using eventheader::Item;
-using eventheader::ItemKind;
-using eventheader::ParseError;
+using eh::Decoder;
+using eh::EventView;
+using eh::Item;
+using eh::ItemKind;
+using eh::ParseError;
 
 void Require(bool promise) {
   if (!promise) std::abort();
@@ -32,7 +32,7 @@ void CheckItems(const EventView& event) {
   int arrays = 0;
   int structs = 0;
   for (Item item; decoder.Next(&item);) {
-    Require(++items <= eventheader::kMaxWork);
+    Require(++items <= eh::kMaxWork);
     Require(item.field != nullptr);
     Require(IsWithin(item.bytes, event.data));
     switch (item.kind) {
@@ -51,8 +51,8 @@ void CheckItems(const EventView& event) {
         --structs;
         break;
     }
-    Require(arrays >= 0 && arrays <= eventheader::kMaxStructNesting + 1);
-    Require(structs >= 0 && structs <= eventheader::kMaxStructNesting);
+    Require(arrays >= 0 && arrays <= eh::kMaxStructNesting + 1);
+    Require(structs >= 0 && structs <= eh::kMaxStructNesting);
   }
   Require(IsWithin(decoder.rest(), event.data));
   if (decoder.error() == ParseError::kNone) Require(arrays == 0 && structs == 0);
@@ -63,7 +63,7 @@ void CheckItems(const EventView& event) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   EventView event;
-  const ParseError error = eventheader::ParseEvent(bytes, &event);
+  const ParseError error = eh::ParseEvent(bytes, &event);
   if (error != ParseError::kNone) return 0;
   Require(IsWithin(event.metadata, bytes) && IsWithin(event.data, bytes));
   Require(event.activity_id.empty() || event.activity_id.size() == 16);
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   std::string json;
   AppendEventJson(event, "Provider", &json);
-  Require(eventheader::testing::IsValidJson(json));
+  Require(eh::testing::IsValidJson(json));
   char small[64];
   Require(FormatEventJson(event, "Provider", small) == json.size());
   return 0;

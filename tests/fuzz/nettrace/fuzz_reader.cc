@@ -9,7 +9,7 @@
 
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
-#include "nettrace/time_order.h"
+#include "nettrace/time_ordered_reader.h"
 #include "read/block_reader.h"
 #include "read/event_rows.h"
 

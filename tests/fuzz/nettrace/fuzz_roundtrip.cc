@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "nettrace/copier.h"
+#include "libnettrace-writer/merge/copier.h"
 #include "nettrace/reader.h"
-#include "nettrace/time_order.h"
+#include "nettrace/time_ordered_reader.h"
 #include "nettrace/verifier.h"
 #include "nettrace/writer.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "collector/event_schema.h"
+#include "tools/collector/convert/event_schema.h"
 
 namespace collector {
 namespace {
@@ -26,11 +26,11 @@ class SchemaTest : public ::testing::Test {
  protected:
   void Compile(const std::string& fields, TextForm form = TextForm::kBytes) {
     metadata_ = ToBytes("E\0"s + fields);
-    eventheader::EventView event = {};
+    eh::EventView event = {};
     event.header = {7, 3, 5, 0x21, 1, 4};
     event.little_endian = little_endian_;
     event.metadata = metadata_;
-    const auto name = eventheader::ParseTracepointName(kName);
+    const auto name = eh::ParseTracepointName(kName);
     ASSERT_TRUE(name.has_value());
     absl::StatusOr<EventSchema> schema = CompileEventSchema(event, *name, kName, form);
     ASSERT_TRUE(schema.ok()) << schema.status();

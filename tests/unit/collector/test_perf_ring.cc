@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-#include "collector/perf_ring.h"
+#include "tools/collector/perf/perf_ring.h"
 
 namespace collector {
 namespace {

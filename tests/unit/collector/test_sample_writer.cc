@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "collector/sample_writer.h"
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
+#include "tools/collector/convert/sample_writer.h"
 
 namespace collector {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "collector/selector.h"
+#include "tools/collector/session/selector.h"
 
 namespace collector {
 namespace {

@@ -1,8 +1,8 @@
 // Texts that the kernel gives out: CPU lists, user_events_status.
 #include <gtest/gtest.h>
 
-#include "collector/cpu_list.h"
-#include "collector/tracefs.h"
+#include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
 namespace {

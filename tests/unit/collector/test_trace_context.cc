@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "collector/trace_context.h"
 #include "eventheader/activity.h"
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "eventheader/parse.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/testing/recording_transport.h"
+#include "tools/collector/convert/trace_context.h"
 
 namespace collector {
 namespace {
@@ -34,7 +34,7 @@ class TraceContextTest : public ::testing::Test {
     const auto bytes = [](const std::string& text) {
       return std::as_bytes(std::span(text.data(), text.size()));
     };
-    eventheader::EventView event{};
+    eh::EventView event{};
     event.little_endian = little_endian;
     event.metadata = bytes(metadata);
     event.data = bytes(payload);
@@ -51,7 +51,7 @@ class TraceContextTest : public ::testing::Test {
   }
   static std::string TraceOf(const nettrace::Labels& labels) {
     if (!labels.trace_id) return "";
-    eventheader::TraceContext context;
+    eh::TraceContext context;
     context.trace_id = *labels.trace_id;
     const auto text = context.TraceIdText();
     return {text.begin(), text.end()};
@@ -107,23 +107,22 @@ TEST_F(TraceContextTest, WhatIsNoIdIsNotLifted) {
   EXPECT_TRUE(Lift(definition, "\x20\0abc"s).empty());
 }
 
-inline constinit eventheader::Provider provider("Trace_Context");
-constexpr eventheader::Event<provider, "Request", eventheader::Traits{},
-                             eventheader::Field<"trace_id", std::array<char, 32>>,
-                             eventheader::Field<"span_id", std::array<char, 16>>>
+inline constinit eh::Provider provider("Trace_Context");
+constexpr eh::Event<provider, "Request", eh::Traits{}, eh::Field<"trace_id", std::array<char, 32>>,
+                    eh::Field<"span_id", std::array<char, 16>>>
     request;
 
 TEST_F(TraceContextTest, WhatTheLibraryWritesIsLifted) {
-  eventheader::RecordingTransport transport;
+  eh::RecordingTransport transport;
   provider.SetTransport(&transport);
-  const auto context = eventheader::TraceContext::Parse("00-"s + kTrace + "-" + kSpan + "-01");
+  const auto context = eh::TraceContext::Parse("00-"s + kTrace + "-" + kSpan + "-01");
   ASSERT_TRUE(context.has_value());
   request.Write(context->TraceIdText(), context->SpanIdText());
   const auto records = transport.Take();
   provider.SetTransport(nullptr);
   ASSERT_EQ(records.size(), 1u);
-  eventheader::EventView event;
-  ASSERT_EQ(eventheader::ParseEvent(records[0].event, &event), eventheader::ParseError::kNone);
+  eh::EventView event;
+  ASSERT_EQ(eh::ParseEvent(records[0].event, &event), eh::ParseError::kNone);
   ASSERT_TRUE(NamesTraceContext(event));
   nettrace::Labels labels;
   LiftTraceContext(event, &labels);

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "collector/tracepoint_schema.h"
+#include "tools/collector/convert/tracepoint_schema.h"
 
 namespace collector {
 namespace {

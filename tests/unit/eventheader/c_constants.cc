@@ -3,7 +3,7 @@
 #include "eventheader/parse.h"
 #include "eventheader/wire.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 template <typename Enum>
@@ -62,4 +62,4 @@ static_assert(Are(EH_FORMAT_PORT, Format::kPort));
 static_assert(Are(EH_FORMAT_IP_ADDRESS, Format::kIpAddress));
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 // "07 00 2a" as three bytes; what is not a lower-case hex digit separates.
 inline std::string Hex(std::string_view digits) {
@@ -48,6 +48,6 @@ inline std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 #endif  // TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 // RFC 3629, by code points: no overlong form, no surrogate, nothing above U+10FFFF.
 inline bool IsValidUtf8(std::string_view text) {
@@ -121,6 +121,6 @@ inline bool IsValidJson(std::string_view text) {
   return IsValidUtf8(text) && JsonChecker(text).IsValid();
 }
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 #endif  // TESTS_UNIT_EVENTHEADER_JSON_CHECK_H_

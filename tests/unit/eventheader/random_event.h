@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 struct RandomField {
   std::string name;
@@ -178,6 +178,6 @@ class RandomEventEncoder {
   std::string out_;
 };
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 #endif  // TESTS_UNIT_EVENTHEADER_RANDOM_EVENT_H_

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 inline constinit Provider provider("Test_Activity");
@@ -155,4 +155,4 @@ TEST(TraceParent, ChildKeepsTheTrace) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

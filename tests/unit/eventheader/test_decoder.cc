@@ -8,7 +8,7 @@
 #include "event_bytes.h"
 #include "eventheader/decoder.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using testing::AsBytes;
@@ -412,4 +412,4 @@ TEST(ValueFormat, OnlyCountedBytesAreNullable) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

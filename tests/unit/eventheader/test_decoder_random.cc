@@ -12,7 +12,7 @@
 #include "json_check.h"
 #include "random_event.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using testing::AsBytes;
@@ -192,4 +192,4 @@ INSTANTIATE_TEST_SUITE_P(ByteOrders, RandomEvents, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "Little" : "Big"; });
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

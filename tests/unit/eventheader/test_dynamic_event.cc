@@ -9,10 +9,10 @@
 
 #include "c_api_user.h"
 #include "eventheader/dynamic_event.h"
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using namespace std::string_literals;
@@ -314,4 +314,4 @@ TEST(CApi, ProviderThatIsOutOfFormSaysSo) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

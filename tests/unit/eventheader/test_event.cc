@@ -5,10 +5,10 @@
 #include <string>
 #include <thread>
 
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using namespace std::string_literals;
@@ -240,4 +240,4 @@ TEST_F(EventTest, WritersAndListenersGoOnAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "eventheader/decoder.h"
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 
 struct Point {
   std::int16_t x;
@@ -24,17 +24,15 @@ struct Line {
 };
 
 template <>
-struct eventheader::StructOf<Point> {
-  using Members = eventheader::Members<eventheader::Member<"x", &Point::x>,
-                                       eventheader::Member<"y", &Point::y>>;
+struct eh::StructOf<Point> {
+  using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
 };
 template <>
-struct eventheader::StructOf<Line> {
-  using Members = eventheader::Members<eventheader::Member<"name", &Line::name>,
-                                       eventheader::Member<"ends", &Line::ends>>;
+struct eh::StructOf<Line> {
+  using Members = eh::Members<eh::Member<"name", &Line::name>, eh::Member<"ends", &Line::ends>>;
 };
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using namespace std::string_literals;
@@ -287,4 +285,4 @@ TEST(LazyForm, ArgumentsAreEvaluatedOnlyWhenSomebodyListens) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -7,7 +7,7 @@
 #include "eventheader/json_formatter.h"
 #include "json_check.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using testing::AsBytes;
@@ -379,4 +379,4 @@ TEST(JsonCheck, RefusesWhatIsNotJson) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -6,7 +6,7 @@
 #include "event_bytes.h"
 #include "eventheader/parse.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using testing::AsBytes;
@@ -355,4 +355,4 @@ TEST(ParseErrorText, IsThereAndItsOwnForEveryError) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <string_view>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "eventheader/macros.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 // Takes every event, and no stack itself.
@@ -62,4 +62,4 @@ TEST(Stack, SmallEventsTakeLittleOfIt) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

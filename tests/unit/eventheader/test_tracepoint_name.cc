@@ -7,7 +7,7 @@
 
 #include "eventheader/tracepoint_name.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 bool IsName(std::string_view name) { return ParseTracepointName(name).has_value(); }
@@ -184,4 +184,4 @@ TEST(FindOption, WhatIsNotALetterThereIsNotFound) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

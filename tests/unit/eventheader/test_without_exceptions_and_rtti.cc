@@ -2,14 +2,14 @@
 // RTTI.
 #include <gtest/gtest.h>
 
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 
 #if defined(__cpp_exceptions) || defined(__cpp_rtti)
 #error "to be compiled with -fno-exceptions and -fno-rtti"
 #endif
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 TEST(WithoutExceptionsAndRtti, LibraryNeedsNeither) {
@@ -23,4 +23,4 @@ TEST(WithoutExceptionsAndRtti, LibraryNeedsNeither) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

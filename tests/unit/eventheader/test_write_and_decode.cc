@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "eventheader/decoder.h"
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "eventheader/json_formatter.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/testing/recording_transport.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 inline constinit Provider provider("Test_WriteAndDecode");
@@ -96,4 +96,4 @@ TEST_F(WriteAndDecode, LeastValuesWithActivity) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "nettrace/text.h"
+#include "libnettrace-writer/core/utf.h"
 
 namespace nettrace {
 namespace {

@@ -24,17 +24,15 @@ struct Line {
 }  // namespace
 
 template <>
-struct eventheader::StructOf<Point> {
-  using Members = eventheader::Members<eventheader::Member<"x", &Point::x>,
-                                       eventheader::Member<"y", &Point::y>>;
+struct eh::StructOf<Point> {
+  using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
 };
 template <>
-struct eventheader::StructOf<Line> {
-  using Members = eventheader::Members<eventheader::Member<"name", &Line::name>,
-                                       eventheader::Member<"ends", &Line::ends>>;
+struct eh::StructOf<Line> {
+  using Members = eh::Members<eh::Member<"name", &Line::name>, eh::Member<"ends", &Line::ends>>;
 };
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 constinit Provider every_type_provider("Vm_EveryType");
 
@@ -202,4 +200,4 @@ const std::vector<TypedEvent>& EveryType() {
   return rows;
 }
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing

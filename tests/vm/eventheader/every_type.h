@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 extern constinit Provider every_type_provider;
 inline constexpr char kEveryTypeTracepoint[] = "Vm_EveryType_L4K1";
@@ -22,6 +22,6 @@ struct TypedEvent {
 // All of them write to kEveryTypeTracepoint.
 const std::vector<TypedEvent>& EveryType();
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 #endif  // TESTS_VM_EVENTHEADER_EVERY_TYPE_H_

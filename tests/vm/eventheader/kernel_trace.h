@@ -24,7 +24,7 @@
 #include "eventheader/user_events.h"
 #include "eventheader/wire.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 inline const std::string kTracefs = "/sys/kernel/tracing/";
 
@@ -242,6 +242,6 @@ class ListeningTest : public KernelTest {
   std::string tracepoint_;
 };
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 #endif  // TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_

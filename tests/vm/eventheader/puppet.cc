@@ -1,14 +1,12 @@
 // A service that does what it is told, line by line, and answers each line with one of its own. For
 // tests of what becomes of a process from its start to its end.
-#include <eventheader/eventheader.h>
+#include <eventheader/eh.h>
 #include <grp.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <string>
-
-namespace eh = eventheader;
 
 namespace {
 

@@ -6,10 +6,10 @@
 
 #include <thread>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "kernel_trace.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 constinit Provider provider("Vm_Descriptor");
@@ -155,4 +155,4 @@ TEST_F(DescriptorTest, NothingGoesIntoAnyFileThatIsOpenedWhileThreadsWrite) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "eventheader/json_formatter.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/testing/recording_transport.h"
 #include "every_type.h"
 #include "kernel_trace.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 std::string Json(std::string_view bytes) {
@@ -85,4 +85,4 @@ TEST_F(EveryTypeTest, WhatAnEventHasBesidesItsFieldsArrives) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

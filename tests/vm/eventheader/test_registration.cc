@@ -4,10 +4,10 @@
 
 #include <memory>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "kernel_trace.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 class Registration : public KernelTest {};
@@ -136,4 +136,4 @@ TEST_F(Registration, LastOfTwinsTakesTheTracepointWithIt) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

@@ -5,11 +5,11 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 #include "kernel_trace.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 constinit Provider provider("Vm_Size");
@@ -146,4 +146,4 @@ TEST_F(SizeLimit, KernelTakesWhatIsLargerAndDropsIt) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

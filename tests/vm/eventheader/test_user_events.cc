@@ -4,10 +4,10 @@
 #include <atomic>
 #include <thread>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "kernel_trace.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 constinit Provider provider("Vm_Test");
@@ -116,4 +116,4 @@ TEST_F(UserEventsTest, SetsComeAndGoWhileOthersWrite) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

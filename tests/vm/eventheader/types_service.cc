@@ -4,9 +4,9 @@
 #include "every_type.h"
 
 int main() {
-  using eventheader::testing::EveryType;
+  using eh::testing::EveryType;
   for (const auto& row : EveryType()) {
-    if (row.write() != eventheader::WriteResult::kWritten) return 1;
+    if (row.write() != eh::WriteResult::kWritten) return 1;
     std::printf("{\"type\":\"%s\",\"value\":%s}\n", row.name.c_str(), row.json.c_str());
   }
   return 0;

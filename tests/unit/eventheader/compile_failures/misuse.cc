@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 
 namespace {
 
-using namespace eventheader;
+using namespace eh;
 
 constinit Provider provider("Test_Misuse");
 
@@ -174,28 +174,28 @@ using X = Member<"x", &Point::x>;
 }  // namespace
 
 template <int kDepth>
-struct eventheader::StructOf<Nested<kDepth>> {
-  using Members = eventheader::Members<eventheader::Member<"inner", &Nested<kDepth>::inner>>;
+struct eh::StructOf<Nested<kDepth>> {
+  using Members = eh::Members<eh::Member<"inner", &Nested<kDepth>::inner>>;
 };
 template <>
-struct eventheader::StructOf<Nested<0>> {
-  using Members = eventheader::Members<eventheader::Member<"x", &Nested<0>::x>>;
+struct eh::StructOf<Nested<0>> {
+  using Members = eh::Members<eh::Member<"x", &Nested<0>::x>>;
 };
 template <>
-struct eventheader::StructOf<Point> {
+struct eh::StructOf<Point> {
 #define X8 X, X, X, X, X, X, X, X
 #define X64 X8, X8, X8, X8, X8, X8, X8, X8
 #if defined(STRUCT_OF_128_MEMBERS)
   // expect: a struct has 1 to 127 members
-  using Members = eventheader::Members<X64, X64>;
+  using Members = eh::Members<X64, X64>;
 #elif defined(STRUCT_WITHOUT_MEMBERS)
   // expect: a struct has 1 to 127 members
-  using Members = eventheader::Members<>;
+  using Members = eh::Members<>;
 #elif defined(MEMBER_NAME_HAS_A_SEMICOLON)
   // expect: a field's name is not empty and has neither
-  using Members = eventheader::Members<eventheader::Member<"x;", &Point::x>>;
+  using Members = eh::Members<eh::Member<"x;", &Point::x>>;
 #else
-  using Members = eventheader::Members<X64, X8, X8, X8, X8, X8, X8, X8, X, X, X, X, X, X, X>;
+  using Members = eh::Members<X64, X8, X8, X8, X8, X8, X8, X8, X, X, X, X, X, X, X>;
 #endif
 };
 

@@ -23,7 +23,7 @@ struct Undescribed {
 };
 
 void Write(int number, const std::string& text, std::uint64_t keyword_of_run_time) {
-  using eventheader::Format;
+  using eh::Format;
   static_cast<void>(text), static_cast<void>(number), static_cast<void>(keyword_of_run_time);
 #if defined(EVENT_NAME_HAS_A_SEMICOLON)
   // expect: an event's name is not empty and has neither ';' nor NUL
@@ -51,12 +51,12 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, Format::kPort));
 #elif defined(TWO_OPCODES)
   // expect: an event has one opcode, id, tag and activity at most
-  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_OPCODE(eventheader::Opcode::kSend),
-                    EVENTHEADER_OPCODE(eventheader::Opcode::kReply));
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_OPCODE(eh::Opcode::kSend),
+                    EVENTHEADER_OPCODE(eh::Opcode::kReply));
 #else
   EVENTHEADER_EVENT(provider, "E", 255, 0, EVENTHEADER_FIELD("f", number),
                     EVENTHEADER_FIELD_AS("g", number, Format::kErrno), EVENTHEADER_FIELD("h", text),
                     EVENTHEADER_ID(1, 2), EVENTHEADER_TAG(3),
-                    EVENTHEADER_OPCODE(eventheader::Opcode::kSend));
+                    EVENTHEADER_OPCODE(eh::Opcode::kSend));
 #endif
 }

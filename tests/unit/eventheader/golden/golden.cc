@@ -4,7 +4,7 @@
 #include "eventheader/decoder.h"
 #include "eventheader/json_formatter.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 using namespace std::string_literals;
@@ -166,4 +166,4 @@ void GoldenBytes::UntypedStruct(Arity arity, std::string_view golden, std::strin
   ExpectJson(golden, json);
 }
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 #include "eventheader/eventheader_c.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/testing/recording_transport.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 
 inline constinit Provider golden_provider("Test_Golden");
 
@@ -101,6 +101,6 @@ class GoldenBytes : public ::testing::Test {
   std::set<std::pair<Encoding, Format>> rows_;
 };
 
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 #endif  // TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_

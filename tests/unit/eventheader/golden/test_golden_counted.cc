@@ -15,12 +15,11 @@ struct Named {
 }  // namespace
 
 template <>
-struct eventheader::StructOf<Named> {
-  using Members = eventheader::Members<eventheader::Member<"n", &Named::number>,
-                                       eventheader::Member<"s", &Named::name>>;
+struct eh::StructOf<Named> {
+  using Members = eh::Members<eh::Member<"n", &Named::number>, eh::Member<"s", &Named::name>>;
 };
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 using enum Format;
@@ -183,4 +182,4 @@ TEST_F(GoldenBytes, Struct) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

@@ -2,7 +2,7 @@
 // values are "aä" (Latin-1: 61 e4, UTF-8: 61 c3 a4), or a document, and the empty one.
 #include "golden.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 using enum Format;
@@ -130,4 +130,4 @@ TEST_F(GoldenBytes, StringLength16Char32) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

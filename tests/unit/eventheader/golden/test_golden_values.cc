@@ -4,7 +4,7 @@
 
 #include "golden.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 using enum Format;
@@ -169,4 +169,4 @@ TEST_F(GoldenBytes, Value128) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

@@ -4,8 +4,8 @@
 #error "this file is to be compiled as C++17"
 #endif
 
-using eventheader::Format;
-using eventheader::Level;
+using eh::Format;
+using eh::Level;
 
 void WriteNothing() { EVENTHEADER_EVENT(macro_provider, "Nothing", Level::kError, 0x2a); }
 
@@ -52,11 +52,11 @@ void WriteBinary(const void* data, std::size_t size) {
   EVENTHEADER_EVENT(macro_provider, "Binary", 4, 1, EVENTHEADER_BINARY("data", data, size));
 }
 
-void WriteActivity(const eventheader::ActivityId& id, const eventheader::ActivityId& related) {
+void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related) {
   EVENTHEADER_EVENT(macro_provider, "Alone", 4, 1, EVENTHEADER_ACTIVITY(id));
   EVENTHEADER_EVENT(macro_provider, "Started", Level::kVerbose, 1,
-                    EVENTHEADER_OPCODE(eventheader::Opcode::kActivityStart),
-                    EVENTHEADER_ID(0x1234, 5), EVENTHEADER_TAG(0x6789), EVENTHEADER_FIELD("n", 17),
+                    EVENTHEADER_OPCODE(eh::Opcode::kActivityStart), EVENTHEADER_ID(0x1234, 5),
+                    EVENTHEADER_TAG(0x6789), EVENTHEADER_FIELD("n", 17),
                     EVENTHEADER_ACTIVITY(id, &related));
 }
 

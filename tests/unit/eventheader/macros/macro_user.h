@@ -25,7 +25,7 @@ void WriteFormats(std::uint32_t number, std::string_view json, int error);
 void WriteArrays(const std::vector<std::uint16_t>& numbers, const std::array<double, 2>& doubles,
                  const std::vector<std::string>& texts, const int* pointer, std::size_t count);
 void WriteBinary(const void* data, std::size_t size);
-void WriteActivity(const eventheader::ActivityId& id, const eventheader::ActivityId& related);
+void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related);
 void WriteCosts(int* evaluated);
 // As written in a template and in an inline function.
 void WriteFromTemplates();

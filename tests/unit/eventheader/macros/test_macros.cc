@@ -3,11 +3,11 @@
 
 #include <span>
 
-#include "eventheader/eventheader.h"
-#include "eventheader/recording_transport.h"
+#include "eventheader/eh.h"
+#include "eventheader/testing/recording_transport.h"
 #include "macro_user.h"
 
-namespace eventheader {
+namespace eh {
 namespace {
 
 using namespace std::string_literals;
@@ -169,4 +169,4 @@ TEST_F(MacrosTest, InTemplatesInlineFunctionsAndBranches) {
 }
 
 }  // namespace
-}  // namespace eventheader
+}  // namespace eh

@@ -24,8 +24,7 @@ int Write(int way, const char* text) {
   }
 }
 
-constexpr Object kObject = {Write, [] { return provider.status(); },
-                            [] { return eventheader::RetryAll(); }};
+constexpr Object kObject = {Write, [] { return provider.status(); }, [] { return eh::RetryAll(); }};
 
 // Sets of its own, registered first: so that the kernel numbers the header's otherwise than for
 // the other objects.

@@ -4,11 +4,9 @@
 
 #include <string_view>
 
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 
 namespace instrumented {
-
-namespace eh = eventheader;
 
 inline constinit eh::Provider provider("Vm_Instrumented");
 

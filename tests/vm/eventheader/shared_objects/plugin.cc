@@ -1,13 +1,11 @@
 // A plugin with a provider of its own, loaded and unloaded by test_plugin.cc.
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 
 namespace {
 
-constinit eventheader::Provider provider("Vm_Plugin");
-constexpr eventheader::Event<provider, "Work", eventheader::Traits{.keyword = 1},
-                             eventheader::Field<"number", int>>
-    work;
-constexpr eventheader::Event<provider, "Toggled", eventheader::Traits{.keyword = 2}> toggled;
+constinit eh::Provider provider("Vm_Plugin");
+constexpr eh::Event<provider, "Work", eh::Traits{.keyword = 1}, eh::Field<"number", int>> work;
+constexpr eh::Event<provider, "Toggled", eh::Traits{.keyword = 2}> toggled;
 
 }  // namespace
 
@@ -15,7 +13,7 @@ constexpr eventheader::Event<provider, "Toggled", eventheader::Traits{.keyword =
 extern "C" [[gnu::visibility("default")]] int plugin_work(int count) {
   int written = 0;
   for (int i = 0; i < count; ++i) {
-    written += work.Write(i) == eventheader::WriteResult::kWritten;
+    written += work.Write(i) == eh::WriteResult::kWritten;
     toggled.Write();
   }
   return written;

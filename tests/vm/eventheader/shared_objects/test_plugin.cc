@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "../kernel_trace.h"
-#include "eventheader/eventheader.h"
+#include "eventheader/eh.h"
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 constexpr int kRounds = 100;
@@ -113,4 +113,4 @@ TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
 }
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing

@@ -9,7 +9,7 @@
 
 extern "C" const Object* program_object();
 
-namespace eventheader::testing {
+namespace eh::testing {
 namespace {
 
 std::string first_path, second_path;
@@ -111,12 +111,12 @@ INSTANTIATE_TEST_SUITE_P(Local, LoadedAs, ::testing::Values(RTLD_LOCAL));
 INSTANTIATE_TEST_SUITE_P(Global, LoadedAs, ::testing::Values(RTLD_GLOBAL));
 
 }  // namespace
-}  // namespace eventheader::testing
+}  // namespace eh::testing
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   if (argc != 3) return 2;
-  eventheader::testing::first_path = argv[1];
-  eventheader::testing::second_path = argv[2];
+  eh::testing::first_path = argv[1];
+  eh::testing::second_path = argv[2];
   return RUN_ALL_TESTS();
 }

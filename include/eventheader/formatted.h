@@ -1,0 +1,84 @@
+// Values with a meaning of their own: each wrapper says how a reader shall show what it holds.
+#ifndef EVENTHEADER_FORMATTED_H_
+#define EVENTHEADER_FORMATTED_H_
+
+#include <netinet/in.h>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "eventheader/wire.h"
+
+namespace eh {
+
+// A T that is shown in another format. Made from whatever a T is made from.
+template <typename T, Format kAs>
+struct Formatted {
+  using Value = T;
+  static constexpr Format kFormat = kAs;
+
+  constexpr Formatted() = default;
+  template <typename U>
+  requires std::convertible_to<U&&, T>
+  // Not explicit: Write(17) for a Pid is what one writes.
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+  constexpr Formatted(U&& from) noexcept : value(static_cast<T>(std::forward<U>(from))) {}
+
+  T value{};
+};
+
+template <typename T>
+using Hex = Formatted<T, Format::kHexInt>;  // an integer
+using Errno = Formatted<int, Format::kErrno>;
+using Pid = Formatted<std::int32_t, Format::kPid>;
+using Port = Formatted<in_port_t, Format::kPort>;  // network byte order, as in sockaddr_in
+using Time = Formatted<std::time_t, Format::kTime>;
+// Text; T may be any string type.
+template <typename T = std::string_view>
+using Json = Formatted<T, Format::kStringJson>;
+template <typename T = std::string_view>
+using Xml = Formatted<T, Format::kStringXml>;
+template <typename T = std::string_view>
+using Utf = Formatted<T, Format::kStringUtf>;
+template <typename T = std::string_view>
+using UtfBom = Formatted<T, Format::kStringUtfBom>;
+template <typename T = std::string_view>
+using Latin1 = Formatted<T, Format::kString8>;
+
+// Text that ends with a NUL instead of beginning with its length, for readers that want it so; what
+// is behind a NUL of its own is left out. Made from any string; null is "".
+template <typename Char = char>
+struct NulTerminated {
+  using View = std::basic_string_view<Char>;
+
+  constexpr NulTerminated() = default;
+  template <typename U>
+  requires std::convertible_to<const U&, View>
+  // Not explicit, as with Formatted.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr NulTerminated(const U& from) noexcept {
+    if constexpr (std::is_pointer_v<U>) {
+      if (from == nullptr) return;
+    }
+    text = from;
+    text = text.substr(0, text.find(Char{}));
+  }
+
+  View text;  // without the NUL
+};
+
+// 4 or 16 bytes in network byte order. in_addr and in6_addr are fields by themselves.
+using Ip4 = Formatted<std::array<std::uint8_t, 4>, Format::kIpAddress>;
+using Ip6 = Formatted<std::array<std::uint8_t, 16>, Format::kIpAddress>;
+// In the byte order in which it is written down (RFC 4122).
+using Uuid = Formatted<std::array<std::uint8_t, 16>, Format::kUuid>;
+
+}  // namespace eh
+
+#endif  // EVENTHEADER_FORMATTED_H_

@@ -1,0 +1,108 @@
+// A transport that keeps what is written to it: for tests of instrumented code, without a kernel.
+#ifndef EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_
+#define EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eventheader/transport.h"
+
+namespace eh {
+
+// Stands in for the kernel: listens to every tracepoint that is registered, or to none.
+// Thread-safe, but unlike a real transport it allocates and locks in Write.
+class RecordingTransport final : public Transport {
+ public:
+  struct Record {
+    std::string tracepoint;
+    std::vector<std::byte> event;  // from its header on
+  };
+
+  ~RecordingTransport() = default;
+
+  int Register(const char* name, std::uint64_t* enabled, unsigned bit,
+               std::uint64_t* handle) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (register_error_ != 0) return register_error_;
+    *handle = tracepoints_.size();
+    tracepoints_.push_back({name, enabled, bit});
+    Set(tracepoints_.back(), listening_);
+    return 0;
+  }
+
+  void Unregister(std::uint64_t* enabled, unsigned bit) noexcept override {
+    const std::lock_guard lock(mutex_);
+    for (Tracepoint& tracepoint : tracepoints_) {
+      if (tracepoint.enabled != enabled || tracepoint.bit != bit) continue;
+      Set(tracepoint, false);
+      tracepoint.enabled = nullptr;
+    }
+  }
+
+  bool IsCurrent(std::uint64_t handle) noexcept override {
+    const std::lock_guard lock(mutex_);
+    return handle < tracepoints_.size() && tracepoints_[handle].enabled != nullptr;
+  }
+
+  int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (handle >= tracepoints_.size()) return ENOENT;
+    if (write_error_ != 0) return write_error_;
+    const auto event = record.subspan(kRecordPrefix);
+    records_.push_back({tracepoints_[handle].name, {event.begin(), event.end()}});
+    return 0;
+  }
+
+  // Begins or ends listening to all tracepoints, those still to come too.
+  void Listen(bool on) {
+    const std::lock_guard lock(mutex_);
+    listening_ = on;
+    for (const Tracepoint& tracepoint : tracepoints_) Set(tracepoint, on);
+  }
+
+  // Registrations, or writes, fail with this errno from now on; 0: they do not.
+  void FailRegister(int error) { register_error_ = error; }
+  void FailWrite(int error) { write_error_ = error; }
+
+  // What was written since the last call.
+  std::vector<Record> Take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(records_, {});
+  }
+
+ private:
+  struct Tracepoint {
+    std::string name;
+    std::uint64_t* enabled;
+    unsigned bit;
+  };
+
+  static void Set(const Tracepoint& tracepoint, bool on) {
+    if (tracepoint.enabled == nullptr) return;
+    const std::atomic_ref<std::uint64_t> word(*tracepoint.enabled);
+    const std::uint64_t mask = std::uint64_t{1} << tracepoint.bit;
+    if (on) {
+      word.fetch_or(mask);
+    } else {
+      word.fetch_and(~mask);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<Tracepoint> tracepoints_;  // by index
+  std::vector<Record> records_;
+  bool listening_ = true;
+  std::atomic<int> register_error_ = 0;
+  std::atomic<int> write_error_ = 0;
+};
+
+}  // namespace eh
+
+#endif  // EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_

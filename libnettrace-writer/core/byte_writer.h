@@ -1,0 +1,92 @@
+// Appends the format's primitives to a growing buffer. For rows; events have a path of their own.
+#ifndef LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
+#define LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/varint.h"
+
+namespace nettrace::internal {
+
+class ByteWriter {
+ public:
+  // Little-endian, sizeof(T) bytes.
+  template <std::integral T>
+  void Fixed(T value) {
+    PutFixed(Extend(sizeof(T)), value);
+  }
+
+  void FixedAll(std::span<const std::uint64_t> values) {
+    if constexpr (std::endian::native == std::endian::little) {
+      Bytes(std::as_bytes(values));
+    } else {
+      for (const std::uint64_t value : values) Fixed(value);
+    }
+  }
+
+  // Overwrites what Fixed (or Reserve) put at `offset`.
+  template <std::integral T>
+  void FixedAt(std::size_t offset, T value) {
+    PutFixed(bytes_.get() + offset, value);
+  }
+
+  void VarUInt(std::uint64_t value) {
+    const std::size_t start = size_;
+    std::byte* const out = Extend(kVarUIntStore);
+    size_ = start + static_cast<std::size_t>(PutVarUInt(out, value) - out);
+  }
+  void VarInt(std::int64_t value) { VarUInt(ZigZag(value)); }
+
+  void Bytes(std::span<const std::byte> bytes) {
+    if (!bytes.empty()) std::memcpy(Extend(bytes.size()), bytes.data(), bytes.size());
+  }
+
+  // A length-prefixed UTF-8 string. What is not UTF-8 becomes U+FFFD: a name that some process made
+  // up must cost neither its events nor the file.
+  void String(std::string_view text);
+
+  // Appends `size` zeros and returns where they are.
+  std::size_t Reserve(std::size_t size) {
+    const std::size_t offset = size_;
+    std::memset(Extend(size), 0, size);
+    return offset;
+  }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  void Clear() { size_ = 0; }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
+  std::span<std::byte> mutable_bytes() { return {bytes_.get(), size_}; }
+
+ private:
+  template <std::integral T>
+  static void PutFixed(std::byte* out, T value) {
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      out[i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
+    }
+  }
+
+  // Room for `size` bytes more, of any value. Never null.
+  std::byte* Extend(std::size_t size) {
+    if (capacity_ - size_ < size || capacity_ == 0) Grow(size);
+    std::byte* const start = bytes_.get() + size_;
+    size_ += size;
+    return start;
+  }
+  void Grow(std::size_t size);
+
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace nettrace::internal
+
+#endif  // LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_

@@ -1,0 +1,37 @@
+// Copies payloads, small ones without a call.
+#ifndef LIBNETTRACE_WRITER_CORE_COPY_H_
+#define LIBNETTRACE_WRITER_CORE_COPY_H_
+
+#include <cstddef>
+#include <cstring>
+
+namespace nettrace::internal {
+
+inline constexpr std::size_t kMaxShortCopy = 64;
+
+// Copies kPart bytes from the front and as many from the back; they overlap unless `size` is twice
+// kPart.
+template <std::size_t kPart>
+inline void CopyEnds(std::byte* to, const std::byte* from, std::size_t size) {
+  std::memcpy(to, from, kPart);
+  std::memcpy(to + size - kPart, from + size - kPart, kPart);
+}
+
+// `size` is kMaxShortCopy at most.
+inline void CopyShort(std::byte* to, const std::byte* from, std::size_t size) {
+  if (size > 32) return CopyEnds<32>(to, from, size);
+  if (size >= 16) return CopyEnds<16>(to, from, size);
+  if (size >= 8) return CopyEnds<8>(to, from, size);
+  if (size >= 4) return CopyEnds<4>(to, from, size);
+  if (size >= 2) return CopyEnds<2>(to, from, size);
+  if (size == 1) *to = *from;
+}
+
+// Of any size; `from` may be null if that is 0.
+inline void Copy(std::byte* to, const std::byte* from, std::size_t size) {
+  if (size > 0) std::memcpy(to, from, size);
+}
+
+}  // namespace nettrace::internal
+
+#endif  // LIBNETTRACE_WRITER_CORE_COPY_H_

@@ -1,0 +1,116 @@
+#include "core/type_rules.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "core/types.h"
+#include "nettrace/format.h"
+
+namespace nettrace::internal {
+namespace {
+
+absl::Status Refuse(std::string_view field, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("field '",
+                                                 absl::string_view(field.data(), field.size()),
+                                                 "': ", absl::string_view(why.data(), why.size())));
+}
+
+bool IsText(const Type& type) { return IsPlainArray(type) && IsCodeUnit(type.element.front()); }
+
+class TypeChecker {
+ public:
+  explicit TypeChecker(bool strict) : strict_(strict) {}
+
+  absl::Status Check(const std::vector<Field>& fields, int depth) const {
+    if (fields.size() > kMaxFields) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(fields.size(), " fields: at most ", kMaxFields, " can be described"));
+    }
+    for (const Field& field : fields) {
+      if (absl::Status status = Check(field.name, field.type, depth); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Check(std::string_view name, const Type& type, int depth) const {
+    if (depth > kMaxTypeDepth) {
+      return Refuse(name, absl::StrCat("types nested deeper than ", kMaxTypeDepth));
+    }
+    if (IsArray(type)) return CheckArray(name, type, depth);
+    if (!type.element.empty()) return Refuse(name, "only arrays have an element type");
+    if (type.code == TypeCode::kObject) return Check(type.fields, depth + 1);
+    if (!type.fields.empty()) return Refuse(name, "only objects have fields");
+    return CheckSimple(name, type.code);
+  }
+
+  absl::Status CheckArray(std::string_view name, const Type& type, int depth) const {
+    if (type.element.size() != 1) return Refuse(name, "an array has exactly one element type");
+    const Type& element = type.element.front();
+    if (absl::Status status = Check(name, element, depth + 1); !status.ok()) return status;
+    if (strict_ && IsArray(element) && !(IsPlainArray(type) && IsText(element))) {
+      return Refuse(
+          name,
+          "the reference reader misreads arrays of arrays, but for text; an object of one "
+          "field around the inner array helps");
+    }
+    if (strict_ && element.code == TypeCode::kObject && element.fields.empty()) {
+      return Refuse(name, "the reference reader misreads arrays of objects without fields");
+    }
+    const std::optional<std::uint64_t> size = FixedSize(element);
+    if (IsLocation(type) && !size) {
+      return Refuse(name, "RelLoc and DataLoc need elements of a fixed size");
+    }
+    if (strict_ && type.code == TypeCode::kFixedLengthArray) {
+      if (type.count == 0) return Refuse(name, "the reference reader misreads fixed arrays of 0");
+      if (size.value_or(0) * type.count > kMaxFixedArrayBytes) {
+        return Refuse(name, absl::StrCat("the reference reader misreads fixed arrays of over ",
+                                         kMaxFixedArrayBytes, " bytes"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckSimple(std::string_view name, TypeCode code) const {
+    switch (code) {
+      case TypeCode::kDecimal:
+        return Refuse(name, "the format has no Decimal");
+      case TypeCode::kDateTime:
+        if (!strict_) return absl::OkStatus();
+        return Refuse(name, "the reference reader takes a DateTime for an 8-byte FILETIME");
+      case TypeCode::kBoolean32:
+      case TypeCode::kUtf16CodeUnit:
+      case TypeCode::kSByte:
+      case TypeCode::kByte:
+      case TypeCode::kInt16:
+      case TypeCode::kUInt16:
+      case TypeCode::kInt32:
+      case TypeCode::kUInt32:
+      case TypeCode::kInt64:
+      case TypeCode::kUInt64:
+      case TypeCode::kSingle:
+      case TypeCode::kDouble:
+      case TypeCode::kGuid:
+      case TypeCode::kNullTerminatedUtf16String:
+      case TypeCode::kVarInt:
+      case TypeCode::kVarUInt:
+      case TypeCode::kUtf8CodeUnit:
+      case TypeCode::kBoolean8:
+        return absl::OkStatus();
+      default:
+        return Refuse(name, absl::StrCat("unknown type code ", static_cast<int>(code)));
+    }
+  }
+
+  const bool strict_;
+};
+
+}  // namespace
+
+absl::Status CheckFields(const std::vector<Field>& fields, bool strict) {
+  return TypeChecker(strict).Check(fields, 1);
+}
+
+}  // namespace nettrace::internal

@@ -1,0 +1,33 @@
+// What the types of fields are like, for those who write them and those who verify them.
+#ifndef LIBNETTRACE_WRITER_CORE_TYPES_H_
+#define LIBNETTRACE_WRITER_CORE_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "nettrace/format.h"
+#include "nettrace/schema.h"
+
+namespace nettrace::internal {
+
+// The reference reader throws at the metadata row of a fixed array of more.
+inline constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
+
+inline bool IsPlainArray(const Type& type) {
+  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray;
+}
+inline bool IsLocation(const Type& type) {
+  return type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
+}
+inline bool IsArray(const Type& type) { return IsPlainArray(type) || IsLocation(type); }
+inline bool IsCodeUnit(const Type& type) {
+  return type.code == TypeCode::kUtf8CodeUnit || type.code == TypeCode::kUtf16CodeUnit;
+}
+
+// The bytes every value of `type` takes in a payload, not counting what it locates elsewhere;
+// nullopt if they vary. All its arrays have their element type.
+std::optional<std::uint64_t> FixedSize(const Type& type);
+
+}  // namespace nettrace::internal
+
+#endif  // LIBNETTRACE_WRITER_CORE_TYPES_H_

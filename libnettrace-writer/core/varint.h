@@ -1,0 +1,68 @@
+// Variable-length unsigned integers, as the specification's "varuint" and "varint".
+#ifndef LIBNETTRACE_WRITER_CORE_VARINT_H_
+#define LIBNETTRACE_WRITER_CORE_VARINT_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace nettrace::internal {
+
+inline constexpr std::size_t kMaxVarUInt32 = 5;
+inline constexpr std::size_t kMaxVarUInt64 = 10;
+// PutVarUInt may touch this many bytes, whatever length it returns.
+inline constexpr std::size_t kVarUIntStore = 10;
+
+// Maps small magnitudes of either sign to small numbers: 0, -1, 1, -2, …
+constexpr std::uint64_t ZigZag(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+
+// Writes `value` at `out`, which has room for kVarUIntStore bytes, and returns the end of it.
+// No branch tells lengths below 2^14, nor those from there below 2^28, nor below 2^56, apart: the
+// times between events are too mixed for that to be predicted. Those of 2^14 and more are so far
+// apart that what they cost hardly matters.
+inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
+  if (value >> 14 == 0) [[likely]] {
+    auto x = static_cast<std::uint32_t>(value);
+    const std::uint32_t is_long = x >= 0x80 ? 1 : 0;
+    x = (x + (x & 0x3F80)) | (is_long << 7);  // its upper 7 bits one further
+    out[0] = static_cast<std::byte>(x);
+    out[1] = static_cast<std::byte>(x >> 8);
+    return out + 1 + is_long;
+  }
+  if (value >> 28 == 0) {
+    // Spreads the number over the low 7 bits of 4 bytes: halves, then quarters.
+    auto x = static_cast<std::uint32_t>(value);
+    const std::uint32_t is_long = x >= 1U << 21 ? 1 : 0;
+    x = (x & 0x00003FFF) | ((x & 0x0FFFC000) << 2);
+    x = (x & 0x007F007F) | ((x & 0x3F803F80) << 1);
+    x |= 0x00008080 | (is_long << 23);
+    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap32(x);
+    std::memcpy(out, &x, sizeof(x));
+    return out + 3 + is_long;
+  }
+  if (value >> 56 == 0) {
+    // Spreads the number over the low 7 bits of 8 bytes: halves, quarters, eighths.
+    std::uint64_t x = value;
+    x = (x & 0x000000000FFFFFFF) | ((x & 0x00FFFFFFF0000000) << 4);
+    x = (x & 0x00003FFF00003FFF) | ((x & 0x0FFFC0000FFFC000) << 2);
+    x = (x & 0x007F007F007F007F) | ((x & 0x3F803F803F803F80) << 1);
+    const auto length = static_cast<unsigned>((std::bit_width(value | 1) + 6) * 37) >> 8;
+    x |= 0x8080808080808080 & ((std::uint64_t{1} << (8 * (length - 1))) - 1);
+    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap64(x);
+    std::memcpy(out, &x, sizeof(x));
+    return out + length;
+  }
+  while (value >= 0x80) {
+    *out++ = static_cast<std::byte>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<std::byte>(value);
+  return out;
+}
+
+}  // namespace nettrace::internal
+
+#endif  // LIBNETTRACE_WRITER_CORE_VARINT_H_

@@ -1,0 +1,683 @@
+#include "nettrace/verifier.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/types.h"
+#include "core/utf.h"
+#include "nettrace/payload.h"
+#include "nettrace/reader.h"
+#include "read/block_reader.h"
+#include "read/event_rows.h"
+#include "read/parse_rows.h"
+#include "verify/verify_rules.h"
+
+namespace nettrace {
+namespace {
+
+using internal::IsArray;
+using internal::IsCodeUnit;
+
+// What a row costs in memory, roughly.
+constexpr std::size_t kRowCost = 256;
+constexpr std::size_t kThreadCost = 64;
+constexpr std::size_t kIdCost = 16;                // of a label list or a stack
+constexpr std::uint32_t kMaxThreadId = 4'194'304;  // of Linux
+constexpr std::uint32_t kMaxShownProcessor = 255;
+constexpr std::uint32_t kMaxArrayCount = 32767;
+
+bool IsFixedSize(const Type& type) {
+  switch (type.code) {
+    case TypeCode::kArray:
+    case TypeCode::kNullTerminatedUtf16String:
+      return false;
+    case TypeCode::kFixedLengthArray:
+      return IsFixedSize(type.element[0]);
+    case TypeCode::kObject:
+      return std::all_of(type.fields.begin(), type.fields.end(),
+                         [](const Field& field) { return IsFixedSize(field.type); });
+    default:
+      return true;
+  }
+}
+
+// Finds arrays with more elements than the reference reader takes.
+class ArrayCounter : public PayloadVisitor {
+ public:
+  bool too_long() const { return too_long_; }
+
+  void Name(std::string_view) override {}
+  void BeginObject() override { Begin(false); }
+  void EndObject() override { --depth_; }
+  void BeginArray() override { Begin(true); }
+  void EndArray() override { --depth_; }
+  void Int(std::int64_t) override { Count(); }
+  void UInt(std::uint64_t) override { Count(); }
+  void Single(float) override { Count(); }
+  void Double(double) override { Count(); }
+  void Bool(bool) override { Count(); }
+  void GuidValue(const Guid&) override { Count(); }
+  void DateTime(absl::Time) override { Count(); }
+  void Decimal(std::span<const std::byte>) override { Count(); }
+  void Utf8(std::span<const std::byte> units) override { Text(units.size()); }
+  void Utf16(std::span<const std::byte> units) override { Text(units.size() / 2); }
+
+ private:
+  struct Level {
+    bool array;
+    std::uint32_t count;
+  };
+  void Begin(bool array) {
+    Count();
+    levels_[static_cast<std::size_t>(++depth_)] = {array, 0};
+  }
+  void Count() {
+    Level& level = levels_[static_cast<std::size_t>(depth_)];
+    if (level.array && ++level.count > kMaxArrayCount) too_long_ = true;
+  }
+  void Text(std::size_t units) {
+    Count();
+    if (units > kMaxArrayCount) too_long_ = true;
+  }
+
+  std::array<Level, 2 * kMaxTypeDepth + 2> levels_{};
+  int depth_ = 0;
+  bool too_long_ = false;
+};
+
+class Verifier {
+ public:
+  Verifier(std::unique_ptr<Source> source, const VerifyOptions& options)
+      : options_(options), blocks_(std::move(source), options.max_table_bytes) {}
+
+  absl::StatusOr<VerifyReport> Run();
+
+ private:
+  struct Thread {
+    std::uint32_t last_sequence = 0;
+    std::uint64_t last_timestamp = 0;
+  };
+  using EventKey = std::pair<std::string, std::uint32_t>;
+
+  void Report(RuleId rule, std::uint64_t offset, std::string explanation);
+  void BlockContent();
+  void TraceBlock();
+  void MetadataBlock();
+  void Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offset);
+  void FieldTypes(const std::vector<Field>& fields, std::uint64_t offset);
+  void FieldType(const Type& type, std::uint64_t offset);
+  void ThreadBlock();
+  void RemoveThreadBlock();
+  void LabelBlock();
+  void StackBlock();
+  void EventBlock();
+  void EventRow(const EventRows& rows);
+  void EventOrder(const EventRows& rows);
+  void EventPayload(const EventRows& rows);
+  void SequencePoint();
+  void Finish();
+  std::uint64_t OffsetOf(const Cursor& cursor) const {
+    return block_.content_offset + block_.content.size() - cursor.size();
+  }
+  void ExpectEnd(const Cursor& cursor);
+  // Of the strings of one row.
+  void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
+                  const KeyValues& pairs = {});
+  // Counts a row kept in a table; false, and reported once, when there is no room left.
+  bool Charge(std::size_t bytes);
+
+  const VerifyOptions options_;
+  BlockReader blocks_;
+  Block block_;
+  VerifyReport report_;
+  std::array<std::size_t, static_cast<std::size_t>(RuleId::kCount)> found_{};
+  bool full_ = false;
+  std::size_t table_bytes_ = 0;
+  std::size_t pointer_size_ = 8;
+
+  absl::flat_hash_map<std::uint32_t, std::unique_ptr<EventMetadata>> metadata_;
+  absl::flat_hash_map<EventKey, EventMetadata> metadata_by_event_id_;
+  absl::flat_hash_map<std::uint64_t, Thread> threads_;
+  absl::flat_hash_set<std::uint64_t> labels_;
+  absl::flat_hash_set<std::uint32_t> stacks_;
+
+  std::uint64_t last_sequence_point_ = 0;
+  std::uint64_t latest_event_ = 0;  // since that
+  std::uint64_t sorted_until_ = 0;
+  std::uint64_t block_capture_thread_ = 0;
+};
+
+void Verifier::Report(RuleId rule, std::uint64_t offset, std::string explanation) {
+  const auto index = static_cast<std::size_t>(rule);
+  const Rule& facts = VerifyRules()[index];
+  ++(facts.severity == Severity::kError ? report_.errors : report_.hazards);
+  if (found_[index]++ < options_.max_findings_per_rule) {
+    report_.findings.push_back({&facts, offset, std::move(explanation)});
+  }
+}
+
+bool Verifier::Charge(std::size_t bytes) {
+  table_bytes_ += bytes;
+  if (table_bytes_ <= options_.max_table_bytes) return true;
+  if (!full_) {
+    Report(RuleId::kTableSize, block_.offset,
+           absl::StrCat("the tables would hold more than ", options_.max_table_bytes, " bytes"));
+  }
+  full_ = true;
+  return false;
+}
+
+void Verifier::ExpectEnd(const Cursor& cursor) {
+  if (cursor.ok() && !cursor.empty()) {
+    Report(RuleId::kBlockEnd, OffsetOf(cursor),
+           absl::StrCat(cursor.size(), " bytes behind the last row of the block"));
+  }
+}
+
+void Verifier::ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
+                          const KeyValues& pairs) {
+  const auto expect = [this, offset](std::string_view string) {
+    if (ClassifyUtf8(std::as_bytes(std::span(string))) != TextKind::kInvalid) return;
+    std::string shown = "a string is not UTF-8: ";
+    AppendUtf8AsValid(std::as_bytes(std::span(string)), &shown);
+    Report(RuleId::kStringUtf8, offset, std::move(shown));
+  };
+  for (const std::string_view string : strings) expect(string);
+  for (const auto& [key, value] : pairs) {
+    expect(key);
+    expect(value);
+  }
+}
+
+absl::StatusOr<VerifyReport> Verifier::Run() {
+  if (absl::Status header = blocks_.ReadHeader(); !header.ok()) return header;
+  report_.version = blocks_.major_version();
+  bool first = true;
+  bool has_trace = false;
+  while (!full_ && blocks_.Next(&block_)) {
+    const bool is_trace = block_.kind == static_cast<std::uint8_t>(BlockKind::kTrace);
+    if (first && !is_trace) {
+      Report(RuleId::kTraceFirst, block_.offset,
+             absl::StrCat("the first block is a ", BlockKindName(block_.kind), " block"));
+    }
+    if (is_trace && has_trace) Report(RuleId::kTraceOnce, block_.offset, "another Trace block");
+    has_trace |= is_trace;
+    first = false;
+    if (block_.kind == static_cast<std::uint8_t>(BlockKind::kEndOfStream)) {
+      Finish();
+      return std::move(report_);
+    }
+    BlockContent();
+  }
+  if (!blocks_.source_status().ok()) return blocks_.source_status();
+  if (!blocks_.stop_reason().empty()) {
+    Report(RuleId::kTruncated, blocks_.stop_offset(), blocks_.stop_reason());
+  } else if (!full_) {
+    Report(RuleId::kNoEndOfStream, blocks_.stop_offset(),
+           "the stream ends without an EndOfStream block");
+  }
+  return std::move(report_);
+}
+
+void Verifier::Finish() {
+  if (!block_.content.empty()) {
+    Report(RuleId::kEndOfStreamContent, block_.offset,
+           absl::StrCat("the EndOfStream block has ", block_.content.size(), " bytes"));
+  }
+  const std::uint64_t end = blocks_.position();
+  const std::uint64_t stream_end = blocks_.DrainToEnd();
+  if (stream_end > end) {
+    Report(RuleId::kTrailingBytes, end,
+           absl::StrCat(stream_end - end, " bytes behind the EndOfStream block"));
+  }
+}
+
+void Verifier::BlockContent() {
+  switch (static_cast<BlockKind>(block_.kind)) {
+    case BlockKind::kTrace:
+      return TraceBlock();
+    case BlockKind::kEvent:
+      return EventBlock();
+    case BlockKind::kMetadata:
+      return MetadataBlock();
+    case BlockKind::kSequencePoint:
+      return SequencePoint();
+    case BlockKind::kStack:
+      return StackBlock();
+    case BlockKind::kThread:
+      return ThreadBlock();
+    case BlockKind::kRemoveThread:
+      return RemoveThreadBlock();
+    case BlockKind::kLabelList:
+      return LabelBlock();
+    case BlockKind::kEndOfStream:
+      return;
+  }
+  Report(RuleId::kUnknownBlock, block_.offset,
+         absl::StrCat("a block of kind ", static_cast<int>(block_.kind), ", which readers skip"));
+}
+
+void Verifier::TraceBlock() {
+  TraceInfo info;
+  if (const char* error = ParseTraceBlock(Cursor(block_.content), &info)) {
+    return Report(RuleId::kTraceFields, block_.offset, error);
+  }
+  pointer_size_ = static_cast<std::size_t>(info.pointer_size);
+  Cursor time(block_.content);
+  std::array<std::int16_t, 8> part{};
+  for (std::int16_t& value : part) value = time.Number<std::int16_t>();
+  const absl::CivilSecond civil(part[0], part[1], part[3], part[4], part[5], part[6]);
+  // Years as the writer and .NET's DateTime have them.
+  const bool is_date = civil.year() == part[0] && part[0] >= 1 && part[0] <= 9999 &&
+                       civil.month() == part[1] && civil.day() == part[3] &&
+                       civil.hour() == part[4] && civil.minute() == part[5] &&
+                       civil.second() == part[6] && part[7] >= 0 && part[7] < 1000;
+  if (!is_date) Report(RuleId::kTraceFields, block_.offset, "SyncTimeUTC is not a date and time");
+  ExpectUtf8(block_.offset, {}, info.key_values);
+}
+
+void Verifier::MetadataBlock() {
+  Cursor cursor(block_.content);
+  cursor.Bytes(cursor.Number<std::uint16_t>());
+  if (!cursor.ok()) {
+    return Report(RuleId::kMetadataRow, block_.offset, "the block's header is cut short");
+  }
+  while (!cursor.empty()) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    std::uint32_t id = 0;
+    EventMetadata row;
+    if (const char* error = ParseMetadataRow(&cursor, &id, &row)) {
+      return Report(RuleId::kMetadataRow, offset, error);
+    }
+    if (!Charge(2 * (kRowCost + 8 * (OffsetOf(cursor) - offset)))) return;
+    Metadata(id, std::move(row), offset);
+  }
+}
+
+void Verifier::Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offset) {
+  ExpectUtf8(
+      offset,
+      {row.provider, row.name, row.message_template.value_or(""), row.description.value_or("")},
+      row.key_values);
+  FieldTypes(row.fields, offset);
+  const bool universal = row.provider == "Universal.System";
+  if ((row.event_id == 0 && !universal) || row.event_id > kMaxEventId) {
+    Report(RuleId::kEventIdRange, offset,
+           absl::StrCat("metadata ", id, " (", row.provider, "/", row.name, ") has EventId ",
+                        row.event_id));
+  }
+  if (!row.opcode &&
+      (absl::EndsWithIgnoreCase(row.name, "start") || absl::EndsWithIgnoreCase(row.name, "stop"))) {
+    Report(
+        RuleId::kStartStopOpcode, offset,
+        absl::StrCat("metadata ", id, " (", row.name, ") has no opcode: shown without its ending"));
+  }
+  const auto [known, is_new] =
+      metadata_by_event_id_.try_emplace(EventKey(row.provider, row.event_id), row);
+  if (!is_new && !(known->second == row)) {
+    Report(RuleId::kEventIdUnique, offset,
+           absl::StrCat("metadata ", id, " differs from the other row with provider ", row.provider,
+                        " and EventId ", row.event_id));
+  }
+  if (!metadata_.try_emplace(id, std::make_unique<EventMetadata>(std::move(row))).second) {
+    Report(RuleId::kMetadataRedefined, offset,
+           absl::StrCat("metadata ", id, " is defined already"));
+  }
+}
+
+void Verifier::FieldTypes(const std::vector<Field>& fields, std::uint64_t offset) {
+  for (const Field& field : fields) {
+    ExpectUtf8(offset, {field.name});
+    FieldType(field.type, offset);
+  }
+}
+
+void Verifier::FieldType(const Type& type, std::uint64_t offset) {
+  FieldTypes(type.fields, offset);
+  if (type.code == TypeCode::kDecimal || type.code == TypeCode::kDateTime) {
+    Report(RuleId::kTypeMisread, offset,
+           type.code == TypeCode::kDecimal ? "a field is a Decimal" : "a field is a DateTime");
+  }
+  if (!IsArray(type)) return;
+  const Type& element = type.element[0];
+  FieldType(element, offset);
+  if (internal::IsLocation(type) && !IsFixedSize(element)) {
+    Report(RuleId::kLocationElement, offset, "a location's element type has no fixed size");
+  }
+  if (IsArray(element) && !IsCodeUnit(element.element[0])) {
+    Report(RuleId::kArrayOfArrays, offset, "an array's elements are arrays");
+  }
+  if (element.code == TypeCode::kObject && element.fields.empty()) {
+    Report(RuleId::kArrayOfEmptyObjects, offset, "an array's elements are objects without fields");
+  }
+  if (type.code == TypeCode::kFixedLengthArray) {
+    const std::uint64_t bytes = type.count * internal::FixedSize(element).value_or(0);
+    if (type.count == 0 || bytes > internal::kMaxFixedArrayBytes) {
+      Report(RuleId::kFixedArraySize, offset,
+             absl::StrCat("a fixed-length array of ", type.count, " elements, ", bytes, " bytes"));
+    }
+  }
+}
+
+void Verifier::ThreadBlock() {
+  Cursor cursor(block_.content);
+  while (!cursor.empty()) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    std::uint64_t index = 0;
+    ThreadInfo row;
+    if (const char* error = ParseThreadRow(&cursor, &index, &row)) {
+      return Report(RuleId::kThreadRow, offset, error);
+    }
+    ExpectUtf8(offset, {row.name.value_or("")}, row.key_values);
+    if (!Charge(kThreadCost)) return;
+    if (!threads_.try_emplace(index).second) {
+      Report(RuleId::kThreadRedefined, offset,
+             absl::StrCat("thread index ", index, " is defined already"));
+    }
+  }
+}
+
+void Verifier::RemoveThreadBlock() {
+  Cursor cursor(block_.content);
+  while (!cursor.empty()) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    const ThreadSequence entry = ParseThreadSequence(&cursor, false);
+    if (!cursor.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
+    if (entry.thread <= kMaxThreadId) {
+      Report(RuleId::kRemoveThreadIndex, offset,
+             absl::StrCat("thread index ", entry.thread, " could be a thread's id"));
+    }
+    const auto thread = threads_.find(entry.thread);
+    if (thread == threads_.end()) {
+      Report(RuleId::kThreadRemoved, offset,
+             absl::StrCat("thread index ", entry.thread, " is removed and is not defined"));
+      continue;
+    }
+    if (static_cast<std::int32_t>(entry.sequence - thread->second.last_sequence) < 0) {
+      Report(RuleId::kSequencePointNumber, offset,
+             absl::StrCat("thread ", entry.thread, " is removed with number ", entry.sequence,
+                          ", below that of its last event, ", thread->second.last_sequence));
+    }
+    threads_.erase(thread);
+  }
+}
+
+void Verifier::LabelBlock() {
+  Cursor cursor(block_.content);
+  const auto first = cursor.Number<std::uint32_t>();
+  const auto count = cursor.Number<std::uint32_t>();
+  if (!cursor.ok()) {
+    return Report(RuleId::kLabelRow, block_.offset, "the block's header is cut short");
+  }
+  if (first == 0) Report(RuleId::kLabelFirstIndex, block_.offset, "the first index is 0");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    Labels list;
+    if (const char* error = ParseLabelList(&cursor, &list)) {
+      return Report(RuleId::kLabelRow, offset, error);
+    }
+    ExpectUtf8(offset, {}, list.strings);
+    for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
+    const std::uint64_t index = std::uint64_t{first} + i;
+    if (!Charge(kIdCost)) return;
+    if (!labels_.insert(index).second) {
+      Report(RuleId::kLabelRedefined, offset,
+             absl::StrCat("label list ", index, " exists already"));
+    }
+  }
+  ExpectEnd(cursor);
+}
+
+void Verifier::StackBlock() {
+  Cursor cursor(block_.content);
+  const auto first = cursor.Number<std::uint32_t>();
+  const auto count = cursor.Number<std::uint32_t>();
+  if (!cursor.ok()) {
+    return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    const auto bytes = cursor.Bytes(cursor.Number<std::uint32_t>());
+    if (!cursor.ok()) return Report(RuleId::kStackRow, offset, "a stack does not fit its block");
+    if (bytes.size() % pointer_size_ != 0) {
+      Report(RuleId::kStackSize, offset, absl::StrCat("a stack of ", bytes.size(), " bytes"));
+    }
+    if (bytes.size() / pointer_size_ > kMaxStackFrames) {
+      Report(RuleId::kStackFrames, offset,
+             absl::StrCat("a stack of ", bytes.size() / pointer_size_, " frames"));
+    }
+    if (!Charge(kIdCost)) return;
+    if (!stacks_.insert(first + i).second) {
+      Report(RuleId::kStackRedefined, offset, absl::StrCat("stack ", first + i, " exists already"));
+    }
+  }
+  ExpectEnd(cursor);
+}
+
+void Verifier::EventBlock() {
+  EventRows rows(block_, false);
+  if (!rows.ok()) {
+    return Report(RuleId::kEventBlockHeader, block_.offset, "the block's header is cut short");
+  }
+  if (!rows.compressed()) {
+    Report(RuleId::kUncompressedRows, block_.offset, "the rows are not compressed");
+  }
+  if (rows.AtEnd()) return Report(RuleId::kEventBlockEmpty, block_.offset, "a block of no event");
+  std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t max = 0;
+  bool first = true;
+  while (!rows.AtEnd()) {
+    if (!rows.Next()) {
+      return Report(RuleId::kEventRow, rows.offset(), "an event row does not fit its block");
+    }
+    if (first) block_capture_thread_ = rows.header().capture_thread;
+    first = false;
+    min = std::min(min, rows.header().timestamp);
+    max = std::max(max, rows.header().timestamp);
+    EventRow(rows);
+  }
+  if (min != rows.min_timestamp() || max != rows.max_timestamp()) {
+    Report(RuleId::kBlockTimestamps, block_.offset,
+           absl::StrCat("the header says ", rows.min_timestamp(), "..", rows.max_timestamp(),
+                        ", the events are ", min, "..", max));
+  }
+}
+
+void Verifier::EventRow(const EventRows& rows) {
+  ++report_.events;
+  const EventRowHeader& row = rows.header();
+  if (!threads_.contains(row.thread)) {
+    Report(RuleId::kThreadDefined, rows.offset(),
+           absl::StrCat("an event is about thread ", row.thread, ", which is not defined"));
+  }
+  if (row.label_list_id != 0 && !labels_.contains(row.label_list_id)) {
+    Report(RuleId::kLabelsDefined, rows.offset(),
+           absl::StrCat("an event has label list ", row.label_list_id, ", which is not defined"));
+  }
+  if (row.stack_id != 0 && !stacks_.contains(row.stack_id)) {
+    Report(RuleId::kStackDefined, rows.offset(),
+           absl::StrCat("an event has stack ", row.stack_id, ", which is not defined"));
+  }
+  if (row.capture_thread != block_capture_thread_ && !row.sorted) {
+    Report(RuleId::kCaptureThreadChange, rows.offset(),
+           absl::StrCat("capture thread ", row.capture_thread, " follows ", block_capture_thread_,
+                        " at an event without IsSorted"));
+  }
+  block_capture_thread_ = row.capture_thread;
+  if (row.processor > kMaxShownProcessor && row.processor != kNoProcessor) {
+    Report(RuleId::kProcessorNumber, rows.offset(), absl::StrCat("processor ", row.processor));
+  }
+  EventOrder(rows);
+  EventPayload(rows);
+}
+
+void Verifier::EventOrder(const EventRows& rows) {
+  const EventRowHeader& row = rows.header();
+  const auto earlier = [&](RuleId rule, const char* what, std::uint64_t time) {
+    if (row.timestamp >= time) return;
+    Report(rule, rows.offset(), absl::StrCat("an event at ", row.timestamp, " ", what, " ", time));
+  };
+  earlier(RuleId::kAfterSequencePoint, "behind the sequence point at", last_sequence_point_);
+  earlier(RuleId::kSortedFlag, "behind an event with IsSorted at", sorted_until_);
+  latest_event_ = std::max(latest_event_, row.timestamp);
+  if (row.sorted) sorted_until_ = std::max(sorted_until_, row.timestamp);
+
+  const auto thread = threads_.find(row.capture_thread);
+  if (thread == threads_.end()) {
+    return Report(RuleId::kThreadDefined, rows.offset(),
+                  absl::StrCat("an event was captured by thread ", row.capture_thread,
+                               ", which is not defined"));
+  }
+  Thread& last = thread->second;
+  earlier(RuleId::kCaptureThreadOrder, "behind one of the same capture thread at",
+          last.last_timestamp);
+  if (static_cast<std::int32_t>(row.sequence - 1 - last.last_sequence) < 0) {
+    Report(RuleId::kSequenceOrder, rows.offset(),
+           absl::StrCat("event ", row.sequence, " of capture thread ", row.capture_thread,
+                        " follows event ", last.last_sequence));
+  }
+  last.last_sequence = row.sequence;
+  last.last_timestamp = row.timestamp;
+}
+
+void Verifier::EventPayload(const EventRows& rows) {
+  const std::span<const std::byte> payload = rows.payload();
+  if (payload.size() > kMaxPayloadSize) {
+    Report(RuleId::kPayloadSize, rows.offset(),
+           absl::StrCat("a payload of ", payload.size(), " bytes"));
+  }
+  const auto metadata = metadata_.find(rows.header().metadata_id);
+  if (metadata == metadata_.end()) {
+    return Report(RuleId::kMetadataDefined, rows.offset(),
+                  absl::StrCat("an event has metadata ", rows.header().metadata_id,
+                               ", which is not defined"));
+  }
+  ArrayCounter counter;
+  const absl::Status status = VisitPayload(metadata->second->fields, payload, &counter);
+  if (!status.ok()) {
+    const absl::string_view why = status.message();
+    Report(RuleId::kPayload, rows.offset(),
+           absl::StrCat("the payload does not fit the fields of metadata ",
+                        rows.header().metadata_id, ": ", why));
+  }
+  if (counter.too_long()) {
+    Report(RuleId::kArrayCount, rows.offset(), "an array has more than 32767 elements");
+  }
+}
+
+void Verifier::SequencePoint() {
+  Cursor cursor(block_.content);
+  const SequencePointHeader header = ParseSequencePointHeader(&cursor, false);
+  if (!cursor.ok()) {
+    return Report(RuleId::kSequencePointRow, block_.offset, "the sequence point is cut short");
+  }
+  if (header.timestamp < last_sequence_point_) {
+    Report(RuleId::kSequencePointOrder, block_.offset,
+           absl::StrCat("a sequence point at ", header.timestamp, " behind one at ",
+                        last_sequence_point_));
+  }
+  if (latest_event_ > header.timestamp) {
+    Report(RuleId::kBeforeSequencePoint, block_.offset,
+           absl::StrCat("an event at ", latest_event_, " stands before the sequence point at ",
+                        header.timestamp));
+  }
+  for (std::uint32_t i = 0; i < header.threads; ++i) {
+    const std::uint64_t offset = OffsetOf(cursor);
+    const ThreadSequence entry = ParseThreadSequence(&cursor, false);
+    if (!cursor.ok()) {
+      Report(RuleId::kSequencePointRow, offset, "the list of threads is cut short");
+      break;
+    }
+    const auto thread = threads_.find(entry.thread);
+    if (thread == threads_.end()) {
+      Report(RuleId::kSequencePointThread, offset,
+             absl::StrCat("thread ", entry.thread, " is listed and is not defined"));
+    } else if (static_cast<std::int32_t>(entry.sequence - thread->second.last_sequence) < 0) {
+      Report(RuleId::kSequencePointNumber, offset,
+             absl::StrCat("thread ", entry.thread, " is listed with number ", entry.sequence,
+                          ", below that of its last event, ", thread->second.last_sequence));
+    } else {
+      thread->second.last_sequence = entry.sequence;
+    }
+  }
+  ExpectEnd(cursor);
+  last_sequence_point_ = std::max(last_sequence_point_, header.timestamp);
+  latest_event_ = 0;
+  table_bytes_ -= std::min(table_bytes_, kIdCost * (labels_.size() + stacks_.size()));
+  labels_.clear();
+  stacks_.clear();
+  if (header.flags & kSequencePointFlushThreads) {
+    table_bytes_ -= std::min(table_bytes_, kThreadCost * threads_.size());
+    threads_.clear();
+  }
+  if (header.flags & kSequencePointFlushMetadata) metadata_.clear();
+}
+
+// V4 and V5 are what the .NET runtime wrote: what can be said of them is whether they can be read.
+VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
+  while (reader->Next() != Reader::Step::kEnd) {
+  }
+  VerifyReport report;
+  report.version = reader->major_version();
+  report.events = reader->stats().events;
+  if (reader->damage()) {
+    report.errors = 1;
+    report.findings.push_back({rule, reader->damage()->offset, reader->damage()->reason});
+  }
+  return report;
+}
+
+// Gives the bytes that were looked at before `rest`.
+class PeekedSource : public Source {
+ public:
+  PeekedSource(std::vector<std::byte> peeked, std::unique_ptr<Source> rest)
+      : peeked_(std::move(peeked)), rest_(std::move(rest)) {}
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    if (next_ == peeked_.size()) return rest_->Read(buffer);
+    const std::size_t n = std::min(buffer.size(), peeked_.size() - next_);
+    std::copy_n(peeked_.begin() + static_cast<std::ptrdiff_t>(next_), n, buffer.begin());
+    next_ += n;
+    return n;
+  }
+
+ private:
+  std::vector<std::byte> peeked_;
+  std::size_t next_ = 0;
+  std::unique_ptr<Source> rest_;
+};
+
+}  // namespace
+
+absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source, const VerifyOptions& options) {
+  // "Nettrace" and a reserved field that is 0 only from V6 on.
+  constexpr std::size_t kPeek = 12;
+  std::vector<std::byte> head;
+  while (head.size() < kPeek) {
+    std::array<std::byte, kPeek> buffer{};
+    const auto got = source->Read(std::span(buffer).first(kPeek - head.size()));
+    if (!got.ok()) return got.status();
+    if (*got == 0) break;
+    head.insert(head.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*got));
+  }
+  const bool legacy = head.size() == kPeek && head[8] != std::byte{0};
+  auto whole = std::make_unique<PeekedSource>(std::move(head), std::move(source));
+  if (!legacy) return Verifier(std::move(whole), options).Run();
+  auto reader = Reader::Open(std::move(whole), {.max_table_bytes = options.max_table_bytes});
+  if (!reader.ok()) return reader.status();
+  return VerifyLegacy(reader->get(),
+                      &VerifyRules()[static_cast<std::size_t>(RuleId::kDamagedLegacy)]);
+}
+
+}  // namespace nettrace

@@ -1,0 +1,94 @@
+#include "verify/verify_rules.h"
+
+#include <array>
+
+#include "nettrace/verifier.h"
+
+namespace nettrace {
+namespace {
+
+constexpr Severity kError = Severity::kError;
+constexpr Severity kHazard = Severity::kHazard;
+constexpr char kReference[] = "reference reader";
+
+constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
+    {"truncated", kError, "Blocks", "every block is there with all its bytes"},
+    {"no-end-of-stream", kError, "EndOfStreamBlock", "the stream ends with an EndOfStream block"},
+    {"trace-first", kError, "TraceBlock", "the first block is the Trace block"},
+    {"trace-once", kError, "TraceBlock", "there is one Trace block"},
+    {"trace-fields", kError, "TraceBlock",
+     "the Trace block is whole, with a date, a tick frequency and a pointer size of 4 or 8"},
+    {"table-size", kError, "Blocks", "the tables fit in memory"},
+    {"string-utf8", kError, "primitive types", "strings are UTF-8"},
+    {"block-end", kError, "Blocks", "a block ends with its last row"},
+    {"metadata-row", kError, "MetadataBlock", "a metadata row is whole and of known parts"},
+    {"metadata-redefined", kError, "MetadataBlock", "a metadata id is defined once until a flush"},
+    {"location-element", kError, "MetadataBlock", "RelLoc and DataLoc have a fixed-size element"},
+    {"thread-row", kError, "ThreadBlock", "a thread row is whole and of known parts"},
+    {"thread-redefined", kError, "ThreadBlock", "a thread index is defined once while it lives"},
+    {"thread-removed", kError, "RemoveThreadBlock", "only a live thread is removed"},
+    {"label-row", kError, "LabelListBlock", "a label list is whole and of known parts"},
+    {"label-first-index", kError, "LabelListBlock", "the first index is 1 or more"},
+    {"label-redefined", kError, "LabelListBlock", "a label list is defined once in an interval"},
+    {"stack-row", kError, "StackBlock", "a stack is whole"},
+    {"stack-redefined", kError, "StackBlock", "a stack id is defined once in an interval"},
+    {"stack-size", kError, "StackBlock", "a stack's size is a multiple of the pointer size"},
+    {"event-block-header", kError, "EventBlock", "the header of an event block is whole"},
+    {"event-block-empty", kError, "EventBlock", "an event block has one event or more"},
+    {"event-row", kError, "EventBlock", "an event row is whole; the last one ends with the block"},
+    {"block-timestamps", kError, "EventBlock",
+     "the block's timestamps are the least and the greatest of its events"},
+    {"metadata-defined", kError, "EventBlock", "an event's metadata is defined"},
+    {"thread-defined", kError, "ThreadBlock", "an event's threads are defined"},
+    {"labels-defined", kError, "LabelListBlock",
+     "an event's label list is defined in its interval"},
+    {"stack-defined", kError, "StackBlock", "an event's stack is defined in its interval"},
+    {"sequence-order", kError, "Event sequence numbers",
+     "the numbers of a capture thread's events go up"},
+    {"capture-thread-order", kError, "Event timestamp sorting",
+     "the events of a capture thread are in the order of time"},
+    {"sorted-flag", kError, "Event timestamp sorting",
+     "no event behind one with IsSorted is earlier than it"},
+    {"after-sequence-point", kError, "SequencePointBlock",
+     "no event is earlier than the sequence point before it"},
+    {"before-sequence-point", kError, "SequencePointBlock",
+     "no event is later than the sequence point behind it"},
+    {"payload", kError, "MetadataBlock", "a payload fits the fields of its metadata"},
+    {"sequence-point-row", kError, "SequencePointBlock", "a sequence point is whole"},
+    {"sequence-point-order", kError, "SequencePointBlock",
+     "the timestamps of sequence points never go back"},
+    {"sequence-point-thread", kError, "SequencePointBlock", "a sequence point lists live threads"},
+    {"sequence-point-number", kError, "Event sequence numbers",
+     "a number listed for a thread is not below that of its last event"},
+    {"damaged-legacy", kError, "V4/V5", "a V4 or V5 stream can be read to its end"},
+    {"unknown-block", kHazard, "Blocks", "blocks are of a kind that V6.0 defines"},
+    {"trailing-bytes", kHazard, "EndOfStreamBlock", "nothing follows the EndOfStream block"},
+    {"end-of-stream-content", kHazard, "EndOfStreamBlock", "the EndOfStream block is empty"},
+    {"event-id-range", kHazard, kReference, "EventIds are 1..65534 (Universal.System: from 0)"},
+    {"event-id-unique", kHazard, kReference,
+     "one (provider, EventId) always means one metadata row"},
+    {"type-misread", kHazard, kReference, "no field is a Decimal or a DateTime"},
+    {"array-of-arrays", kHazard, kReference,
+     "no array has arrays of anything but code units as elements"},
+    {"array-of-empty-objects", kHazard, kReference, "no array has objects without fields"},
+    {"fixed-array-size", kHazard, kReference,
+     "fixed-length arrays have 1 element or more and 65514 bytes at most"},
+    {"start-stop-opcode", kHazard, kReference,
+     "a name that ends in Start or Stop comes with an opcode in its metadata"},
+    {"capture-thread-change", kHazard, kReference,
+     "within a block the capture thread changes only at an event with IsSorted"},
+    {"uncompressed-rows", kHazard, kReference,
+     "rows are compressed: text and readers disagree on IsSorted in others"},
+    {"payload-size", kHazard, kReference, "payloads have 65535 bytes at most"},
+    {"array-count", kHazard, kReference, "arrays have 32767 elements at most"},
+    {"stack-frames", kHazard, kReference, "stacks have 8190 frames at most"},
+    {"processor-number", kHazard, kReference, "processor numbers are 0..255, or 2^32-1 for none"},
+    {"remove-thread-index", kHazard, kReference,
+     "indices of removed threads are above 4194304, where no thread id is"},
+}};
+
+}  // namespace
+
+std::span<const Rule> VerifyRules() { return kRules; }
+
+}  // namespace nettrace

@@ -1,0 +1,72 @@
+// The verifier's rules by number.
+#ifndef LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_
+#define LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_
+
+#include <cstddef>
+
+namespace nettrace {
+
+// In the order of VerifyRules().
+enum class RuleId : std::size_t {
+  kTruncated,
+  kNoEndOfStream,
+  kTraceFirst,
+  kTraceOnce,
+  kTraceFields,
+  kTableSize,
+  kStringUtf8,
+  kBlockEnd,
+  kMetadataRow,
+  kMetadataRedefined,
+  kLocationElement,
+  kThreadRow,
+  kThreadRedefined,
+  kThreadRemoved,
+  kLabelRow,
+  kLabelFirstIndex,
+  kLabelRedefined,
+  kStackRow,
+  kStackRedefined,
+  kStackSize,
+  kEventBlockHeader,
+  kEventBlockEmpty,
+  kEventRow,
+  kBlockTimestamps,
+  kMetadataDefined,
+  kThreadDefined,
+  kLabelsDefined,
+  kStackDefined,
+  kSequenceOrder,
+  kCaptureThreadOrder,
+  kSortedFlag,
+  kAfterSequencePoint,
+  kBeforeSequencePoint,
+  kPayload,
+  kSequencePointRow,
+  kSequencePointOrder,
+  kSequencePointThread,
+  kSequencePointNumber,
+  kDamagedLegacy,
+  kUnknownBlock,
+  kTrailingBytes,
+  kEndOfStreamContent,
+  kEventIdRange,
+  kEventIdUnique,
+  kTypeMisread,
+  kArrayOfArrays,
+  kArrayOfEmptyObjects,
+  kFixedArraySize,
+  kStartStopOpcode,
+  kCaptureThreadChange,
+  kUncompressedRows,
+  kPayloadSize,
+  kArrayCount,
+  kStackFrames,
+  kProcessorNumber,
+  kRemoveThreadIndex,
+  kCount,
+};
+
+}  // namespace nettrace
+
+#endif  // LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_

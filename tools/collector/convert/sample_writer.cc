@@ -1,0 +1,293 @@
+#include "tools/collector/convert/sample_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/convert/trace_context.h"
+#include "tools/collector/session/selector.h"
+
+namespace collector {
+namespace {
+
+constexpr char kEventHeaderFirstField[] = "eventheader_flags";
+
+nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
+  std::array<std::byte, 16> bytes;
+  std::copy(uuid.begin(), uuid.end(), bytes.begin());
+  return nettrace::GuidFromUuid(bytes);
+}
+
+std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out) {
+  out->push_back(static_cast<std::byte>(bytes.size() & 0xFF));
+  out->push_back(static_cast<std::byte>(bytes.size() >> 8));
+  out->insert(out->end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const {
+  return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
+}
+
+SampleWriter::SampleWriter(nettrace::Writer* writer, ThreadTable* threads,
+                           const std::vector<int>& cpus)
+    : writer_(writer), threads_(threads) {
+  for (int number : cpus) cpus_.push_back(Cpu{number});
+}
+
+absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
+                                         const std::string& event, const std::string& format) {
+  const auto index = static_cast<std::size_t>(id);
+  if (index < tracepoints_.size() && tracepoints_[index] != nullptr) return absl::OkStatus();
+  absl::StatusOr<TracepointSchema> layout = ParseTracepointFormat(system, event, id, format);
+  if (!layout.ok()) return layout.status();
+
+  auto tracepoint = std::make_unique<Tracepoint>();
+  tracepoint->name = event;
+  tracepoint->layout = *std::move(layout);
+  tracepoint->provider = system;
+  const auto parts = eh::ParseTracepointName(tracepoint->name);
+  if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {
+    tracepoint->is_event_header = true;
+    tracepoint->parts = *parts;
+    tracepoint->provider = std::string(parts->provider);
+  } else {
+    absl::StatusOr<std::uint32_t> row = AddRow(tracepoint->layout.metadata);
+    if (!row.ok()) return row.status();
+    tracepoint->metadata_id = *row;
+  }
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  tracepoints_[index] = std::move(tracepoint);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint32_t> SampleWriter::AddRow(nettrace::EventMetadata metadata) {
+  // The reference reader finds a payload's layout by provider and event id: each schema has its
+  // own.
+  Provider& provider = providers_[metadata.provider];
+  metadata.event_id = provider.event_ids + 1;
+  absl::StatusOr<std::uint32_t> row = writer_->AddMetadata(metadata);
+  if (row.ok()) ++provider.event_ids;
+  return row;
+}
+
+absl::StatusOr<std::uint64_t> SampleWriter::CaptureThread(Cpu* cpu) {
+  if (cpu->capture_thread == 0) {
+    nettrace::ThreadInfo info;
+    info.name = absl::StrCat("CPU ", cpu->number);
+    absl::StatusOr<std::uint64_t> index = writer_->AddThread(info);
+    if (!index.ok()) return index.status();
+    cpu->capture_thread = *index + 1;
+  }
+  return cpu->capture_thread - 1;
+}
+
+absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample,
+                                 std::uint64_t timestamp) {
+  Cpu& cpu = cpus_[cpu_index];
+  std::uint16_t id = 0;
+  Tracepoint* tracepoint = nullptr;
+  if (sample.raw.size() >= sizeof id) {
+    std::memcpy(&id, sample.raw.data(), sizeof id);
+    if (id < tracepoints_.size()) tracepoint = tracepoints_[id].get();
+  }
+  // The kernel writes the id; a sample without a known one cannot be named, only counted.
+  if (tracepoint == nullptr) return AddLost(cpu_index, 1);
+
+  labels_ = nettrace::Labels();
+  nettrace::EventRow row;
+  row.timestamp = std::max({timestamp, cpu.last_timestamp, interval_start_});
+  if (row.timestamp != timestamp) {
+    ++stats_.late;
+    labels_.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(timestamp));
+  }
+  cpu.last_timestamp = row.timestamp;
+  row.processor = static_cast<std::uint32_t>(cpu.number);
+  absl::StatusOr<std::uint64_t> capture_thread = CaptureThread(&cpu);
+  if (!capture_thread.ok()) return capture_thread.status();
+  row.capture_thread = *capture_thread;
+  absl::StatusOr<std::uint64_t> thread = threads_->Row(sample.pid, sample.tid, timestamp, writer_);
+  if (!thread.ok()) return thread.status();
+  row.thread = *thread;
+
+  if (!tracepoint->is_event_header) {
+    std::span<const std::byte> payload;
+    if (!tracepoint->layout.MakePayload(sample.raw, &payload_, &payload)) {
+      return WriteUndecoded(tracepoint, sample.raw, "the record does not match its format", &row);
+    }
+    row.metadata_id = tracepoint->metadata_id;
+    return Emit(&row, payload);
+  }
+  const std::size_t offset = std::min(tracepoint->layout.payload_offset, sample.raw.size());
+  return WriteEventHeader(tracepoint, sample.raw.subspan(offset), &row);
+}
+
+absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
+                                            std::span<const std::byte> bytes,
+                                            nettrace::EventRow* row) {
+  eh::EventView event;
+  if (const auto error = eh::ParseEvent(bytes, &event); error != eh::ParseError::kNone) {
+    return WriteUndecoded(tracepoint, bytes, eh::ParseErrorText(error), row);
+  }
+  if (!event.activity_id.empty()) labels_.activity_id = ToGuid(event.activity_id);
+  if (!event.related_id.empty()) labels_.related_activity_id = ToGuid(event.related_id);
+  if (event.header.level != tracepoint->parts.level) labels_.level = event.header.level;
+
+  const char* reason = nullptr;
+  absl::StatusOr<Schema*> schema = FindSchema(tracepoint, event, &reason);
+  if (!schema.ok()) return schema.status();
+  if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
+  if (event.header.opcode != (*schema)->opcode) labels_.opcode = event.header.opcode;
+  if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
+
+  const Form& form = (*schema)->bytes;
+  payload_.clear();
+  const bool identity = form.program.identity();
+  const PayloadProgram::Outcome outcome =
+      form.program.Run(event.data, identity ? nullptr : &payload_);
+  if (outcome.result == PayloadProgram::Result::kTruncated) {
+    return WriteUndecoded(tracepoint, bytes, "the payload ends within a field", row);
+  }
+  if (outcome.result == PayloadProgram::Result::kUnrepresentable) {
+    return WriteUndecoded(tracepoint, bytes, "a text in an array has no text form", row);
+  }
+  if (outcome.non_ascii && !outcome.invalid) {
+    Form& utf16 = (*schema)->utf16;
+    bool usable = true;
+    if (utf16.metadata_id == 0) {
+      COLLECTOR_RETURN_IF_ERROR(AddForm(*tracepoint, event, TextForm::kUtf16, &utf16, &usable));
+    }
+    if (usable) {
+      payload_.clear();
+      utf16.program.Run(event.data, &payload_);
+      row->metadata_id = utf16.metadata_id;
+      return Emit(row, payload_);
+    }
+  }
+  row->metadata_id = form.metadata_id;
+  return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
+}
+
+absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* tracepoint,
+                                                               const eh::EventView& event,
+                                                               const char** reason) {
+  SchemaKeyView key;
+  key.header = std::uint64_t{event.header.tag} << 32 | std::uint64_t{event.header.id} << 16 |
+               std::uint64_t{event.header.version} << 8 | event.header.flags;
+  key.metadata = AsText(event.metadata);
+  *reason = "the metadata is malformed";
+  if (const auto found = tracepoint->schemas.find(key); found != tracepoint->schemas.end()) {
+    return found->second->usable ? found->second.get() : nullptr;
+  }
+  if (event.metadata.empty()) {
+    *reason = "the event carries no metadata";
+    return nullptr;
+  }
+  Provider& provider = providers_[tracepoint->provider];
+  if (provider.schemas >= kMaxSchemas ||
+      provider.schema_bytes + key.metadata.size() > kMaxSchemaBytes) {
+    *reason = "the provider has too many kinds of events";
+    return nullptr;
+  }
+  ++provider.schemas;
+  provider.schema_bytes += key.metadata.size();
+
+  auto schema = std::make_unique<Schema>();
+  schema->opcode = event.header.opcode;
+  schema->trace_context = NamesTraceContext(event);
+  if (absl::Status status =
+          AddForm(*tracepoint, event, TextForm::kBytes, &schema->bytes, &schema->usable);
+      !status.ok()) {
+    return status;
+  }
+  Schema* result = schema->usable ? schema.get() : nullptr;
+  tracepoint->schemas.emplace(SchemaKey{key.header, std::string(key.metadata)}, std::move(schema));
+  return result;
+}
+
+absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                                   TextForm text_form, Form* form, bool* usable) {
+  absl::StatusOr<EventSchema> compiled =
+      CompileEventSchema(event, tracepoint.parts, tracepoint.name, text_form);
+  absl::StatusOr<std::uint32_t> row =
+      compiled.ok() ? AddRow(compiled->metadata) : compiled.status();
+  *usable = row.ok();
+  if (row.ok()) {
+    *form = Form{*row, std::move(compiled->program)};
+    return absl::OkStatus();
+  }
+  // What the format cannot hold is no error of the trace.
+  return absl::IsInvalidArgument(row.status()) ? absl::OkStatus() : row.status();
+}
+
+absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                                          std::string_view reason, nettrace::EventRow* row) {
+  ++stats_.undecoded;
+  if (tracepoint->undecoded_id == 0) {
+    nettrace::EventMetadata metadata;
+    metadata.provider = tracepoint->provider;
+    metadata.name = kUndecoded;
+    if (tracepoint->is_event_header) {
+      metadata.level = tracepoint->parts.level;
+      metadata.keywords = tracepoint->parts.keyword;
+    }
+    metadata.fields = {
+        {"Reason",
+         nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
+        {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
+    metadata.key_values = {{kKeyTracepoint, tracepoint->name}};
+    absl::StatusOr<std::uint32_t> id = AddRow(std::move(metadata));
+    if (!id.ok()) return id.status();
+    tracepoint->undecoded_id = *id;
+  }
+  row->metadata_id = tracepoint->undecoded_id;
+  payload_.clear();
+  AppendCounted(std::as_bytes(std::span(reason)), &payload_);
+  // A payload holds less than 64 KiB; a record is as long at most, common fields included.
+  constexpr std::size_t kMaxKept = 65000;
+  AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &payload_);
+  return Emit(row, payload_);
+}
+
+absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::byte> payload) {
+  if (!labels_.empty()) {
+    absl::StatusOr<std::uint32_t> labels = writer_->InternLabels(labels_);
+    if (!labels.ok()) return labels.status();
+    row->label_list_id = *labels;
+    ++labels_in_interval_;
+  }
+  ++events_in_interval_;
+  return writer_->WriteEvent(*row, payload);
+}
+
+absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
+  absl::StatusOr<std::uint64_t> capture_thread = CaptureThread(&cpus_[cpu_index]);
+  if (!capture_thread.ok()) return capture_thread.status();
+  return writer_->AddLost(*capture_thread, count);
+}
+
+absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  const bool flush = threads_->rows() >= kThreadRowsPerFlush;
+  COLLECTOR_RETURN_IF_ERROR(
+      writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
+  if (flush) {
+    threads_->ForgetRows();
+    for (Cpu& cpu : cpus_) cpu.capture_thread = 0;
+  }
+  threads_->DropEnded(timestamp);
+  interval_start_ = timestamp;
+  labels_in_interval_ = 0;
+  events_in_interval_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace collector

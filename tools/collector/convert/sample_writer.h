@@ -1,0 +1,158 @@
+// Samples in, NetTrace events out: schemas, labels, threads and the account of what was lost.
+#ifndef TOOLS_COLLECTOR_CONVERT_SAMPLE_WRITER_H_
+#define TOOLS_COLLECTOR_CONVERT_SAMPLE_WRITER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "eventheader/parse.h"
+#include "nettrace/writer.h"
+#include "tools/collector/convert/event_schema.h"
+#include "tools/collector/convert/tracepoint_schema.h"
+#include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/perf/perf_ring.h"
+
+namespace collector {
+
+// Everything in a sample but its pid, tid and timestamp was written by another process, and is
+// taken as hostile: an event that does not decode is written as it is, under the name "Undecoded",
+// and so is one whose provider has used up its share of schemas. Not thread-safe.
+class SampleWriter {
+ public:
+  // Bounds on what one provider's schemas may cost.
+  static constexpr std::size_t kMaxSchemas = 4096;
+  static constexpr std::size_t kMaxSchemaBytes = 4 << 20;
+  static constexpr char kUndecoded[] = "Undecoded";
+  // Label of an event that came after its interval was closed: its own timestamp. The event's
+  // timestamp is then the earliest that the format allows.
+  static constexpr char kLateLabel[] = "OriginalTimestamp";
+
+  struct Stats {
+    std::uint64_t undecoded = 0;
+    std::uint64_t late = 0;
+  };
+
+  // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
+  SampleWriter(nettrace::Writer* writer, ThreadTable* threads, const std::vector<int>& cpus);
+
+  // Makes the samples of tracepoint `id` known. A tracepoint that is known already stays as it is.
+  absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
+                             const std::string& format);
+
+  // Writes a sample of the CPU at `cpu` of `cpus`. Only the sink's errors come back.
+  absl::Status Write(std::size_t cpu, const RingSample& sample, std::uint64_t timestamp);
+  // `count` samples of that CPU were lost here.
+  absl::Status AddLost(std::size_t cpu, std::uint64_t count);
+
+  // Closes the interval at `timestamp`.
+  absl::Status WriteSequencePoint(std::uint64_t timestamp);
+  // The interval has grown to what one should hold.
+  bool interval_is_full() const {
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval;
+  }
+
+  const Stats& stats() const { return stats_; }
+
+ private:
+  static constexpr std::size_t kLabelsPerInterval = 65536;
+  static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
+  static constexpr std::size_t kThreadRowsPerFlush = 65536;
+
+  struct Cpu {
+    int number;
+    std::uint64_t capture_thread = 0;  // index + 1; 0: no row yet
+    std::uint64_t last_timestamp = 0;
+  };
+
+  struct Provider {
+    std::uint32_t event_ids = 0;  // ids given out so far
+    std::size_t schemas = 0;
+    std::size_t schema_bytes = 0;
+  };
+
+  // A schema in the form of one TextForm.
+  struct Form {
+    std::uint32_t metadata_id = 0;
+    PayloadProgram program;
+  };
+  struct Schema {
+    std::uint8_t opcode = 0;
+    Form bytes;
+    Form utf16;          // made when the first text comes that needs it
+    bool usable = true;  // false: its metadata is malformed
+    bool trace_context = false;
+  };
+  // What tells schemas of a tracepoint apart.
+  struct SchemaKey {
+    std::uint64_t header = 0;  // flags, version, id and tag
+    std::string metadata;
+    friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
+  };
+  struct SchemaKeyView {
+    std::uint64_t header = 0;
+    std::string_view metadata;
+  };
+  struct SchemaHash {
+    using is_transparent = void;
+    std::size_t operator()(const SchemaKey& key) const {
+      return (*this)(SchemaKeyView{key.header, key.metadata});
+    }
+    std::size_t operator()(const SchemaKeyView& key) const;
+  };
+  struct SchemaEqual {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return a.header == b.header && a.metadata == b.metadata;
+    }
+  };
+
+  struct Tracepoint {
+    std::string name;  // of the event
+    bool is_event_header = false;
+    std::string provider;
+    eh::TracepointName parts;  // views into `name`
+    TracepointSchema layout;
+    std::uint32_t metadata_id = 0;   // not EventHeader: the row of all its events
+    std::uint32_t undecoded_id = 0;  // 0: no row yet
+    absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash, SchemaEqual> schemas;
+  };
+
+  absl::Status WriteEventHeader(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                                nettrace::EventRow* row);
+  absl::Status WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                              std::string_view reason, nettrace::EventRow* row);
+  // The schema of `event`; null, with the reason, if it has none.
+  absl::StatusOr<Schema*> FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
+                                     const char** reason);
+  // Writes the row of one form of the schema of `event`. `*usable` is false, and the status OK, if
+  // its metadata is malformed.
+  absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text_form,
+                       Form* form, bool* usable);
+  absl::StatusOr<std::uint32_t> AddRow(nettrace::EventMetadata metadata);
+  absl::StatusOr<std::uint64_t> CaptureThread(Cpu* cpu);
+  absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
+
+  nettrace::Writer* writer_;
+  ThreadTable* threads_;
+  std::vector<Cpu> cpus_;
+  std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
+  absl::flat_hash_map<std::string, Provider> providers_;
+  std::uint64_t interval_start_ = 0;
+  std::size_t labels_in_interval_ = 0;
+  std::size_t events_in_interval_ = 0;
+  nettrace::Labels labels_;         // of the event being written
+  std::vector<std::byte> payload_;  // scratch
+  Stats stats_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_CONVERT_SAMPLE_WRITER_H_

@@ -1,0 +1,41 @@
+// From the format of a kernel tracepoint to a NetTrace metadata row.
+#ifndef TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
+#define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nettrace/schema.h"
+
+namespace collector {
+
+// The layout of a tracepoint's record. The common_* fields at its front are not part of the
+// payload; all else is, unchanged but for the positions in DataLoc fields.
+struct TracepointSchema {
+  nettrace::EventMetadata metadata;  // event_id is left to the caller
+  std::size_t payload_offset = 0;    // bytes of common fields
+  std::size_t fixed_size = 0;        // bytes of the payload's fixed part
+  struct Location {
+    std::size_t offset;  // of the 4-byte field in the payload
+    bool relative;       // to the field's own end (RelLoc)
+  };
+  std::vector<Location> locations;
+  std::string first_field;  // "" if there is none
+
+  // The payload of the record `raw`; into `raw`, or into `*scratch` where it had to be changed.
+  // False if the record is cut short, or a location points out of it.
+  bool MakePayload(std::span<const std::byte> raw, std::vector<std::byte>* scratch,
+                   std::span<const std::byte>* payload) const;
+};
+
+// Parses the text of a tracepoint's `format` file.
+absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
+                                                       const std::string& event, int id,
+                                                       const std::string& format);
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_

@@ -1,0 +1,196 @@
+#include "tools/collector/perf/perf_ring.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+namespace {
+
+constexpr std::size_t kSampleFixed = 28;  // header, pid, tid, time, raw size
+constexpr std::size_t kSampleTime = 16;
+
+template <typename T>
+T Load(std::span<const std::byte> bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+// Reads the timestamp of a whole record; false if it is too short to have one.
+bool Timestamp(std::span<const std::byte> bytes, std::uint64_t* timestamp) {
+  const auto header = Load<perf_event_header>(bytes, 0);
+  if (header.type == PERF_RECORD_SAMPLE) {
+    if (bytes.size() < kSampleFixed) return false;
+    *timestamp = Load<std::uint64_t>(bytes, kSampleTime);
+  } else {
+    if (bytes.size() < sizeof header + 16) return false;
+    *timestamp = Load<std::uint64_t>(bytes, bytes.size() - 8);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::uint32_t RingRecord::type() const { return Load<perf_event_header>(bytes, 0).type; }
+
+bool ParseSample(const RingRecord& record, RingSample* sample) {
+  const std::span<const std::byte> bytes = record.bytes;
+  if (record.type() != PERF_RECORD_SAMPLE || bytes.size() < kSampleFixed) return false;
+  const auto raw_size = Load<std::uint32_t>(bytes, kSampleFixed - 4);
+  if (raw_size > bytes.size() - kSampleFixed) return false;
+  sample->pid = Load<std::uint32_t>(bytes, 8);
+  sample->tid = Load<std::uint32_t>(bytes, 12);
+  sample->raw = bytes.subspan(kSampleFixed, raw_size);
+  return true;
+}
+
+std::size_t PerfRing::page_size() {
+  static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+absl::StatusOr<PerfRing> PerfRing::Map(int fd, std::size_t size) {
+  const std::size_t mapped = page_size() + size;
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) {
+    const int error = errno;
+    return ErrnoStatus(error, absl::StrCat("mapping a perf ring of ", size, " bytes"),
+                       error == EPERM ? "raise kernel.perf_event_mlock_kb, use smaller rings "
+                                        "(--ring-size), or run as root"
+                                      : "use smaller rings (--ring-size)");
+  }
+  return PerfRing(static_cast<perf_event_mmap_page*>(memory), size, mapped);
+}
+
+PerfRing PerfRing::OverMemory(perf_event_mmap_page* control, std::size_t size) {
+  return PerfRing(control, size, 0);
+}
+
+PerfRing::PerfRing(PerfRing&& other) noexcept
+    : control_(other.control_),
+      data_(other.data_),
+      size_(other.size_),
+      mapped_(std::exchange(other.mapped_, 0)),
+      corrupt_(other.corrupt_),
+      scanned_(other.scanned_),
+      batch_(std::move(other.batch_)),
+      wrapped_(std::move(other.wrapped_)),
+      held_(std::move(other.held_)) {}
+
+PerfRing::~PerfRing() {
+  if (mapped_ != 0) munmap(control_, mapped_);
+}
+
+std::uint64_t PerfRing::LoadHead() const {
+  return std::atomic_ref<__u64>(control_->data_head).load(std::memory_order_acquire);
+}
+
+void PerfRing::StoreTail(std::uint64_t tail) {
+  std::atomic_ref<__u64>(control_->data_tail).store(tail, std::memory_order_release);
+}
+
+std::size_t PerfRing::fill() const {
+  return static_cast<std::size_t>(LoadHead() - control_->data_tail);
+}
+
+std::span<const std::byte> PerfRing::Contiguous(std::uint64_t position, std::size_t size) {
+  const std::size_t offset = static_cast<std::size_t>(position) & (size_ - 1);
+  if (offset + size <= size_) return {data_ + offset, size};
+  // Only one record of a batch can lie across the end, as a batch is no longer than the ring.
+  wrapped_.resize(size);
+  const std::size_t first = size_ - offset;
+  std::memcpy(wrapped_.data(), data_ + offset, first);
+  std::memcpy(wrapped_.data() + first, data_, size - first);
+  return wrapped_;
+}
+
+void PerfRing::Scan(std::uint64_t limit) {
+  const std::uint64_t head = LoadHead();
+  std::uint64_t position = control_->data_tail;
+  std::size_t later = batch_.size();
+  while (position < head && later < kLookAhead) {
+    // A header never wraps: records are multiples of 8 bytes.
+    const auto header = Load<perf_event_header>(Contiguous(position, sizeof(perf_event_header)), 0);
+    RingRecord record;
+    if (header.size < sizeof header || header.size > head - position) {
+      ++corrupt_;
+      position = head;
+      break;
+    }
+    record.bytes = Contiguous(position, header.size);
+    position += header.size;
+    record.order = batch_.size();
+    record.end = position;
+    if (!Timestamp(record.bytes, &record.timestamp)) {
+      ++corrupt_;
+      continue;
+    }
+    if (record.timestamp > limit) ++later;
+    batch_.push_back(record);
+  }
+  scanned_ = position;
+}
+
+void PerfRing::Hold(std::size_t first, bool copies_only) {
+  std::vector<std::vector<std::byte>> held;
+  for (std::size_t i = first; i < batch_.size(); ++i) {
+    if (copies_only && batch_[i].order >= held_.size()) continue;
+    held.emplace_back(batch_[i].bytes.begin(), batch_[i].bytes.end());
+  }
+  held_ = std::move(held);
+}
+
+void PerfRing::Drain(std::uint64_t limit, const std::function<void(const RingRecord&)>& consume) {
+  batch_.clear();
+  for (const std::vector<std::byte>& bytes : held_) {
+    RingRecord record;
+    record.bytes = bytes;
+    record.order = batch_.size();
+    record.end = control_->data_tail;
+    Timestamp(record.bytes, &record.timestamp);
+    batch_.push_back(record);
+  }
+  Scan(limit);
+
+  const auto earlier = [](const RingRecord& a, const RingRecord& b) {
+    return a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.order < b.order;
+  };
+  if (!std::is_sorted(batch_.begin(), batch_.end(), earlier)) {
+    std::sort(batch_.begin(), batch_.end(), earlier);
+  }
+
+  // The space of consumed records can go back to the kernel only when nothing before them in the
+  // ring still waits: when those consumed are just the first ones in ring order.
+  std::size_t done = 0;
+  std::size_t orders = 0;  // one more than the greatest order consumed
+  std::uint64_t end = control_->data_tail;
+  for (; done < batch_.size() && batch_[done].timestamp <= limit; ++done) {
+    const RingRecord& record = batch_[done];
+    consume(record);
+    orders = std::max(orders, record.order + 1);
+    end = std::max(end, record.end);
+    constexpr std::size_t kGiveBackEvery = 256;
+    if (done % kGiveBackEvery == kGiveBackEvery - 1 && orders == done + 1) StoreTail(end);
+  }
+  if (done == batch_.size()) {
+    held_.clear();
+    StoreTail(scanned_);
+  } else if (orders == done) {
+    Hold(done, /*copies_only=*/true);
+    StoreTail(end);
+  } else {
+    Hold(done, /*copies_only=*/false);
+    StoreTail(scanned_);
+  }
+}
+
+}  // namespace collector

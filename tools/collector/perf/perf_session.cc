@@ -1,0 +1,215 @@
+#include "tools/collector/perf/perf_session.h"
+
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1U << 4)  // Linux 6.0
+#endif
+
+namespace collector {
+namespace {
+
+constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
+
+UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
+  return UniqueFd(static_cast<int>(
+      syscall(SYS_perf_event_open, attr, /*pid=*/-1, cpu, /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+// What every event of a session has in common; see kSampleType.
+perf_event_attr BaseAttributes(std::size_t ring_size) {
+  perf_event_attr attr = {};
+  attr.size = sizeof attr;
+  attr.sample_type = kSampleType;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.watermark = 1;
+  attr.wakeup_watermark = static_cast<__u32>(ring_size / 4);
+  return attr;
+}
+
+perf_event_attr DummyAttributes(std::size_t ring_size) {
+  perf_event_attr attr = BaseAttributes(ring_size);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  return attr;
+}
+
+absl::Status OpenError(int error, const std::string& what) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      if (geteuid() == 0) {
+        return ErrnoStatus(error, what, "the kernel does not let perf sample it");
+      }
+      return ErrnoStatus(error, what,
+                         "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
+    case EMFILE:
+      return ErrnoStatus(error, what,
+                         "raise the limit of open files (ulimit -n), or select fewer tracepoints");
+    case ENOSYS:
+      return ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
+    default:
+      return ErrnoStatus(error, what);
+  }
+}
+
+}  // namespace
+
+std::uint64_t SessionClockNow() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);  // what it cannot raise, Attach reports as EMFILE
+  }
+}
+
+absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std::size_t ring_size) {
+  PerfSession session;
+  session.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!session.epoll_.valid()) return ErrnoStatus(errno, "epoll_create1");
+
+  const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size / 4);
+  for (int number : cpus) {
+    const std::string what = absl::StrCat("opening perf events on CPU ", number);
+    perf_event_attr leader_attr = DummyAttributes(ring_size);
+    UniqueFd leader = OpenEvent(&leader_attr, number);
+    if (!leader.valid()) {
+      if (errno == ENODEV) continue;  // went offline since the list was read
+      return OpenError(errno, what);
+    }
+    perf_event_attr side_attr = DummyAttributes(side_band_size);
+    side_attr.comm = 1;
+    side_attr.comm_exec = 1;
+    side_attr.task = 1;
+    UniqueFd side_band = OpenEvent(&side_attr, number);
+    if (!side_band.valid()) return OpenError(errno, what);
+
+    absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size);
+    if (!ring.ok()) return ring.status();
+    absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), side_band_size);
+    if (!side_ring.ok()) return side_ring.status();
+    COLLECTOR_RETURN_IF_ERROR(session.WakeOn(leader.get()));
+    COLLECTOR_RETURN_IF_ERROR(session.WakeOn(side_band.get()));
+    session.cpus_.push_back(Cpu{number, std::move(leader), std::move(side_band), *std::move(ring),
+                                *std::move(side_ring)});
+  }
+  if (session.cpus_.empty()) return absl::UnavailableError("no CPU is online");
+  return session;
+}
+
+absl::Status PerfSession::WakeOn(int fd) {
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return ErrnoStatus(errno, "epoll_ctl");
+  }
+  return absl::OkStatus();
+}
+
+void PerfSession::Wait(int timeout_ms) {
+  epoll_event events[16];
+  epoll_wait(epoll_.get(), events, 16, timeout_ms);  // EINTR is a reason to look around, too
+}
+
+absl::Status PerfSession::Attach(int id, const std::string& name, const std::string& filter) {
+  const std::string what = absl::StrCat("opening tracepoint ", name);
+  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = static_cast<__u64>(id);
+  attr.sample_period = 1;
+  attr.disabled = 1;
+  Tracepoint tracepoint;
+  tracepoint.name = name;
+  for (const Cpu& cpu : cpus_) {
+    attr.read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
+    UniqueFd fd = OpenEvent(&attr, cpu.number);
+    if (!fd.valid() && errno == EINVAL && counts_lost_) {
+      counts_lost_ = false;
+      attr.read_format = 0;
+      fd = OpenEvent(&attr, cpu.number);
+    }
+    if (!fd.valid()) {
+      // A CPU that is offline has nothing to record; its place is kept empty.
+      if (errno != ENODEV) return OpenError(errno, what);
+      tracepoint.fds.push_back(std::move(fd));
+      continue;
+    }
+    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
+      return ErrnoStatus(errno,
+                         absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
+    }
+    if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
+      return ErrnoStatus(errno, absl::StrCat(what, ": setting the filter '", filter, "'"));
+    }
+    tracepoint.fds.push_back(std::move(fd));
+  }
+  tracepoints_.push_back(std::move(tracepoint));
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::Enable() {
+  for (Tracepoint& tracepoint : tracepoints_) {
+    if (tracepoint.enabled) continue;
+    for (const UniqueFd& fd : tracepoint.fds) {
+      if (fd.valid() && ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+        return ErrnoStatus(errno, absl::StrCat("enabling tracepoint ", tracepoint.name));
+      }
+    }
+    tracepoint.enabled = true;
+  }
+  return absl::OkStatus();
+}
+
+void PerfSession::Disable() {
+  for (const Tracepoint& tracepoint : tracepoints_) {
+    for (const UniqueFd& fd : tracepoint.fds) {
+      if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+    }
+  }
+}
+
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
+  if (!counts_lost_) {
+    return absl::UnimplementedError("this kernel does not count losses per event (before 6.0)");
+  }
+  Counts total;
+  for (const Tracepoint& tracepoint : tracepoints_) {
+    const UniqueFd& fd = tracepoint.fds[index];
+    if (!fd.valid()) continue;
+    struct {
+      std::uint64_t value;
+      std::uint64_t lost;
+    } counts;
+    if (read(fd.get(), &counts, sizeof counts) != sizeof counts) {
+      return ErrnoStatus(errno, "reading the counts of a perf event");
+    }
+    total.hits += counts.value;
+    total.lost += counts.lost;
+  }
+  return total;
+}
+
+}  // namespace collector

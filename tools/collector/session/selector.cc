@@ -1,0 +1,116 @@
+#include "tools/collector/session/selector.h"
+
+#include <fnmatch.h>
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "eventheader/tracepoint_name.h"
+
+namespace collector {
+namespace {
+
+std::vector<std::string_view> SplitColons(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(':', begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::optional<std::uint64_t> ParseNumber(std::string_view text) {
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint8_t> ParseLevel(std::string_view text) {
+  static constexpr struct {
+    std::string_view name;
+    std::uint8_t level;
+  } kNames[] = {{"*", 255},  {"critical", 1},    {"error", 2},  {"warning", 3},
+                {"info", 4}, {"information", 4}, {"verbose", 5}};
+  for (const auto& entry : kNames) {
+    if (entry.name == text) return entry.level;
+  }
+  const std::optional<std::uint64_t> number = ParseNumber(text);
+  if (!number || *number < 1 || *number > 255) return std::nullopt;
+  return static_cast<std::uint8_t>(*number);
+}
+
+bool IsName(std::string_view text, std::string_view also) {
+  if (text.empty()) return false;
+  for (char c : text) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '-' || c == '.';
+    if (!word && also.find(c) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+absl::Status Bad(std::string_view text, std::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("selector '", std::string(text), "': ", std::string(why),
+                   "; use Provider[:level[:keyword mask]], Provider_LxKy or system:event"));
+}
+
+}  // namespace
+
+bool Selector::MatchesUserEvent(std::string_view name) const {
+  if (kind == Kind::kTracepoint) return system == kUserEventsSystem && event == name;
+  const auto parsed = eh::ParseTracepointName(name);
+  if (!parsed) return false;
+  if (parsed->level > max_level) return false;
+  if (parsed->keyword != 0 && (parsed->keyword & keyword_mask) == 0) return false;
+  return fnmatch(provider.c_str(), std::string(parsed->provider).c_str(), 0) == 0;
+}
+
+absl::StatusOr<Selector> ParseSelector(std::string_view text) {
+  Selector selector;
+  selector.text = std::string(text);
+  const std::vector<std::string_view> parts = SplitColons(text);
+  if (parts.size() > 3) return Bad(text, "too many colons");
+
+  const std::optional<std::uint8_t> level =
+      parts.size() >= 2 ? ParseLevel(parts[1]) : std::optional<std::uint8_t>(255);
+  if (parts.size() == 2 && !level) {
+    if (!IsName(parts[0], "") || !IsName(parts[1], "") ||
+        (parts[1][0] >= '0' && parts[1][0] <= '9')) {
+      return Bad(text, "neither a level nor the name of an event follows the colon");
+    }
+    selector.kind = Selector::Kind::kTracepoint;
+    selector.system = std::string(parts[0]);
+    selector.event = std::string(parts[1]);
+    return selector;
+  }
+  if (parts.size() == 1 && eh::ParseTracepointName(text)) {
+    selector.kind = Selector::Kind::kTracepoint;
+    selector.system = std::string(Selector::kUserEventsSystem);
+    selector.event = selector.text;
+    return selector;
+  }
+  if (!IsName(parts[0], "*?[]!")) return Bad(text, "the provider is empty or not a name");
+  selector.provider = std::string(parts[0]);
+  if (!level)
+    return Bad(text, "the level is not 1..255, critical, error, warning, info or verbose");
+  selector.max_level = *level;
+  if (parts.size() == 3) {
+    const std::optional<std::uint64_t> mask =
+        parts[2] == "*" ? ~std::uint64_t{0} : ParseNumber(parts[2]);
+    if (!mask) return Bad(text, "the keyword mask is not a number");
+    selector.keyword_mask = *mask;
+  }
+  return selector;
+}
+
+}  // namespace collector

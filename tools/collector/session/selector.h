@@ -1,0 +1,50 @@
+// What to record: the `-e` arguments of `nettrace record`.
+#ifndef TOOLS_COLLECTOR_SESSION_SELECTOR_H_
+#define TOOLS_COLLECTOR_SESSION_SELECTOR_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace collector {
+
+// Selects EventHeader tracepoints by provider, level and keyword, as in ETW, or one tracepoint by
+// its system and name.
+struct Selector {
+  enum class Kind {
+    kProvider,    // provider pattern, level, keyword mask
+    kTracepoint,  // system:event; for system user_events the event may not exist yet
+  };
+  Kind kind = Kind::kProvider;
+  std::string text;  // as given, for messages
+
+  // kProvider: a shell pattern (* ? [..]) for the provider's name.
+  std::string provider;
+  // Events of a level up to this one match (1 critical error … 5 verbose); 255 is all.
+  std::uint8_t max_level = 255;
+  // Events with a keyword in common with the mask match, and those with no keyword.
+  std::uint64_t keyword_mask = ~std::uint64_t{0};
+
+  // kTracepoint.
+  std::string system;
+  std::string event;
+
+  // The selector can only ever match EventHeader tracepoints of user_events.
+  bool needs_user_events() const { return kind == Kind::kProvider || system == kUserEventsSystem; }
+  // Whether the tracepoint `name` of system user_events is selected.
+  bool MatchesUserEvent(std::string_view name) const;
+
+  static constexpr std::string_view kUserEventsSystem = "user_events";
+};
+
+// Parses `Provider[:level[:keyword mask]]`, an exact EventHeader tracepoint name
+// (`Provider_LxKy`), or `system:event`. The level is 1..255 or a name (critical, error, warning,
+// info, verbose), `*` for all; the mask is decimal or 0x hexadecimal. InvalidArgument says what is
+// wrong and shows the forms.
+absl::StatusOr<Selector> ParseSelector(std::string_view text);
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SESSION_SELECTOR_H_

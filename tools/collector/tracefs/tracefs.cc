@@ -1,0 +1,106 @@
+#include "tools/collector/tracefs/tracefs.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/base/unique_fd.h"
+#include "tools/collector/tracefs/tracefs_mount.h"
+
+namespace collector {
+namespace {
+
+constexpr char kPermissionRemedy[] =
+    "run as root, or let your group read tracefs (mount -o remount,mode=750,gid=tracing)";
+
+}  // namespace
+
+std::vector<UserEvent> ParseUserEventsStatus(std::string_view text) {
+  std::vector<UserEvent> events;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    if (line.empty()) break;  // the totals follow
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+
+    constexpr std::string_view kUsedBy = " # Used by ";
+    const std::size_t name_end = line.find(' ');
+    const std::size_t used_by = line.find(kUsedBy);
+    UserEvent event;
+    event.name = std::string(line.substr(0, name_end));
+    if (used_by != std::string_view::npos) {
+      event.used_by = std::string(line.substr(used_by + kUsedBy.size()));
+    }
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+absl::StatusOr<Tracefs> Tracefs::Find() {
+  const char* path = collector_tracefs_mount();
+  if (path == nullptr) {
+    return absl::NotFoundError(
+        "tracefs is not mounted; mount it with 'mount -t tracefs tracefs /sys/kernel/tracing'");
+  }
+  Tracefs tracefs((std::string(path)));
+  if (access((tracefs.directory_ + "/events").c_str(), R_OK | X_OK) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("tracefs at ", path, " is not readable"),
+                       kPermissionRemedy);
+  }
+  return tracefs;
+}
+
+bool Tracefs::HasUserEvents() const {
+  return access((directory_ + "/user_events_data").c_str(), F_OK) == 0 || errno == EACCES;
+}
+
+absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    const int error = errno;
+    return ErrnoStatus(error, path, error == EACCES ? kPermissionRemedy : "");
+  }
+  std::string text;
+  char buffer[16384];
+  for (;;) {
+    const ssize_t got = read(fd.get(), buffer, sizeof buffer);
+    if (got > 0) {
+      text.append(buffer, static_cast<std::size_t>(got));
+    } else if (got == 0) {
+      return text;
+    } else if (errno != EINTR) {
+      return ErrnoStatus(errno, path);
+    }
+  }
+}
+
+absl::StatusOr<std::vector<UserEvent>> Tracefs::UserEvents() const {
+  absl::StatusOr<std::string> text = ReadFile(directory_ + "/user_events_status");
+  if (!text.ok()) return text.status();
+  return ParseUserEventsStatus(*text);
+}
+
+absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& system,
+                                                            const std::string& event) const {
+  const std::string path = absl::StrCat(directory_, "/events/", system, "/", event);
+  absl::StatusOr<std::string> id = ReadFile(path + "/id");
+  if (!id.ok()) {
+    if (!absl::IsNotFound(id.status())) return id.status();
+    return absl::NotFoundError(absl::StrCat("tracepoint ", system, ":", event,
+                                            " does not exist; see ", directory_,
+                                            "/available_events for those that do"));
+  }
+  Tracepoint tracepoint;
+  const auto [end, error] = std::from_chars(id->data(), id->data() + id->size(), tracepoint.id);
+  if (error != std::errc()) return absl::InternalError(absl::StrCat(path, "/id is not a number"));
+  absl::StatusOr<std::string> format = ReadFile(path + "/format");
+  if (!format.ok()) return format.status();
+  tracepoint.format = *std::move(format);
+  return tracepoint;
+}
+
+}  // namespace collector

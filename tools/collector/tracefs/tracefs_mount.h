@@ -1,0 +1,17 @@
+/* Where tracefs is mounted. In C, as libtracefs' header is not valid C++. */
+#ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_
+#define TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The mount point of tracefs, or NULL if it is not mounted. It mounts nothing. Lives until the
+ * process ends. */
+const char* collector_tracefs_mount(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_ */
