@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/utf.h"
 #include "decode/text_reader.h"
 
 namespace eh {
@@ -89,10 +90,9 @@ class JsonWriter {
   }
 
   void Character(char32_t c) noexcept {
-    const auto byte = [](char32_t value) { return static_cast<char>(value); };
     if (c == '"' || c == '\\') {
       Put('\\');
-      Put(byte(c));
+      Put(static_cast<char>(c));
     } else if (c == '\n') {
       Put("\\n");
     } else if (c == '\t') {
@@ -102,20 +102,9 @@ class JsonWriter {
     } else if (c < 0x20) {
       Put("\\u00");
       HexByte(c);
-    } else if (c < 0x80) {
-      Put(byte(c));
-    } else if (c < 0x800) {
-      Put(byte(0xC0 | c >> 6));
-      Put(byte(0x80 | (c & 0x3F)));
-    } else if (c < 0x10000) {
-      Put(byte(0xE0 | c >> 12));
-      Put(byte(0x80 | (c >> 6 & 0x3F)));
-      Put(byte(0x80 | (c & 0x3F)));
     } else {
-      Put(byte(0xF0 | c >> 18));
-      Put(byte(0x80 | (c >> 12 & 0x3F)));
-      Put(byte(0x80 | (c >> 6 & 0x3F)));
-      Put(byte(0x80 | (c & 0x3F)));
+      char bytes[4];
+      Put({bytes, internal::EncodeUtf8(c, bytes)});
     }
   }
 

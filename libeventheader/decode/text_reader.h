@@ -10,8 +10,6 @@ namespace eh {
 
 enum class TextEncoding : std::uint8_t { kLatin1, kUtf8, kUtf16, kUtf32 };
 
-inline constexpr char32_t kReplacementCharacter = 0xFFFD;
-
 class TextReader {
  public:
   TextReader(std::span<const std::byte> bytes, TextEncoding encoding, bool little_endian) noexcept
@@ -21,17 +19,11 @@ class TextReader {
   // as large as those of the reader's encoding, or any where that is UTF-8.
   void TakeByteOrderMark() noexcept;
 
-  // True and the next code point, which is never a surrogate; false at the end. What is not well
-  // formed is kReplacementCharacter: in UTF-8 once per maximal part of a sequence, else once per
-  // code unit.
+  // True and the next code point, which is never a surrogate; false at the end. U+FFFD stands for
+  // what is not well formed, by the rule of base/utf.h.
   bool Next(char32_t* code_point) noexcept;
 
  private:
-  char32_t NextUtf8() noexcept;
-  char32_t NextUtf16() noexcept;
-  char32_t NextUtf32() noexcept;
-  bool TakeUnit(std::size_t size, char32_t* unit) noexcept;
-
   std::span<const std::byte> rest_;
   TextEncoding encoding_;
   bool little_endian_;

@@ -43,8 +43,8 @@ TEST(Text, Latin1ToUtf16) {
 
 TEST(Text, Utf32ToUtf16) {
   std::vector<std::byte> out;
-  AppendUtf32AsUtf16(Bytes({"\x00\xF6\x01\x00\x00\xD8\x00\x00", 8}), false, &out);
-  AppendUtf32AsUtf16(Bytes({"\x00\x00\x00\x41", 4}), true, &out);
+  AppendUtf32AsUtf16(Bytes({"\x00\xF6\x01\x00\x00\xD8\x00\x00", 8}), true, &out);
+  AppendUtf32AsUtf16(Bytes({"\x00\x00\x00\x41", 4}), false, &out);
   const std::u16string_view text(reinterpret_cast<const char16_t*>(out.data()), out.size() / 2);
   EXPECT_EQ(text, u"\U0001F600\uFFFDA");
 }

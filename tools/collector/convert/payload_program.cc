@@ -141,7 +141,7 @@ class Runner {
     if (op.size == 2) {
       PutUnits(op, units);
     } else if (op.size == 4) {
-      nettrace::AppendUtf32AsUtf16(units, op.swap, out_);
+      nettrace::AppendUtf32AsUtf16(units, !op.swap, out_);
     } else if (op.charset == PayloadOp::Charset::kLatin1) {
       nettrace::AppendLatin1AsUtf16(units, out_);
     } else {
