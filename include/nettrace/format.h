@@ -1,5 +1,5 @@
 // The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits.
-// Source: the NetTrace V6 specification, and the reference reader for what it leaves out.
+// Source: the NetTrace V6 specification, and TraceEvent for what it leaves out.
 #ifndef NETTRACE_FORMAT_H_
 #define NETTRACE_FORMAT_H_
 
@@ -36,8 +36,8 @@ enum class TypeCode : std::uint8_t {
   kUInt64 = 12,
   kSingle = 13,
   kDouble = 14,
-  kDecimal = 15,   // of V4 and V5, never written
-  kDateTime = 16,  // 8 times i16; the reference reader takes it for an 8-byte FILETIME
+  kDecimal = 15,   // in V4 and V5 only
+  kDateTime = 16,  // 8 times i16; TraceEvent takes it for an 8-byte FILETIME
   kGuid = 17,
   kNullTerminatedUtf16String = 18,
   kArray = 19,
@@ -47,7 +47,7 @@ enum class TypeCode : std::uint8_t {
   kUtf8CodeUnit = 23,
   kRelLoc = 24,
   kDataLoc = 25,
-  kBoolean8 = 26,  // newer than the specification's text
+  kBoolean8 = 26,  // newer than the specification
 };
 
 enum class MetadataKind : std::uint8_t {
@@ -88,11 +88,8 @@ inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
 inline constexpr std::size_t kMaxRowSize = 65535;  // metadata and thread rows, field descriptions
 inline constexpr std::size_t kMaxFields = 65535;   // of an event or object
-inline constexpr int kMaxTypeDepth = 32;           // of types in types; ours, to bound recursion
-inline constexpr std::size_t kMaxPayloadSize = 65535;  // above it the reference reader goes wrong
-inline constexpr std::size_t kMaxStackFrames = 8190;   // likewise
-inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET's, where it does not know
-inline constexpr std::uint32_t kMaxEventId = 65534;        // likewise; ids start at 1
+inline constexpr int kMaxTypeDepth = 32;  // of types in types; this library's, to bound recursion
+inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET writes it for an unknown one
 
 }  // namespace nettrace
 

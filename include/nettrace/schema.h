@@ -60,10 +60,10 @@ struct TraceInfo {
   KeyValues key_values;
 };
 
-// One row of the metadata table: a kind of event.
+// A row of the metadata table: the schema of the events that refer to it.
 struct EventMetadata {
   std::string provider;
-  std::uint32_t event_id = 0;  // 1..kMaxEventId and unique in its provider for the reference reader
+  std::uint32_t event_id = 0;  // for TraceEvent 1..65534 and unique in its provider
   std::string name;
   std::vector<Field> fields;
   std::optional<std::uint8_t> opcode;

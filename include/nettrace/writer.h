@@ -50,10 +50,10 @@ struct WriterOptions {
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
   // Indices of threads are counted from here. RemoveThread needs it above all OS thread ids, as the
-  // reference reader confuses the two; on Linux 4,194,305 is. Larger numbers take more bytes.
+  // TraceEvent confuses the two; on Linux 4,194,305 is. Larger numbers take more bytes.
   std::uint64_t first_thread_index = 1;
-  // Refuse what the text allows but the reference reader gets wrong (interop contract).
-  bool reference_reader_strict = true;
+  // Refuse what the specification allows and TraceEvent (PerfView, dotnet-trace) misreads.
+  bool traceevent_compatible = true;
 };
 
 // The header of an event.
@@ -87,7 +87,7 @@ class Writer {
   absl::StatusOr<std::uint64_t> AddThread(const ThreadInfo& thread);
 
   // The thread is gone: no later event refers to it; readers learn its last sequence number. What
-  // becomes of its index in the reference reader: see WriterOptions::first_thread_index
+  // becomes of its index in the TraceEvent: see WriterOptions::first_thread_index
   // (FailedPrecondition).
   absl::Status RemoveThread(std::uint64_t index);
 

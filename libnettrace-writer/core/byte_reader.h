@@ -1,4 +1,4 @@
-// Bounds-checked reading off the front of a span.
+// Reads the format's primitives off the front of a span, within its bounds.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 
@@ -11,40 +11,15 @@
 #include <string_view>
 #include <type_traits>
 
-namespace nettrace {
+#include "libnettrace-writer/core/varint.h"
 
-inline constexpr std::size_t kMaxShortVarUInt = 4;
+namespace nettrace::internal {
 
-// A variable-length number of 4 bytes at most; of more, if size is 0.
-struct ShortVarUInt {
-  std::uint32_t value = 0;
-  std::size_t size = 0;
-};
-
-// The number at `bytes`, of which 4 can be read. No branch tells lengths of 1 and 2 apart, nor
-// those of 3 and 4: nobody could predict those of times. Inlined always: for a call the caller puts
-// what it has at hand into memory, which takes longer than all this.
-[[gnu::always_inline]] inline ShortVarUInt LoadShortVarUInt(const std::byte* bytes) {
-  std::uint32_t x = 0;
-  std::memcpy(&x, bytes, sizeof x);
-  if ((x & 0x8080) != 0x8080) [[likely]] {
-    const std::uint32_t is_long = x >> 7 & 1;
-    return {(x & 0x7F) | (x >> 1 & (0x3F80 * is_long)), std::size_t{1} + is_long};
-  }
-  if ((x & 0x80808080) == 0x80808080) return {};
-  const std::uint32_t is_long = x >> 23 & 1;
-  x &= 0x007F7F7F | (0x7F000000 * is_long);
-  // Puts the bytes' low 7 bits next to one another: pairs, then all.
-  x = (x & 0x007F007F) | ((x & 0x7F007F00) >> 1);
-  x = (x & 0x00003FFF) | ((x & 0x3FFF0000) >> 2);
-  return {x, std::size_t{3} + is_long};
-}
-
-// Once something did not fit, ok() is false for good and every value read is zero or empty.
-class Cursor {
+// Once a value did not fit, ok() stays false and every value read is zero or empty.
+class ByteReader {
  public:
-  Cursor() = default;
-  explicit Cursor(std::span<const std::byte> bytes)
+  ByteReader() = default;
+  explicit ByteReader(std::span<const std::byte> bytes)
       : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   bool ok() const { return ok_; }
@@ -86,10 +61,7 @@ class Cursor {
 
   std::uint64_t VarUInt64() { return VarUInt(64); }
   std::uint32_t VarUInt32() { return static_cast<std::uint32_t>(VarUInt(32)); }
-  std::int64_t VarInt64() {
-    const std::uint64_t value = VarUInt64();
-    return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
-  }
+  std::int64_t VarInt64() { return UnZigZag(VarUInt64()); }
 
   // A length-prefixed UTF-8 string.
   std::string_view String() {
@@ -97,9 +69,9 @@ class Cursor {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // The next `size` bytes as a cursor of their own.
-  Cursor Part(std::size_t size) {
-    Cursor part(Bytes(size));
+  // A reader of the next `size` bytes, which this one passes over.
+  ByteReader Part(std::size_t size) {
+    ByteReader part(Bytes(size));
     part.ok_ = ok_;
     return part;
   }
@@ -135,6 +107,6 @@ class Cursor {
   bool ok_ = true;
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_CORE_BYTE_READER_H_

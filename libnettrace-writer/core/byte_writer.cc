@@ -1,10 +1,10 @@
-#include "core/byte_writer.h"
+#include "libnettrace-writer/core/byte_writer.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "core/utf.h"
+#include "libnettrace-writer/core/utf.h"
 
 namespace nettrace::internal {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/varint.h"
+#include "libnettrace-writer/core/varint.h"
 
 namespace nettrace::internal {
 

@@ -1,11 +1,11 @@
-#include "core/type_rules.h"
+#include "libnettrace-writer/core/type_rules.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "core/types.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/types.h"
 #include "nettrace/format.h"
 
 namespace nettrace::internal {
@@ -17,11 +17,10 @@ absl::Status Refuse(std::string_view field, std::string_view why) {
                                                  "': ", absl::string_view(why.data(), why.size())));
 }
 
-bool IsText(const Type& type) { return IsPlainArray(type) && IsCodeUnit(type.element.front()); }
-
 class TypeChecker {
  public:
-  explicit TypeChecker(bool strict) : strict_(strict) {}
+  explicit TypeChecker(bool traceevent_compatible)
+      : traceevent_compatible_(traceevent_compatible) {}
 
   absl::Status Check(const std::vector<Field>& fields, int depth) const {
     if (fields.size() > kMaxFields) {
@@ -50,25 +49,23 @@ class TypeChecker {
     if (type.element.size() != 1) return Refuse(name, "an array has exactly one element type");
     const Type& element = type.element.front();
     if (absl::Status status = Check(name, element, depth + 1); !status.ok()) return status;
-    if (strict_ && IsArray(element) && !(IsPlainArray(type) && IsText(element))) {
-      return Refuse(
-          name,
-          "the reference reader misreads arrays of arrays, but for text; an object of one "
-          "field around the inner array helps");
-    }
-    if (strict_ && element.code == TypeCode::kObject && element.fields.empty()) {
-      return Refuse(name, "the reference reader misreads arrays of objects without fields");
-    }
-    const std::optional<std::uint64_t> size = FixedSize(element);
-    if (IsLocation(type) && !size) {
+    if (IsLocation(type) && !FixedSize(element)) {
       return Refuse(name, "RelLoc and DataLoc need elements of a fixed size");
     }
-    if (strict_ && type.code == TypeCode::kFixedLengthArray) {
-      if (type.count == 0) return Refuse(name, "the reference reader misreads fixed arrays of 0");
-      if (size.value_or(0) * type.count > kMaxFixedArrayBytes) {
-        return Refuse(name, absl::StrCat("the reference reader misreads fixed arrays of over ",
-                                         kMaxFixedArrayBytes, " bytes"));
-      }
+    if (!traceevent_compatible_) return absl::OkStatus();
+    if (traceevent::IsMisreadArrayOfArrays(type)) {
+      return Refuse(name,
+                    "TraceEvent misreads arrays of arrays, but for arrays of text; put each inner "
+                    "array into an object of one field");
+    }
+    if (traceevent::IsMisreadArrayOfObjects(type)) {
+      return Refuse(name, "TraceEvent misreads arrays of objects without fields");
+    }
+    if (traceevent::IsMisreadFixedArray(type)) {
+      return Refuse(name,
+                    absl::StrCat("TraceEvent misreads fixed-length arrays of no element and of "
+                                 "over ",
+                                 traceevent::kMaxFixedArrayBytes, " bytes"));
     }
     return absl::OkStatus();
   }
@@ -78,8 +75,8 @@ class TypeChecker {
       case TypeCode::kDecimal:
         return Refuse(name, "the format has no Decimal");
       case TypeCode::kDateTime:
-        if (!strict_) return absl::OkStatus();
-        return Refuse(name, "the reference reader takes a DateTime for an 8-byte FILETIME");
+        if (!traceevent_compatible_) return absl::OkStatus();
+        return Refuse(name, "TraceEvent takes a DateTime for an 8-byte FILETIME");
       case TypeCode::kBoolean32:
       case TypeCode::kUtf16CodeUnit:
       case TypeCode::kSByte:
@@ -104,13 +101,13 @@ class TypeChecker {
     }
   }
 
-  const bool strict_;
+  const bool traceevent_compatible_;
 };
 
 }  // namespace
 
-absl::Status CheckFields(const std::vector<Field>& fields, bool strict) {
-  return TypeChecker(strict).Check(fields, 1);
+absl::Status CheckFields(const std::vector<Field>& fields, bool traceevent_compatible) {
+  return TypeChecker(traceevent_compatible).Check(fields, 1);
 }
 
 }  // namespace nettrace::internal

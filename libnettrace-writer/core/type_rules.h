@@ -1,4 +1,4 @@
-// What a payload's types must be: by the format, and beyond it for the reference reader.
+// Checks the types of fields before they are written.
 #ifndef LIBNETTRACE_WRITER_CORE_TYPE_RULES_H_
 #define LIBNETTRACE_WRITER_CORE_TYPE_RULES_H_
 
@@ -9,9 +9,9 @@
 
 namespace nettrace::internal {
 
-// InvalidArgument, naming the field, unless all types are whole, known and writable. `strict`: also
-// refuses what the reference reader gets wrong.
-absl::Status CheckFields(const std::vector<Field>& fields, bool strict);
+// InvalidArgument, naming the field, unless all types are whole, known and writable.
+// `traceevent_compatible`: types that TraceEvent misreads are refused, too.
+absl::Status CheckFields(const std::vector<Field>& fields, bool traceevent_compatible);
 
 }  // namespace nettrace::internal
 

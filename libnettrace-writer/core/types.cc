@@ -1,4 +1,4 @@
-#include "core/types.h"
+#include "libnettrace-writer/core/types.h"
 
 #include <algorithm>
 #include <vector>
@@ -44,6 +44,7 @@ std::optional<std::uint64_t> FixedSize(const Type& type) {
     case TypeCode::kDouble:
       return 8;
     case TypeCode::kGuid:
+    case TypeCode::kDecimal:
     case TypeCode::kDateTime:
       return 16;
     case TypeCode::kObject:

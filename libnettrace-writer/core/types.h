@@ -1,4 +1,4 @@
-// What the types of fields are like, for those who write them and those who verify them.
+// Facts about the types of fields.
 #ifndef LIBNETTRACE_WRITER_CORE_TYPES_H_
 #define LIBNETTRACE_WRITER_CORE_TYPES_H_
 
@@ -9,9 +9,6 @@
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
-
-// The reference reader throws at the metadata row of a fixed array of more.
-inline constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
 
 inline bool IsPlainArray(const Type& type) {
   return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray;
@@ -24,8 +21,13 @@ inline bool IsCodeUnit(const Type& type) {
   return type.code == TypeCode::kUtf8CodeUnit || type.code == TypeCode::kUtf16CodeUnit;
 }
 
-// The bytes every value of `type` takes in a payload, not counting what it locates elsewhere;
-// nullopt if they vary. All its arrays have their element type.
+// An array of code units in place.
+inline bool IsText(const Type& type) {
+  return IsPlainArray(type) && IsCodeUnit(type.element.front());
+}
+
+// The bytes that every value of `type` takes in a payload, not counting what it locates elsewhere;
+// nullopt if they vary, as those of a VarInt do. All its arrays have their element type.
 std::optional<std::uint64_t> FixedSize(const Type& type);
 
 }  // namespace nettrace::internal

@@ -1,11 +1,11 @@
-#include "core/utf.h"
+#include "libnettrace-writer/core/utf.h"
 
 #include <cstdint>
 #include <cstring>
 
 #include "libeventheader/base/utf.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 namespace {
 
 using eh::internal::DecodeUtf16;
@@ -80,4 +80,4 @@ void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out) {
   while (!text.empty()) AppendUtf8(DecodeUtf16(&text, true), out);
 }
 
-}  // namespace nettrace
+}  // namespace nettrace::internal

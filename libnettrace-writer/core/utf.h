@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace nettrace {
+namespace nettrace::internal {
 
 enum class TextKind { kAscii, kUtf8, kInvalid };
 
@@ -29,6 +29,6 @@ void AppendUtf8AsValid(std::span<const std::byte> text, std::string* out);
 // UTF-16LE; an odd last byte does not form a character.
 void AppendUtf16AsUtf8(std::span<const std::byte> text, std::string* out);
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_CORE_UTF_H_

@@ -1,4 +1,5 @@
-// Variable-length unsigned integers, as the specification's "varuint" and "varint".
+// The specification's variable-length integers, "varuint" and "varint", both ways. ByteReader reads
+// them within its bounds; what is here needs room or bytes at hand.
 #ifndef LIBNETTRACE_WRITER_CORE_VARINT_H_
 #define LIBNETTRACE_WRITER_CORE_VARINT_H_
 
@@ -9,20 +10,24 @@
 
 namespace nettrace::internal {
 
-inline constexpr std::size_t kMaxVarUInt32 = 5;
-inline constexpr std::size_t kMaxVarUInt64 = 10;
 // PutVarUInt may touch this many bytes, whatever length it returns.
 inline constexpr std::size_t kVarUIntStore = 10;
+// LoadShortVarUInt reads this many bytes.
+inline constexpr std::size_t kMaxShortVarUInt = 4;
 
 // Maps small magnitudes of either sign to small numbers: 0, -1, 1, -2, …
 constexpr std::uint64_t ZigZag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
 
+constexpr std::int64_t UnZigZag(std::uint64_t value) {
+  return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
+}
+
 // Writes `value` at `out`, which has room for kVarUIntStore bytes, and returns the end of it.
-// No branch tells lengths below 2^14, nor those from there below 2^28, nor below 2^56, apart: the
-// times between events are too mixed for that to be predicted. Those of 2^14 and more are so far
-// apart that what they cost hardly matters.
+// No branch depends on the length within each of the ranges below 2^14, 2^28 and 2^56: the times
+// between events are too mixed for such a branch to be predicted. Times of 2^14 ticks and more are
+// so far apart that their cost hardly matters.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   if (value >> 14 == 0) [[likely]] {
     auto x = static_cast<std::uint32_t>(value);
@@ -61,6 +66,31 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   }
   *out++ = static_cast<std::byte>(value);
   return out;
+}
+
+// A number of at most kMaxShortVarUInt bytes; size is 0 if the number is longer.
+struct ShortVarUInt {
+  std::uint32_t value = 0;
+  std::size_t size = 0;
+};
+
+// Reads the number at `bytes`, of which kMaxShortVarUInt can be read. No branch tells lengths of 1
+// and 2 apart, nor those of 3 and 4: the lengths of times between events cannot be predicted.
+// Always inlined: around a call the caller would store its registers, which costs more than this.
+[[gnu::always_inline]] inline ShortVarUInt LoadShortVarUInt(const std::byte* bytes) {
+  std::uint32_t x = 0;
+  std::memcpy(&x, bytes, sizeof x);
+  if ((x & 0x8080) != 0x8080) [[likely]] {
+    const std::uint32_t is_long = x >> 7 & 1;
+    return {(x & 0x7F) | (x >> 1 & (0x3F80 * is_long)), std::size_t{1} + is_long};
+  }
+  if ((x & 0x80808080) == 0x80808080) return {};
+  const std::uint32_t is_long = x >> 23 & 1;
+  x &= 0x007F7F7F | (0x7F000000 * is_long);
+  // Puts the low 7 bits of the bytes next to one another: pairs, then all.
+  x = (x & 0x007F007F) | ((x & 0x7F007F00) >> 1);
+  x = (x & 0x00003FFF) | ((x & 0x3FFF0000) >> 2);
+  return {x, std::size_t{3} + is_long};
 }
 
 }  // namespace nettrace::internal

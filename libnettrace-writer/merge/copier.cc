@@ -1,4 +1,4 @@
-#include "merge/copier.h"
+#include "libnettrace-writer/merge/copier.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,12 +7,12 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "read/sequence.h"
+#include "libnettrace-writer/core/sequence_numbers.h"
+#include "libnettrace-writer/core/traceevent.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 namespace {
 
-constexpr std::uint64_t kAboveThreadIds = 4'194'305;  // on Linux
 constexpr char kOwnId[] = "EventHeader.Id";
 
 // V4 and V5 have types that V6 has not, or reads otherwise; the bytes stay what they are.
@@ -55,8 +55,8 @@ WriterOptions CopyWriterOptions() {
       std::numeric_limits<std::size_t>::max() / 2;
   options.max_interval_events = options.max_interval_bytes =
       std::numeric_limits<std::uint64_t>::max() / 2;
-  options.first_thread_index = kAboveThreadIds;
-  options.reference_reader_strict = false;  // what was written so is copied so
+  options.first_thread_index = traceevent::kMinRemovableThreadIndex;
+  options.traceevent_compatible = false;  // what was written so is copied so
   return options;
 }
 
@@ -81,15 +81,16 @@ absl::StatusOr<std::uint32_t> MetadataCopies::IdOf(const EventMetadata& metadata
   }
   EventMetadata copy = metadata;
   ConvertTypes(&copy.fields, encoding);
-  const bool good = (copy.event_id != 0 || copy.provider == "Universal.System") &&
-                    copy.event_id <= kMaxEventId && !provider.taken.contains(copy.event_id);
+  const bool good = traceevent::IsEventId(copy.provider, copy.event_id) &&
+                    !provider.taken.contains(copy.event_id);
   if (!good) {
     while (provider.next_free > 0 && provider.taken.contains(provider.next_free)) {
       --provider.next_free;
     }
     if (provider.next_free == 0) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "provider ", metadata.provider, " has more than ", kMaxEventId, " kinds of events"));
+      return absl::ResourceExhaustedError(absl::StrCat("provider ", metadata.provider,
+                                                       " has more than ", traceevent::kMaxEventId,
+                                                       " metadata rows"));
     }
     const bool has_own_id = std::any_of(copy.key_values.begin(), copy.key_values.end(),
                                         [](const auto& entry) { return entry.first == kOwnId; });
@@ -134,7 +135,7 @@ absl::StatusOr<std::uint32_t> Copier::StackOf(std::span<const std::byte> stack) 
 
 absl::Status Copier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
   // A step back is not a loss: the copy is numbered anew.
-  if (count == 0 || count == kLostByStepBack) return absl::OkStatus();
+  if (count == 0 || count == kMaxGap) return absl::OkStatus();
   absl::StatusOr<std::uint64_t> copy = ThreadOf(thread);
   if (!copy.ok()) return copy.status();
   absl::Status status = writer_->AddLost(*copy, count);
@@ -206,4 +207,4 @@ absl::Status Copier::CopySequencePoint(const SequencePoint& point) {
   return absl::OkStatus();
 }
 
-}  // namespace nettrace
+}  // namespace nettrace::internal

@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "nettrace/reader.h"
 #include "nettrace/writer.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 
 // Options for a Writer that takes all a Reader can deliver: what bounds the memory is the reader.
 WriterOptions CopyWriterOptions();
@@ -40,7 +41,7 @@ class MetadataCopies {
   struct Provider {
     std::map<std::uint32_t, bool> taken;        // EventIds
     std::multimap<std::uint32_t, Copy> copies;  // by the original's EventId
-    std::uint32_t next_free = kMaxEventId;
+    std::uint32_t next_free = traceevent::kMaxEventId;
   };
   Writer* writer_;
   std::map<std::string, Provider> providers_;
@@ -90,6 +91,6 @@ class Copier {
   CopyStats stats_;
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_MERGE_COPIER_H_

@@ -1,4 +1,4 @@
-#include "read/block_reader.h"
+#include "libnettrace-writer/read/block_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/byte_reader.h"
+#include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/core/byte_reader.h"
 #include "nettrace/format.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 namespace {
 
 constexpr std::size_t kMaxReadSize = 256 * 1024;
@@ -104,9 +105,9 @@ absl::Status BlockReader::ReadHeader() {
     Cut("the stream header");
     return absl::OkStatus();
   }
-  Cursor cursor(Peek(end_));
-  cursor.Bytes(kMagicSize);
-  reserved_ = cursor.Number<std::uint32_t>();
+  ByteReader reader(Peek(end_));
+  reader.Bytes(kMagicSize);
+  reserved_ = reader.Number<std::uint32_t>();
   if (reserved_ == kFastSerialization.size()) return ReadLegacyHeader();
   if (reserved_ != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -116,8 +117,8 @@ absl::Status BlockReader::ReadHeader() {
     Cut("the stream header");
     return absl::OkStatus();
   }
-  const auto major = cursor.Number<std::uint32_t>();
-  minor_version_ = cursor.Number<std::uint32_t>();
+  const auto major = reader.Number<std::uint32_t>();
+  minor_version_ = reader.Number<std::uint32_t>();
   if (major != 6) {
     return absl::UnimplementedError(
         absl::StrCat("NetTrace V", major, " is not supported; V4, V5 and V6 are"));
@@ -143,9 +144,9 @@ absl::Status BlockReader::ReadLegacyHeader() {
   major_version_ = 4;
   constexpr std::size_t kVersionOffset = 3;
   if (Fill(kVersionOffset + 8)) {
-    Cursor cursor(Peek(kVersionOffset + 8).subspan(kVersionOffset));
-    const auto version = cursor.Number<std::uint32_t>();
-    const auto min_reader_version = cursor.Number<std::uint32_t>();
+    ByteReader reader(Peek(kVersionOffset + 8).subspan(kVersionOffset));
+    const auto version = reader.Number<std::uint32_t>();
+    const auto min_reader_version = reader.Number<std::uint32_t>();
     if (version < 4 || min_reader_version > kNewestLegacyVersion) {
       return absl::UnimplementedError(absl::StrCat("NetTrace V",
                                                    std::max(version, min_reader_version),
@@ -164,13 +165,12 @@ bool BlockReader::Next(Block* block) {
 }
 
 bool BlockReader::NextV6(Block* block) {
-  constexpr std::size_t kHeaderSize = 4;
-  if (!Fill(kHeaderSize)) return Cut("a block header");
-  Cursor cursor(Peek(kHeaderSize));
-  const auto header = cursor.Number<std::uint32_t>();
+  if (!Fill(kBlockHeaderSize)) return Cut("a block header");
+  ByteReader reader(Peek(kBlockHeaderSize));
+  const auto header = reader.Number<std::uint32_t>();
   const std::size_t size = header & kMaxBlockSize;
-  if (!Fill(kHeaderSize + size)) return Cut("a block");
-  Take(kHeaderSize);
+  if (!Fill(kBlockHeaderSize + size)) return Cut("a block");
+  Take(kBlockHeaderSize);
   block->kind = static_cast<std::uint8_t>(header >> 24);
   block->offset = block_start_;
   block->content_offset = position();
@@ -182,11 +182,11 @@ bool BlockReader::NextV6(Block* block) {
 bool BlockReader::ReadLegacyType(std::string* name) {
   constexpr std::size_t kFixedSize = 2 + 4 + 4 + 4;
   if (!Fill(kFixedSize)) return Cut("an object's type");
-  Cursor cursor(Take(kFixedSize));
-  const auto tags = cursor.Bytes(2);
-  cursor.Number<std::uint32_t>();
-  const auto min_reader_version = cursor.Number<std::uint32_t>();
-  const auto name_size = cursor.Number<std::uint32_t>();
+  ByteReader reader(Take(kFixedSize));
+  const auto tags = reader.Bytes(2);
+  reader.Number<std::uint32_t>();
+  const auto min_reader_version = reader.Number<std::uint32_t>();
+  const auto name_size = reader.Number<std::uint32_t>();
   if (tags[0] != kBeginPrivateObject || tags[1] != kNullReference) {
     return Stop("an object's type does not start with the tags for one");
   }
@@ -232,7 +232,7 @@ bool BlockReader::NextLegacy(Block* block) {
       return Stop("an object of an unknown type");
     }
     if (!Fill(4)) return Cut("a block");
-    size = Cursor(Take(4)).Number<std::uint32_t>();
+    size = ByteReader(Take(4)).Number<std::uint32_t>();
     if (size > max_block_size_) return Stop(absl::StrCat("a block of ", size, " bytes"));
     const auto padding = static_cast<std::size_t>((4 - position() % 4) % 4);
     if (!Fill(padding)) return Cut("a block");
@@ -245,4 +245,4 @@ bool BlockReader::NextLegacy(Block* block) {
   return true;
 }
 
-}  // namespace nettrace
+}  // namespace nettrace::internal

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "nettrace/source.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 
 struct Block {
   std::uint8_t kind = 0;             // a BlockKind, or one that is not known
@@ -83,6 +83,6 @@ class BlockReader {
   absl::Status source_status_;
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_READ_BLOCK_READER_H_

@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <span>
 
-#include "core/byte_reader.h"
+#include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/core/byte_reader.h"
+#include "libnettrace-writer/read/block_reader.h"
 #include "nettrace/schema.h"
-#include "read/block_reader.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 
 struct EventRowHeader {
   bool sorted = false;
@@ -41,13 +42,13 @@ class EventRows {
   EventRows(const Block& block, bool legacy);
 
   // False if the block header is malformed.
-  bool ok() const { return cursor_.ok(); }
-  bool compressed() const { return (flags_ & 1) != 0; }
+  bool ok() const { return reader_.ok(); }
+  bool compressed() const { return (flags_ & kCompressedRows) != 0; }
   std::uint16_t flags() const { return flags_; }
   std::uint64_t min_timestamp() const { return min_timestamp_; }
   std::uint64_t max_timestamp() const { return max_timestamp_; }
 
-  bool AtEnd() const { return cursor_.empty(); }
+  bool AtEnd() const { return reader_.empty(); }
   // The next row. False if it does not fit the block. Not to be called at the end.
   bool Next();
   // Of the row that Next read.
@@ -63,26 +64,17 @@ class EventRows {
   bool NextOfOtherKind(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 
  private:
-  // A compressed row's flags.
-  static constexpr unsigned kHasMetadataId = 1;
-  static constexpr unsigned kHasCaptureThread = 2;
-  static constexpr unsigned kHasThread = 4;
-  static constexpr unsigned kHasStack = 8;
-  static constexpr unsigned kHasLabels = 16;  // V4, V5: the activity id
-  static constexpr unsigned kHasRelatedActivity = 32;
-  static constexpr unsigned kSorted = 64;
-  static constexpr unsigned kHasPayloadSize = 128;
   // Flags and three numbers of 4 bytes at most.
   static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
 
-  // Of a row that has no flags but kFlags and kSorted. Most have neither: a function of their own
+  // Of a row that has no flags but kFlags and kIsSorted. Most have neither: a function of their own
   // does not even test for the others.
   template <unsigned kFlags>
   bool NextShort(ShortRow* row) {
-    const std::span<const std::byte> rest = cursor_.rest();
+    const std::span<const std::byte> rest = reader_.rest();
     if (!can_be_short_ || rest.size() < kMaxShortHeader) return false;
     const auto flags = static_cast<unsigned>(rest[0]);
-    if ((flags & ~(kFlags | kSorted)) != 0) return false;
+    if ((flags & ~(kFlags | kIsSorted)) != 0) return false;
     const std::byte* next = &rest[1];
     const auto take = [&next](std::uint32_t* value) {
       const ShortVarUInt number = LoadShortVarUInt(next);
@@ -101,20 +93,20 @@ class EventRows {
     const std::size_t row_size = static_cast<std::size_t>(next - rest.data()) + payload_size;
     if (row_size > rest.size()) return false;
     *row = {Position(), {next, payload_size}};
-    header_.sorted = (flags & kSorted) != 0;
+    header_.sorted = (flags & kIsSorted) != 0;
     header_.metadata_id = metadata_id;
     ++header_.sequence;
     header_.timestamp = timestamp;
     header_.payload_size = payload_size;
-    cursor_.Bytes(row_size);
+    reader_.Bytes(row_size);
     return true;
   }
 
-  std::uint64_t Position() const { return content_end_ - cursor_.size(); }
+  std::uint64_t Position() const { return content_end_ - reader_.size(); }
   void ReadCompressed();
   void ReadUncompressed();
 
-  Cursor cursor_;
+  ByteReader reader_;
   std::uint64_t content_end_ = 0;  // offset in the stream
   bool legacy_ = false;
   bool can_be_short_ = false;  // the row before was compressed, and is V6's
@@ -126,6 +118,6 @@ class EventRows {
   std::uint64_t offset_ = 0;
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_READ_EVENT_ROWS_H_

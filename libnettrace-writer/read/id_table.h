@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 
 // Ids that are not far above the number of rows index a vector, which a hash table would make
 // several cache misses of; the rest is in a hash table. The memory is in proportion to the rows.
@@ -76,6 +76,6 @@ class IdTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_READ_ID_TABLE_H_

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "nettrace/schema.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 
 // Ids that count up, as those of a well-made stream do, tell where their rows are: however many
 // rows there are, finding one takes no cache miss, and looks at none. Other ids are in a hash
@@ -56,6 +56,6 @@ class MetadataTable {
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<EventMetadata>> others_;
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_READ_METADATA_TABLE_H_

@@ -1,4 +1,4 @@
-#include "read/parse_rows.h"
+#include "libnettrace-writer/read/parse_rows.h"
 
 #include <string>
 #include <utility>
@@ -7,24 +7,24 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 namespace {
 
 // Of key/values in the Trace block and of labels in a list: one takes 2 bytes in the file and many
 // times that in memory.
 constexpr int kMaxEntries = 65536;
 
-const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields);
+const char* ParseFields(ByteReader* reader, int depth, std::vector<Field>* fields);
 
-void TakeKeyValue(Cursor* cursor, KeyValues* key_values) {
-  std::string key(cursor->String());
-  std::string value(cursor->String());
-  if (cursor->ok()) key_values->emplace_back(std::move(key), std::move(value));
+void TakeKeyValue(ByteReader* reader, KeyValues* key_values) {
+  std::string key(reader->String());
+  std::string value(reader->String());
+  if (reader->ok()) key_values->emplace_back(std::move(key), std::move(value));
 }
 
-const char* ParseType(Cursor* cursor, int depth, Type* type) {
+const char* ParseType(ByteReader* reader, int depth, Type* type) {
   if (depth > kMaxTypeDepth) return "types are nested too deep";
-  const auto code = cursor->Number<std::uint8_t>();
+  const auto code = reader->Number<std::uint8_t>();
   type->code = static_cast<TypeCode>(code);
   switch (type->code) {
     case TypeCode::kArray:
@@ -32,40 +32,40 @@ const char* ParseType(Cursor* cursor, int depth, Type* type) {
     case TypeCode::kRelLoc:
     case TypeCode::kDataLoc: {
       type->element.emplace_back();
-      const char* error = ParseType(cursor, depth + 1, &type->element.back());
+      const char* error = ParseType(reader, depth + 1, &type->element.back());
       if (error != nullptr) return error;
-      if (type->code == TypeCode::kFixedLengthArray) type->count = cursor->Number<std::uint16_t>();
+      if (type->code == TypeCode::kFixedLengthArray) type->count = reader->Number<std::uint16_t>();
       break;
     }
     case TypeCode::kObject:
-      return ParseFields(cursor, depth + 1, &type->fields);
+      return ParseFields(reader, depth + 1, &type->fields);
     default:
-      if (!cursor->ok()) break;
+      if (!reader->ok()) break;
       if (code < 3 || code > static_cast<std::uint8_t>(TypeCode::kBoolean8)) {
         return "a type code is unknown";
       }
       break;
   }
-  return cursor->ok() ? nullptr : "a type is cut short";
+  return reader->ok() ? nullptr : "a type is cut short";
 }
 
-const char* ParseFields(Cursor* cursor, int depth, std::vector<Field>* fields) {
-  const auto count = cursor->Number<std::uint16_t>();
+const char* ParseFields(ByteReader* reader, int depth, std::vector<Field>* fields) {
+  const auto count = reader->Number<std::uint16_t>();
   for (std::uint16_t i = 0; i < count; ++i) {
-    Cursor row = cursor->Part(cursor->Number<std::uint16_t>());
+    ByteReader row = reader->Part(reader->Number<std::uint16_t>());
     Field field;
     field.name = std::string(row.String());
     if (const char* error = ParseType(&row, depth, &field.type)) return error;
     fields->push_back(std::move(field));
   }
-  return cursor->ok() ? nullptr : "the fields are cut short";
+  return reader->ok() ? nullptr : "the fields are cut short";
 }
 
 }  // namespace
 
 namespace {
 
-const char* TakeTraceFields(Cursor* block, TraceInfo* info) {
+const char* TakeTraceFields(ByteReader* block, TraceInfo* info) {
   std::int16_t time[8];
   for (std::int16_t& part : time) part = block->Number<std::int16_t>();
   info->sync_ticks = block->Number<std::int64_t>();
@@ -84,7 +84,7 @@ const char* TakeTraceFields(Cursor* block, TraceInfo* info) {
 
 }  // namespace
 
-const char* ParseTraceBlock(Cursor block, TraceInfo* info) {
+const char* ParseTraceBlock(ByteReader block, TraceInfo* info) {
   if (const char* error = TakeTraceFields(&block, info)) return error;
   const auto count = block.Number<std::int32_t>();
   if (count < 0 || count > kMaxEntries) return "the number of key/values is out of range";
@@ -92,7 +92,7 @@ const char* ParseTraceBlock(Cursor block, TraceInfo* info) {
   return block.ok() ? nullptr : "the block is cut short";
 }
 
-const char* ParseLegacyTraceBlock(Cursor block, TraceInfo* info) {
+const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info) {
   if (const char* error = TakeTraceFields(&block, info)) return error;
   for (const char* key : {"ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"}) {
     info->key_values.emplace_back(key, absl::StrCat(block.Number<std::int32_t>()));
@@ -100,14 +100,14 @@ const char* ParseLegacyTraceBlock(Cursor block, TraceInfo* info) {
   return block.ok() ? nullptr : "the block is cut short";
 }
 
-const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* metadata) {
-  Cursor row = block->Part(block->Number<std::uint16_t>());
+const char* ParseMetadataRow(ByteReader* block, std::uint32_t* id, EventMetadata* metadata) {
+  ByteReader row = block->Part(block->Number<std::uint16_t>());
   *id = row.VarUInt32();
   metadata->provider = std::string(row.String());
   metadata->event_id = row.VarUInt32();
   metadata->name = std::string(row.String());
   if (const char* error = ParseFields(&row, 0, &metadata->fields)) return error;
-  Cursor optional = row.Part(row.Number<std::uint16_t>());
+  ByteReader optional = row.Part(row.Number<std::uint16_t>());
   while (optional.ok() && !optional.empty()) {
     switch (static_cast<MetadataKind>(optional.Number<std::uint8_t>())) {
       case MetadataKind::kOpcode:
@@ -141,8 +141,8 @@ const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* me
   return row.ok() && optional.ok() ? nullptr : "a metadata row is cut short";
 }
 
-const char* ParseThreadRow(Cursor* block, std::uint64_t* index, ThreadInfo* thread) {
-  Cursor row = block->Part(block->Number<std::uint16_t>());
+const char* ParseThreadRow(ByteReader* block, std::uint64_t* index, ThreadInfo* thread) {
+  ByteReader row = block->Part(block->Number<std::uint16_t>());
   *index = row.VarUInt64();
   while (row.ok() && !row.empty()) {
     switch (static_cast<ThreadInfoKind>(row.Number<std::uint8_t>())) {
@@ -165,7 +165,7 @@ const char* ParseThreadRow(Cursor* block, std::uint64_t* index, ThreadInfo* thre
   return row.ok() ? nullptr : "a thread row is cut short";
 }
 
-const char* ParseLabelList(Cursor* block, Labels* labels) {
+const char* ParseLabelList(ByteReader* block, Labels* labels) {
   int count = 0;
   for (bool last = false; !last;) {
     const auto kind = block->Number<std::uint8_t>();
@@ -213,7 +213,7 @@ const char* ParseLabelList(Cursor* block, Labels* labels) {
   return block->ok() ? nullptr : "a label list is cut short";
 }
 
-SequencePointHeader ParseSequencePointHeader(Cursor* block, bool legacy) {
+SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy) {
   SequencePointHeader header;
   header.timestamp = block->Number<std::uint64_t>();
   header.flags = legacy ? 0 : block->Number<std::uint32_t>();
@@ -221,11 +221,11 @@ SequencePointHeader ParseSequencePointHeader(Cursor* block, bool legacy) {
   return header;
 }
 
-ThreadSequence ParseThreadSequence(Cursor* block, bool legacy) {
+ThreadSequence ParseThreadSequence(ByteReader* block, bool legacy) {
   ThreadSequence entry;
   entry.thread = legacy ? block->Number<std::uint64_t>() : block->VarUInt64();
   entry.sequence = legacy ? block->Number<std::uint32_t>() : block->VarUInt32();
   return entry;
 }
 
-}  // namespace nettrace
+}  // namespace nettrace::internal

@@ -1,38 +1,38 @@
-// Parsing of the rows of every table but the events'. Each function takes one row off the cursor
+// Parsing of the rows of every table but the events'. Each function takes one row off the reader
 // and returns null, or what is wrong with it.
 #ifndef LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 #define LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 
 #include <cstdint>
 
-#include "core/byte_reader.h"
+#include "libnettrace-writer/core/byte_reader.h"
 #include "nettrace/schema.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 
-const char* ParseTraceBlock(Cursor block, TraceInfo* info);
+const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
 // Of V4 and V5; what only they have becomes the key/values that V6 has for it.
-const char* ParseLegacyTraceBlock(Cursor block, TraceInfo* info);
-const char* ParseMetadataRow(Cursor* block, std::uint32_t* id, EventMetadata* metadata);
+const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
+const char* ParseMetadataRow(ByteReader* block, std::uint32_t* id, EventMetadata* metadata);
 // `row` is the payload of a row of a V4 or V5 metadata block.
-const char* ParseLegacyMetadataRow(Cursor row, std::uint32_t* id, EventMetadata* metadata);
-const char* ParseThreadRow(Cursor* block, std::uint64_t* index, ThreadInfo* thread);
-const char* ParseLabelList(Cursor* block, Labels* labels);
+const char* ParseLegacyMetadataRow(ByteReader row, std::uint32_t* id, EventMetadata* metadata);
+const char* ParseThreadRow(ByteReader* block, std::uint64_t* index, ThreadInfo* thread);
+const char* ParseLabelList(ByteReader* block, Labels* labels);
 
 struct SequencePointHeader {
   std::uint64_t timestamp = 0;
   std::uint32_t flags = 0;  // always 0 in V4 and V5
   std::uint32_t threads = 0;
 };
-// These two leave it to the caller to ask the cursor whether all was there.
-SequencePointHeader ParseSequencePointHeader(Cursor* block, bool legacy);
+// These two leave it to the caller to ask the reader whether all was there.
+SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy);
 
 struct ThreadSequence {
   std::uint64_t thread = 0;
   std::uint32_t sequence = 0;
 };
-ThreadSequence ParseThreadSequence(Cursor* block, bool legacy);
+ThreadSequence ParseThreadSequence(ByteReader* block, bool legacy);
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_

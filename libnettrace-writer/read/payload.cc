@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "absl/time/civil_time.h"
-#include "core/byte_reader.h"
+#include "libnettrace-writer/core/byte_reader.h"
 
 namespace nettrace {
 namespace {
+
+using internal::ByteReader;
 
 constexpr std::size_t kTextPerValue = 16;  // bytes of text that count as a value
 
@@ -15,10 +17,10 @@ class Walker {
   Walker(std::span<const std::byte> payload, PayloadVisitor* visitor, PayloadEncoding encoding)
       : payload_(payload), visitor_(visitor), encoding_(encoding) {}
 
-  bool Fields(const std::vector<Field>& fields, Cursor* cursor) {
+  bool Fields(const std::vector<Field>& fields, ByteReader* reader) {
     for (const Field& field : fields) {
       visitor_->Name(field.name);
-      if (!Value(field.type, cursor)) return false;
+      if (!Value(field.type, reader)) return false;
     }
     return true;
   }
@@ -31,30 +33,30 @@ class Walker {
     return false;
   }
 
-  bool Value(const Type& type, Cursor* cursor) {
+  bool Value(const Type& type, ByteReader* reader) {
     if (++values_ > kMaxPayloadValues) return Placeholder("it has too many values");
     switch (type.code) {
       case TypeCode::kObject: {
         visitor_->BeginObject();
-        const bool ok = Fields(type.fields, cursor);
+        const bool ok = Fields(type.fields, reader);
         visitor_->EndObject();
         return ok;
       }
       case TypeCode::kArray:
-        return Elements(type, cursor->Number<std::uint16_t>(), cursor, /*ends_at_zero=*/false);
+        return Elements(type, reader->Number<std::uint16_t>(), reader, /*ends_at_zero=*/false);
       case TypeCode::kFixedLengthArray:
-        return Elements(type, type.count, cursor, /*ends_at_zero=*/true);
+        return Elements(type, type.count, reader, /*ends_at_zero=*/true);
       case TypeCode::kRelLoc:
       case TypeCode::kDataLoc:
-        return Located(type, cursor);
+        return Located(type, reader);
       case TypeCode::kNullTerminatedUtf16String:
-        return NullTerminated(cursor);
+        return NullTerminated(reader);
       case TypeCode::kUtf8CodeUnit:
-        return Text(cursor->Bytes(1), 1, *cursor);
+        return Text(reader->Bytes(1), 1, *reader);
       case TypeCode::kUtf16CodeUnit:
-        return Text(cursor->Bytes(2), 2, *cursor);
+        return Text(reader->Bytes(2), 2, *reader);
       default:
-        return Scalar(type.code, cursor);
+        return Scalar(type.code, reader);
     }
   }
 
@@ -65,15 +67,15 @@ class Walker {
   }
 
   template <typename T>
-  bool Take(Cursor* cursor, T* value) {
-    *value = cursor->Number<T>();
-    return cursor->ok() || Placeholder("it ends within a field");
+  bool Take(ByteReader* reader, T* value) {
+    *value = reader->Number<T>();
+    return reader->ok() || Placeholder("it ends within a field");
   }
 
   template <typename T>
-  bool Integer(Cursor* cursor) {
+  bool Integer(ByteReader* reader) {
     T value;
-    if (!Take(cursor, &value)) return false;
+    if (!Take(reader, &value)) return false;
     if constexpr (std::is_signed_v<T>) {
       visitor_->Int(value);
     } else {
@@ -82,73 +84,73 @@ class Walker {
     return true;
   }
 
-  bool Scalar(TypeCode code, Cursor* cursor) {
+  bool Scalar(TypeCode code, ByteReader* reader) {
     switch (code) {
       case TypeCode::kSByte:
-        return Integer<std::int8_t>(cursor);
+        return Integer<std::int8_t>(reader);
       case TypeCode::kByte:
-        return Integer<std::uint8_t>(cursor);
+        return Integer<std::uint8_t>(reader);
       case TypeCode::kInt16:
-        return Integer<std::int16_t>(cursor);
+        return Integer<std::int16_t>(reader);
       case TypeCode::kUInt16:
-        return Integer<std::uint16_t>(cursor);
+        return Integer<std::uint16_t>(reader);
       case TypeCode::kInt32:
-        return Integer<std::int32_t>(cursor);
+        return Integer<std::int32_t>(reader);
       case TypeCode::kUInt32:
-        return Integer<std::uint32_t>(cursor);
+        return Integer<std::uint32_t>(reader);
       case TypeCode::kInt64:
-        return Integer<std::int64_t>(cursor);
+        return Integer<std::int64_t>(reader);
       case TypeCode::kUInt64:
-        return Integer<std::uint64_t>(cursor);
+        return Integer<std::uint64_t>(reader);
       case TypeCode::kBoolean8: {
         std::uint8_t value;
-        if (!Take(cursor, &value)) return false;
+        if (!Take(reader, &value)) return false;
         visitor_->Bool(value != 0);
         return true;
       }
       case TypeCode::kBoolean32: {
         std::uint32_t value;
-        if (!Take(cursor, &value)) return false;
+        if (!Take(reader, &value)) return false;
         visitor_->Bool(value != 0);
         return true;
       }
       case TypeCode::kSingle: {
         float value;
-        if (!Take(cursor, &value)) return false;
+        if (!Take(reader, &value)) return false;
         visitor_->Single(value);
         return true;
       }
       case TypeCode::kDouble: {
         double value;
-        if (!Take(cursor, &value)) return false;
+        if (!Take(reader, &value)) return false;
         visitor_->Double(value);
         return true;
       }
       case TypeCode::kVarInt: {
-        const std::int64_t value = cursor->VarInt64();
-        if (!cursor->ok()) return Placeholder("it ends within a field");
+        const std::int64_t value = reader->VarInt64();
+        if (!reader->ok()) return Placeholder("it ends within a field");
         visitor_->Int(value);
         return true;
       }
       case TypeCode::kVarUInt: {
-        const std::uint64_t value = cursor->VarUInt64();
-        if (!cursor->ok()) return Placeholder("it ends within a field");
+        const std::uint64_t value = reader->VarUInt64();
+        if (!reader->ok()) return Placeholder("it ends within a field");
         visitor_->UInt(value);
         return true;
       }
       case TypeCode::kGuid: {
-        const auto bytes = cursor->Bytes(16);
-        if (!cursor->ok()) return Placeholder("it ends within a field");
+        const auto bytes = reader->Bytes(16);
+        if (!reader->ok()) return Placeholder("it ends within a field");
         Guid guid;
         std::copy(bytes.begin(), bytes.end(), guid.begin());
         visitor_->GuidValue(guid);
         return true;
       }
       case TypeCode::kDateTime:
-        return DateTime(cursor);
+        return DateTime(reader);
       case TypeCode::kDecimal: {
-        const auto bytes = cursor->Bytes(16);
-        if (!cursor->ok()) return Placeholder("it ends within a field");
+        const auto bytes = reader->Bytes(16);
+        if (!reader->ok()) return Placeholder("it ends within a field");
         visitor_->Decimal(bytes);
         return true;
       }
@@ -157,10 +159,10 @@ class Walker {
     }
   }
 
-  bool DateTime(Cursor* cursor) {
+  bool DateTime(ByteReader* reader) {
     absl::Time time;
     if (encoding_ == PayloadEncoding::kLegacy) {
-      const auto ticks = cursor->Number<std::int64_t>();  // of 100 ns
+      const auto ticks = reader->Number<std::int64_t>();  // of 100 ns
       constexpr std::int64_t kTicksPerSecond = 10'000'000;
       time = absl::FromCivil(absl::CivilYear(1601), absl::UTCTimeZone()) +
              absl::Seconds(ticks / kTicksPerSecond) +
@@ -168,19 +170,19 @@ class Walker {
     } else {
       // year, month, day of the week, day, hour, minute, second, millisecond
       std::int16_t part[8];
-      for (std::int16_t& value : part) value = cursor->Number<std::int16_t>();
+      for (std::int16_t& value : part) value = reader->Number<std::int16_t>();
       time =
           absl::FromCivil(absl::CivilSecond(part[0], part[1], part[3], part[4], part[5], part[6]),
                           absl::UTCTimeZone()) +
           absl::Milliseconds(part[7]);
     }
-    if (!cursor->ok()) return Placeholder("it ends within a field");
+    if (!reader->ok()) return Placeholder("it ends within a field");
     visitor_->DateTime(time);
     return true;
   }
 
-  bool Text(std::span<const std::byte> units, std::size_t unit, const Cursor& cursor) {
-    if (!cursor.ok()) return Placeholder("it ends within a field");
+  bool Text(std::span<const std::byte> units, std::size_t unit, const ByteReader& reader) {
+    if (!reader.ok()) return Placeholder("it ends within a field");
     // Any number of locations may share their bytes.
     values_ += static_cast<int>(units.size() / kTextPerValue);
     if (unit == 1) {
@@ -205,35 +207,35 @@ class Walker {
     return units;
   }
 
-  bool Elements(const Type& type, std::size_t count, Cursor* cursor, bool ends_at_zero) {
-    if (!cursor->ok()) return Placeholder("it ends within a field");
+  bool Elements(const Type& type, std::size_t count, ByteReader* reader, bool ends_at_zero) {
+    if (!reader->ok()) return Placeholder("it ends within a field");
     if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
-      const auto units = cursor->Bytes(count * unit);
-      return Text(ends_at_zero ? UntilZero(units, unit) : units, unit, *cursor);
+      const auto units = reader->Bytes(count * unit);
+      return Text(ends_at_zero ? UntilZero(units, unit) : units, unit, *reader);
     }
     visitor_->BeginArray();
     bool ok = true;
-    for (std::size_t i = 0; ok && i < count; ++i) ok = Value(type.element[0], cursor);
+    for (std::size_t i = 0; ok && i < count; ++i) ok = Value(type.element[0], reader);
     visitor_->EndArray();
     return ok;
   }
 
-  bool Located(const Type& type, Cursor* cursor) {
-    const auto location = cursor->Number<std::uint32_t>();
-    if (!cursor->ok()) return Placeholder("it ends within a field");
+  bool Located(const Type& type, ByteReader* reader) {
+    const auto location = reader->Number<std::uint32_t>();
+    if (!reader->ok()) return Placeholder("it ends within a field");
     const std::size_t size = location >> 16;
     std::size_t position = location & 0xFFFF;
     if (type.code == TypeCode::kRelLoc) {
-      position += static_cast<std::size_t>(cursor->rest().data() - payload_.data());
+      position += static_cast<std::size_t>(reader->rest().data() - payload_.data());
     }
     if (position > payload_.size() || size > payload_.size() - position) {
       return Placeholder("the location of a field lies outside of it");
     }
     const auto bytes = payload_.subspan(position, size);
     if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
-      return Text(UntilZero(bytes, unit), unit, *cursor);
+      return Text(UntilZero(bytes, unit), unit, *reader);
     }
-    Cursor elements(bytes);
+    ByteReader elements(bytes);
     visitor_->BeginArray();
     bool ok = true;
     while (ok && !elements.empty()) ok = Value(type.element[0], &elements);
@@ -241,12 +243,12 @@ class Walker {
     return ok;
   }
 
-  bool NullTerminated(Cursor* cursor) {
-    const auto units = UntilZero(cursor->rest(), 2);
-    const auto rest = cursor->rest();
+  bool NullTerminated(ByteReader* reader) {
+    const auto units = UntilZero(reader->rest(), 2);
+    const auto rest = reader->rest();
     if (rest.size() - units.size() < 2) return Placeholder("a string in it has no end");
-    cursor->Bytes(units.size() + 2);
-    return Text(units, 2, *cursor);
+    reader->Bytes(units.size() + 2);
+    return Text(units, 2, *reader);
   }
 
   std::span<const std::byte> payload_;
@@ -261,8 +263,8 @@ class Walker {
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding) {
   Walker walker(payload, visitor, encoding);
-  Cursor cursor(payload);
-  if (walker.Fields(fields, &cursor)) return absl::OkStatus();
+  ByteReader reader(payload);
+  if (walker.Fields(fields, &reader)) return absl::OkStatus();
   return absl::DataLossError(walker.error());
 }
 

@@ -8,15 +8,24 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "read/block_reader.h"
-#include "read/event_rows.h"
-#include "read/id_table.h"
-#include "read/metadata_table.h"
-#include "read/parse_rows.h"
-#include "read/sequence.h"
+#include "libnettrace-writer/core/sequence_numbers.h"
+#include "libnettrace-writer/read/block_reader.h"
+#include "libnettrace-writer/read/event_rows.h"
+#include "libnettrace-writer/read/id_table.h"
+#include "libnettrace-writer/read/metadata_table.h"
+#include "libnettrace-writer/read/parse_rows.h"
 
 namespace nettrace {
 namespace {
+
+using internal::Block;
+using internal::BlockReader;
+using internal::ByteReader;
+using internal::EventRowHeader;
+using internal::EventRows;
+using internal::IdTable;
+using internal::MetadataTable;
+using internal::ShortRow;
 
 // What a row costs in memory beside its own bytes, roughly; a Field costs more than it takes in the
 // file.
@@ -122,9 +131,9 @@ struct Reader::Impl {
   void FinishStep();
   bool Charge(std::size_t cost, std::uint64_t offset);
 
-  // The offset in the stream of what `cursor` takes next from the block.
-  std::uint64_t OffsetOf(const Cursor& cursor) const {
-    return block.content_offset + block.content.size() - cursor.size();
+  // The offset in the stream of what `reader` takes next from the block.
+  std::uint64_t OffsetOf(const ByteReader& reader) const {
+    return block.content_offset + block.content.size() - reader.size();
   }
 
   // Ends reading; returns false for its callers to return.
@@ -151,7 +160,7 @@ struct Reader::Impl {
   InBlock open = InBlock::kNothing;
   Block block;
   EventRows rows;
-  Cursor removed_rows;
+  ByteReader removed_rows;
 
   Step step = Step::kEnd;
   bool ended = false;
@@ -208,9 +217,9 @@ bool Reader::Impl::ReadTrace() {
     return Stop(block.offset, "the first block is not a Trace block");
   }
   ++stats.blocks[block.kind];
-  Cursor cursor(block.content);
-  const char* error =
-      legacy() ? ParseLegacyTraceBlock(cursor, &trace) : ParseTraceBlock(cursor, &trace);
+  ByteReader reader(block.content);
+  const char* error = legacy() ? internal::ParseLegacyTraceBlock(reader, &trace)
+                               : internal::ParseTraceBlock(reader, &trace);
   if (error != nullptr) {
     trace = TraceInfo();
     return Stop(block.offset, absl::StrCat("Trace block: ", error));
@@ -289,7 +298,7 @@ bool Reader::Impl::NextBlock() {
     case BlockKind::kThread:
       return ReadThreads();
     case BlockKind::kRemoveThread:
-      removed_rows = Cursor(block.content);
+      removed_rows = ByteReader(block.content);
       open = InBlock::kRemovedThreads;
       return true;
     case BlockKind::kLabelList:
@@ -312,16 +321,17 @@ bool Reader::Impl::AddMetadata(std::uint32_t id, EventMetadata row, std::size_t 
 }
 
 bool Reader::Impl::ReadMetadata() {
-  Cursor cursor(block.content);
-  cursor.Bytes(cursor.Number<std::uint16_t>());
-  while (!cursor.empty()) {
-    const std::uint64_t offset = OffsetOf(cursor);
+  ByteReader reader(block.content);
+  reader.Bytes(reader.Number<std::uint16_t>());
+  while (!reader.empty()) {
+    const std::uint64_t offset = OffsetOf(reader);
     std::uint32_t id = 0;
     EventMetadata row;
-    if (const char* error = ParseMetadataRow(&cursor, &id, &row)) return Stop(offset, error);
-    if (!AddMetadata(id, std::move(row), OffsetOf(cursor) - offset, offset)) return false;
+    if (const char* error = internal::ParseMetadataRow(&reader, &id, &row))
+      return Stop(offset, error);
+    if (!AddMetadata(id, std::move(row), OffsetOf(reader) - offset, offset)) return false;
   }
-  return cursor.ok() || Stop(block.offset, "the metadata block's header is cut short");
+  return reader.ok() || Stop(block.offset, "the metadata block's header is cut short");
 }
 
 bool Reader::Impl::ReadLegacyMetadata() {
@@ -331,7 +341,8 @@ bool Reader::Impl::ReadLegacyMetadata() {
     if (!blobs.Next()) return Stop(blobs.offset(), "a metadata row does not fit its block");
     std::uint32_t id = 0;
     EventMetadata row;
-    if (const char* error = ParseLegacyMetadataRow(Cursor(blobs.payload()), &id, &row)) {
+    if (const char* error =
+            internal::ParseLegacyMetadataRow(ByteReader(blobs.payload()), &id, &row)) {
       return Stop(blobs.offset(), error);
     }
     if (!AddMetadata(id, std::move(row), blobs.payload().size(), blobs.offset())) return false;
@@ -340,13 +351,14 @@ bool Reader::Impl::ReadLegacyMetadata() {
 }
 
 bool Reader::Impl::ReadThreads() {
-  Cursor cursor(block.content);
-  while (!cursor.empty()) {
-    const std::uint64_t offset = OffsetOf(cursor);
+  ByteReader reader(block.content);
+  while (!reader.empty()) {
+    const std::uint64_t offset = OffsetOf(reader);
     std::uint64_t index = 0;
     ThreadInfo row;
-    if (const char* error = ParseThreadRow(&cursor, &index, &row)) return Stop(offset, error);
-    const std::size_t cost = kRowCost + (OffsetOf(cursor) - offset) +
+    if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
+      return Stop(offset, error);
+    const std::size_t cost = kRowCost + (OffsetOf(reader) - offset) +
                              row.key_values.size() * sizeof(KeyValues::value_type);
     if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
       return Stop(offset, absl::StrCat("thread index ", index, " is defined twice"));
@@ -358,16 +370,17 @@ bool Reader::Impl::ReadThreads() {
 }
 
 bool Reader::Impl::ReadLabels() {
-  Cursor cursor(block.content);
-  const auto first = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  if (!cursor.ok()) return Stop(block.offset, "the label list block's header is cut short");
+  ByteReader reader(block.content);
+  const auto first = reader.Number<std::uint32_t>();
+  const auto count = reader.Number<std::uint32_t>();
+  if (!reader.ok()) return Stop(block.offset, "the label list block's header is cut short");
   if (first == 0) return Stop(block.offset, "the label list block's first index is 0");
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t offset = OffsetOf(cursor);
+    const std::uint64_t offset = OffsetOf(reader);
     auto list = std::make_unique<Labels>();
-    if (const char* error = ParseLabelList(&cursor, list.get())) return Stop(offset, error);
-    const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(cursor) - offset) +
+    if (const char* error = internal::ParseLabelList(&reader, list.get()))
+      return Stop(offset, error);
+    const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(reader) - offset) +
                              CountEntries(*list) * sizeof(KeyValues::value_type);
     interval_bytes += cost;
     const std::uint64_t index = std::uint64_t{first} + i;
@@ -380,14 +393,14 @@ bool Reader::Impl::ReadLabels() {
 }
 
 bool Reader::Impl::ReadStacks() {
-  Cursor cursor(block.content);
-  const auto first = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  if (!cursor.ok()) return Stop(block.offset, "the stack block's header is cut short");
+  ByteReader reader(block.content);
+  const auto first = reader.Number<std::uint32_t>();
+  const auto count = reader.Number<std::uint32_t>();
+  if (!reader.ok()) return Stop(block.offset, "the stack block's header is cut short");
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t offset = OffsetOf(cursor);
-    const auto bytes = cursor.Bytes(cursor.Number<std::uint32_t>());
-    if (!cursor.ok()) return Stop(offset, "a stack does not fit its block");
+    const std::uint64_t offset = OffsetOf(reader);
+    const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
+    if (!reader.ok()) return Stop(offset, "a stack does not fit its block");
     const std::uint32_t id = first + i;  // modulo 2^32, as an event's
     if (!stacks.Add(id, {stack_bytes.size(), bytes.size(), true})) {
       return Stop(offset, absl::StrCat("stack ", id, " is defined twice"));
@@ -418,21 +431,23 @@ Thread* Reader::Impl::FindThread(std::uint64_t index, std::uint32_t last_sequenc
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
   // Before V6 a new OS thread may have the id of one that ended; its numbers begin at 1 again.
   const bool restarted = legacy() && last_sequence == 0;
-  const std::uint64_t lost = restarted ? 0 : LostBetween(thread->last_sequence, last_sequence);
+  const std::uint64_t lost =
+      restarted ? 0 : internal::LostBetween(thread->last_sequence, last_sequence);
   thread->last_sequence = last_sequence;
   stats.lost += lost;
   return lost;
 }
 
 bool Reader::Impl::ReadSequencePoint() {
-  Cursor cursor(block.content);
-  const SequencePointHeader header = ParseSequencePointHeader(&cursor, legacy());
-  if (!cursor.ok()) return Stop(block.offset, "a sequence point is cut short");
+  ByteReader reader(block.content);
+  const internal::SequencePointHeader header =
+      internal::ParseSequencePointHeader(&reader, legacy());
+  if (!reader.ok()) return Stop(block.offset, "a sequence point is cut short");
   sequence_point = {block.offset, header.timestamp, header.flags, {}};
   for (std::uint32_t i = 0; i < header.threads; ++i) {
-    const std::uint64_t offset = OffsetOf(cursor);
-    const ThreadSequence entry = ParseThreadSequence(&cursor, legacy());
-    if (!cursor.ok()) return Stop(offset, "a sequence point's list of threads is cut short");
+    const std::uint64_t offset = OffsetOf(reader);
+    const internal::ThreadSequence entry = internal::ParseThreadSequence(&reader, legacy());
+    if (!reader.ok()) return Stop(offset, "a sequence point's list of threads is cut short");
     Thread* thread = FindThread(entry.thread, entry.sequence);
     if (thread == nullptr) {
       return Stop(offset, absl::StrCat("a sequence point lists thread ", entry.thread,
@@ -520,7 +535,7 @@ bool Reader::Impl::ResolveEvent() {
   }
   event.stack = {};
   if (row.stack_id != 0) {
-    // A stack that is not there costs no more than itself: the reference reader shows none, too.
+    // An event whose stack is not there is shown without one, as TraceEvent does.
     if (const StackRange* found = stacks.Find(row.stack_id)) {
       event.stack = std::span<const std::byte>(stack_bytes).subspan(found->start, found->size);
     }
@@ -534,7 +549,7 @@ bool Reader::Impl::NextRemovedThread() {
     return true;
   }
   const std::uint64_t offset = OffsetOf(removed_rows);
-  const ThreadSequence entry = ParseThreadSequence(&removed_rows, false);
+  const internal::ThreadSequence entry = internal::ParseThreadSequence(&removed_rows, false);
   if (!removed_rows.ok()) return Stop(offset, "a removed thread does not fit its block");
   Thread* thread = FindThread(entry.thread, entry.sequence);
   if (thread == nullptr) {

@@ -12,48 +12,38 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/types.h"
-#include "core/utf.h"
+#include "libnettrace-writer/core/sequence_numbers.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/types.h"
+#include "libnettrace-writer/core/utf.h"
+#include "libnettrace-writer/read/block_reader.h"
+#include "libnettrace-writer/read/event_rows.h"
+#include "libnettrace-writer/read/parse_rows.h"
+#include "libnettrace-writer/verify/verify_rules.h"
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
-#include "read/block_reader.h"
-#include "read/event_rows.h"
-#include "read/parse_rows.h"
-#include "verify/verify_rules.h"
 
 namespace nettrace {
 namespace {
 
+using internal::Block;
+using internal::BlockReader;
+using internal::ByteReader;
+using internal::EventRowHeader;
+using internal::EventRows;
 using internal::IsArray;
-using internal::IsCodeUnit;
+using internal::RuleId;
+using internal::ThreadSequence;
+namespace traceevent = internal::traceevent;
 
 // What a row costs in memory, roughly.
 constexpr std::size_t kRowCost = 256;
 constexpr std::size_t kThreadCost = 64;
-constexpr std::size_t kIdCost = 16;                // of a label list or a stack
-constexpr std::uint32_t kMaxThreadId = 4'194'304;  // of Linux
-constexpr std::uint32_t kMaxShownProcessor = 255;
-constexpr std::uint32_t kMaxArrayCount = 32767;
+constexpr std::size_t kIdCost = 16;  // of a label list or a stack
 
-bool IsFixedSize(const Type& type) {
-  switch (type.code) {
-    case TypeCode::kArray:
-    case TypeCode::kNullTerminatedUtf16String:
-      return false;
-    case TypeCode::kFixedLengthArray:
-      return IsFixedSize(type.element[0]);
-    case TypeCode::kObject:
-      return std::all_of(type.fields.begin(), type.fields.end(),
-                         [](const Field& field) { return IsFixedSize(field.type); });
-    default:
-      return true;
-  }
-}
-
-// Finds arrays with more elements than the reference reader takes.
+// Finds arrays with more elements than TraceEvent can read.
 class ArrayCounter : public PayloadVisitor {
  public:
   bool too_long() const { return too_long_; }
@@ -85,11 +75,11 @@ class ArrayCounter : public PayloadVisitor {
   }
   void Count() {
     Level& level = levels_[static_cast<std::size_t>(depth_)];
-    if (level.array && ++level.count > kMaxArrayCount) too_long_ = true;
+    if (level.array && ++level.count > traceevent::kMaxArrayCount) too_long_ = true;
   }
   void Text(std::size_t units) {
     Count();
-    if (units > kMaxArrayCount) too_long_ = true;
+    if (units > traceevent::kMaxArrayCount) too_long_ = true;
   }
 
   std::array<Level, 2 * kMaxTypeDepth + 2> levels_{};
@@ -128,10 +118,10 @@ class Verifier {
   void EventPayload(const EventRows& rows);
   void SequencePoint();
   void Finish();
-  std::uint64_t OffsetOf(const Cursor& cursor) const {
-    return block_.content_offset + block_.content.size() - cursor.size();
+  std::uint64_t OffsetOf(const ByteReader& reader) const {
+    return block_.content_offset + block_.content.size() - reader.size();
   }
-  void ExpectEnd(const Cursor& cursor);
+  void ExpectEnd(const ByteReader& reader);
   // Of the strings of one row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                   const KeyValues& pairs = {});
@@ -179,19 +169,20 @@ bool Verifier::Charge(std::size_t bytes) {
   return false;
 }
 
-void Verifier::ExpectEnd(const Cursor& cursor) {
-  if (cursor.ok() && !cursor.empty()) {
-    Report(RuleId::kBlockEnd, OffsetOf(cursor),
-           absl::StrCat(cursor.size(), " bytes behind the last row of the block"));
+void Verifier::ExpectEnd(const ByteReader& reader) {
+  if (reader.ok() && !reader.empty()) {
+    Report(RuleId::kBlockEnd, OffsetOf(reader),
+           absl::StrCat(reader.size(), " bytes behind the last row of the block"));
   }
 }
 
 void Verifier::ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                           const KeyValues& pairs) {
   const auto expect = [this, offset](std::string_view string) {
-    if (ClassifyUtf8(std::as_bytes(std::span(string))) != TextKind::kInvalid) return;
+    if (internal::ClassifyUtf8(std::as_bytes(std::span(string))) != internal::TextKind::kInvalid)
+      return;
     std::string shown = "a string is not UTF-8: ";
-    AppendUtf8AsValid(std::as_bytes(std::span(string)), &shown);
+    internal::AppendUtf8AsValid(std::as_bytes(std::span(string)), &shown);
     Report(RuleId::kStringUtf8, offset, std::move(shown));
   };
   for (const std::string_view string : strings) expect(string);
@@ -271,11 +262,11 @@ void Verifier::BlockContent() {
 
 void Verifier::TraceBlock() {
   TraceInfo info;
-  if (const char* error = ParseTraceBlock(Cursor(block_.content), &info)) {
+  if (const char* error = internal::ParseTraceBlock(ByteReader(block_.content), &info)) {
     return Report(RuleId::kTraceFields, block_.offset, error);
   }
   pointer_size_ = static_cast<std::size_t>(info.pointer_size);
-  Cursor time(block_.content);
+  ByteReader time(block_.content);
   std::array<std::int16_t, 8> part{};
   for (std::int16_t& value : part) value = time.Number<std::int16_t>();
   const absl::CivilSecond civil(part[0], part[1], part[3], part[4], part[5], part[6]);
@@ -289,19 +280,19 @@ void Verifier::TraceBlock() {
 }
 
 void Verifier::MetadataBlock() {
-  Cursor cursor(block_.content);
-  cursor.Bytes(cursor.Number<std::uint16_t>());
-  if (!cursor.ok()) {
+  ByteReader reader(block_.content);
+  reader.Bytes(reader.Number<std::uint16_t>());
+  if (!reader.ok()) {
     return Report(RuleId::kMetadataRow, block_.offset, "the block's header is cut short");
   }
-  while (!cursor.empty()) {
-    const std::uint64_t offset = OffsetOf(cursor);
+  while (!reader.empty()) {
+    const std::uint64_t offset = OffsetOf(reader);
     std::uint32_t id = 0;
     EventMetadata row;
-    if (const char* error = ParseMetadataRow(&cursor, &id, &row)) {
+    if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
-    if (!Charge(2 * (kRowCost + 8 * (OffsetOf(cursor) - offset)))) return;
+    if (!Charge(2 * (kRowCost + 8 * (OffsetOf(reader) - offset)))) return;
     Metadata(id, std::move(row), offset);
   }
 }
@@ -312,14 +303,12 @@ void Verifier::Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offse
       {row.provider, row.name, row.message_template.value_or(""), row.description.value_or("")},
       row.key_values);
   FieldTypes(row.fields, offset);
-  const bool universal = row.provider == "Universal.System";
-  if ((row.event_id == 0 && !universal) || row.event_id > kMaxEventId) {
+  if (!traceevent::IsEventId(row.provider, row.event_id)) {
     Report(RuleId::kEventIdRange, offset,
            absl::StrCat("metadata ", id, " (", row.provider, "/", row.name, ") has EventId ",
                         row.event_id));
   }
-  if (!row.opcode &&
-      (absl::EndsWithIgnoreCase(row.name, "start") || absl::EndsWithIgnoreCase(row.name, "stop"))) {
+  if (!row.opcode && traceevent::TakesOpcodeFrom(row.name)) {
     Report(
         RuleId::kStartStopOpcode, offset,
         absl::StrCat("metadata ", id, " (", row.name, ") has no opcode: shown without its ending"));
@@ -346,38 +335,35 @@ void Verifier::FieldTypes(const std::vector<Field>& fields, std::uint64_t offset
 
 void Verifier::FieldType(const Type& type, std::uint64_t offset) {
   FieldTypes(type.fields, offset);
-  if (type.code == TypeCode::kDecimal || type.code == TypeCode::kDateTime) {
+  if (traceevent::IsMisread(type.code)) {
     Report(RuleId::kTypeMisread, offset,
            type.code == TypeCode::kDecimal ? "a field is a Decimal" : "a field is a DateTime");
   }
   if (!IsArray(type)) return;
   const Type& element = type.element[0];
   FieldType(element, offset);
-  if (internal::IsLocation(type) && !IsFixedSize(element)) {
+  if (internal::IsLocation(type) && !internal::FixedSize(element)) {
     Report(RuleId::kLocationElement, offset, "a location's element type has no fixed size");
-  }
-  if (IsArray(element) && !IsCodeUnit(element.element[0])) {
+  } else if (traceevent::IsMisreadArrayOfArrays(type)) {
     Report(RuleId::kArrayOfArrays, offset, "an array's elements are arrays");
   }
-  if (element.code == TypeCode::kObject && element.fields.empty()) {
+  if (traceevent::IsMisreadArrayOfObjects(type)) {
     Report(RuleId::kArrayOfEmptyObjects, offset, "an array's elements are objects without fields");
   }
-  if (type.code == TypeCode::kFixedLengthArray) {
+  if (traceevent::IsMisreadFixedArray(type)) {
     const std::uint64_t bytes = type.count * internal::FixedSize(element).value_or(0);
-    if (type.count == 0 || bytes > internal::kMaxFixedArrayBytes) {
-      Report(RuleId::kFixedArraySize, offset,
-             absl::StrCat("a fixed-length array of ", type.count, " elements, ", bytes, " bytes"));
-    }
+    Report(RuleId::kFixedArraySize, offset,
+           absl::StrCat("a fixed-length array of ", type.count, " elements, ", bytes, " bytes"));
   }
 }
 
 void Verifier::ThreadBlock() {
-  Cursor cursor(block_.content);
-  while (!cursor.empty()) {
-    const std::uint64_t offset = OffsetOf(cursor);
+  ByteReader reader(block_.content);
+  while (!reader.empty()) {
+    const std::uint64_t offset = OffsetOf(reader);
     std::uint64_t index = 0;
     ThreadInfo row;
-    if (const char* error = ParseThreadRow(&cursor, &index, &row)) {
+    if (const char* error = internal::ParseThreadRow(&reader, &index, &row)) {
       return Report(RuleId::kThreadRow, offset, error);
     }
     ExpectUtf8(offset, {row.name.value_or("")}, row.key_values);
@@ -390,12 +376,12 @@ void Verifier::ThreadBlock() {
 }
 
 void Verifier::RemoveThreadBlock() {
-  Cursor cursor(block_.content);
-  while (!cursor.empty()) {
-    const std::uint64_t offset = OffsetOf(cursor);
-    const ThreadSequence entry = ParseThreadSequence(&cursor, false);
-    if (!cursor.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
-    if (entry.thread <= kMaxThreadId) {
+  ByteReader reader(block_.content);
+  while (!reader.empty()) {
+    const std::uint64_t offset = OffsetOf(reader);
+    const ThreadSequence entry = internal::ParseThreadSequence(&reader, false);
+    if (!reader.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
+    if (entry.thread < traceevent::kMinRemovableThreadIndex) {
       Report(RuleId::kRemoveThreadIndex, offset,
              absl::StrCat("thread index ", entry.thread, " could be a thread's id"));
     }
@@ -405,7 +391,7 @@ void Verifier::RemoveThreadBlock() {
              absl::StrCat("thread index ", entry.thread, " is removed and is not defined"));
       continue;
     }
-    if (static_cast<std::int32_t>(entry.sequence - thread->second.last_sequence) < 0) {
+    if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
       Report(RuleId::kSequencePointNumber, offset,
              absl::StrCat("thread ", entry.thread, " is removed with number ", entry.sequence,
                           ", below that of its last event, ", thread->second.last_sequence));
@@ -415,17 +401,17 @@ void Verifier::RemoveThreadBlock() {
 }
 
 void Verifier::LabelBlock() {
-  Cursor cursor(block_.content);
-  const auto first = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  if (!cursor.ok()) {
+  ByteReader reader(block_.content);
+  const auto first = reader.Number<std::uint32_t>();
+  const auto count = reader.Number<std::uint32_t>();
+  if (!reader.ok()) {
     return Report(RuleId::kLabelRow, block_.offset, "the block's header is cut short");
   }
   if (first == 0) Report(RuleId::kLabelFirstIndex, block_.offset, "the first index is 0");
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t offset = OffsetOf(cursor);
+    const std::uint64_t offset = OffsetOf(reader);
     Labels list;
-    if (const char* error = ParseLabelList(&cursor, &list)) {
+    if (const char* error = internal::ParseLabelList(&reader, &list)) {
       return Report(RuleId::kLabelRow, offset, error);
     }
     ExpectUtf8(offset, {}, list.strings);
@@ -437,24 +423,24 @@ void Verifier::LabelBlock() {
              absl::StrCat("label list ", index, " exists already"));
     }
   }
-  ExpectEnd(cursor);
+  ExpectEnd(reader);
 }
 
 void Verifier::StackBlock() {
-  Cursor cursor(block_.content);
-  const auto first = cursor.Number<std::uint32_t>();
-  const auto count = cursor.Number<std::uint32_t>();
-  if (!cursor.ok()) {
+  ByteReader reader(block_.content);
+  const auto first = reader.Number<std::uint32_t>();
+  const auto count = reader.Number<std::uint32_t>();
+  if (!reader.ok()) {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t offset = OffsetOf(cursor);
-    const auto bytes = cursor.Bytes(cursor.Number<std::uint32_t>());
-    if (!cursor.ok()) return Report(RuleId::kStackRow, offset, "a stack does not fit its block");
+    const std::uint64_t offset = OffsetOf(reader);
+    const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
+    if (!reader.ok()) return Report(RuleId::kStackRow, offset, "a stack does not fit its block");
     if (bytes.size() % pointer_size_ != 0) {
       Report(RuleId::kStackSize, offset, absl::StrCat("a stack of ", bytes.size(), " bytes"));
     }
-    if (bytes.size() / pointer_size_ > kMaxStackFrames) {
+    if (bytes.size() / pointer_size_ > traceevent::kMaxStackFrames) {
       Report(RuleId::kStackFrames, offset,
              absl::StrCat("a stack of ", bytes.size() / pointer_size_, " frames"));
     }
@@ -463,7 +449,7 @@ void Verifier::StackBlock() {
       Report(RuleId::kStackRedefined, offset, absl::StrCat("stack ", first + i, " exists already"));
     }
   }
-  ExpectEnd(cursor);
+  ExpectEnd(reader);
 }
 
 void Verifier::EventBlock() {
@@ -510,13 +496,14 @@ void Verifier::EventRow(const EventRows& rows) {
     Report(RuleId::kStackDefined, rows.offset(),
            absl::StrCat("an event has stack ", row.stack_id, ", which is not defined"));
   }
-  if (row.capture_thread != block_capture_thread_ && !row.sorted) {
+  if (row.capture_thread != block_capture_thread_ &&
+      !traceevent::MayChangeCaptureThread(row.sorted)) {
     Report(RuleId::kCaptureThreadChange, rows.offset(),
            absl::StrCat("capture thread ", row.capture_thread, " follows ", block_capture_thread_,
                         " at an event without IsSorted"));
   }
   block_capture_thread_ = row.capture_thread;
-  if (row.processor > kMaxShownProcessor && row.processor != kNoProcessor) {
+  if (!traceevent::IsProcessor(row.processor)) {
     Report(RuleId::kProcessorNumber, rows.offset(), absl::StrCat("processor ", row.processor));
   }
   EventOrder(rows);
@@ -543,7 +530,7 @@ void Verifier::EventOrder(const EventRows& rows) {
   Thread& last = thread->second;
   earlier(RuleId::kCaptureThreadOrder, "behind one of the same capture thread at",
           last.last_timestamp);
-  if (static_cast<std::int32_t>(row.sequence - 1 - last.last_sequence) < 0) {
+  if (internal::IsStepBack(last.last_sequence, row.sequence - 1)) {
     Report(RuleId::kSequenceOrder, rows.offset(),
            absl::StrCat("event ", row.sequence, " of capture thread ", row.capture_thread,
                         " follows event ", last.last_sequence));
@@ -554,7 +541,7 @@ void Verifier::EventOrder(const EventRows& rows) {
 
 void Verifier::EventPayload(const EventRows& rows) {
   const std::span<const std::byte> payload = rows.payload();
-  if (payload.size() > kMaxPayloadSize) {
+  if (payload.size() > traceevent::kMaxPayloadSize) {
     Report(RuleId::kPayloadSize, rows.offset(),
            absl::StrCat("a payload of ", payload.size(), " bytes"));
   }
@@ -573,14 +560,15 @@ void Verifier::EventPayload(const EventRows& rows) {
                         rows.header().metadata_id, ": ", why));
   }
   if (counter.too_long()) {
-    Report(RuleId::kArrayCount, rows.offset(), "an array has more than 32767 elements");
+    Report(RuleId::kArrayCount, rows.offset(),
+           absl::StrCat("an array has more than ", traceevent::kMaxArrayCount, " elements"));
   }
 }
 
 void Verifier::SequencePoint() {
-  Cursor cursor(block_.content);
-  const SequencePointHeader header = ParseSequencePointHeader(&cursor, false);
-  if (!cursor.ok()) {
+  ByteReader reader(block_.content);
+  const internal::SequencePointHeader header = internal::ParseSequencePointHeader(&reader, false);
+  if (!reader.ok()) {
     return Report(RuleId::kSequencePointRow, block_.offset, "the sequence point is cut short");
   }
   if (header.timestamp < last_sequence_point_) {
@@ -594,9 +582,9 @@ void Verifier::SequencePoint() {
                         header.timestamp));
   }
   for (std::uint32_t i = 0; i < header.threads; ++i) {
-    const std::uint64_t offset = OffsetOf(cursor);
-    const ThreadSequence entry = ParseThreadSequence(&cursor, false);
-    if (!cursor.ok()) {
+    const std::uint64_t offset = OffsetOf(reader);
+    const ThreadSequence entry = internal::ParseThreadSequence(&reader, false);
+    if (!reader.ok()) {
       Report(RuleId::kSequencePointRow, offset, "the list of threads is cut short");
       break;
     }
@@ -604,7 +592,7 @@ void Verifier::SequencePoint() {
     if (thread == threads_.end()) {
       Report(RuleId::kSequencePointThread, offset,
              absl::StrCat("thread ", entry.thread, " is listed and is not defined"));
-    } else if (static_cast<std::int32_t>(entry.sequence - thread->second.last_sequence) < 0) {
+    } else if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
       Report(RuleId::kSequencePointNumber, offset,
              absl::StrCat("thread ", entry.thread, " is listed with number ", entry.sequence,
                           ", below that of its last event, ", thread->second.last_sequence));
@@ -612,7 +600,7 @@ void Verifier::SequencePoint() {
       thread->second.last_sequence = entry.sequence;
     }
   }
-  ExpectEnd(cursor);
+  ExpectEnd(reader);
   last_sequence_point_ = std::max(last_sequence_point_, header.timestamp);
   latest_event_ = 0;
   table_bytes_ -= std::min(table_bytes_, kIdCost * (labels_.size() + stacks_.size()));

@@ -1,4 +1,4 @@
-#include "verify/verify_rules.h"
+#include "libnettrace-writer/verify/verify_rules.h"
 
 #include <array>
 
@@ -7,9 +7,11 @@
 namespace nettrace {
 namespace {
 
+using internal::RuleId;
+
 constexpr Severity kError = Severity::kError;
 constexpr Severity kHazard = Severity::kHazard;
-constexpr char kReference[] = "reference reader";
+constexpr char kTraceEvent[] = "TraceEvent";
 
 constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"truncated", kError, "Blocks", "every block is there with all its bytes"},
@@ -64,26 +66,26 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"unknown-block", kHazard, "Blocks", "blocks are of a kind that V6.0 defines"},
     {"trailing-bytes", kHazard, "EndOfStreamBlock", "nothing follows the EndOfStream block"},
     {"end-of-stream-content", kHazard, "EndOfStreamBlock", "the EndOfStream block is empty"},
-    {"event-id-range", kHazard, kReference, "EventIds are 1..65534 (Universal.System: from 0)"},
-    {"event-id-unique", kHazard, kReference,
+    {"event-id-range", kHazard, kTraceEvent, "EventIds are 1..65534 (Universal.System: from 0)"},
+    {"event-id-unique", kHazard, kTraceEvent,
      "one (provider, EventId) always means one metadata row"},
-    {"type-misread", kHazard, kReference, "no field is a Decimal or a DateTime"},
-    {"array-of-arrays", kHazard, kReference,
+    {"type-misread", kHazard, kTraceEvent, "no field is a Decimal or a DateTime"},
+    {"array-of-arrays", kHazard, kTraceEvent,
      "no array has arrays of anything but code units as elements"},
-    {"array-of-empty-objects", kHazard, kReference, "no array has objects without fields"},
-    {"fixed-array-size", kHazard, kReference,
+    {"array-of-empty-objects", kHazard, kTraceEvent, "no array has objects without fields"},
+    {"fixed-array-size", kHazard, kTraceEvent,
      "fixed-length arrays have 1 element or more and 65514 bytes at most"},
-    {"start-stop-opcode", kHazard, kReference,
+    {"start-stop-opcode", kHazard, kTraceEvent,
      "a name that ends in Start or Stop comes with an opcode in its metadata"},
-    {"capture-thread-change", kHazard, kReference,
+    {"capture-thread-change", kHazard, kTraceEvent,
      "within a block the capture thread changes only at an event with IsSorted"},
-    {"uncompressed-rows", kHazard, kReference,
+    {"uncompressed-rows", kHazard, kTraceEvent,
      "rows are compressed: text and readers disagree on IsSorted in others"},
-    {"payload-size", kHazard, kReference, "payloads have 65535 bytes at most"},
-    {"array-count", kHazard, kReference, "arrays have 32767 elements at most"},
-    {"stack-frames", kHazard, kReference, "stacks have 8190 frames at most"},
-    {"processor-number", kHazard, kReference, "processor numbers are 0..255, or 2^32-1 for none"},
-    {"remove-thread-index", kHazard, kReference,
+    {"payload-size", kHazard, kTraceEvent, "payloads have 65535 bytes at most"},
+    {"array-count", kHazard, kTraceEvent, "arrays have 32767 elements at most"},
+    {"stack-frames", kHazard, kTraceEvent, "stacks have 8190 frames at most"},
+    {"processor-number", kHazard, kTraceEvent, "processor numbers are 0..255, or 2^32-1 for none"},
+    {"remove-thread-index", kHazard, kTraceEvent,
      "indices of removed threads are above 4194304, where no thread id is"},
 }};
 

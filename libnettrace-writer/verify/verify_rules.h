@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace nettrace {
+namespace nettrace::internal {
 
 // In the order of VerifyRules().
 enum class RuleId : std::size_t {
@@ -67,6 +67,6 @@ enum class RuleId : std::size_t {
   kCount,
 };
 
-}  // namespace nettrace
+}  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_

@@ -1,6 +1,8 @@
-#include "write/block_output.h"
+#include "libnettrace-writer/write/block_output.h"
 
 #include <algorithm>
+
+#include "libnettrace-writer/core/block_layout.h"
 
 namespace nettrace::internal {
 

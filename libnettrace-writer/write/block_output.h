@@ -14,8 +14,6 @@
 
 namespace nettrace::internal {
 
-inline constexpr std::size_t kBlockHeaderSize = 4;
-
 // Fills in the header at the start of `block`, whose size includes it.
 void PutBlockHeader(std::span<std::byte> block, BlockKind kind);
 

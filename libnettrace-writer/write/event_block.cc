@@ -1,15 +1,12 @@
-#include "write/event_block.h"
+#include "libnettrace-writer/write/event_block.h"
 
 #include <cstring>
 #include <utility>
 
-#include "core/copy.h"
+#include "libnettrace-writer/core/copy.h"
 
 namespace nettrace::internal {
 namespace {
-
-constexpr std::uint16_t kHeaderSize = kRowsOffset - kBlockHeaderSize;
-constexpr std::uint16_t kCompressedHeaders = 1;
 
 template <typename T>
 std::byte* PutFixed(std::byte* out, T value) {
@@ -76,8 +73,8 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
 absl::Status EventBlock::WriteTo(BlockOutput* output) {
   if (empty()) return absl::OkStatus();
   std::byte* out = buffer_.get() + kBlockHeaderSize;
-  out = PutFixed(out, kHeaderSize);
-  out = PutFixed(out, kCompressedHeaders);
+  out = PutFixed(out, kEventBlockHeaderSize);
+  out = PutFixed(out, kCompressedRows);
   out = PutFixed(out, first_timestamp_);
   PutFixed(out, previous_.timestamp);
   const std::span<std::byte> block(buffer_.get(), next_);

@@ -7,22 +7,15 @@
 #include <memory>
 #include <span>
 
-#include "core/varint.h"
+#include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/core/varint.h"
+#include "libnettrace-writer/write/block_output.h"
 #include "nettrace/writer.h"
-#include "write/block_output.h"
 
 namespace nettrace::internal {
 
-// Flags of a compressed header: which fields follow. The time always does.
-inline constexpr unsigned kHasMetadataId = 1;
-inline constexpr unsigned kHasCaptureThread = 2;  // with sequence number and processor
-inline constexpr unsigned kHasThread = 4;
-inline constexpr unsigned kHasStack = 8;
-inline constexpr unsigned kHasLabels = 16;
-inline constexpr unsigned kHasPayloadSize = 128;
-
-// Before the rows: the block's header, header size, flags, first and last time.
-inline constexpr std::size_t kRowsOffset = kBlockHeaderSize + 2 + 2 + 8 + 8;
+// Where the rows of a block begin.
+inline constexpr std::size_t kRowsOffset = kBlockHeaderSize + kEventBlockHeaderSize;
 // No header of a row is longer, nor is what PutVarUInt touches beyond its end.
 inline constexpr std::size_t kMaxRowHeader = 64;
 

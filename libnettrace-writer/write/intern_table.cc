@@ -1,4 +1,4 @@
-#include "write/intern_table.h"
+#include "libnettrace-writer/write/intern_table.h"
 
 #include <algorithm>
 #include <cstring>

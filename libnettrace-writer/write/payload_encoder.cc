@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "core/types.h"
-#include "core/varint.h"
+#include "libnettrace-writer/core/types.h"
+#include "libnettrace-writer/core/varint.h"
 
 namespace nettrace {
 namespace {

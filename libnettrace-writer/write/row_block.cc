@@ -1,6 +1,7 @@
-#include "write/row_block.h"
+#include "libnettrace-writer/write/row_block.h"
 
 #include "absl/strings/str_cat.h"
+#include "libnettrace-writer/core/block_layout.h"
 
 namespace nettrace::internal {
 namespace {

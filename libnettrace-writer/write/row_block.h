@@ -7,9 +7,9 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "core/byte_writer.h"
+#include "libnettrace-writer/core/byte_writer.h"
+#include "libnettrace-writer/write/block_output.h"
 #include "nettrace/format.h"
-#include "write/block_output.h"
 
 namespace nettrace::internal {
 

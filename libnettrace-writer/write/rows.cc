@@ -1,11 +1,12 @@
-#include "write/rows.h"
+#include "libnettrace-writer/write/rows.h"
 
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
+#include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/write/block_output.h"
 #include "nettrace/format.h"
-#include "write/block_output.h"
 
 namespace nettrace::internal {
 namespace {
@@ -68,7 +69,7 @@ void PutKeyValues(Kind kind, const KeyValues& key_values, ByteWriter* out) {
 }
 
 absl::Status PutOptionalMetadata(const EventMetadata& metadata, ByteWriter* out) {
-  SizePrefix size(out);  // always there, or the reference reader gives up
+  SizePrefix size(out);  // always there, or TraceEvent gives up
   if (metadata.opcode) {
     PutKind(MetadataKind::kOpcode, out);
     out->Fixed(*metadata.opcode);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "core/byte_writer.h"
+#include "libnettrace-writer/core/byte_writer.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {

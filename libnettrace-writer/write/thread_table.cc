@@ -1,4 +1,4 @@
-#include "write/thread_table.h"
+#include "libnettrace-writer/write/thread_table.h"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "write/event_block.h"
+#include "libnettrace-writer/write/event_block.h"
 
 namespace nettrace::internal {
 

@@ -7,17 +7,19 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/byte_writer.h"
-#include "core/copy.h"
-#include "core/type_rules.h"
-#include "write/block_output.h"
-#include "write/event_block.h"
-#include "write/intern_table.h"
-#include "write/row_block.h"
-#include "write/rows.h"
-#include "write/thread_table.h"
+#include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/core/byte_writer.h"
+#include "libnettrace-writer/core/copy.h"
+#include "libnettrace-writer/core/sequence_numbers.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/type_rules.h"
+#include "libnettrace-writer/write/block_output.h"
+#include "libnettrace-writer/write/event_block.h"
+#include "libnettrace-writer/write/intern_table.h"
+#include "libnettrace-writer/write/row_block.h"
+#include "libnettrace-writer/write/rows.h"
+#include "libnettrace-writer/write/thread_table.h"
 
 namespace nettrace {
 namespace {
@@ -26,12 +28,12 @@ using internal::BlockOutput;
 using internal::ByteWriter;
 using internal::EventBlock;
 using internal::InternTable;
+using internal::kMaxGap;
 using internal::RowBlock;
 using internal::Thread;
 using internal::ThreadTable;
+namespace traceevent = internal::traceevent;
 
-// A reader takes a larger gap in the numbers for a step back.
-constexpr std::uint64_t kMaxGap = std::numeric_limits<std::int32_t>::max();
 // A capture thread's buffer begins with so many bytes, for there may be very many of them.
 constexpr std::size_t kFirstBuffer = 4096;
 constexpr std::size_t kBufferGrowth = 8;
@@ -43,8 +45,6 @@ constexpr std::size_t kMostRowBytes =
     kMaxBlockSize - (internal::kRowsOffset - internal::kBlockHeaderSize);
 constexpr std::size_t kMostPayload = kMostRowBytes - internal::kMaxRowHeader;
 constexpr std::uint32_t kKnownFlags = kSequencePointFlushThreads | kSequencePointFlushMetadata;
-// The provider whose event ids the reference reader defines, 0 among them.
-constexpr char kUniversalSystem[] = "Universal.System";
 
 absl::Status CheckOptions(const WriterOptions& options) {
   if (options.event_block_size == 0 || options.event_block_size > kMostRowBytes) {
@@ -145,19 +145,16 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
         absl::StrCat("event '", metadata.provider, ":", metadata.name, "' (id ", metadata.event_id,
                      "): ", absl::string_view(why.data(), why.size())));
   };
-  if (absl::Status status = internal::CheckFields(metadata.fields, options.reference_reader_strict);
+  if (absl::Status status = internal::CheckFields(metadata.fields, options.traceevent_compatible);
       !status.ok()) {
     return refuse(std::string(status.message()));
   }
-  if (!options.reference_reader_strict) return absl::OkStatus();
-  const std::uint32_t lowest = metadata.provider == kUniversalSystem ? 0 : 1;
-  if (metadata.event_id < lowest || metadata.event_id > kMaxEventId) {
-    return refuse(absl::StrCat("the reference reader needs an id of 1 to ", kMaxEventId));
+  if (!options.traceevent_compatible) return absl::OkStatus();
+  if (!traceevent::IsEventId(metadata.provider, metadata.event_id)) {
+    return refuse(absl::StrCat("TraceEvent needs an id of 1 to ", traceevent::kMaxEventId));
   }
-  const absl::string_view name(metadata.name.data(), metadata.name.size());
-  if (!metadata.opcode &&
-      (absl::EndsWithIgnoreCase(name, "start") || absl::EndsWithIgnoreCase(name, "stop"))) {
-    return refuse("the reference reader takes an opcode from this name's end: set one, or 0");
+  if (!metadata.opcode && traceevent::TakesOpcodeFrom(metadata.name)) {
+    return refuse("TraceEvent takes an opcode from the end of this name: set one, or 0");
   }
   return absl::OkStatus();
 }
@@ -169,12 +166,12 @@ absl::StatusOr<std::uint32_t> Writer::AddMetadata(const EventMetadata& metadata)
 
   ByteWriter key;
   key.String(metadata.provider);
-  // Without strictness an id may stand for many events: each row has a key of its own.
-  key.Fixed(w.options.reference_reader_strict ? metadata.event_id : w.next_metadata_id);
+  // Where TraceEvent does not matter, rows may share an EventId: each has a key of its own.
+  key.Fixed(w.options.traceevent_compatible ? metadata.event_id : w.next_metadata_id);
   if (w.metadata_keys.Find(key.bytes()) != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("provider '", metadata.provider, "' already has an event with id ",
-                     metadata.event_id, "; the reference reader tells events by it"));
+                     metadata.event_id, "; TraceEvent finds an event's fields by it"));
   }
   if (!w.metadata_keys.HasRoom(key.size()) || w.next_metadata_id == kMaxMetadataId) {
     return CacheFull("metadata", "write a sequence point that flushes metadata");
@@ -220,10 +217,10 @@ absl::Status Writer::RemoveThread(std::uint64_t index) {
   if (thread == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("thread ", index, " is not defined"));
   }
-  if (w.options.reference_reader_strict && thread->os_thread_id &&
+  if (w.options.traceevent_compatible && thread->os_thread_id &&
       *thread->os_thread_id >= w.options.first_thread_index) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the reference reader may remove thread index ", *thread->os_thread_id,
+        "TraceEvent may remove thread index ", *thread->os_thread_id,
         " for this thread's OS id: set first_thread_index above all of those, or write a sequence "
         "point that flushes threads"));
   }
@@ -269,8 +266,8 @@ absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t>
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if (frames.empty()) return 0U;
-  const std::size_t most = w.options.reference_reader_strict
-                               ? kMaxStackFrames
+  const std::size_t most = w.options.traceevent_compatible
+                               ? traceevent::kMaxStackFrames
                                : (kMaxBlockSize - 3 * sizeof(std::uint32_t)) / w.pointer_size;
   if (frames.size() > most) {
     return absl::OutOfRangeError(
@@ -332,7 +329,8 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
                   capture->block.last_timestamp());
   }
   if (row.timestamp > kMaxTimestamp) return refuse("time ", row.timestamp, " is over 2^63 - 1");
-  const std::size_t most = options.reference_reader_strict ? kMaxPayloadSize : kMostPayload;
+  const std::size_t most =
+      options.traceevent_compatible ? traceevent::kMaxPayloadSize : kMostPayload;
   if (payload_size > most) {
     return absl::OutOfRangeError(
         absl::StrCat("a payload of ", payload_size, " bytes: at most ", most, " can be written"));

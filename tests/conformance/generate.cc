@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
-#include "type_cases.h"
+#include "tests/conformance/type_cases.h"
 
 namespace conformance {
 namespace {

@@ -5,7 +5,7 @@ verify --strict` finds nothing. Merged into one file, they are shown as `nettrac
 
 examples:
   random_test.py --nettrace build/bin/nettrace --reader build/traceevent \\
-    --generate build-gcc/tests/unit/nettrace/write_random_traces --out /tmp/random --seeds 1-20
+    --generate build-gcc/tests/support/nettrace/write_random_traces --out /tmp/random --seeds 1-20
   ... --seeds 1000-1999     # others than those that ./run test takes
 
 A failure names its seed: --seeds SEED is that one again.

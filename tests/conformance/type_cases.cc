@@ -1,4 +1,4 @@
-#include "type_cases.h"
+#include "tests/conformance/type_cases.h"
 
 #include <array>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nettrace/schema.h"
-#include "payload.h"
+#include "tests/conformance/payload.h"
 
 namespace conformance {
 

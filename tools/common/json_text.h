@@ -18,7 +18,7 @@ using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 // The same text, with U+FFFD for what is not UTF-8 in it.
 inline std::string ValidUtf8(std::string_view text) {
   std::string valid;
-  nettrace::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
+  nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
   return valid;
 }
 

@@ -40,12 +40,12 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   void Decimal(std::span<const std::byte> bytes) override { PutString(json_, Hex(bytes)); }
   void Utf8(std::span<const std::byte> units) override {
     text_.clear();
-    nettrace::AppendUtf8AsValid(units, &text_);
+    nettrace::internal::AppendUtf8AsValid(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void Utf16(std::span<const std::byte> units) override {
     text_.clear();
-    nettrace::AppendUtf16AsUtf8(units, &text_);
+    nettrace::internal::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
 

@@ -86,7 +86,7 @@ void AddKeyValues(const nettrace::KeyValues& more, nettrace::KeyValues* to) {
 struct Input {
   std::string path;
   std::unique_ptr<nettrace::TimeOrderedReader> reader;
-  std::unique_ptr<nettrace::Copier> copier;
+  std::unique_ptr<nettrace::internal::Copier> copier;
   bool has_event = false;
   std::uint64_t timestamp = 0;  // of that event, in the copy's clock
 };
@@ -112,7 +112,7 @@ class Rewriter {
   Progress progress_;
   std::vector<Input> inputs_;
   std::unique_ptr<nettrace::Writer> writer_;
-  std::unique_ptr<nettrace::MetadataCopies> metadata_;
+  std::unique_ptr<nettrace::internal::MetadataCopies> metadata_;
   std::uint64_t last_timestamp_ = 0;
   std::uint64_t last_point_ = 0;
   std::uint64_t lost_at_point_ = 0;
@@ -143,7 +143,7 @@ absl::Status Rewriter::Run(std::unique_ptr<nettrace::Sink> sink) {
 absl::Status Rewriter::Copy(std::unique_ptr<nettrace::Sink> sink) {
   std::vector<nettrace::TraceInfo> traces;
   for (const Input& input : inputs_) traces.push_back(input.reader->reader().trace());
-  nettrace::TraceInfo clock = nettrace::CommonClock(traces);
+  nettrace::TraceInfo clock = nettrace::internal::CommonClock(traces);
   // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
   for (const nettrace::TraceInfo& trace : traces) {
     clock.pointer_size = std::max(clock.pointer_size, trace.pointer_size);
@@ -152,13 +152,14 @@ absl::Status Rewriter::Copy(std::unique_ptr<nettrace::Sink> sink) {
   std::erase_if(clock.key_values, [](const auto& entry) {
     return entry.first == "ProcessId" && entry.second.empty();
   });
-  auto writer = nettrace::Writer::Create(std::move(sink), clock, nettrace::CopyWriterOptions());
+  auto writer =
+      nettrace::Writer::Create(std::move(sink), clock, nettrace::internal::CopyWriterOptions());
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
-  metadata_ = std::make_unique<nettrace::MetadataCopies>(writer_.get());
+  metadata_ = std::make_unique<nettrace::internal::MetadataCopies>(writer_.get());
   for (Input& input : inputs_) {
-    input.copier = std::make_unique<nettrace::Copier>(&input.reader->reader(), clock, writer_.get(),
-                                                      metadata_.get());
+    input.copier = std::make_unique<nettrace::internal::Copier>(&input.reader->reader(), clock,
+                                                                writer_.get(), metadata_.get());
     if (absl::Status status = Advance(&input); !status.ok()) return status;
   }
   while (true) {

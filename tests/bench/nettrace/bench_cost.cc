@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "../measure.h"
-#include "streams.h"
+#include "tests/bench/measure.h"
+#include "tests/bench/nettrace/streams.h"
 
 namespace {
 

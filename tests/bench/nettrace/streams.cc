@@ -1,9 +1,9 @@
-#include "streams.h"
+#include "tests/bench/nettrace/streams.h"
 
 #include <cstring>
 #include <utility>
 
-#include "../measure.h"
+#include "tests/bench/measure.h"
 
 namespace bench {
 namespace {

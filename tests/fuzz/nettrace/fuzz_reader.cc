@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
+#include "libnettrace-writer/read/block_reader.h"
+#include "libnettrace-writer/read/event_rows.h"
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "nettrace/time_ordered_reader.h"
-#include "read/block_reader.h"
-#include "read/event_rows.h"
 
 namespace {
 
@@ -118,10 +118,10 @@ bool Same(const Reader::Stats& a, const Reader::Stats& b) {
 }
 
 // Rows read the short way, where that can be, are the same as all read the long way.
-void CompareRows(nettrace::EventRows rows) {
-  nettrace::EventRows expected = rows;
+void CompareRows(nettrace::internal::EventRows rows) {
+  nettrace::internal::EventRows expected = rows;
   while (rows.ok() && !rows.AtEnd()) {
-    nettrace::ShortRow row;
+    nettrace::internal::ShortRow row;
     if (!rows.NextLikePrevious(&row) && !rows.NextOfOtherKind(&row)) {
       rows.Next();
       row = {rows.offset(), rows.payload()};
@@ -137,12 +137,13 @@ void CompareRows(nettrace::EventRows rows) {
 }
 
 void CompareRowsOfAllBlocks(std::span<const std::byte> bytes) {
-  nettrace::BlockReader blocks(std::make_unique<nettrace::MemorySource>(bytes), bytes.size());
+  nettrace::internal::BlockReader blocks(std::make_unique<nettrace::MemorySource>(bytes),
+                                         bytes.size());
   if (!blocks.ReadHeader().ok()) return;
-  nettrace::Block block;
+  nettrace::internal::Block block;
   while (blocks.Next(&block)) {
     if (block.kind != static_cast<std::uint8_t>(nettrace::BlockKind::kEvent)) continue;
-    CompareRows(nettrace::EventRows(block, blocks.legacy()));
+    CompareRows(nettrace::internal::EventRows(block, blocks.legacy()));
   }
 }
 

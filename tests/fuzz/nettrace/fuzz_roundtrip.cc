@@ -41,10 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> copy;
   const nettrace::TraceInfo clock = reader.reader().trace();
   auto writer = nettrace::Writer::Create(std::make_unique<VectorSink>(&copy), clock,
-                                         nettrace::CopyWriterOptions());
+                                         nettrace::internal::CopyWriterOptions());
   if (!writer.ok()) return 0;
-  nettrace::MetadataCopies metadata(writer->get());
-  nettrace::Copier copier(&reader.reader(), clock, writer->get(), &metadata);
+  nettrace::internal::MetadataCopies metadata(writer->get());
+  nettrace::internal::Copier copier(&reader.reader(), clock, writer->get(), &metadata);
   absl::Status status;
   for (Step step = reader.Next(); status.ok() && step != Step::kEnd; step = reader.Next()) {
     if (step == Step::kEvent) status = copier.CopyEvent(reader.event());

@@ -49,7 +49,7 @@ class InstalledTest(unittest.TestCase):
         self.assertEqual(headers_in(self.headers), headers_in(public))
 
     def test_headers_need_nothing_that_is_not_installed(self):
-        for package, name in (("eventheader", "eventheader"), ("nettrace-writer", "nettrace")):
+        for package, name in (("eventheader", "eventheader"), ("nettrace", "nettrace"), ("nettrace-writer", "nettrace")):
             source = self.folder / "headers.cc"
             source.write_text("".join(f"#include <{header}>\n" for header in headers_in(self.headers)
                                       if header.startswith(name + "/")))
@@ -65,7 +65,7 @@ class InstalledTest(unittest.TestCase):
 
     def test_nettrace_writer_and_reader(self):
         file = self.folder / "shop.nettrace"
-        call(self.build(ARGS.cxx, CXX, "nettrace-writer", self.example("nettrace/write.cc")), file)
+        call(self.build(ARGS.cxx, CXX, "nettrace", self.example("nettrace/write.cc")), file)
         counts = call(self.build(ARGS.cxx, CXX, "nettrace-writer", self.example("nettrace/read.cc")), file)
         self.assertEqual(counts.split(), ["10", "Example.Shop", "Request", "0", "lost"])
 

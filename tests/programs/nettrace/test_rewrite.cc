@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "../../unit/nettrace/stream_builder.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/time_ordered_reader.h"
 #include "nettrace/verifier.h"
 #include "nettrace/writer.h"
+#include "tests/support/nettrace/stream_builder.h"
 #include "tools/nettrace/rewrite.h"
 
 namespace tools {

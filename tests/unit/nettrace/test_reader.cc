@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
-#include "stream_builder.h"
+#include "tests/support/nettrace/stream_builder.h"
 
 namespace nettrace {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "nettrace/sink.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/writer_to_string.h"
 
 namespace nettrace {
 namespace {

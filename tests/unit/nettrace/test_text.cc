@@ -4,7 +4,7 @@
 
 #include "libnettrace-writer/core/utf.h"
 
-namespace nettrace {
+namespace nettrace::internal {
 namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) {
@@ -78,4 +78,4 @@ TEST(Text, AnOddLastByteIsReplaced) {
 }
 
 }  // namespace
-}  // namespace nettrace
+}  // namespace nettrace::internal

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "annotated_bytes.h"
 #include "nettrace/verifier.h"
-#include "stream_builder.h"
+#include "tests/support/nettrace/stream_builder.h"
+#include "tests/unit/nettrace/annotated_bytes.h"
 
 namespace nettrace {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "nettrace/reader.h"
 #include "nettrace/writer.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/writer_to_string.h"
 
 namespace nettrace {
 namespace {

@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <set>
 
-#include "annotated_bytes.h"
 #include "nettrace/payload.h"
 #include "nettrace/payload_encoder.h"
 #include "nettrace/reader.h"
 #include "nettrace/verifier.h"
 #include "nettrace/writer.h"
-#include "random_values.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/random_values.h"
+#include "tests/support/nettrace/writer_to_string.h"
+#include "tests/unit/nettrace/annotated_bytes.h"
 
 namespace nettrace {
 namespace {

@@ -3,8 +3,9 @@
 
 #include <limits>
 
+#include "libnettrace-writer/core/traceevent.h"
 #include "nettrace/writer.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/writer_to_string.h"
 
 namespace nettrace {
 namespace {
@@ -35,7 +36,7 @@ struct WriterWithRows : WriterToString {
 
 WriterOptions Loose() {
   WriterOptions options;
-  options.reference_reader_strict = false;
+  options.traceevent_compatible = false;
   return options;
 }
 
@@ -166,10 +167,10 @@ TEST(WriterLimits, RemovingAThreadNeedsIndicesThatAreNoOsThreadIds) {
 
 TEST(WriterLimits, PayloadsOver16BitsAreRefused) {
   WriterWithRows out;
-  EXPECT_TRUE(out.Write(1, kMaxPayloadSize).ok());
-  EXPECT_TRUE(absl::IsOutOfRange(out.Write(1, kMaxPayloadSize + 1)));
+  EXPECT_TRUE(out.Write(1, internal::traceevent::kMaxPayloadSize).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(out.Write(1, internal::traceevent::kMaxPayloadSize + 1)));
   WriterWithRows loose(Loose());
-  EXPECT_TRUE(loose.Write(1, kMaxPayloadSize + 1).ok());
+  EXPECT_TRUE(loose.Write(1, internal::traceevent::kMaxPayloadSize + 1).ok());
   EXPECT_TRUE(loose.Write(1, kMaxBlockSize - 100).ok());
   EXPECT_TRUE(absl::IsOutOfRange(loose.Write(1, kMaxBlockSize)));
   EXPECT_TRUE(loose.writer->Finish().ok());
@@ -177,9 +178,9 @@ TEST(WriterLimits, PayloadsOver16BitsAreRefused) {
 
 TEST(WriterLimits, StacksAreBounded) {
   WriterToString out;
-  std::vector<std::uint64_t> stack(kMaxStackFrames);
+  std::vector<std::uint64_t> stack(internal::traceevent::kMaxStackFrames);
   EXPECT_TRUE(out.writer->InternStack(stack).ok());
-  stack.resize(kMaxStackFrames + 1);
+  stack.resize(internal::traceevent::kMaxStackFrames + 1);
   EXPECT_TRUE(absl::IsOutOfRange(out.writer->InternStack(stack).status()));
   WriterToString loose(Loose());
   EXPECT_TRUE(loose.writer->InternStack(stack).ok());
@@ -214,8 +215,8 @@ TEST(WriterLimits, RowsOver16BitsAreRefused) {
 
 TEST(WriterLimits, EventIdsAreWhatTheReferenceReaderNeeds) {
   EXPECT_FALSE(Accepts(Event(0)));
-  EXPECT_TRUE(Accepts(Event(kMaxEventId)));
-  EXPECT_FALSE(Accepts(Event(kMaxEventId + 1)));
+  EXPECT_TRUE(Accepts(Event(internal::traceevent::kMaxEventId)));
+  EXPECT_FALSE(Accepts(Event(internal::traceevent::kMaxEventId + 1)));
   EXPECT_TRUE(Accepts(Event(0), Loose()));
   EventMetadata existing_process = Event(0);
   existing_process.provider = "Universal.System";

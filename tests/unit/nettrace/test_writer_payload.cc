@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "annotated_bytes.h"
 #include "nettrace/payload_encoder.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/writer_to_string.h"
+#include "tests/unit/nettrace/annotated_bytes.h"
 
 namespace nettrace {
 namespace {

@@ -8,9 +8,9 @@
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "nettrace/verifier.h"
-#include "random_trace.h"
-#include "random_values.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/random_trace.h"
+#include "tests/support/nettrace/random_values.h"
+#include "tests/support/nettrace/writer_to_string.h"
 
 namespace nettrace {
 namespace {

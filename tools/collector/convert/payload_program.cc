@@ -141,11 +141,11 @@ class Runner {
     if (op.size == 2) {
       PutUnits(op, units);
     } else if (op.size == 4) {
-      nettrace::AppendUtf32AsUtf16(units, !op.swap, out_);
+      nettrace::internal::AppendUtf32AsUtf16(units, !op.swap, out_);
     } else if (op.charset == PayloadOp::Charset::kLatin1) {
-      nettrace::AppendLatin1AsUtf16(units, out_);
+      nettrace::internal::AppendLatin1AsUtf16(units, out_);
     } else {
-      nettrace::AppendUtf8AsUtf16(units, out_);
+      nettrace::internal::AppendUtf8AsUtf16(units, out_);
     }
   }
 
@@ -160,9 +160,10 @@ class Runner {
   bool PutText(const PayloadOp& op, std::span<const std::byte> units) {
     bool valid = true;
     if (op.charset != PayloadOp::Charset::kNone) {
-      const nettrace::TextKind kind = nettrace::ClassifyUtf8(units);
-      outcome_.non_ascii |= kind != nettrace::TextKind::kAscii;
-      valid = kind != nettrace::TextKind::kInvalid || op.charset == PayloadOp::Charset::kLatin1;
+      const nettrace::internal::TextKind kind = nettrace::internal::ClassifyUtf8(units);
+      outcome_.non_ascii |= kind != nettrace::internal::TextKind::kAscii;
+      valid = kind != nettrace::internal::TextKind::kInvalid ||
+              op.charset == PayloadOp::Charset::kLatin1;
       outcome_.invalid |= !valid;
     }
     switch (op.output) {

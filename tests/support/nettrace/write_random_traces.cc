@@ -12,8 +12,8 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "random_trace.h"
-#include "random_values.h"
+#include "tests/support/nettrace/random_trace.h"
+#include "tests/support/nettrace/random_values.h"
 
 namespace nettrace::testing {
 namespace {

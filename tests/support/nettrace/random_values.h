@@ -1,6 +1,6 @@
 // Random values for the fields of an event, and what they are as JSON.
-#ifndef TESTS_UNIT_NETTRACE_RANDOM_VALUES_H_
-#define TESTS_UNIT_NETTRACE_RANDOM_VALUES_H_
+#ifndef TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_
+#define TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_
 
 #include <optional>
 #include <span>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nettrace/payload.h"
-#include "random_schema.h"
+#include "tests/support/nettrace/random_schema.h"
 
 namespace nettrace::testing {
 
@@ -56,4 +56,4 @@ std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Fi
 
 }  // namespace nettrace::testing
 
-#endif  // TESTS_UNIT_NETTRACE_RANDOM_VALUES_H_
+#endif  // TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_

@@ -1,10 +1,10 @@
-#include "random_trace.h"
+#include "tests/support/nettrace/random_trace.h"
 
 #include <iterator>
 #include <tuple>
 #include <utility>
 
-#include "random_values.h"
+#include "tests/support/nettrace/random_values.h"
 
 namespace nettrace::testing {
 namespace {
@@ -16,7 +16,7 @@ auto AnyOf(const Map& map, Randomly* random) {
 
 WriterOptions RandomOptions(Randomly* random) {
   WriterOptions options;
-  options.reference_reader_strict = random->for_reference_reader();
+  options.traceevent_compatible = random->for_reference_reader();
   options.event_block_size = 1 + random->Below(random->OneIn(2) ? 300 : 20000);
   options.max_buffer_bytes = 1 + random->Below(200'000);
   options.first_thread_index = 1 + random->Number() / 2;

@@ -1,4 +1,4 @@
-#include "random_values.h"
+#include "tests/support/nettrace/random_values.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "nettrace/payload_encoder.h"
 
 namespace nettrace::testing {
@@ -285,7 +286,7 @@ std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Fi
     if (!payload.ok() && !absl::StrContains(payload.status().message(), "64 KiB")) {
       return RandomPayload{{}, payload.status().ToString()};  // no JSON: equal to no reading
     }
-    if (!payload.ok() || payload->size() > kMaxPayloadSize) continue;
+    if (!payload.ok() || payload->size() > internal::traceevent::kMaxPayloadSize) continue;
     return RandomPayload{{payload->begin(), payload->end()}, told.Finish()};
   }
   return std::nullopt;

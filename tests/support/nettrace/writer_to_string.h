@@ -1,6 +1,6 @@
 // What the tests of the writer share: views of bytes, and sinks to look into.
-#ifndef TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
-#define TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
+#ifndef TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_
+#define TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -55,4 +55,4 @@ struct WriterToString {
 
 }  // namespace nettrace::testing
 
-#endif  // TESTS_UNIT_NETTRACE_WRITER_TESTING_H_
+#endif  // TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_

@@ -1,7 +1,7 @@
 // Writes traces of whatever, and keeps what it wrote: random kinds of events, values, threads,
 // labels and stacks, removed threads, flushes, losses, sizes of blocks and intervals.
-#ifndef TESTS_UNIT_NETTRACE_RANDOM_TRACE_H_
-#define TESTS_UNIT_NETTRACE_RANDOM_TRACE_H_
+#ifndef TESTS_SUPPORT_NETTRACE_RANDOM_TRACE_H_
+#define TESTS_SUPPORT_NETTRACE_RANDOM_TRACE_H_
 
 #include <cstdint>
 #include <deque>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "nettrace/writer.h"
-#include "random_schema.h"
-#include "writer_testing.h"
+#include "tests/support/nettrace/random_schema.h"
+#include "tests/support/nettrace/writer_to_string.h"
 
 namespace nettrace::testing {
 
@@ -78,4 +78,4 @@ class RandomTrace {
 
 }  // namespace nettrace::testing
 
-#endif  // TESTS_UNIT_NETTRACE_RANDOM_TRACE_H_
+#endif  // TESTS_SUPPORT_NETTRACE_RANDOM_TRACE_H_

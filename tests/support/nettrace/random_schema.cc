@@ -1,4 +1,4 @@
-#include "random_schema.h"
+#include "tests/support/nettrace/random_schema.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // Builds NetTrace V6 bytes by hand, right or wrong, for tests. Knows nothing of the library but the
 // format's numbers.
-#ifndef TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
-#define TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
+#ifndef TESTS_SUPPORT_NETTRACE_STREAM_BUILDER_H_
+#define TESTS_SUPPORT_NETTRACE_STREAM_BUILDER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -218,4 +218,4 @@ inline Bytes GoodStream() {
 
 }  // namespace nettrace
 
-#endif  // TESTS_UNIT_NETTRACE_STREAM_BUILDER_H_
+#endif  // TESTS_SUPPORT_NETTRACE_STREAM_BUILDER_H_

@@ -1,7 +1,7 @@
 // Random numbers, texts, schemas, threads, labels and stacks, the same for the same seed on every
 // machine. The ground of random_trace.h.
-#ifndef TESTS_UNIT_NETTRACE_RANDOM_SCHEMA_H_
-#define TESTS_UNIT_NETTRACE_RANDOM_SCHEMA_H_
+#ifndef TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
+#define TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
 
 #include <array>
 #include <cstddef>
@@ -60,4 +60,4 @@ class Randomly {
 
 }  // namespace nettrace::testing
 
-#endif  // TESTS_UNIT_NETTRACE_RANDOM_SCHEMA_H_
+#endif  // TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
