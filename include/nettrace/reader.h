@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "nettrace/ids.h"
 #include "nettrace/payload.h"
 #include "nettrace/schema.h"
 #include "nettrace/source.h"
@@ -41,11 +42,11 @@ struct ReaderOptions {
 // threads and (V6) labels pointed to even until the step after the next sequence point.
 struct Event {
   std::uint64_t offset = 0;  // of its row in the stream
-  std::uint32_t metadata_id = 0;
+  MetadataId metadata_id = kNoMetadata;
   const EventMetadata* metadata = nullptr;
-  std::uint64_t thread_index = 0;  // the thread it is about; V4, V5: the OS thread id
+  ThreadIndex thread_index = kNoThread;  // the thread it is about
   const ThreadInfo* thread = nullptr;
-  std::uint64_t capture_thread_index = 0;  // the thread that numbered it
+  ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered it
   const ThreadInfo* capture_thread = nullptr;
   std::uint32_t sequence_number = 0;
   // Events of the capture thread that are missing directly before this one.
@@ -67,7 +68,7 @@ struct Event {
 
 struct SequencePoint {
   struct Loss {
-    std::uint64_t thread_index = 0;
+    ThreadIndex thread_index = kNoThread;
     std::uint64_t count = 0;  // events missing at the end of this thread's events so far
     const ThreadInfo* thread = nullptr;
   };
@@ -78,7 +79,7 @@ struct SequencePoint {
 };
 
 struct RemovedThread {
-  std::uint64_t thread_index = 0;
+  ThreadIndex thread_index = kNoThread;
   std::uint64_t lost = 0;              // events missing at the end of this thread's events
   const ThreadInfo* thread = nullptr;  // until the step after the next sequence point
 };

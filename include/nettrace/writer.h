@@ -25,6 +25,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "nettrace/ids.h"
 #include "nettrace/schema.h"
 #include "nettrace/sink.h"
 
@@ -51,20 +52,20 @@ struct WriterOptions {
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
   // Indices of threads are counted from here. RemoveThread needs it above all OS thread ids, as the
   // TraceEvent confuses the two; on Linux 4,194,305 is. Larger numbers take more bytes.
-  std::uint64_t first_thread_index = 1;
+  ThreadIndex first_thread_index{1};
   // Refuse what the specification allows and TraceEvent (PerfView, dotnet-trace) misreads.
   bool traceevent_compatible = true;
 };
 
 // The header of an event.
 struct EventRow {
-  std::uint32_t metadata_id = 0;
-  std::uint64_t capture_thread = 0;  // thread index that numbers this event
-  std::uint64_t thread = 0;          // thread index the event is about
+  MetadataId metadata_id = kNoMetadata;
+  ThreadIndex capture_thread = kNoThread;  // the thread that numbers this event
+  ThreadIndex thread = kNoThread;          // the thread that the event is about
   std::uint32_t processor = 0;
-  std::uint64_t timestamp = 0;      // ticks
-  std::uint32_t stack_id = 0;       // 0: no stack
-  std::uint32_t label_list_id = 0;  // 0: no labels
+  std::uint64_t timestamp = 0;  // ticks
+  StackId stack_id = kNoStack;
+  LabelListId label_list_id = kNoLabels;
 };
 
 class Writer {
@@ -80,21 +81,21 @@ class Writer {
   // Defines a kind of event and returns its metadata id (1, 2, …). Valid until a sequence point
   // that flushes metadata. InvalidArgument names what is wrong with it (type, size, duplicate event
   // id).
-  absl::StatusOr<std::uint32_t> AddMetadata(const EventMetadata& metadata);
+  absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
   // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that
   // flushes threads. Indices are never used twice in a stream.
-  absl::StatusOr<std::uint64_t> AddThread(const ThreadInfo& thread);
+  absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
 
   // The thread is gone: no later event refers to it; readers learn its last sequence number. What
   // becomes of its index in the TraceEvent: see WriterOptions::first_thread_index
   // (FailedPrecondition).
-  absl::Status RemoveThread(std::uint64_t index);
+  absl::Status RemoveThread(ThreadIndex index);
 
   // The id of this label list or stack (leaf first), added if it is new since the last sequence
-  // point. Valid until the next sequence point. Empty ones are 0.
-  absl::StatusOr<std::uint32_t> InternLabels(const Labels& labels);
-  absl::StatusOr<std::uint32_t> InternStack(std::span<const std::uint64_t> frames);
+  // point. Valid until the next sequence point. Empty ones are kNoLabels and kNoStack.
+  absl::StatusOr<LabelListId> InternLabels(const Labels& labels);
+  absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
   // Appends an event; its sequence number is the next of its capture thread. After InvalidArgument
   // and OutOfRange (a limit of the format), and ResourceExhausted while the interval is full, the
@@ -105,7 +106,7 @@ class Writer {
   // `count` events of `capture_thread` were lost here: its sequence number advances by as many.
   // OutOfRange if that would be over 2^31 - 1 since its last event or sequence point: readers take
   // such a gap for a step back.
-  absl::Status AddLost(std::uint64_t capture_thread, std::uint64_t count);
+  absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
   // Ends the interval, after the time of the one before (InvalidArgument if not): all events so far
   // are at or before `timestamp`, all later ones at or after it. Lists the last sequence number of

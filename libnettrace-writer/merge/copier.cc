@@ -55,7 +55,7 @@ WriterOptions CopyWriterOptions() {
       std::numeric_limits<std::size_t>::max() / 2;
   options.max_interval_events = options.max_interval_bytes =
       std::numeric_limits<std::uint64_t>::max() / 2;
-  options.first_thread_index = traceevent::kMinRemovableThreadIndex;
+  options.first_thread_index = ThreadIndex{traceevent::kMinRemovableThreadIndex};
   options.traceevent_compatible = false;  // what was written so is copied so
   return options;
 }
@@ -72,8 +72,8 @@ TraceInfo CommonClock(std::span<const TraceInfo> traces) {
   return clock;
 }
 
-absl::StatusOr<std::uint32_t> MetadataCopies::IdOf(const EventMetadata& metadata,
-                                                   PayloadEncoding encoding) {
+absl::StatusOr<MetadataId> MetadataCopies::IdOf(const EventMetadata& metadata,
+                                                PayloadEncoding encoding) {
   Provider& provider = providers_[metadata.provider];
   const auto [first, last] = provider.copies.equal_range(metadata.event_id);
   for (auto it = first; it != last; ++it) {
@@ -114,7 +114,7 @@ std::uint64_t Copier::Convert(std::uint64_t ticks) const {
   return static_cast<std::uint64_t>(std::min(converted, kMostTicks));
 }
 
-absl::StatusOr<std::uint64_t> Copier::ThreadOf(const ThreadInfo* thread) {
+absl::StatusOr<ThreadIndex> Copier::ThreadOf(const ThreadInfo* thread) {
   const auto found = threads_.find(thread);
   if (found != threads_.end()) return found->second;
   auto copy = writer_->AddThread(*thread);
@@ -122,7 +122,7 @@ absl::StatusOr<std::uint64_t> Copier::ThreadOf(const ThreadInfo* thread) {
   return copy;
 }
 
-absl::StatusOr<std::uint32_t> Copier::StackOf(std::span<const std::byte> stack) {
+absl::StatusOr<StackId> Copier::StackOf(std::span<const std::byte> stack) {
   const auto size = static_cast<std::size_t>(reader_->trace().pointer_size);
   frames_.clear();
   for (; stack.size() >= size; stack = stack.subspan(size)) {
@@ -136,7 +136,7 @@ absl::StatusOr<std::uint32_t> Copier::StackOf(std::span<const std::byte> stack) 
 absl::Status Copier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
   // A step back is not a loss: the copy is numbered anew.
   if (count == 0 || count == kMaxGap) return absl::OkStatus();
-  absl::StatusOr<std::uint64_t> copy = ThreadOf(thread);
+  absl::StatusOr<ThreadIndex> copy = ThreadOf(thread);
   if (!copy.ok()) return copy.status();
   absl::Status status = writer_->AddLost(*copy, count);
   if (!absl::IsOutOfRange(status)) return status;
@@ -188,7 +188,7 @@ absl::Status Copier::CopyRemovedThread(const RemovedThread& removed) {
   if (absl::Status status = AddLost(removed.thread, removed.lost); !status.ok()) return status;
   const auto found = threads_.find(removed.thread);
   if (found == threads_.end()) return absl::OkStatus();
-  const std::uint64_t copy = found->second;
+  const ThreadIndex copy = found->second;
   threads_.erase(found);
   return writer_->RemoveThread(copy);
 }

@@ -31,12 +31,12 @@ TraceInfo CommonClock(std::span<const TraceInfo> traces);
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}
-  absl::StatusOr<std::uint32_t> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
+  absl::StatusOr<MetadataId> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
 
  private:
   struct Copy {
     EventMetadata original;
-    std::uint32_t id;
+    MetadataId id;
   };
   struct Provider {
     std::map<std::uint32_t, bool> taken;        // EventIds
@@ -72,21 +72,17 @@ class Copier {
   const CopyStats& stats() const { return stats_; }
 
  private:
-  struct KnownMetadata {
-    const EventMetadata* row;
-    std::uint32_t id;
-  };
-  absl::StatusOr<std::uint64_t> ThreadOf(const ThreadInfo* thread);
-  absl::StatusOr<std::uint32_t> StackOf(std::span<const std::byte> stack);
+  absl::StatusOr<ThreadIndex> ThreadOf(const ThreadInfo* thread);
+  absl::StatusOr<StackId> StackOf(std::span<const std::byte> stack);
   absl::Status AddLost(const ThreadInfo* thread, std::uint64_t count);
 
   const Reader* reader_;
   const TraceInfo clock_;
   Writer* writer_;
   MetadataCopies* metadata_;
-  std::unordered_map<std::uint32_t, std::uint32_t> metadata_ids_;
+  std::unordered_map<MetadataId, MetadataId> metadata_ids_;
   // By their rows: an index may stand for several threads, one after the other.
-  std::unordered_map<const ThreadInfo*, std::uint64_t> threads_;
+  std::unordered_map<const ThreadInfo*, ThreadIndex> threads_;
   std::vector<std::uint64_t> frames_;
   CopyStats stats_;
 };

@@ -29,22 +29,22 @@ bool EventRows::Next() {
 
 void EventRows::ReadCompressed() {
   const auto flags = reader_.Number<std::uint8_t>();
-  if (flags & kHasMetadataId) header_.metadata_id = reader_.VarUInt32();
+  if (flags & kHasMetadataId) header_.metadata_id = MetadataId{reader_.VarUInt32()};
   if (flags & kHasCaptureThread) {
     header_.sequence += reader_.VarUInt32();
-    header_.capture_thread = reader_.VarUInt64();
+    header_.capture_thread = ThreadIndex{reader_.VarUInt64()};
     header_.processor = reader_.VarUInt32();
   }
   // The rows of a V4/V5 metadata block (id 0) are not numbered.
-  if (!legacy_ || header_.metadata_id != 0) ++header_.sequence;
-  if (flags & kHasThread) header_.thread = reader_.VarUInt64();
-  if (flags & kHasStack) header_.stack_id = reader_.VarUInt32();
+  if (!legacy_ || header_.metadata_id != kNoMetadata) ++header_.sequence;
+  if (flags & kHasThread) header_.thread = ThreadIndex{reader_.VarUInt64()};
+  if (flags & kHasStack) header_.stack_id = StackId{reader_.VarUInt32()};
   header_.timestamp += reader_.VarUInt64();
   if (legacy_) {
     if (flags & kHasLabels) header_.activity_id = reader_.Id128();
     if (flags & kHasRelatedActivity) header_.related_activity_id = reader_.Id128();
   } else if (flags & kHasLabels) {
-    header_.label_list_id = reader_.VarUInt32();
+    header_.label_list_id = LabelListId{reader_.VarUInt32()};
   }
   header_.sorted = (flags & kIsSorted) != 0;
   if (flags & kHasPayloadSize) header_.payload_size = reader_.VarUInt32();
@@ -55,19 +55,19 @@ void EventRows::ReadUncompressed() {
   const auto size = reader_.Number<std::uint32_t>();
   ByteReader row(reader_.Bytes(size));
   const auto metadata_id = row.Number<std::uint32_t>();
-  header_.metadata_id = metadata_id & ~kIsNotSorted;
+  header_.metadata_id = MetadataId{metadata_id & ~kIsNotSorted};
   header_.sorted = (metadata_id & kIsNotSorted) == 0;
   header_.sequence = row.Number<std::uint32_t>();
-  header_.thread = row.Number<std::uint64_t>();
-  header_.capture_thread = row.Number<std::uint64_t>();
+  header_.thread = ThreadIndex{row.Number<std::uint64_t>()};
+  header_.capture_thread = ThreadIndex{row.Number<std::uint64_t>()};
   header_.processor = row.Number<std::uint32_t>();
-  header_.stack_id = row.Number<std::uint32_t>();
+  header_.stack_id = StackId{row.Number<std::uint32_t>()};
   header_.timestamp = row.Number<std::uint64_t>();
   if (legacy_) {
     header_.activity_id = row.Id128();
     header_.related_activity_id = row.Id128();
   } else {
-    header_.label_list_id = row.Number<std::uint32_t>();
+    header_.label_list_id = LabelListId{row.Number<std::uint32_t>()};
   }
   header_.payload_size = row.Number<std::uint32_t>();
   payload_ = row.Bytes(header_.payload_size);

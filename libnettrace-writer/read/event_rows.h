@@ -9,22 +9,23 @@
 #include "libnettrace-writer/core/block_layout.h"
 #include "libnettrace-writer/core/byte_reader.h"
 #include "libnettrace-writer/read/block_reader.h"
+#include "nettrace/ids.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
 
 struct EventRowHeader {
   bool sorted = false;
-  std::uint32_t metadata_id = 0;
+  MetadataId metadata_id = kNoMetadata;
   std::uint32_t sequence = 0;
-  std::uint64_t capture_thread = 0;
-  std::uint64_t thread = 0;
+  ThreadIndex capture_thread = kNoThread;
+  ThreadIndex thread = kNoThread;
   std::uint32_t processor = 0;
-  std::uint32_t stack_id = 0;
+  StackId stack_id = kNoStack;
   std::uint64_t timestamp = 0;
-  std::uint32_t label_list_id = 0;  // V6
-  Guid activity_id{};               // V4, V5
-  Guid related_activity_id{};       // V4, V5
+  LabelListId label_list_id = kNoLabels;  // V6
+  Guid activity_id{};                     // V4, V5
+  Guid related_activity_id{};             // V4, V5
   std::uint32_t payload_size = 0;
   friend bool operator==(const EventRowHeader&, const EventRowHeader&) = default;
 };
@@ -82,7 +83,7 @@ class EventRows {
       *value = number.value;
       return number.size != 0;
     };
-    std::uint32_t metadata_id = header_.metadata_id;
+    std::uint32_t metadata_id = ToNumber(header_.metadata_id);
     std::uint32_t since_previous = 0;
     std::uint32_t payload_size = header_.payload_size;
     if ((flags & kFlags & kHasMetadataId) != 0 && !take(&metadata_id)) return false;
@@ -94,7 +95,7 @@ class EventRows {
     if (row_size > rest.size()) return false;
     *row = {Position(), {next, payload_size}};
     header_.sorted = (flags & kIsSorted) != 0;
-    header_.metadata_id = metadata_id;
+    header_.metadata_id = MetadataId{metadata_id};
     ++header_.sequence;
     header_.timestamp = timestamp;
     header_.payload_size = payload_size;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "nettrace/ids.h"
 
 namespace nettrace::internal {
 
@@ -15,11 +16,12 @@ namespace nettrace::internal {
 // several cache misses of; the rest is in a hash table. The memory is in proportion to the rows.
 //
 // Entry: converts to false if it is default-constructed, and to true else.
-template <typename Entry>
+template <typename Id, typename Entry>
 class IdTable {
  public:
   // nullptr if there is none. Valid until the next call that is not const.
-  const Entry* Find(std::uint64_t id) const {
+  const Entry* Find(Id row) const {
+    const std::uint64_t id = ToNumber(row);
     if (id < dense_.size()) {
       const Entry& entry = dense_[static_cast<std::size_t>(id)];
       if (entry) [[likely]]
@@ -31,8 +33,9 @@ class IdTable {
   }
 
   // False if there is one already.
-  bool Add(std::uint64_t id, Entry entry) {
-    if (Find(id) != nullptr) return false;
+  bool Add(Id row, Entry entry) {
+    if (Find(row) != nullptr) return false;
+    const std::uint64_t id = ToNumber(row);
     ++size_;
     if (id >= dense_.size() && id <= kFirstDense + kSpread * size_) {
       dense_.resize(static_cast<std::size_t>(id) + 1);
@@ -42,7 +45,8 @@ class IdTable {
   }
 
   // Takes out the entry of an id that has one.
-  Entry Remove(std::uint64_t id) {
+  Entry Remove(Id row) {
+    const std::uint64_t id = ToNumber(row);
     --size_;
     if (id < dense_.size() && dense_[static_cast<std::size_t>(id)]) {
       return std::exchange(dense_[static_cast<std::size_t>(id)], Entry());

@@ -91,9 +91,9 @@ const char* ParseTags(ByteReader* reader, EventMetadata* metadata) {
 
 }  // namespace
 
-const char* ParseLegacyMetadataRow(ByteReader row, std::uint32_t* id, EventMetadata* metadata) {
+const char* ParseLegacyMetadataRow(ByteReader row, MetadataId* id, EventMetadata* metadata) {
   if (row.size() > kMaxLegacyRowSize) return "a metadata row is too large";
-  *id = row.Number<std::uint32_t>();
+  *id = MetadataId{row.Number<std::uint32_t>()};
   metadata->provider = Utf16Z(&row);
   metadata->event_id = row.Number<std::uint32_t>();
   metadata->name = Utf16Z(&row);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "nettrace/ids.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
@@ -19,18 +20,18 @@ namespace nettrace::internal {
 class MetadataTable {
  public:
   // nullptr if there is none. Valid until Clear.
-  const EventMetadata* Find(std::uint32_t id) const {
-    const std::size_t place = std::size_t{id} - first_id_;
+  const EventMetadata* Find(MetadataId id) const {
+    const std::size_t place = std::size_t{ToNumber(id)} - first_id_;
     if (place < counted_) [[likely]]
       return &chunks_[place / kChunkRows][place % kChunkRows];
     return FindOther(id);
   }
 
   // False if there is one already.
-  bool Add(std::uint32_t id, EventMetadata row) {
+  bool Add(MetadataId id, EventMetadata row) {
     if (Find(id) != nullptr) return false;
-    if (counted_ == 0) first_id_ = id;
-    if (id != first_id_ + counted_) {
+    if (counted_ == 0) first_id_ = ToNumber(id);
+    if (ToNumber(id) != first_id_ + counted_) {
       others_.emplace(id, std::make_unique<EventMetadata>(std::move(row)));
       return true;
     }
@@ -45,7 +46,7 @@ class MetadataTable {
   // So many that chunks_ stays small enough for the nearest cache.
   static constexpr std::size_t kChunkRows = 256;
 
-  const EventMetadata* FindOther(std::uint32_t id) const {
+  const EventMetadata* FindOther(MetadataId id) const {
     const auto found = others_.find(id);
     return found == others_.end() ? nullptr : found->second.get();
   }
@@ -53,7 +54,7 @@ class MetadataTable {
   std::size_t first_id_ = 0;
   std::size_t counted_ = 0;  // ids from first_id_ on
   std::vector<std::vector<EventMetadata>> chunks_;
-  absl::flat_hash_map<std::uint32_t, std::unique_ptr<EventMetadata>> others_;
+  absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> others_;
 };
 
 }  // namespace nettrace::internal

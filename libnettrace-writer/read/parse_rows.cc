@@ -100,9 +100,9 @@ const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info) {
   return block.ok() ? nullptr : "the block is cut short";
 }
 
-const char* ParseMetadataRow(ByteReader* block, std::uint32_t* id, EventMetadata* metadata) {
+const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata) {
   ByteReader row = block->Part(block->Number<std::uint16_t>());
-  *id = row.VarUInt32();
+  *id = MetadataId{row.VarUInt32()};
   metadata->provider = std::string(row.String());
   metadata->event_id = row.VarUInt32();
   metadata->name = std::string(row.String());
@@ -141,9 +141,9 @@ const char* ParseMetadataRow(ByteReader* block, std::uint32_t* id, EventMetadata
   return row.ok() && optional.ok() ? nullptr : "a metadata row is cut short";
 }
 
-const char* ParseThreadRow(ByteReader* block, std::uint64_t* index, ThreadInfo* thread) {
+const char* ParseThreadRow(ByteReader* block, ThreadIndex* index, ThreadInfo* thread) {
   ByteReader row = block->Part(block->Number<std::uint16_t>());
-  *index = row.VarUInt64();
+  *index = ThreadIndex{row.VarUInt64()};
   while (row.ok() && !row.empty()) {
     switch (static_cast<ThreadInfoKind>(row.Number<std::uint8_t>())) {
       case ThreadInfoKind::kName:
@@ -223,7 +223,7 @@ SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy) {
 
 ThreadSequence ParseThreadSequence(ByteReader* block, bool legacy) {
   ThreadSequence entry;
-  entry.thread = legacy ? block->Number<std::uint64_t>() : block->VarUInt64();
+  entry.thread = ThreadIndex{legacy ? block->Number<std::uint64_t>() : block->VarUInt64()};
   entry.sequence = legacy ? block->Number<std::uint32_t>() : block->VarUInt32();
   return entry;
 }

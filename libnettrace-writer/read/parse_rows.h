@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "libnettrace-writer/core/byte_reader.h"
+#include "nettrace/ids.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
@@ -13,10 +14,10 @@ namespace nettrace::internal {
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
 // Of V4 and V5; what only they have becomes the key/values that V6 has for it.
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
-const char* ParseMetadataRow(ByteReader* block, std::uint32_t* id, EventMetadata* metadata);
+const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata);
 // `row` is the payload of a row of a V4 or V5 metadata block.
-const char* ParseLegacyMetadataRow(ByteReader row, std::uint32_t* id, EventMetadata* metadata);
-const char* ParseThreadRow(ByteReader* block, std::uint64_t* index, ThreadInfo* thread);
+const char* ParseLegacyMetadataRow(ByteReader row, MetadataId* id, EventMetadata* metadata);
+const char* ParseThreadRow(ByteReader* block, ThreadIndex* index, ThreadInfo* thread);
 const char* ParseLabelList(ByteReader* block, Labels* labels);
 
 struct SequencePointHeader {
@@ -28,7 +29,7 @@ struct SequencePointHeader {
 SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy);
 
 struct ThreadSequence {
-  std::uint64_t thread = 0;
+  ThreadIndex thread = kNoThread;
   std::uint32_t sequence = 0;
 };
 ThreadSequence ParseThreadSequence(ByteReader* block, bool legacy);

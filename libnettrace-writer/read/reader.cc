@@ -63,8 +63,8 @@ struct StackRange {
   bool is_there = false;
 };
 
-template <typename Value>
-using Table = IdTable<std::unique_ptr<Value>>;
+template <typename Id, typename Value>
+using Table = IdTable<Id, std::unique_ptr<Value>>;
 
 }  // namespace
 
@@ -114,7 +114,7 @@ struct Reader::Impl {
   bool OpenBlock();
   bool ReadMetadata();
   bool ReadLegacyMetadata();
-  bool AddMetadata(std::uint32_t id, EventMetadata row, std::size_t size, std::uint64_t offset);
+  bool AddMetadata(MetadataId id, EventMetadata row, std::size_t size, std::uint64_t offset);
   bool ReadThreads();
   bool ReadLabels();
   bool ReadStacks();
@@ -126,7 +126,7 @@ struct Reader::Impl {
   bool ResolveEvent();
   bool ResolveMetadata(std::uint64_t offset);
   bool StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id);
-  Thread* FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new);
+  Thread* FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new);
   std::uint64_t CountLost(Thread* thread, std::uint32_t last_sequence);
   void FinishStep();
   bool Charge(std::size_t cost, std::uint64_t offset);
@@ -146,10 +146,10 @@ struct Reader::Impl {
   std::uint64_t legacy_process_id = 0;
 
   MetadataTable metadata;
-  Table<Thread> threads;
+  Table<ThreadIndex, Thread> threads;
   std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
-  Table<Labels> labels;
-  IdTable<StackRange> stacks;
+  Table<LabelListId, Labels> labels;
+  IdTable<StackId, StackRange> stacks;
   std::vector<std::byte> stack_bytes;
   std::size_t table_bytes = 0;
   std::size_t metadata_bytes = 0;
@@ -307,13 +307,13 @@ bool Reader::Impl::NextBlock() {
   return true;
 }
 
-bool Reader::Impl::AddMetadata(std::uint32_t id, EventMetadata row, std::size_t size,
+bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t size,
                                std::uint64_t offset) {
   const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
                            row.key_values.size() * sizeof(KeyValues::value_type);
   if (!metadata.Add(id, std::move(row))) {
     if (legacy()) return true;  // the .NET runtime may repeat a row
-    return Stop(offset, absl::StrCat("metadata id ", id, " is defined twice"));
+    return Stop(offset, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
   }
   ++stats.metadata;
   metadata_bytes += cost;
@@ -325,7 +325,7 @@ bool Reader::Impl::ReadMetadata() {
   reader.Bytes(reader.Number<std::uint16_t>());
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
-    std::uint32_t id = 0;
+    MetadataId id{};
     EventMetadata row;
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row))
       return Stop(offset, error);
@@ -339,7 +339,7 @@ bool Reader::Impl::ReadLegacyMetadata() {
   if (!blobs.ok()) return Stop(block.offset, "the metadata block's header is cut short");
   while (!blobs.AtEnd()) {
     if (!blobs.Next()) return Stop(blobs.offset(), "a metadata row does not fit its block");
-    std::uint32_t id = 0;
+    MetadataId id{};
     EventMetadata row;
     if (const char* error =
             internal::ParseLegacyMetadataRow(ByteReader(blobs.payload()), &id, &row)) {
@@ -354,14 +354,14 @@ bool Reader::Impl::ReadThreads() {
   ByteReader reader(block.content);
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
-    std::uint64_t index = 0;
+    ThreadIndex index{};
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
       return Stop(offset, error);
     const std::size_t cost = kRowCost + (OffsetOf(reader) - offset) +
                              row.key_values.size() * sizeof(KeyValues::value_type);
     if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
-      return Stop(offset, absl::StrCat("thread index ", index, " is defined twice"));
+      return Stop(offset, absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
     }
     ++stats.threads;
     if (!Charge(cost, offset)) return false;
@@ -383,9 +383,9 @@ bool Reader::Impl::ReadLabels() {
     const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(reader) - offset) +
                              CountEntries(*list) * sizeof(KeyValues::value_type);
     interval_bytes += cost;
-    const std::uint64_t index = std::uint64_t{first} + i;
-    if (!labels.Add(index, std::move(list))) {
-      return Stop(offset, absl::StrCat("label list ", index, " is defined twice"));
+    const LabelListId id{first + i};  // modulo 2^32, as an event's
+    if (!labels.Add(id, std::move(list))) {
+      return Stop(offset, absl::StrCat("label list ", ToNumber(id), " is defined twice"));
     }
     if (!Charge(cost, offset)) return false;
   }
@@ -401,9 +401,9 @@ bool Reader::Impl::ReadStacks() {
     const std::uint64_t offset = OffsetOf(reader);
     const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
     if (!reader.ok()) return Stop(offset, "a stack does not fit its block");
-    const std::uint32_t id = first + i;  // modulo 2^32, as an event's
+    const StackId id{first + i};  // modulo 2^32, as an event's
     if (!stacks.Add(id, {stack_bytes.size(), bytes.size(), true})) {
-      return Stop(offset, absl::StrCat("stack ", id, " is defined twice"));
+      return Stop(offset, absl::StrCat("stack ", ToNumber(id), " is defined twice"));
     }
     stack_bytes.insert(stack_bytes.end(), bytes.begin(), bytes.end());
     const std::size_t cost = 4 * sizeof(StackRange) + bytes.size();
@@ -414,12 +414,12 @@ bool Reader::Impl::ReadStacks() {
 }
 
 // In V4 and V5 a thread is known from its first event on; what it lost before cannot be known.
-Thread* Reader::Impl::FindThread(std::uint64_t index, std::uint32_t last_sequence_if_new) {
+Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
   if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
   auto thread = std::make_unique<Thread>();
   thread->info.process_id = legacy_process_id;
-  thread->info.thread_id = index;
+  thread->info.thread_id = ToNumber(index);
   thread->last_sequence = last_sequence_if_new;
   thread->cost = kRowCost;
   ++stats.threads;
@@ -450,7 +450,7 @@ bool Reader::Impl::ReadSequencePoint() {
     if (!reader.ok()) return Stop(offset, "a sequence point's list of threads is cut short");
     Thread* thread = FindThread(entry.thread, entry.sequence);
     if (thread == nullptr) {
-      return Stop(offset, absl::StrCat("a sequence point lists thread ", entry.thread,
+      return Stop(offset, absl::StrCat("a sequence point lists thread ", ToNumber(entry.thread),
                                        ", which is not defined"));
     }
     const std::uint64_t lost = CountLost(thread, entry.sequence);
@@ -491,10 +491,10 @@ bool Reader::Impl::StopUndefined(std::uint64_t offset, const char* what, std::ui
 }
 
 inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
-  const std::uint32_t id = rows.header().metadata_id;
+  const MetadataId id = rows.header().metadata_id;
   if (event.metadata_id == id && event.metadata != nullptr) return true;
   const EventMetadata* const found = metadata.Find(id);
-  if (found == nullptr) return StopUndefined(offset, "metadata", id);
+  if (found == nullptr) return StopUndefined(offset, "metadata", ToNumber(id));
   event.metadata_id = id;
   event.metadata = found;
   return true;
@@ -509,13 +509,13 @@ bool Reader::Impl::ResolveEvent() {
   if (!ResolveMetadata(rows.offset())) return false;
   if (event.capture_thread == nullptr || event.capture_thread_index != row.capture_thread) {
     event_capture_thread = FindThread(row.capture_thread, row.sequence - 1);
-    if (event_capture_thread == nullptr) return undefined("thread", row.capture_thread);
+    if (event_capture_thread == nullptr) return undefined("thread", ToNumber(row.capture_thread));
     event.capture_thread_index = row.capture_thread;
     event.capture_thread = &event_capture_thread->info;
   }
   if (event.thread == nullptr || event.thread_index != row.thread) {
     const Thread* thread = FindThread(row.thread, 0);
-    if (thread == nullptr) return undefined("thread", row.thread);
+    if (thread == nullptr) return undefined("thread", ToNumber(row.thread));
     event.thread_index = row.thread;
     event.thread = &thread->info;
   }
@@ -528,13 +528,13 @@ bool Reader::Impl::ResolveEvent() {
     set(&legacy_labels.activity_id, row.activity_id);
     set(&legacy_labels.related_activity_id, row.related_activity_id);
     event.labels = &legacy_labels;
-  } else if (row.label_list_id != 0) {
+  } else if (row.label_list_id != kNoLabels) {
     const auto* found = labels.Find(row.label_list_id);
-    if (found == nullptr) return undefined("label list", row.label_list_id);
+    if (found == nullptr) return undefined("label list", ToNumber(row.label_list_id));
     event.labels = found->get();
   }
   event.stack = {};
-  if (row.stack_id != 0) {
+  if (row.stack_id != kNoStack) {
     // An event whose stack is not there is shown without one, as TraceEvent does.
     if (const StackRange* found = stacks.Find(row.stack_id)) {
       event.stack = std::span<const std::byte>(stack_bytes).subspan(found->start, found->size);
@@ -553,7 +553,8 @@ bool Reader::Impl::NextRemovedThread() {
   if (!removed_rows.ok()) return Stop(offset, "a removed thread does not fit its block");
   Thread* thread = FindThread(entry.thread, entry.sequence);
   if (thread == nullptr) {
-    return Stop(offset, absl::StrCat("thread ", entry.thread, " is removed and was not defined"));
+    return Stop(offset,
+                absl::StrCat("thread ", ToNumber(entry.thread), " is removed and was not defined"));
   }
   removed = {entry.thread, CountLost(thread, entry.sequence), &thread->info};
   event = Event();

@@ -105,7 +105,7 @@ class Verifier {
   void BlockContent();
   void TraceBlock();
   void MetadataBlock();
-  void Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offset);
+  void Metadata(MetadataId id, EventMetadata row, std::uint64_t offset);
   void FieldTypes(const std::vector<Field>& fields, std::uint64_t offset);
   void FieldType(const Type& type, std::uint64_t offset);
   void ThreadBlock();
@@ -137,16 +137,16 @@ class Verifier {
   std::size_t table_bytes_ = 0;
   std::size_t pointer_size_ = 8;
 
-  absl::flat_hash_map<std::uint32_t, std::unique_ptr<EventMetadata>> metadata_;
+  absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
   absl::flat_hash_map<EventKey, EventMetadata> metadata_by_event_id_;
-  absl::flat_hash_map<std::uint64_t, Thread> threads_;
-  absl::flat_hash_set<std::uint64_t> labels_;
-  absl::flat_hash_set<std::uint32_t> stacks_;
+  absl::flat_hash_map<ThreadIndex, Thread> threads_;
+  absl::flat_hash_set<LabelListId> labels_;
+  absl::flat_hash_set<StackId> stacks_;
 
   std::uint64_t last_sequence_point_ = 0;
   std::uint64_t latest_event_ = 0;  // since that
   std::uint64_t sorted_until_ = 0;
-  std::uint64_t block_capture_thread_ = 0;
+  ThreadIndex block_capture_thread_ = kNoThread;
 };
 
 void Verifier::Report(RuleId rule, std::uint64_t offset, std::string explanation) {
@@ -287,7 +287,7 @@ void Verifier::MetadataBlock() {
   }
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
-    std::uint32_t id = 0;
+    MetadataId id{};
     EventMetadata row;
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
       return Report(RuleId::kMetadataRow, offset, error);
@@ -297,7 +297,7 @@ void Verifier::MetadataBlock() {
   }
 }
 
-void Verifier::Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offset) {
+void Verifier::Metadata(MetadataId id, EventMetadata row, std::uint64_t offset) {
   ExpectUtf8(
       offset,
       {row.provider, row.name, row.message_template.value_or(""), row.description.value_or("")},
@@ -305,24 +305,24 @@ void Verifier::Metadata(std::uint32_t id, EventMetadata row, std::uint64_t offse
   FieldTypes(row.fields, offset);
   if (!traceevent::IsEventId(row.provider, row.event_id)) {
     Report(RuleId::kEventIdRange, offset,
-           absl::StrCat("metadata ", id, " (", row.provider, "/", row.name, ") has EventId ",
-                        row.event_id));
+           absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
+                        ") has EventId ", row.event_id));
   }
   if (!row.opcode && traceevent::TakesOpcodeFrom(row.name)) {
-    Report(
-        RuleId::kStartStopOpcode, offset,
-        absl::StrCat("metadata ", id, " (", row.name, ") has no opcode: shown without its ending"));
+    Report(RuleId::kStartStopOpcode, offset,
+           absl::StrCat("metadata ", ToNumber(id), " (", row.name,
+                        ") has no opcode: shown without its ending"));
   }
   const auto [known, is_new] =
       metadata_by_event_id_.try_emplace(EventKey(row.provider, row.event_id), row);
   if (!is_new && !(known->second == row)) {
     Report(RuleId::kEventIdUnique, offset,
-           absl::StrCat("metadata ", id, " differs from the other row with provider ", row.provider,
-                        " and EventId ", row.event_id));
+           absl::StrCat("metadata ", ToNumber(id), " differs from the other row with provider ",
+                        row.provider, " and EventId ", row.event_id));
   }
   if (!metadata_.try_emplace(id, std::make_unique<EventMetadata>(std::move(row))).second) {
     Report(RuleId::kMetadataRedefined, offset,
-           absl::StrCat("metadata ", id, " is defined already"));
+           absl::StrCat("metadata ", ToNumber(id), " is defined already"));
   }
 }
 
@@ -361,7 +361,7 @@ void Verifier::ThreadBlock() {
   ByteReader reader(block_.content);
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
-    std::uint64_t index = 0;
+    ThreadIndex index{};
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row)) {
       return Report(RuleId::kThreadRow, offset, error);
@@ -370,7 +370,7 @@ void Verifier::ThreadBlock() {
     if (!Charge(kThreadCost)) return;
     if (!threads_.try_emplace(index).second) {
       Report(RuleId::kThreadRedefined, offset,
-             absl::StrCat("thread index ", index, " is defined already"));
+             absl::StrCat("thread index ", ToNumber(index), " is defined already"));
     }
   }
 }
@@ -381,20 +381,22 @@ void Verifier::RemoveThreadBlock() {
     const std::uint64_t offset = OffsetOf(reader);
     const ThreadSequence entry = internal::ParseThreadSequence(&reader, false);
     if (!reader.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
-    if (entry.thread < traceevent::kMinRemovableThreadIndex) {
+    if (ToNumber(entry.thread) < traceevent::kMinRemovableThreadIndex) {
       Report(RuleId::kRemoveThreadIndex, offset,
-             absl::StrCat("thread index ", entry.thread, " could be a thread's id"));
+             absl::StrCat("thread index ", ToNumber(entry.thread), " could be a thread's id"));
     }
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {
-      Report(RuleId::kThreadRemoved, offset,
-             absl::StrCat("thread index ", entry.thread, " is removed and is not defined"));
+      Report(
+          RuleId::kThreadRemoved, offset,
+          absl::StrCat("thread index ", ToNumber(entry.thread), " is removed and is not defined"));
       continue;
     }
     if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
       Report(RuleId::kSequencePointNumber, offset,
-             absl::StrCat("thread ", entry.thread, " is removed with number ", entry.sequence,
-                          ", below that of its last event, ", thread->second.last_sequence));
+             absl::StrCat("thread ", ToNumber(entry.thread), " is removed with number ",
+                          entry.sequence, ", below that of its last event, ",
+                          thread->second.last_sequence));
     }
     threads_.erase(thread);
   }
@@ -416,11 +418,11 @@ void Verifier::LabelBlock() {
     }
     ExpectUtf8(offset, {}, list.strings);
     for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
-    const std::uint64_t index = std::uint64_t{first} + i;
+    const LabelListId id{first + i};  // modulo 2^32, as an event's
     if (!Charge(kIdCost)) return;
-    if (!labels_.insert(index).second) {
+    if (!labels_.insert(id).second) {
       Report(RuleId::kLabelRedefined, offset,
-             absl::StrCat("label list ", index, " exists already"));
+             absl::StrCat("label list ", ToNumber(id), " exists already"));
     }
   }
   ExpectEnd(reader);
@@ -435,6 +437,7 @@ void Verifier::StackBlock() {
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
+    const StackId id{first + i};  // modulo 2^32, as an event's
     const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
     if (!reader.ok()) return Report(RuleId::kStackRow, offset, "a stack does not fit its block");
     if (bytes.size() % pointer_size_ != 0) {
@@ -445,8 +448,9 @@ void Verifier::StackBlock() {
              absl::StrCat("a stack of ", bytes.size() / pointer_size_, " frames"));
     }
     if (!Charge(kIdCost)) return;
-    if (!stacks_.insert(first + i).second) {
-      Report(RuleId::kStackRedefined, offset, absl::StrCat("stack ", first + i, " exists already"));
+    if (!stacks_.insert(id).second) {
+      Report(RuleId::kStackRedefined, offset,
+             absl::StrCat("stack ", ToNumber(id), " exists already"));
     }
   }
   ExpectEnd(reader);
@@ -485,22 +489,24 @@ void Verifier::EventRow(const EventRows& rows) {
   ++report_.events;
   const EventRowHeader& row = rows.header();
   if (!threads_.contains(row.thread)) {
-    Report(RuleId::kThreadDefined, rows.offset(),
-           absl::StrCat("an event is about thread ", row.thread, ", which is not defined"));
+    Report(
+        RuleId::kThreadDefined, rows.offset(),
+        absl::StrCat("an event is about thread ", ToNumber(row.thread), ", which is not defined"));
   }
-  if (row.label_list_id != 0 && !labels_.contains(row.label_list_id)) {
+  if (row.label_list_id != kNoLabels && !labels_.contains(row.label_list_id)) {
     Report(RuleId::kLabelsDefined, rows.offset(),
-           absl::StrCat("an event has label list ", row.label_list_id, ", which is not defined"));
+           absl::StrCat("an event has label list ", ToNumber(row.label_list_id),
+                        ", which is not defined"));
   }
-  if (row.stack_id != 0 && !stacks_.contains(row.stack_id)) {
+  if (row.stack_id != kNoStack && !stacks_.contains(row.stack_id)) {
     Report(RuleId::kStackDefined, rows.offset(),
-           absl::StrCat("an event has stack ", row.stack_id, ", which is not defined"));
+           absl::StrCat("an event has stack ", ToNumber(row.stack_id), ", which is not defined"));
   }
   if (row.capture_thread != block_capture_thread_ &&
       !traceevent::MayChangeCaptureThread(row.sorted)) {
     Report(RuleId::kCaptureThreadChange, rows.offset(),
-           absl::StrCat("capture thread ", row.capture_thread, " follows ", block_capture_thread_,
-                        " at an event without IsSorted"));
+           absl::StrCat("capture thread ", ToNumber(row.capture_thread), " follows ",
+                        ToNumber(block_capture_thread_), " at an event without IsSorted"));
   }
   block_capture_thread_ = row.capture_thread;
   if (!traceevent::IsProcessor(row.processor)) {
@@ -524,7 +530,7 @@ void Verifier::EventOrder(const EventRows& rows) {
   const auto thread = threads_.find(row.capture_thread);
   if (thread == threads_.end()) {
     return Report(RuleId::kThreadDefined, rows.offset(),
-                  absl::StrCat("an event was captured by thread ", row.capture_thread,
+                  absl::StrCat("an event was captured by thread ", ToNumber(row.capture_thread),
                                ", which is not defined"));
   }
   Thread& last = thread->second;
@@ -532,7 +538,7 @@ void Verifier::EventOrder(const EventRows& rows) {
           last.last_timestamp);
   if (internal::IsStepBack(last.last_sequence, row.sequence - 1)) {
     Report(RuleId::kSequenceOrder, rows.offset(),
-           absl::StrCat("event ", row.sequence, " of capture thread ", row.capture_thread,
+           absl::StrCat("event ", row.sequence, " of capture thread ", ToNumber(row.capture_thread),
                         " follows event ", last.last_sequence));
   }
   last.last_sequence = row.sequence;
@@ -548,7 +554,7 @@ void Verifier::EventPayload(const EventRows& rows) {
   const auto metadata = metadata_.find(rows.header().metadata_id);
   if (metadata == metadata_.end()) {
     return Report(RuleId::kMetadataDefined, rows.offset(),
-                  absl::StrCat("an event has metadata ", rows.header().metadata_id,
+                  absl::StrCat("an event has metadata ", ToNumber(rows.header().metadata_id),
                                ", which is not defined"));
   }
   ArrayCounter counter;
@@ -557,7 +563,7 @@ void Verifier::EventPayload(const EventRows& rows) {
     const absl::string_view why = status.message();
     Report(RuleId::kPayload, rows.offset(),
            absl::StrCat("the payload does not fit the fields of metadata ",
-                        rows.header().metadata_id, ": ", why));
+                        ToNumber(rows.header().metadata_id), ": ", why));
   }
   if (counter.too_long()) {
     Report(RuleId::kArrayCount, rows.offset(),
@@ -591,11 +597,12 @@ void Verifier::SequencePoint() {
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {
       Report(RuleId::kSequencePointThread, offset,
-             absl::StrCat("thread ", entry.thread, " is listed and is not defined"));
+             absl::StrCat("thread ", ToNumber(entry.thread), " is listed and is not defined"));
     } else if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
-      Report(RuleId::kSequencePointNumber, offset,
-             absl::StrCat("thread ", entry.thread, " is listed with number ", entry.sequence,
-                          ", below that of its last event, ", thread->second.last_sequence));
+      Report(
+          RuleId::kSequencePointNumber, offset,
+          absl::StrCat("thread ", ToNumber(entry.thread), " is listed with number ", entry.sequence,
+                       ", below that of its last event, ", thread->second.last_sequence));
     } else {
       thread->second.last_sequence = entry.sequence;
     }

@@ -44,7 +44,7 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
     flags |= flag;
     out = PutVarUInt(out, value);
   };
-  put_if(row.metadata_id != previous_.metadata_id, kHasMetadataId, row.metadata_id);
+  put_if(row.metadata_id != previous_.metadata_id, kHasMetadataId, ToNumber(row.metadata_id));
   const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
   if (empty()) first_timestamp_ = row.timestamp;
   uncounted_ += skipped;
@@ -52,13 +52,13 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
       row.processor != previous_.processor) {
     flags |= kHasCaptureThread;
     out = PutVarUInt(out, skipped);
-    out = PutVarUInt(out, row.capture_thread);
+    out = PutVarUInt(out, ToNumber(row.capture_thread));
     out = PutVarUInt(out, row.processor);
   }
-  put_if(row.thread != previous_.thread, kHasThread, row.thread);
-  put_if(row.stack_id != previous_.stack_id, kHasStack, row.stack_id);
+  put_if(row.thread != previous_.thread, kHasThread, ToNumber(row.thread));
+  put_if(row.stack_id != previous_.stack_id, kHasStack, ToNumber(row.stack_id));
   out = PutVarUInt(out, row.timestamp - previous_.timestamp);
-  put_if(row.label_list_id != previous_.label_list_id, kHasLabels, row.label_list_id);
+  put_if(row.label_list_id != previous_.label_list_id, kHasLabels, ToNumber(row.label_list_id));
   put_if(payload.size() != previous_size_, kHasPayloadSize, payload.size());
   *flags_at = static_cast<std::byte>(flags);
 

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxRowHeader = 64;
 
 class EventBlock {
  public:
-  bool empty() const { return previous_.capture_thread == 0; }
+  bool empty() const { return previous_.capture_thread == kNoThread; }
   std::size_t row_bytes() const { return empty() ? 0 : static_cast<std::size_t>(next_ - rows()); }
   // The buffer's size, 0 before Allocate.
   std::size_t capacity() const { return capacity_; }

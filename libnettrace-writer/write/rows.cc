@@ -148,9 +148,9 @@ absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
   return absl::OkStatus();
 }
 
-absl::Status PutMetadataRow(std::uint32_t id, const EventMetadata& metadata, ByteWriter* out) {
+absl::Status PutMetadataRow(MetadataId id, const EventMetadata& metadata, ByteWriter* out) {
   SizePrefix size(out);
-  out->VarUInt(id);
+  out->VarUInt(ToNumber(id));
   out->String(metadata.provider);
   out->VarUInt(metadata.event_id);
   out->String(metadata.name);
@@ -159,9 +159,9 @@ absl::Status PutMetadataRow(std::uint32_t id, const EventMetadata& metadata, Byt
   return size.Close("a metadata row");
 }
 
-absl::Status PutThreadRow(std::uint64_t index, const ThreadInfo& thread, ByteWriter* out) {
+absl::Status PutThreadRow(ThreadIndex index, const ThreadInfo& thread, ByteWriter* out) {
   SizePrefix size(out);
-  out->VarUInt(index);
+  out->VarUInt(ToNumber(index));
   if (thread.name) {
     PutKind(ThreadInfoKind::kName, out);
     out->String(*thread.name);

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "libnettrace-writer/core/byte_writer.h"
+#include "nettrace/ids.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
@@ -16,8 +17,8 @@ namespace nettrace::internal {
 // The stream header and the whole Trace block.
 absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out);
 // The fields of `metadata` are such that CheckFields accepts them.
-absl::Status PutMetadataRow(std::uint32_t id, const EventMetadata& metadata, ByteWriter* out);
-absl::Status PutThreadRow(std::uint64_t index, const ThreadInfo& thread, ByteWriter* out);
+absl::Status PutMetadataRow(MetadataId id, const EventMetadata& metadata, ByteWriter* out);
+absl::Status PutThreadRow(ThreadIndex index, const ThreadInfo& thread, ByteWriter* out);
 // `labels` are not empty.
 void PutLabelList(const Labels& labels, ByteWriter* out);
 

@@ -9,13 +9,13 @@ void ThreadTable::Add(std::optional<std::uint64_t> os_thread_id) {
   thread->index = next_index_;
   thread->os_thread_id = os_thread_id;
   threads_.emplace(next_index_, std::move(thread));
-  ++next_index_;
+  next_index_ = ThreadIndex{ToNumber(next_index_) + 1};
 }
 
-Thread* ThreadTable::FindInMap(std::uint64_t index) {
+Thread* ThreadTable::FindInMap(ThreadIndex index) {
   const auto found = threads_.find(index);
   if (found == threads_.end()) return nullptr;
-  return recent_[index % recent_.size()] = found->second.get();
+  return RecentAt(index) = found->second.get();
 }
 
 void ThreadTable::SetCaptures(Thread* thread) {
@@ -34,7 +34,7 @@ const std::vector<Thread*>& ThreadTable::Capturing() {
 
 void ThreadTable::Remove(Thread* thread) {
   if (thread->captures) std::erase(capturing_, thread);
-  Thread*& recent = recent_[thread->index % recent_.size()];
+  Thread*& recent = RecentAt(thread->index);
   if (recent == thread) recent = &none_;
   threads_.erase(thread->index);
 }

@@ -15,7 +15,7 @@
 namespace nettrace::internal {
 
 struct Thread {
-  std::uint64_t index = 0;
+  ThreadIndex index = kNoThread;
   std::optional<std::uint64_t> os_thread_id;
   std::uint64_t lost = 0;  // since its last event, or the sequence point that told of them
   bool captures = false;   // it has had an event or a loss
@@ -29,24 +29,22 @@ struct Thread {
 
 class ThreadTable {
  public:
-  explicit ThreadTable(std::uint64_t first_index) : next_index_(first_index) {
-    recent_.fill(&none_);
-  }
+  explicit ThreadTable(ThreadIndex first_index) : next_index_(first_index) { recent_.fill(&none_); }
   ThreadTable(const ThreadTable&) = delete;
   ThreadTable& operator=(const ThreadTable&) = delete;
 
-  std::uint64_t next_index() const { return next_index_; }
+  ThreadIndex next_index() const { return next_index_; }
   std::size_t size() const { return threads_.size(); }
   // Adds thread next_index().
   void Add(std::optional<std::uint64_t> os_thread_id);
 
   // nullptr if no live thread has this index. Valid until the thread is removed.
-  Thread* Find(std::uint64_t index) {
+  Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
-    return recent->index == index && index != 0 ? recent : FindInMap(index);
+    return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
   // The same if it was found lately, else any other, or one that has no events and no index.
-  Thread* FindRecent(std::uint64_t index) { return recent_[index % recent_.size()]; }
+  Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
   // Marks a thread as one that captures events; those are Capturing(), in order of index.
   void SetCaptures(Thread* thread);
@@ -56,12 +54,13 @@ class ThreadTable {
   void Clear();
 
  private:
-  Thread* FindInMap(std::uint64_t index);
+  Thread*& RecentAt(ThreadIndex index) { return recent_[ToNumber(index) % recent_.size()]; }
+  Thread* FindInMap(ThreadIndex index);
 
-  std::uint64_t next_index_;
+  ThreadIndex next_index_;
   Thread none_;
   std::array<Thread*, 256> recent_;  // by the low bits of their index; never nullptr
-  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Thread>> threads_;
+  absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;
 };
 

@@ -53,7 +53,7 @@ absl::Status CheckOptions(const WriterOptions& options) {
   if (options.max_threads > kMostThreads) {
     return absl::InvalidArgumentError(absl::StrCat("max_threads: over ", kMostThreads));
   }
-  if (options.first_thread_index == 0) {
+  if (options.first_thread_index == kNoThread) {
     return absl::InvalidArgumentError("first_thread_index: 0");
   }
   return absl::OkStatus();
@@ -77,15 +77,16 @@ struct Writer::Impl {
         stacks(options.max_stacks, options.max_stack_bytes),
         threads(options.first_thread_index) {}
 
-  bool HasMetadata(std::uint32_t id) const {
-    return id - first_metadata_id < next_metadata_id - first_metadata_id;
+  bool HasMetadata(MetadataId id) const {
+    return ToNumber(id) - first_metadata_id < next_metadata_id - first_metadata_id;
   }
 
   absl::Status CheckOpen() const;
   absl::Status CheckMetadata(const EventMetadata& metadata) const;
   absl::Status CheckRow(const EventRow& row, const Thread* capture, std::size_t payload_size);
 
-  absl::StatusOr<std::uint32_t> Intern(InternTable* table, RowBlock* block, const char* what);
+  template <typename Id>
+  absl::StatusOr<Id> Intern(InternTable* table, RowBlock* block, const char* what);
 
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
   absl::Status MakeRoom(Thread* capture, std::size_t payload_size);
@@ -159,7 +160,7 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> Writer::AddMetadata(const EventMetadata& metadata) {
+absl::StatusOr<MetadataId> Writer::AddMetadata(const EventMetadata& metadata) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if (absl::Status status = w.CheckMetadata(metadata); !status.ok()) return status;
@@ -176,9 +177,9 @@ absl::StatusOr<std::uint32_t> Writer::AddMetadata(const EventMetadata& metadata)
   if (!w.metadata_keys.HasRoom(key.size()) || w.next_metadata_id == kMaxMetadataId) {
     return CacheFull("metadata", "write a sequence point that flushes metadata");
   }
+  const MetadataId id{w.next_metadata_id};
   w.scratch.Clear();
-  if (absl::Status status = internal::PutMetadataRow(w.next_metadata_id, metadata, &w.scratch);
-      !status.ok()) {
+  if (absl::Status status = internal::PutMetadataRow(id, metadata, &w.scratch); !status.ok()) {
     return status;
   }
   if (absl::Status status = w.metadata_rows.MakeRoom(w.scratch.size(), &w.output); !status.ok()) {
@@ -186,17 +187,18 @@ absl::StatusOr<std::uint32_t> Writer::AddMetadata(const EventMetadata& metadata)
   }
   w.metadata_keys.Insert(key.bytes());
   w.metadata_rows.Add(w.next_metadata_id, w.scratch.bytes());
+  ++w.next_metadata_id;
   ++w.stats.metadata;
-  return w.next_metadata_id++;
+  return id;
 }
 
-absl::StatusOr<std::uint64_t> Writer::AddThread(const ThreadInfo& thread) {
+absl::StatusOr<ThreadIndex> Writer::AddThread(const ThreadInfo& thread) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if (w.threads.size() >= w.options.max_threads) {
     return CacheFull("threads", "remove some, or write a sequence point that flushes threads");
   }
-  const std::uint64_t index = w.threads.next_index();
+  const ThreadIndex index = w.threads.next_index();
   w.scratch.Clear();
   if (absl::Status status = internal::PutThreadRow(index, thread, &w.scratch); !status.ok()) {
     return status;
@@ -210,15 +212,15 @@ absl::StatusOr<std::uint64_t> Writer::AddThread(const ThreadInfo& thread) {
   return index;
 }
 
-absl::Status Writer::RemoveThread(std::uint64_t index) {
+absl::Status Writer::RemoveThread(ThreadIndex index) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   Thread* const thread = w.threads.Find(index);
   if (thread == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("thread ", index, " is not defined"));
+    return absl::InvalidArgumentError(absl::StrCat("thread ", ToNumber(index), " is not defined"));
   }
   if (w.options.traceevent_compatible && thread->os_thread_id &&
-      *thread->os_thread_id >= w.options.first_thread_index) {
+      *thread->os_thread_id >= ToNumber(w.options.first_thread_index)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "TraceEvent may remove thread index ", *thread->os_thread_id,
         " for this thread's OS id: set first_thread_index above all of those, or write a sequence "
@@ -229,7 +231,7 @@ absl::Status Writer::RemoveThread(std::uint64_t index) {
   // The row of the removal is written after the blocks that are open now, whose events may refer to
   // this thread; no later event can.
   w.scratch.Clear();
-  w.scratch.VarUInt(index);
+  w.scratch.VarUInt(ToNumber(index));
   w.scratch.VarUInt(thread->sequence());
   if (!w.removals.HasRoom(w.scratch.size())) {
     if (absl::Status status = w.WriteAll(); !status.ok()) return status;
@@ -242,30 +244,30 @@ absl::Status Writer::RemoveThread(std::uint64_t index) {
   return absl::OkStatus();
 }
 
-// What is in `scratch`, by its number in `table`.
-absl::StatusOr<std::uint32_t> Writer::Impl::Intern(InternTable* table, RowBlock* block,
-                                                   const char* what) {
-  if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return id;
+// The number in `table` of what is in `scratch`.
+template <typename Id>
+absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
+  if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
   if (!table->HasRoom(scratch.size())) return CacheFull(what, kNeedsSequencePoint);
   if (absl::Status status = block->MakeRoom(scratch.size(), &output); !status.ok()) return status;
   const std::uint32_t id = table->Insert(scratch.bytes());
   block->Add(id, scratch.bytes());
-  return id;
+  return Id{id};
 }
 
-absl::StatusOr<std::uint32_t> Writer::InternLabels(const Labels& labels) {
+absl::StatusOr<LabelListId> Writer::InternLabels(const Labels& labels) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
-  if (labels.empty()) return 0U;
+  if (labels.empty()) return kNoLabels;
   w.scratch.Clear();
   internal::PutLabelList(labels, &w.scratch);
-  return w.Intern(&w.labels, &w.label_rows, "label lists");
+  return w.Intern<LabelListId>(&w.labels, &w.label_rows, "label lists");
 }
 
-absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t> frames) {
+absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frames) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
-  if (frames.empty()) return 0U;
+  if (frames.empty()) return kNoStack;
   const std::size_t most = w.options.traceevent_compatible
                                ? traceevent::kMaxStackFrames
                                : (kMaxBlockSize - 3 * sizeof(std::uint32_t)) / w.pointer_size;
@@ -277,7 +279,7 @@ absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t>
   w.scratch.Fixed(static_cast<std::uint32_t>(frames.size() * w.pointer_size));
   if (w.pointer_size == 8) {
     w.scratch.FixedAll(frames);
-    return w.Intern(&w.stacks, &w.stack_rows, "stacks");
+    return w.Intern<StackId>(&w.stacks, &w.stack_rows, "stacks");
   }
   for (const std::uint64_t frame : frames) {
     if (frame <= std::numeric_limits<std::uint32_t>::max()) {
@@ -287,7 +289,7 @@ absl::StatusOr<std::uint32_t> Writer::InternStack(std::span<const std::uint64_t>
           absl::StrCat("stack frame 0x", absl::Hex(frame), " is no 4-byte pointer"));
     }
   }
-  return w.Intern(&w.stacks, &w.stack_rows, "stacks");
+  return w.Intern<StackId>(&w.stacks, &w.stack_rows, "stacks");
 }
 
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
@@ -311,15 +313,17 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   const auto refuse = [](auto... why) { return absl::InvalidArgumentError(absl::StrCat(why...)); };
   if (capture == nullptr) {
-    return refuse("capture thread ", row.capture_thread, " is not defined");
+    return refuse("capture thread ", ToNumber(row.capture_thread), " is not defined");
   }
   if (row.thread != row.capture_thread && threads.Find(row.thread) == nullptr) {
-    return refuse("thread ", row.thread, " is not defined");
+    return refuse("thread ", ToNumber(row.thread), " is not defined");
   }
-  if (!HasMetadata(row.metadata_id)) return refuse("metadata ", row.metadata_id, " is not defined");
-  if (row.stack_id > stacks.size()) return refuse("stack ", row.stack_id, " is not defined");
-  if (row.label_list_id > labels.size()) {
-    return refuse("label list ", row.label_list_id, " is not defined");
+  if (!HasMetadata(row.metadata_id))
+    return refuse("metadata ", ToNumber(row.metadata_id), " is not defined");
+  if (ToNumber(row.stack_id) > stacks.size())
+    return refuse("stack ", ToNumber(row.stack_id), " is not defined");
+  if (ToNumber(row.label_list_id) > labels.size()) {
+    return refuse("label list ", ToNumber(row.label_list_id), " is not defined");
   }
   if (row.timestamp < interval_start) {
     return refuse("time ", row.timestamp, " is before the last sequence point, ", interval_start);
@@ -398,13 +402,13 @@ absl::Status Writer::Impl::GrowBuffer(Thread* capture, std::size_t needed) {
   return absl::OkStatus();
 }
 
-absl::Status Writer::AddLost(std::uint64_t capture_thread, std::uint64_t count) {
+absl::Status Writer::AddLost(ThreadIndex capture_thread, std::uint64_t count) {
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   Thread* const capture = w.threads.Find(capture_thread);
   if (capture == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("capture thread ", capture_thread, " is not defined"));
+        absl::StrCat("capture thread ", ToNumber(capture_thread), " is not defined"));
   }
   if (count == 0) return absl::OkStatus();
   if (count > kMaxGap - capture->lost) {
@@ -480,7 +484,7 @@ absl::Status Writer::WriteSequencePoint(std::uint64_t timestamp, std::uint32_t f
   w.scratch.Fixed(flags);
   w.scratch.Fixed(static_cast<std::uint32_t>(capturing.size()));
   for (const Thread* capture : capturing) {
-    w.scratch.VarUInt(capture->index);
+    w.scratch.VarUInt(ToNumber(capture->index));
     w.scratch.VarUInt(capture->sequence());
   }
   internal::PutBlockHeader(w.scratch.mutable_bytes(), BlockKind::kSequencePoint);

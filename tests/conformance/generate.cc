@@ -29,6 +29,8 @@ namespace {
 using nettrace::EventMetadata;
 using nettrace::EventRow;
 using nettrace::Labels;
+using nettrace::MetadataId;
+using nettrace::ThreadIndex;
 using nettrace::ThreadInfo;
 using nettrace::Type;
 using nettrace::TypeCode;
@@ -58,8 +60,8 @@ std::unique_ptr<Writer> Create(const std::string& path) {
   return Must(Writer::Create(Must(nettrace::FdSink::Create(path)), info));
 }
 
-std::uint64_t AddThread(Writer* writer, const std::string& name, std::uint64_t pid,
-                        std::uint64_t tid) {
+ThreadIndex AddThread(Writer* writer, const std::string& name, std::uint64_t pid,
+                      std::uint64_t tid) {
   ThreadInfo thread;
   thread.name = name;
   thread.process_id = pid;
@@ -67,7 +69,7 @@ std::uint64_t AddThread(Writer* writer, const std::string& name, std::uint64_t p
   return Must(writer->AddThread(thread));
 }
 
-std::uint64_t AddCpu(Writer* writer, std::uint32_t cpu) {
+ThreadIndex AddCpu(Writer* writer, std::uint32_t cpu) {
   ThreadInfo thread;
   thread.name = "CPU " + std::to_string(cpu);
   return Must(writer->AddThread(thread));
@@ -104,12 +106,12 @@ void WriteTypes(const std::string& path, const std::vector<TypeCase>& cases) {
   EventRow row;
   row.capture_thread = row.thread = AddThread(writer.get(), "main", 100, 101);
   row.timestamp = kStart;
-  const std::uint32_t between = Must(writer->AddMetadata(Numbered("Between", 1)));
+  const MetadataId between = Must(writer->AddMetadata(Numbered("Between", 1)));
   std::uint32_t id = 1;
   for (const TypeCase& type_case : cases) {
     EventMetadata metadata = Numbered(type_case.name, ++id);
     metadata.fields = type_case.fields;
-    const std::uint32_t metadata_id = Must(writer->AddMetadata(metadata));
+    const MetadataId metadata_id = Must(writer->AddMetadata(metadata));
     for (std::uint32_t i = 0; i < 3; ++i) {
       row.metadata_id = metadata_id;
       row.timestamp += 10;
@@ -166,7 +168,7 @@ void WriteLabels(const std::string& path) {
     for (const Labels& labels : LabelCases()) {
       row.label_list_id = Must(writer->InternLabels(labels));
       Must(writer->WriteEvent(row, Number(number++)));
-      row.label_list_id = 0;
+      row.label_list_id = nettrace::kNoLabels;
       row.timestamp += 10;
       Must(writer->WriteEvent(row, Number(number++)));
       row.timestamp += 10;
@@ -271,9 +273,9 @@ class Intervals {
   }
 
   std::unique_ptr<Writer> writer_;
-  std::array<std::uint64_t, 4> cpus_{};
-  std::array<std::uint64_t, 6> threads_{};
-  std::array<std::uint32_t, 5> kinds_{};
+  std::array<ThreadIndex, 4> cpus_{};
+  std::array<ThreadIndex, 6> threads_{};
+  std::array<MetadataId, 5> kinds_{};
   bool have_threads_ = false;
   bool have_metadata_ = false;
   std::uint32_t generation_ = 0;
@@ -291,7 +293,7 @@ void WriteLost(const std::string& path) {
   row.timestamp = kStart;
   row.thread = AddThread(writer.get(), "main", 100, 101);
   row.capture_thread = AddCpu(writer.get(), 0);
-  const std::uint64_t silent = AddCpu(writer.get(), 1);
+  const ThreadIndex silent = AddCpu(writer.get(), 1);
   const auto survive = [&row, &writer](std::uint32_t number) {
     row.timestamp += 10;
     Must(writer->WriteEvent(row, Number(number)));

@@ -126,15 +126,18 @@ void StreamWriter::Write(std::size_t events) {
   nettrace::Writer& writer = *writer_;
   const std::uint64_t end = events_ + events;
   std::uint64_t now = now_;
-  nettrace::EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1};
+  nettrace::EventRow row = {.metadata_id = nettrace::MetadataId{1},
+                            .capture_thread = nettrace::ThreadIndex{1},
+                            .thread = nettrace::ThreadIndex{1}};
   Turn thread(1, stream.threads);
   Turn metadata(7919, stream.metadata_rows);  // next to one another in no cache line
   Turn labels(1, labels_.size());
   Turn stacks(1, stacks_.size());
   for (std::uint64_t i = events_; i < end; ++i) {
     row.timestamp = now += 100 + i % 1024;
-    if (stream.threads > 1) row.capture_thread = row.thread = 1 + thread.Next();
-    if (stream.metadata_rows > 1) row.metadata_id = static_cast<std::uint32_t>(1 + metadata.Next());
+    if (stream.threads > 1)
+      row.capture_thread = row.thread = nettrace::ThreadIndex{1 + thread.Next()};
+    if (stream.metadata_rows > 1) row.metadata_id = nettrace::MetadataId(1 + metadata.Next());
     if (stream.labels != Interned::kNone) {
       row.label_list_id = *writer.InternLabels(labels_[labels.Next()]);
     }

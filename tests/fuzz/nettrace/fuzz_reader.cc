@@ -85,9 +85,9 @@ std::uint64_t DigestOf(const nettrace::Event& event) {
   digest.Touch(event.payload);
   digest.Name(event.thread->name.value_or(""));
   for (const std::uint64_t value :
-       {event.offset, event.thread_index, event.capture_thread_index, event.timestamp,
-        event.lost_before, event.keywords(), std::uint64_t{event.sequence_number},
-        std::uint64_t{event.metadata_id}, std::uint64_t{event.processor},
+       {event.offset, ToNumber(event.thread_index), ToNumber(event.capture_thread_index),
+        event.timestamp, event.lost_before, event.keywords(), std::uint64_t{event.sequence_number},
+        std::uint64_t{ToNumber(event.metadata_id)}, std::uint64_t{event.processor},
         std::uint64_t{event.is_sorted}}) {
     digest.Add(value);
   }

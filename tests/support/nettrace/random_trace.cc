@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "libnettrace-writer/core/traceevent.h"
 #include "tests/support/nettrace/random_values.h"
 
 namespace nettrace::testing {
@@ -19,9 +20,12 @@ WriterOptions RandomOptions(Randomly* random) {
   options.traceevent_compatible = random->for_reference_reader();
   options.event_block_size = 1 + random->Below(random->OneIn(2) ? 300 : 20000);
   options.max_buffer_bytes = 1 + random->Below(200'000);
-  options.first_thread_index = 1 + random->Number() / 2;
+  options.first_thread_index = ThreadIndex{1 + random->Number() / 2};
   // Threads are removed: see WriterOptions::first_thread_index.
-  if (random->for_reference_reader()) options.first_thread_index = 4'194'305 + random->Below(100);
+  if (random->for_reference_reader()) {
+    options.first_thread_index =
+        ThreadIndex{internal::traceevent::kMinRemovableThreadIndex + random->Below(100)};
+  }
   return options;
 }
 
@@ -106,7 +110,7 @@ void RandomTrace::AddThread() {
 
 void RandomTrace::RemoveThread() {
   if (threads_.empty()) return;
-  const std::uint64_t index = AnyOf(threads_, &random_).first;
+  const ThreadIndex index = AnyOf(threads_, &random_).first;
   Check(writer().RemoveThread(index));
   threads_.erase(index);
   lost_ += pending_lost_[index];
@@ -125,7 +129,7 @@ void RandomTrace::SequencePoint() {
 
 void RandomTrace::AddLost() {
   if (threads_.empty()) return;
-  const std::uint64_t index = AnyOf(threads_, &random_).first;
+  const ThreadIndex index = AnyOf(threads_, &random_).first;
   // The reference reader's sum has 31 bits.
   const std::uint64_t count = random_.Number() >> (random_.for_reference_reader() ? 44 : 34);
   Check(writer().AddLost(index, count));
@@ -159,7 +163,7 @@ void RandomTrace::WriteEvents() {
   WrittenEvent event;
   std::tie(event.row.capture_thread, event.capture_thread) = AnyOf(threads_, &random_);
   do {
-    if (event.row.thread == 0 || random_.OneIn(4)) Vary(&event);
+    if (event.row.thread == kNoThread || random_.OneIn(4)) Vary(&event);
     if (random_.for_reference_reader()) {
       now_ += 1 + random_.Below(random_.OneIn(4) ? 5000 : 3);
     } else {

@@ -42,7 +42,7 @@ class RandomTrace {
   // What the writer refused, and should not have; OK if nothing.
   const absl::Status& status() const { return status_; }
   // For each capture thread in order.
-  const std::map<std::uint64_t, std::deque<WrittenEvent>>& events() const { return events_; }
+  const std::map<ThreadIndex, std::deque<WrittenEvent>>& events() const { return events_; }
   // That a reader can know of.
   std::uint64_t lost() const { return lost_; }
   const TraceInfo& info() const { return info_; }
@@ -67,12 +67,12 @@ class RandomTrace {
   absl::Status status_;
   TraceInfo info_;
   std::unique_ptr<WriterToString> out_;
-  std::map<std::uint64_t, std::deque<WrittenEvent>> events_;
+  std::map<ThreadIndex, std::deque<WrittenEvent>> events_;
   std::uint64_t lost_ = 0;
-  std::vector<EventMetadata> kinds_;                 // all there ever were
-  std::map<std::uint32_t, EventMetadata> metadata_;  // by id, those that are defined
-  std::map<std::uint64_t, ThreadInfo> threads_;
-  std::map<std::uint64_t, std::uint64_t> pending_lost_;
+  std::vector<EventMetadata> kinds_;              // all there ever were
+  std::map<MetadataId, EventMetadata> metadata_;  // by id, those that are defined
+  std::map<ThreadIndex, ThreadInfo> threads_;
+  std::map<ThreadIndex, std::uint64_t> pending_lost_;
   std::uint64_t now_ = 0;
 };
 

@@ -49,7 +49,7 @@ class SharedSink : public nettrace::Sink {
 struct Shown {
   std::string name;
   std::string provider;
-  std::uint32_t metadata_id;
+  nettrace::MetadataId metadata_id;
   std::uint32_t event_id;
   std::uint64_t timestamp;
   std::uint32_t cpu;

@@ -103,8 +103,8 @@ TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
   ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
   const Event& event = reader->event();
   EXPECT_EQ(event.sequence_number, 2u);
-  EXPECT_EQ(event.capture_thread_index, 1u);
-  EXPECT_EQ(event.thread_index, 2u);
+  EXPECT_EQ(event.capture_thread_index, ThreadIndex{1});
+  EXPECT_EQ(event.thread_index, ThreadIndex{2});
   EXPECT_EQ(event.processor, 3u);
   EXPECT_EQ(event.timestamp, 2007u);
   EXPECT_EQ(event.lost_before, 0u);
@@ -158,7 +158,7 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   for (const EventFields& fields : expected) {
     ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
     const Event& event = reader->event();
-    EXPECT_EQ(event.metadata_id, fields.metadata_id);
+    EXPECT_EQ(event.metadata_id, MetadataId{fields.metadata_id});
     EXPECT_EQ(event.metadata->event_id, fields.metadata_id + 1);
     EXPECT_EQ(event.sequence_number, ++sequence);
     EXPECT_EQ(event.timestamp, fields.timestamp);
@@ -215,8 +215,8 @@ TEST(Reader, ReadsUncompressedRowsWithTheHighBitMeaningNotSorted) {
   auto reader = OpenBytes(stream.span());
   ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
   EXPECT_FALSE(reader->event().is_sorted);
-  EXPECT_EQ(reader->event().thread_index, 2u);
-  EXPECT_EQ(reader->event().capture_thread_index, 1u);
+  EXPECT_EQ(reader->event().thread_index, ThreadIndex{2});
+  EXPECT_EQ(reader->event().capture_thread_index, ThreadIndex{1});
   EXPECT_EQ(reader->event().payload.size(), 2u);
 }
 
@@ -253,7 +253,7 @@ TEST(ReaderLoss, ARemovedThreadTellsItsLastNumber) {
   auto reader = OpenBytes(stream.span());
   ASSERT_EQ(reader->Next(), Step::kEvent);
   ASSERT_EQ(reader->Next(), Step::kRemovedThread);
-  EXPECT_EQ(reader->removed_thread().thread_index, 1u);
+  EXPECT_EQ(reader->removed_thread().thread_index, ThreadIndex{1});
   EXPECT_EQ(reader->removed_thread().lost, 3u);
   ASSERT_EQ(reader->Next(), Step::kRemovedThread);
   EXPECT_EQ(reader->removed_thread().lost, 0u);

@@ -47,10 +47,11 @@ std::vector<std::byte> WriteStream() {
     EXPECT_TRUE((*writer)->AddMetadata(metadata).ok());
     EXPECT_TRUE((*writer)->AddThread({}).ok());
   }
-  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1};
+  EventRow row = {
+      .metadata_id = MetadataId{1}, .capture_thread = ThreadIndex{1}, .thread = ThreadIndex{1}};
   for (std::uint32_t i = 0; i < 2000; ++i) {
-    row.metadata_id = 1 + (i / 100) % 2;
-    row.capture_thread = row.thread = 1 + (i / 7) % 2;
+    row.metadata_id = MetadataId{1 + (i / 100) % 2};
+    row.capture_thread = row.thread = ThreadIndex{1 + (i / 7) % 2};
     row.timestamp += std::uint64_t{1} << (i % 40);
     if (i % 300 == 299) {
       EXPECT_TRUE((*writer)->AddLost(row.capture_thread, 3).ok());
@@ -75,9 +76,10 @@ std::string Describe(std::unique_ptr<Source> source) {
     absl::StrAppend(&text, static_cast<int>(step), ":");
     if (step != Reader::Step::kEvent) continue;
     const Event& event = reader.event();
-    absl::StrAppend(&text, event.offset, " ", event.metadata_id, " ", event.metadata->event_id, " ",
-                    event.thread_index, " ", event.sequence_number, " ", event.lost_before, " ",
-                    event.timestamp, " ", event.is_sorted, " ", event.payload.size(), "\n");
+    absl::StrAppend(&text, event.offset, " ", ToNumber(event.metadata_id), " ",
+                    event.metadata->event_id, " ", ToNumber(event.thread_index), " ",
+                    event.sequence_number, " ", event.lost_before, " ", event.timestamp, " ",
+                    event.is_sorted, " ", event.payload.size(), "\n");
     for (const std::byte byte : event.payload) text += static_cast<char>(byte);
   }
   const Reader::Stats& stats = reader.stats();

@@ -99,12 +99,14 @@ std::unique_ptr<Writer> MakeWriter(Device* device) {
 
 // Writes event number `number`, on a thread by its number.
 absl::Status WriteNumber(Writer* writer, std::uint64_t number) {
-  const std::uint64_t thread = 1 + number % kThreads;
+  const ThreadIndex thread{1 + number % kThreads};
   Labels labels;
   labels.span_id = number % 16;
-  absl::StatusOr<std::uint32_t> id = writer->InternLabels(labels);
-  EventRow row = {
-      .metadata_id = 1, .capture_thread = thread, .thread = thread, .timestamp = number};
+  absl::StatusOr<LabelListId> id = writer->InternLabels(labels);
+  EventRow row = {.metadata_id = MetadataId{1},
+                  .capture_thread = thread,
+                  .thread = thread,
+                  .timestamp = number};
   if (id.ok()) row.label_list_id = *id;
   return writer->WriteEvent(row, std::as_bytes(std::span(&number, 1)));
 }

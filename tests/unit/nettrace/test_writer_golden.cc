@@ -47,17 +47,18 @@ class WriterGolden : public ::testing::Test {
   void BeginWithRows(std::uint32_t metadata, std::uint64_t threads, const TraceInfo& info = {}) {
     Begin(info);
     for (std::uint32_t id = 1; id <= metadata; ++id) {
-      EXPECT_EQ(*writer().AddMetadata(Event(id)), id);
+      EXPECT_EQ(*writer().AddMetadata(Event(id)), MetadataId{id});
     }
-    for (std::uint64_t id = 1; id <= threads; ++id) EXPECT_EQ(*writer().AddThread({}), id);
+    for (std::uint64_t id = 1; id <= threads; ++id)
+      EXPECT_EQ(*writer().AddThread({}), ThreadIndex{id});
   }
   Writer& writer() { return *out_->writer; }
 
   absl::Status Write(std::uint64_t capture_thread, std::uint64_t thread, std::uint64_t time,
                      std::string_view payload = {}, std::uint32_t metadata_id = 1) {
-    return writer().WriteEvent({.metadata_id = metadata_id,
-                                .capture_thread = capture_thread,
-                                .thread = thread,
+    return writer().WriteEvent({.metadata_id = MetadataId{metadata_id},
+                                .capture_thread = ThreadIndex{capture_thread},
+                                .thread = ThreadIndex{thread},
                                 .timestamp = time},
                                Span(payload));
   }
@@ -83,9 +84,9 @@ class WriterGolden : public ::testing::Test {
   void ExpectEvent(std::uint64_t capture_thread, std::uint32_t number, std::uint64_t thread,
                    std::uint64_t time, std::string_view payload = {}) {
     ASSERT_EQ(reader().Next(), Step::kEvent) << reader().status();
-    EXPECT_EQ(event().capture_thread_index, capture_thread);
+    EXPECT_EQ(event().capture_thread_index, ThreadIndex{capture_thread});
     EXPECT_EQ(event().sequence_number, number);
-    EXPECT_EQ(event().thread_index, thread);
+    EXPECT_EQ(event().thread_index, ThreadIndex{thread});
     EXPECT_EQ(event().timestamp, time);
     EXPECT_EQ(Text(event().payload), payload);
   }
@@ -225,7 +226,7 @@ TEST_F(WriterGolden, ThreadRowWithEveryOptionalKind) {
   thread.process_id = 128;
   thread.thread_id = 0xFFFFFFFFFFFFFFFF;
   thread.key_values = {{"k", "v"}, {"l", ""}};
-  EXPECT_EQ(*writer().AddThread(thread), 1U);
+  EXPECT_EQ(*writer().AddThread(thread), ThreadIndex{1});
   ASSERT_OK(Write(1, 1, 5));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 5);
@@ -248,13 +249,18 @@ TEST_F(WriterGolden, LabelListsWithEveryKind) {
   all.version = 4;
   Labels one;
   one.level = 5;
-  EXPECT_EQ(*writer().InternLabels(all), 1U);
-  EXPECT_EQ(*writer().InternLabels(one), 2U);
-  EXPECT_EQ(*writer().InternLabels(all), 1U);
-  EXPECT_EQ(*writer().InternLabels(Labels()), 0U);
-  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5};
-  for (row.label_list_id = 1; row.label_list_id <= 2; ++row.label_list_id, ++row.timestamp) {
+  EXPECT_EQ(*writer().InternLabels(all), LabelListId{1});
+  EXPECT_EQ(*writer().InternLabels(one), LabelListId{2});
+  EXPECT_EQ(*writer().InternLabels(all), LabelListId{1});
+  EXPECT_EQ(*writer().InternLabels(Labels()), LabelListId{0});
+  EventRow row = {.metadata_id = MetadataId{1},
+                  .capture_thread = ThreadIndex{1},
+                  .thread = ThreadIndex{1},
+                  .timestamp = 5};
+  for (const LabelListId id : {LabelListId{1}, LabelListId{2}}) {
+    row.label_list_id = id;
     ASSERT_OK(writer().WriteEvent(row, {}));
+    ++row.timestamp;
   }
   ExpectGolden();
   ExpectEvent(1, 1, 1, 5);
@@ -268,13 +274,18 @@ TEST_F(WriterGolden, Stacks) {
   BeginWithRows(1, 1);
   const std::vector<std::uint64_t> two = {0x1122334455667788, 1};
   const std::vector<std::uint64_t> one = {2};
-  EXPECT_EQ(*writer().InternStack(two), 1U);
-  EXPECT_EQ(*writer().InternStack(one), 2U);
-  EXPECT_EQ(*writer().InternStack(two), 1U);
-  EXPECT_EQ(*writer().InternStack({}), 0U);
-  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5};
-  for (row.stack_id = 1; row.stack_id <= 2; ++row.stack_id, ++row.timestamp) {
+  EXPECT_EQ(*writer().InternStack(two), StackId{1});
+  EXPECT_EQ(*writer().InternStack(one), StackId{2});
+  EXPECT_EQ(*writer().InternStack(two), StackId{1});
+  EXPECT_EQ(*writer().InternStack({}), StackId{0});
+  EventRow row = {.metadata_id = MetadataId{1},
+                  .capture_thread = ThreadIndex{1},
+                  .thread = ThreadIndex{1},
+                  .timestamp = 5};
+  for (const StackId id : {StackId{1}, StackId{2}}) {
+    row.stack_id = id;
     ASSERT_OK(writer().WriteEvent(row, {}));
+    ++row.timestamp;
   }
   ExpectGolden();
   ExpectEvent(1, 1, 1, 5);
@@ -289,9 +300,13 @@ TEST_F(WriterGolden, StacksOfFourBytePointers) {
   info.pointer_size = 4;
   BeginWithRows(1, 1, info);
   const std::vector<std::uint64_t> stack = {0x11223344, 1};
-  EXPECT_EQ(*writer().InternStack(stack), 1U);
-  ASSERT_OK(writer().WriteEvent(
-      {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5, .stack_id = 1}, {}));
+  EXPECT_EQ(*writer().InternStack(stack), StackId{1});
+  ASSERT_OK(writer().WriteEvent({.metadata_id = MetadataId{1},
+                                 .capture_thread = ThreadIndex{1},
+                                 .thread = ThreadIndex{1},
+                                 .timestamp = 5,
+                                 .stack_id = StackId{1}},
+                                {}));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 5);
   EXPECT_EQ(Frames(4), stack);
@@ -300,12 +315,15 @@ TEST_F(WriterGolden, StacksOfFourBytePointers) {
 
 TEST_F(WriterGolden, FirstEventOfABlockHasAllThatIsNotZero) {
   BeginWithRows(2, 2);
-  ASSERT_OK(writer().WriteEvent(
-      {.metadata_id = 2, .capture_thread = 1, .thread = 2, .processor = 200, .timestamp = 1000},
-      Span("abc")));
+  ASSERT_OK(writer().WriteEvent({.metadata_id = MetadataId{2},
+                                 .capture_thread = ThreadIndex{1},
+                                 .thread = ThreadIndex{2},
+                                 .processor = 200,
+                                 .timestamp = 1000},
+                                Span("abc")));
   ExpectGolden();
   ExpectEvent(1, 1, 2, 1000, "abc");
-  EXPECT_EQ(event().metadata_id, 2U);
+  EXPECT_EQ(event().metadata_id, MetadataId{2});
   EXPECT_EQ(event().processor, 200U);
   ExpectEnd();
 }
@@ -315,34 +333,38 @@ TEST_F(WriterGolden, OnlyWhatChangedIsInAHeader) {
   Labels labels;
   labels.level = 1;
   const std::vector<std::uint64_t> stack = {1};
-  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 5};
+  EventRow row = {.metadata_id = MetadataId{1},
+                  .capture_thread = ThreadIndex{1},
+                  .thread = ThreadIndex{1},
+                  .timestamp = 5};
   ASSERT_OK(writer().WriteEvent(row, Span("a")));
   const auto next = [&](std::string_view payload) {
     ++row.timestamp;
     return writer().WriteEvent(row, Span(payload)).ok();
   };
   ASSERT_TRUE(next("b"));  // nothing
-  row.metadata_id = 2;
+  row.metadata_id = MetadataId{2};
   ASSERT_TRUE(next("c"));
   row.processor = 3;
   ASSERT_TRUE(next("d"));
-  row.thread = 2;
+  row.thread = ThreadIndex{2};
   ASSERT_TRUE(next("e"));
   row.stack_id = *writer().InternStack(stack);
   ASSERT_TRUE(next("f"));
   row.label_list_id = *writer().InternLabels(labels);
   ASSERT_TRUE(next("g"));
   ASSERT_TRUE(next(""));  // payload size
-  ASSERT_OK(writer().AddLost(1, 300));
+  ASSERT_OK(writer().AddLost(ThreadIndex{1}, 300));
   ASSERT_TRUE(next(""));
-  row.stack_id = row.label_list_id = 0;
+  row.stack_id = kNoStack;
+  row.label_list_id = kNoLabels;
   ASSERT_TRUE(next("hi"));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 5, "a");
   ExpectEvent(1, 2, 1, 6, "b");
-  EXPECT_EQ(event().metadata_id, 1U);
+  EXPECT_EQ(event().metadata_id, MetadataId{1});
   ExpectEvent(1, 3, 1, 7, "c");
-  EXPECT_EQ(event().metadata_id, 2U);
+  EXPECT_EQ(event().metadata_id, MetadataId{2});
   EXPECT_EQ(event().processor, 0U);
   ExpectEvent(1, 4, 1, 8, "d");
   EXPECT_EQ(event().processor, 3U);
@@ -381,19 +403,19 @@ TEST_F(WriterGolden, EachCaptureThreadHasABlockOfItsOwn) {
 TEST_F(WriterGolden, SequencePointListsTheLastNumbersOfCaptureThreads) {
   BeginWithRows(2, 2);
   ASSERT_OK(Write(2, 1, 7));
-  ASSERT_OK(writer().AddLost(2, 199));
+  ASSERT_OK(writer().AddLost(ThreadIndex{2}, 199));
   ASSERT_OK(writer().WriteSequencePoint(8));
-  ASSERT_OK(writer().AddLost(1, 1));
+  ASSERT_OK(writer().AddLost(ThreadIndex{1}, 1));
   ASSERT_OK(writer().WriteSequencePoint(9));
   ExpectGolden();
   ExpectEvent(2, 1, 1, 7);
   ExpectSequencePoint(8, 0);
   ASSERT_EQ(reader().sequence_point().losses.size(), 1U);
-  EXPECT_EQ(reader().sequence_point().losses[0].thread_index, 2U);
+  EXPECT_EQ(reader().sequence_point().losses[0].thread_index, ThreadIndex{2});
   EXPECT_EQ(reader().sequence_point().losses[0].count, 199U);
   ExpectSequencePoint(9, 0);
   ASSERT_EQ(reader().sequence_point().losses.size(), 1U);
-  EXPECT_EQ(reader().sequence_point().losses[0].thread_index, 1U);
+  EXPECT_EQ(reader().sequence_point().losses[0].thread_index, ThreadIndex{1});
   EXPECT_EQ(reader().sequence_point().losses[0].count, 1U);
   ExpectEnd();
 }
@@ -403,7 +425,7 @@ TEST_F(WriterGolden, AfterAFlushOfThreadsNumbersBeginAgain) {
   ASSERT_OK(Write(1, 1, 1));
   ASSERT_OK(writer().WriteSequencePoint(2, kSequencePointFlushThreads));
   EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
-  ASSERT_EQ(*writer().AddThread({}), 3U);
+  ASSERT_EQ(*writer().AddThread({}), ThreadIndex{3});
   ASSERT_OK(Write(3, 3, 3));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 1);
@@ -418,7 +440,7 @@ TEST_F(WriterGolden, AfterAFlushOfMetadataRowsAreDefinedAgain) {
   ASSERT_OK(Write(1, 1, 1));
   ASSERT_OK(writer().WriteSequencePoint(2, kSequencePointFlushMetadata));
   EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
-  ASSERT_EQ(*writer().AddMetadata(Event(1)), 2U);
+  ASSERT_EQ(*writer().AddMetadata(Event(1)), MetadataId{2});
   ASSERT_OK(Write(1, 1, 3, {}, 2));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 1);
@@ -434,14 +456,14 @@ TEST_F(WriterGolden, LabelsAndStacksBeginAgainAtASequencePoint) {
     Labels labels;
     labels.level = i;
     const std::vector<std::uint64_t> stack = {i};
-    EXPECT_EQ(*writer().InternLabels(labels), 1U);
-    EXPECT_EQ(*writer().InternStack(stack), 1U);
-    ASSERT_OK(writer().WriteEvent({.metadata_id = 1,
-                                   .capture_thread = 1,
-                                   .thread = 1,
+    EXPECT_EQ(*writer().InternLabels(labels), LabelListId{1});
+    EXPECT_EQ(*writer().InternStack(stack), StackId{1});
+    ASSERT_OK(writer().WriteEvent({.metadata_id = MetadataId{1},
+                                   .capture_thread = ThreadIndex{1},
+                                   .thread = ThreadIndex{1},
                                    .timestamp = 2U * i - 1,
-                                   .stack_id = 1,
-                                   .label_list_id = 1},
+                                   .stack_id = StackId{1},
+                                   .label_list_id = LabelListId{1}},
                                   {}));
     if (i == 1) {
       ASSERT_OK(writer().WriteSequencePoint(2));
@@ -461,13 +483,13 @@ TEST_F(WriterGolden, LabelsAndStacksBeginAgainAtASequencePoint) {
 TEST_F(WriterGolden, RemoveThreadFollowsTheEventsThatReferToIt) {
   BeginWithRows(2, 2);
   ASSERT_OK(Write(1, 2, 1));
-  ASSERT_OK(writer().AddLost(2, 300));
-  ASSERT_OK(writer().RemoveThread(2));
+  ASSERT_OK(writer().AddLost(ThreadIndex{2}, 300));
+  ASSERT_OK(writer().RemoveThread(ThreadIndex{2}));
   ASSERT_OK(writer().WriteSequencePoint(2));
   ExpectGolden();
   ExpectEvent(1, 1, 2, 1);
   ASSERT_EQ(reader().Next(), Step::kRemovedThread);
-  EXPECT_EQ(reader().removed_thread().thread_index, 2U);
+  EXPECT_EQ(reader().removed_thread().thread_index, ThreadIndex{2});
   EXPECT_EQ(reader().removed_thread().lost, 300U);
   ExpectSequencePoint(2, 0);
   EXPECT_TRUE(reader().sequence_point().losses.empty());

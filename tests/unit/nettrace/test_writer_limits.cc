@@ -29,8 +29,11 @@ struct WriterWithRows : WriterToString {
   }
   absl::Status Write(std::uint64_t time, std::size_t payload = 0, std::uint64_t thread = 1) {
     const std::vector<std::byte> bytes(payload);
-    return writer->WriteEvent(
-        {.metadata_id = 1, .capture_thread = thread, .thread = thread, .timestamp = time}, bytes);
+    return writer->WriteEvent({.metadata_id = MetadataId{1},
+                               .capture_thread = ThreadIndex{thread},
+                               .thread = ThreadIndex{thread},
+                               .timestamp = time},
+                              bytes);
   }
 };
 
@@ -99,20 +102,23 @@ TEST(WriterLimits, TimesOver63BitsAreRefused) {
 
 TEST(WriterLimits, WhatIsNotDefinedIsRefused) {
   WriterWithRows out;
-  const EventRow good = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 1};
+  const EventRow good = {.metadata_id = MetadataId{1},
+                         .capture_thread = ThreadIndex{1},
+                         .thread = ThreadIndex{1},
+                         .timestamp = 1};
   const auto refused = [&](auto change) {
     EventRow row = good;
     change(&row);
     return absl::IsInvalidArgument(out.writer->WriteEvent(row, {}));
   };
   for (int round = 0; round < 2; ++round) {
-    EXPECT_TRUE(refused([](EventRow* row) { row->metadata_id = 0; }));
-    EXPECT_TRUE(refused([](EventRow* row) { row->metadata_id = 2; }));
-    EXPECT_TRUE(refused([](EventRow* row) { row->capture_thread = 3; }));
-    EXPECT_TRUE(refused([](EventRow* row) { row->thread = 3; }));
-    EXPECT_TRUE(refused([](EventRow* row) { row->thread = 0; }));
-    EXPECT_TRUE(refused([](EventRow* row) { row->stack_id = 1; }));
-    EXPECT_TRUE(refused([](EventRow* row) { row->label_list_id = 1; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->metadata_id = MetadataId{0}; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->metadata_id = MetadataId{2}; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->capture_thread = ThreadIndex{3}; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->thread = ThreadIndex{3}; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->thread = ThreadIndex{0}; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->stack_id = StackId{1}; }));
+    EXPECT_TRUE(refused([](EventRow* row) { row->label_list_id = LabelListId{1}; }));
     ASSERT_TRUE(out.writer->WriteEvent(good, {}).ok());  // and again within a block
   }
   EXPECT_EQ(out.writer->stats().events, 2U);
@@ -123,12 +129,15 @@ TEST(WriterLimits, StacksAndLabelsEndWithTheirInterval) {
   const std::vector<std::uint64_t> stack = {1};
   Labels labels;
   labels.level = 1;
-  EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 1, .timestamp = 1};
+  EventRow row = {.metadata_id = MetadataId{1},
+                  .capture_thread = ThreadIndex{1},
+                  .thread = ThreadIndex{1},
+                  .timestamp = 1};
   row.stack_id = *out.writer->InternStack(stack);
   ASSERT_TRUE(out.writer->WriteEvent(row, {}).ok());
   ASSERT_TRUE(out.writer->WriteSequencePoint(1).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteEvent(row, {})));
-  row.stack_id = 0;
+  row.stack_id = StackId{0};
   row.label_list_id = *out.writer->InternLabels(labels);
   ASSERT_TRUE(out.writer->WriteEvent(row, {}).ok());
   ASSERT_TRUE(out.writer->WriteSequencePoint(2).ok());
@@ -139,17 +148,20 @@ TEST(WriterLimits, MetadataEndsWithAFlushOfIt) {
   WriterWithRows out;
   ASSERT_TRUE(out.writer->WriteSequencePoint(1, kSequencePointFlushMetadata).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(2)));
-  EXPECT_EQ(*out.writer->AddMetadata(Event(1)), 2U);
+  EXPECT_EQ(*out.writer->AddMetadata(Event(1)), MetadataId{2});
 }
 
 TEST(WriterLimits, ARemovedThreadIsNotReferredToAgain) {
   WriterWithRows out;
-  const EventRow row = {.metadata_id = 1, .capture_thread = 1, .thread = 2, .timestamp = 1};
+  const EventRow row = {.metadata_id = MetadataId{1},
+                        .capture_thread = ThreadIndex{1},
+                        .thread = ThreadIndex{2},
+                        .timestamp = 1};
   ASSERT_TRUE(out.writer->WriteEvent(row, {}).ok());
-  ASSERT_TRUE(out.writer->RemoveThread(2).ok());
+  ASSERT_TRUE(out.writer->RemoveThread(ThreadIndex{2}).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteEvent(row, {})));
-  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->RemoveThread(2)));
-  EXPECT_EQ(*out.writer->AddThread({}), 3U);
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->RemoveThread(ThreadIndex{2})));
+  EXPECT_EQ(*out.writer->AddThread({}), ThreadIndex{3});
 }
 
 TEST(WriterLimits, RemovingAThreadNeedsIndicesThatAreNoOsThreadIds) {
@@ -158,7 +170,7 @@ TEST(WriterLimits, RemovingAThreadNeedsIndicesThatAreNoOsThreadIds) {
   thread.thread_id = 4'194'304;
   EXPECT_TRUE(absl::IsFailedPrecondition(low.writer->RemoveThread(*low.writer->AddThread(thread))));
   WriterOptions options;
-  options.first_thread_index = 4'194'305;
+  options.first_thread_index = ThreadIndex{4'194'305};
   WriterToString high(options);
   EXPECT_TRUE(high.writer->RemoveThread(*high.writer->AddThread(thread)).ok());
   WriterToString loose(Loose());
@@ -372,11 +384,12 @@ TEST(WriterLimits, BuffersOfManyCaptureThreadsAreBounded) {
   WriterToString out(options);
   ASSERT_TRUE(out.writer->AddMetadata(Event(1)).ok());
   const std::vector<std::byte> payload(100);
-  for (std::uint64_t thread = 1; thread <= 1000; ++thread) {
-    ASSERT_EQ(*out.writer->AddThread({}), thread);
+  for (int i = 0; i < 1000; ++i) {
+    const ThreadIndex thread = *out.writer->AddThread({});
     ASSERT_TRUE(
         out.writer
-            ->WriteEvent({.metadata_id = 1, .capture_thread = thread, .thread = thread}, payload)
+            ->WriteEvent({.metadata_id = MetadataId{1}, .capture_thread = thread, .thread = thread},
+                         payload)
             .ok());
     EXPECT_LE(out.writer->stats().events - out.writer->stats().events_written, 16U);
   }
@@ -385,12 +398,12 @@ TEST(WriterLimits, BuffersOfManyCaptureThreadsAreBounded) {
 TEST(WriterLimits, AGapThatReadersTakeForAStepBackIsRefused) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
   WriterWithRows out;
-  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(1, kMost + 1)));
-  EXPECT_TRUE(out.writer->AddLost(1, kMost).ok());
-  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(1, 1)));
+  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(ThreadIndex{1}, kMost + 1)));
+  EXPECT_TRUE(out.writer->AddLost(ThreadIndex{1}, kMost).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(ThreadIndex{1}, 1)));
   ASSERT_TRUE(out.writer->WriteSequencePoint(1).ok());
-  EXPECT_TRUE(out.writer->AddLost(1, 1).ok());
-  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->AddLost(9, 1)));
+  EXPECT_TRUE(out.writer->AddLost(ThreadIndex{1}, 1).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->AddLost(ThreadIndex{9}, 1)));
   EXPECT_EQ(out.writer->stats().lost, kMost + 1);
 }
 

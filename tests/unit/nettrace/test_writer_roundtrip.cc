@@ -52,7 +52,7 @@ void ExpectRead(const RandomTrace& trace) {
   EXPECT_EQ((*reader)->trace().ticks_per_second, trace.info().ticks_per_second);
   EXPECT_EQ((*reader)->trace().key_values, trace.info().key_values);
 
-  std::map<std::uint64_t, std::deque<WrittenEvent>> expected = trace.events();
+  std::map<ThreadIndex, std::deque<WrittenEvent>> expected = trace.events();
   for (auto step = (*reader)->Next(); step != Reader::Step::kEnd; step = (*reader)->Next()) {
     if (step != Reader::Step::kEvent) continue;
     std::deque<WrittenEvent>& of_thread = expected[(*reader)->event().capture_thread_index];
@@ -60,7 +60,7 @@ void ExpectRead(const RandomTrace& trace) {
     ExpectRead((*reader)->event(), of_thread.front());
     of_thread.pop_front();
   }
-  for (const auto& [thread, rest] : expected) EXPECT_TRUE(rest.empty()) << thread;
+  for (const auto& [thread, rest] : expected) EXPECT_TRUE(rest.empty()) << ToNumber(thread);
   const Reader::Stats& stats = (*reader)->stats();
   EXPECT_TRUE(stats.complete);
   EXPECT_EQ(stats.events, trace.stats().events);

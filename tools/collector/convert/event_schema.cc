@@ -278,7 +278,7 @@ class Compiler {
   static Type Arrayed(const FieldDefinition& field, Value* value) {
     if (field.arity == Arity::kScalar) return std::move(value->type);
     if (value->type.code == TypeCode::kArray || value->type.code == TypeCode::kFixedLengthArray) {
-      // The reference reader misreads arrays of arrays.
+      // TraceEvent misreads arrays of arrays.
       value->type = Type::Object({{"Value", std::move(value->type)}});
     }
     if (field.arity == Arity::kConstantArray) {

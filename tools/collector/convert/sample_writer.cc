@@ -61,7 +61,7 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
   } else {
-    absl::StatusOr<std::uint32_t> row = AddRow(tracepoint->layout.metadata);
+    absl::StatusOr<nettrace::MetadataId> row = AddRow(tracepoint->layout.metadata);
     if (!row.ok()) return row.status();
     tracepoint->metadata_id = *row;
   }
@@ -70,25 +70,24 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> SampleWriter::AddRow(nettrace::EventMetadata metadata) {
-  // The reference reader finds a payload's layout by provider and event id: each schema has its
-  // own.
+absl::StatusOr<nettrace::MetadataId> SampleWriter::AddRow(nettrace::EventMetadata metadata) {
+  // TraceEvent finds a payload's layout by provider and event id: each schema has its own.
   Provider& provider = providers_[metadata.provider];
   metadata.event_id = provider.event_ids + 1;
-  absl::StatusOr<std::uint32_t> row = writer_->AddMetadata(metadata);
+  absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
   if (row.ok()) ++provider.event_ids;
   return row;
 }
 
-absl::StatusOr<std::uint64_t> SampleWriter::CaptureThread(Cpu* cpu) {
-  if (cpu->capture_thread == 0) {
+absl::StatusOr<nettrace::ThreadIndex> SampleWriter::CaptureThread(Cpu* cpu) {
+  if (cpu->capture_thread == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = absl::StrCat("CPU ", cpu->number);
-    absl::StatusOr<std::uint64_t> index = writer_->AddThread(info);
+    absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
     if (!index.ok()) return index.status();
-    cpu->capture_thread = *index + 1;
+    cpu->capture_thread = *index;
   }
-  return cpu->capture_thread - 1;
+  return cpu->capture_thread;
 }
 
 absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample,
@@ -112,10 +111,11 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample
   }
   cpu.last_timestamp = row.timestamp;
   row.processor = static_cast<std::uint32_t>(cpu.number);
-  absl::StatusOr<std::uint64_t> capture_thread = CaptureThread(&cpu);
+  absl::StatusOr<nettrace::ThreadIndex> capture_thread = CaptureThread(&cpu);
   if (!capture_thread.ok()) return capture_thread.status();
   row.capture_thread = *capture_thread;
-  absl::StatusOr<std::uint64_t> thread = threads_->Row(sample.pid, sample.tid, timestamp, writer_);
+  absl::StatusOr<nettrace::ThreadIndex> thread =
+      threads_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 
@@ -163,7 +163,7 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (outcome.non_ascii && !outcome.invalid) {
     Form& utf16 = (*schema)->utf16;
     bool usable = true;
-    if (utf16.metadata_id == 0) {
+    if (utf16.metadata_id == nettrace::kNoMetadata) {
       COLLECTOR_RETURN_IF_ERROR(AddForm(*tracepoint, event, TextForm::kUtf16, &utf16, &usable));
     }
     if (usable) {
@@ -218,7 +218,7 @@ absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::Event
                                    TextForm text_form, Form* form, bool* usable) {
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(event, tracepoint.parts, tracepoint.name, text_form);
-  absl::StatusOr<std::uint32_t> row =
+  absl::StatusOr<nettrace::MetadataId> row =
       compiled.ok() ? AddRow(compiled->metadata) : compiled.status();
   *usable = row.ok();
   if (row.ok()) {
@@ -232,7 +232,7 @@ absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::Event
 absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                                           std::string_view reason, nettrace::EventRow* row) {
   ++stats_.undecoded;
-  if (tracepoint->undecoded_id == 0) {
+  if (tracepoint->undecoded_id == nettrace::kNoMetadata) {
     nettrace::EventMetadata metadata;
     metadata.provider = tracepoint->provider;
     metadata.name = kUndecoded;
@@ -245,7 +245,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
          nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
         {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
     metadata.key_values = {{kKeyTracepoint, tracepoint->name}};
-    absl::StatusOr<std::uint32_t> id = AddRow(std::move(metadata));
+    absl::StatusOr<nettrace::MetadataId> id = AddRow(std::move(metadata));
     if (!id.ok()) return id.status();
     tracepoint->undecoded_id = *id;
   }
@@ -260,7 +260,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
 
 absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::byte> payload) {
   if (!labels_.empty()) {
-    absl::StatusOr<std::uint32_t> labels = writer_->InternLabels(labels_);
+    absl::StatusOr<nettrace::LabelListId> labels = writer_->InternLabels(labels_);
     if (!labels.ok()) return labels.status();
     row->label_list_id = *labels;
     ++labels_in_interval_;
@@ -270,7 +270,7 @@ absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::by
 }
 
 absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
-  absl::StatusOr<std::uint64_t> capture_thread = CaptureThread(&cpus_[cpu_index]);
+  absl::StatusOr<nettrace::ThreadIndex> capture_thread = CaptureThread(&cpus_[cpu_index]);
   if (!capture_thread.ok()) return capture_thread.status();
   return writer_->AddLost(*capture_thread, count);
 }
@@ -281,7 +281,7 @@ absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
       writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
   if (flush) {
     threads_->ForgetRows();
-    for (Cpu& cpu : cpus_) cpu.capture_thread = 0;
+    for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
   }
   threads_->DropEnded(timestamp);
   interval_start_ = timestamp;

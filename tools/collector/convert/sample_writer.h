@@ -67,7 +67,7 @@ class SampleWriter {
 
   struct Cpu {
     int number;
-    std::uint64_t capture_thread = 0;  // index + 1; 0: no row yet
+    nettrace::ThreadIndex capture_thread = nettrace::kNoThread;  // its row, once there is one
     std::uint64_t last_timestamp = 0;
   };
 
@@ -79,7 +79,7 @@ class SampleWriter {
 
   // A schema in the form of one TextForm.
   struct Form {
-    std::uint32_t metadata_id = 0;
+    nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
     PayloadProgram program;
   };
   struct Schema {
@@ -120,8 +120,9 @@ class SampleWriter {
     std::string provider;
     eh::TracepointName parts;  // views into `name`
     TracepointSchema layout;
-    std::uint32_t metadata_id = 0;   // not EventHeader: the row of all its events
-    std::uint32_t undecoded_id = 0;  // 0: no row yet
+    // The row of all its events, if it is no EventHeader tracepoint.
+    nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
+    nettrace::MetadataId undecoded_id = nettrace::kNoMetadata;  // until there is a row
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash, SchemaEqual> schemas;
   };
 
@@ -136,8 +137,8 @@ class SampleWriter {
   // its metadata is malformed.
   absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text_form,
                        Form* form, bool* usable);
-  absl::StatusOr<std::uint32_t> AddRow(nettrace::EventMetadata metadata);
-  absl::StatusOr<std::uint64_t> CaptureThread(Cpu* cpu);
+  absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
+  absl::StatusOr<nettrace::ThreadIndex> CaptureThread(Cpu* cpu);
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;

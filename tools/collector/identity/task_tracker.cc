@@ -121,30 +121,31 @@ void ThreadTable::Apply(const RingRecord& record) {
   }
 }
 
-absl::StatusOr<std::uint64_t> ThreadTable::Row(std::uint32_t pid, std::uint32_t tid,
-                                               std::uint64_t timestamp, nettrace::Writer* writer) {
+absl::StatusOr<nettrace::ThreadIndex> ThreadTable::Row(std::uint32_t pid, std::uint32_t tid,
+                                                       std::uint64_t timestamp,
+                                                       nettrace::Writer* writer) {
   const auto [entry, added] = threads_.try_emplace(tid);
   Identity& thread = *AtTime(&entry->second, timestamp);
   if (added || thread.pid != pid) {
     // Its creation was lost, or it is one of the threads that /proc does not show.
     thread.pid = pid;
     thread.name = tid == 0 ? "swapper" : tid == kExited ? "(exited)" : ReadName(pid, tid);
-    thread.row = 0;
+    thread.row = nettrace::kNoThread;
     if (&thread == &entry->second.now) thread.ended = 0;
   }
-  if (thread.row == 0) {
+  if (thread.row == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     if (!thread.name.empty()) info.name = thread.name;
     if (tid != kExited) {
       info.process_id = pid;
       info.thread_id = tid;
     }
-    absl::StatusOr<std::uint64_t> index = writer->AddThread(info);
+    absl::StatusOr<nettrace::ThreadIndex> index = writer->AddThread(info);
     if (!index.ok()) return index.status();
-    thread.row = *index + 1;
+    thread.row = *index;
     ++rows_;
   }
-  return thread.row - 1;
+  return thread.row;
 }
 
 void ThreadTable::DropEnded(std::uint64_t timestamp) {
@@ -162,8 +163,8 @@ void ThreadTable::DropEnded(std::uint64_t timestamp) {
 
 void ThreadTable::ForgetRows() {
   for (auto& [tid, thread] : threads_) {
-    thread.now.row = 0;
-    for (Identity& past : thread.past) past.row = 0;
+    thread.now.row = nettrace::kNoThread;
+    for (Identity& past : thread.past) past.row = nettrace::kNoThread;
   }
   rows_ = 0;
 }

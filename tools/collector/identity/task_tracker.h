@@ -27,8 +27,8 @@ class ThreadTable {
 
   // The index of the row that the thread had at `timestamp`, written to `writer` if it has none
   // since ForgetRows.
-  absl::StatusOr<std::uint64_t> Row(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
-                                    nettrace::Writer* writer);
+  absl::StatusOr<nettrace::ThreadIndex> Row(std::uint32_t pid, std::uint32_t tid,
+                                            std::uint64_t timestamp, nettrace::Writer* writer);
 
   // Drops threads and names that ended up to `timestamp`: no event of then can come any more.
   void DropEnded(std::uint64_t timestamp);
@@ -45,7 +45,7 @@ class ThreadTable {
   struct Identity {
     std::uint32_t pid = 0;
     std::string name;
-    std::uint64_t row = 0;    // index + 1; 0: none yet
+    nettrace::ThreadIndex row = nettrace::kNoThread;  // once it is written
     std::uint64_t ended = 0;  // timestamp of its end; 0: it is the thread's now
   };
   struct Thread {
