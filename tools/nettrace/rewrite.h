@@ -1,11 +1,10 @@
-// Writing a file anew from what can be read of others: repair, cut and merge.
+// Writes a new file of what can be read of others: repair, cut and merge.
 #ifndef TOOLS_NETTRACE_REWRITE_H_
 #define TOOLS_NETTRACE_REWRITE_H_
 
 #include <string>
 #include <vector>
 
-#include "nettrace/time_ordered_reader.h"
 #include "tools/nettrace/event_filter.h"
 
 namespace tools {
@@ -15,14 +14,12 @@ struct Rewrite {
   std::vector<std::string> inputs;
   std::string output;
   EventFilter filter;
-  // Whether what could be read of a damaged input is good enough: that is what repair is for.
+  // Whether the readable part of a damaged input is good enough, as for repair.
   bool accept_damage = false;
-  nettrace::TimeOrderOptions sorting = {};  // of the inputs
 };
 
-// Writes the events of all inputs, in the order of time as far as they are sorted, to the output,
-// which appears by rename, whole or not at all. Prints what was done, and errors; returns the exit
-// code.
+// Merges the inputs into the output, which appears by rename, whole or not at all. Prints what was
+// done, and errors; returns the exit code.
 int RunRewrite(const Rewrite& rewrite);
 
 }  // namespace tools

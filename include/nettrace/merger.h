@@ -1,0 +1,69 @@
+// Writes the events of one or more streams as one V6 stream: the whole part of a damaged one, the
+// chosen events of one, or all of several.
+//
+//   Merger merger;
+//   merger.AddInput(*Reader::Open(std::make_unique<MemorySource>(bytes)));
+//   absl::Status status = merger.Run(std::make_unique<MemorySink>());
+//   if (!merger.input(0).status().ok()) ...  // cut or damaged: all before the damage was written
+//
+// The output is in the order of time as far as each input can be sorted. Threads, labels, stacks
+// and the counts of lost events are kept; metadata rows of several inputs that are alike become
+// one, and get EventIds by which TraceEvent can tell them apart. V4 and V5 types become those of
+// V6.
+//
+// Memory: that of the readers and of the copies' metadata, threads, labels and stacks.
+// Not thread-safe. Nothing here throws, prints or aborts.
+#ifndef NETTRACE_MERGER_H_
+#define NETTRACE_MERGER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "nettrace/time_ordered_reader.h"
+#include "nettrace/writer.h"
+
+namespace nettrace {
+
+struct MergerOptions {
+  // Says which events of an input are written; empty: all. An event that is left out is not lost.
+  std::function<bool(const Reader& input, const Event& event)> filter = {};
+  TimeOrderOptions time_order = {};
+};
+
+class Merger {
+ public:
+  explicit Merger(MergerOptions options = {});
+  ~Merger();
+  Merger(const Merger&) = delete;
+  Merger& operator=(const Merger&) = delete;
+
+  // Adds a stream of which nothing was read yet. The first one's clock is the output's.
+  void AddInput(std::unique_ptr<Reader> input);
+
+  // Reads all inputs and writes the output; to be called once. Errors: the sink's; those of a
+  // Writer for rows that no stream can hold; InvalidArgument without an input. Damage of an input
+  // is no error here: see its status().
+  absl::Status Run(std::unique_ptr<Sink> sink);
+
+  // These count inputs from 0, in the order of AddInput.
+  const Reader& input(std::size_t index) const;
+  // The events of that input that were not written, as they are not in the order of time that the
+  // format guarantees. They are lost events of the output.
+  std::uint64_t out_of_order(std::size_t index) const;
+
+  // Of the output, after Run.
+  const Writer::Stats& stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nettrace
+
+#endif  // NETTRACE_MERGER_H_

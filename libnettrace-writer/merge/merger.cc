@@ -1,0 +1,245 @@
+#include "nettrace/merger.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/merge/clock.h"
+#include "libnettrace-writer/merge/metadata_copies.h"
+#include "libnettrace-writer/merge/stream_copier.h"
+
+namespace nettrace {
+namespace {
+
+using internal::MetadataCopies;
+using internal::StreamCopier;
+using Step = TimeOrderedReader::Step;
+
+// A sequence point follows after so many events, so that readers need not keep more to sort them.
+constexpr std::uint64_t kIntervalEvents = 1 << 20;
+constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();
+
+constexpr char kProcessIdKey[] = "ProcessId";
+constexpr char kHardwareThreadCountKey[] = "HardwareThreadCount";
+
+// The readers bound the memory; the writer takes all that they deliver, also what was written
+// without regard to TraceEvent.
+WriterOptions CopyOptions() {
+  WriterOptions options;
+  options.max_labels = options.max_stacks = options.max_metadata =
+      std::numeric_limits<std::int32_t>::max();
+  options.max_label_bytes = options.max_stack_bytes = options.max_metadata_bytes =
+      std::numeric_limits<std::size_t>::max() / 2;
+  options.max_interval_events = options.max_interval_bytes =
+      std::numeric_limits<std::uint64_t>::max() / 2;
+  options.first_thread_index = ThreadIndex{internal::traceevent::kMinRemovableThreadIndex};
+  options.traceevent_compatible = false;
+  return options;
+}
+
+// Adds the key/values of another input. Readers size tables by the HardwareThreadCount, so it must
+// be above the CPU numbers of all inputs. Several processes are no ProcessId: it becomes empty.
+void AddKeyValues(const KeyValues& more, KeyValues* to) {
+  for (const auto& [key, value] : more) {
+    const auto same = [&key = key](const auto& entry) { return entry.first == key; };
+    const auto found = std::find_if(to->begin(), to->end(), same);
+    std::uint64_t ours = 0;
+    std::uint64_t theirs = 0;
+    if (found == to->end()) {
+      to->emplace_back(key, value);
+    } else if (key == kHardwareThreadCountKey && absl::SimpleAtoi(value, &theirs) &&
+               (!absl::SimpleAtoi(found->second, &ours) || theirs > ours)) {
+      found->second = value;
+    } else if (key == kProcessIdKey && found->second != value) {
+      found->second.clear();
+    }
+  }
+}
+
+// The Trace block for a copy of all `traces`, at least one.
+TraceInfo CommonTrace(const std::vector<TraceInfo>& traces) {
+  TraceInfo common = internal::CommonClock(traces);
+  for (const TraceInfo& trace : traces) {
+    // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
+    common.pointer_size = std::max(common.pointer_size, trace.pointer_size);
+    if (&trace != &traces.front()) AddKeyValues(trace.key_values, &common.key_values);
+  }
+  std::erase_if(common.key_values, [](const auto& entry) {
+    return entry.first == kProcessIdKey && entry.second.empty();
+  });
+  return common;
+}
+
+struct Input {
+  TimeOrderedReader reader;
+  std::unique_ptr<StreamCopier> copier;
+  bool has_event = false;
+  std::uint64_t timestamp = 0;  // of that event, in the output's clock
+};
+
+}  // namespace
+
+struct Merger::Impl {
+  explicit Impl(MergerOptions merger_options) : options(std::move(merger_options)) {}
+
+  absl::Status Run(std::unique_ptr<Sink> sink);
+  absl::Status Start(std::unique_ptr<Sink> sink);
+  absl::Status CopyAll();
+  absl::Status Finish();
+  absl::Status Advance(Input* input);
+  absl::Status CopyEvent(Input* input);
+  absl::Status CopySequencePoint(Input* input);
+  absl::Status WriteSequencePoint(std::uint64_t timestamp);
+  Input* Earliest();
+
+  const MergerOptions options;
+  std::vector<std::unique_ptr<Input>> inputs;
+  std::unique_ptr<Writer> writer;
+  std::unique_ptr<MetadataCopies> metadata;
+  std::uint64_t last_timestamp = 0;
+  std::uint64_t last_point = 0;
+  std::uint64_t lost_at_point = 0;
+  std::uint64_t events_since_point = 0;
+};
+
+absl::Status Merger::Impl::Run(std::unique_ptr<Sink> sink) {
+  if (inputs.empty()) return absl::InvalidArgumentError("nothing to merge");
+  if (absl::Status status = Start(std::move(sink)); !status.ok()) return status;
+  if (absl::Status status = CopyAll(); !status.ok()) return status;
+  return Finish();
+}
+
+absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
+  std::vector<TraceInfo> traces;
+  for (const auto& input : inputs) traces.push_back(input->reader.reader().trace());
+  const TraceInfo trace = CommonTrace(traces);
+  auto created = Writer::Create(std::move(sink), trace, CopyOptions());
+  if (!created.ok()) return created.status();
+  writer = *std::move(created);
+  metadata = std::make_unique<MetadataCopies>(writer.get());
+  for (const auto& input : inputs) {
+    input->copier = std::make_unique<StreamCopier>(&input->reader.reader(), trace, writer.get(),
+                                                   metadata.get());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Merger::Impl::CopyAll() {
+  for (const auto& input : inputs) {
+    if (absl::Status status = Advance(input.get()); !status.ok()) return status;
+  }
+  while (Input* const input = Earliest()) {
+    if (absl::Status status = CopyEvent(input); !status.ok()) return status;
+    if (absl::Status status = Advance(input); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// The input whose event is next; nullptr if all are at their ends.
+Input* Merger::Impl::Earliest() {
+  Input* earliest = nullptr;
+  for (const auto& input : inputs) {
+    if (input->has_event && (earliest == nullptr || input->timestamp < earliest->timestamp)) {
+      earliest = input.get();
+    }
+  }
+  return earliest;
+}
+
+// The last sequence point states the last numbers, and so what was lost at the end.
+absl::Status Merger::Impl::Finish() {
+  std::uint64_t end = last_timestamp;
+  if (writer->stats().lost > lost_at_point && last_point < kMaxTimestamp) {
+    end = std::max(end, last_point + 1);
+  }
+  if (absl::Status status = WriteSequencePoint(end); !status.ok()) return status;
+  return writer->Finish();
+}
+
+// Goes to the input's next event.
+absl::Status Merger::Impl::Advance(Input* input) {
+  input->has_event = false;
+  while (true) {
+    absl::Status status;
+    switch (input->reader.Next()) {
+      case Step::kEvent:
+        input->has_event = true;
+        input->timestamp = input->copier->Convert(input->reader.event().timestamp);
+        return absl::OkStatus();
+      case Step::kSequencePoint:
+        status = CopySequencePoint(input);
+        break;
+      case Step::kRemovedThread:
+        status = input->copier->CopyRemovedThread(input->reader.removed_thread());
+        break;
+      case Step::kEnd:
+        return absl::OkStatus();
+    }
+    if (!status.ok()) return status;
+  }
+}
+
+absl::Status Merger::Impl::CopyEvent(Input* input) {
+  const Event& event = input->reader.event();
+  last_timestamp = std::max(last_timestamp, input->timestamp);
+  if (options.filter && !options.filter(input->reader.reader(), event)) {
+    return input->copier->SkipEvent(event);
+  }
+  if (events_since_point >= kIntervalEvents) {
+    if (absl::Status status = WriteSequencePoint(last_timestamp); !status.ok()) return status;
+  }
+  ++events_since_point;
+  return input->copier->CopyEvent(event);
+}
+
+absl::Status Merger::Impl::CopySequencePoint(Input* input) {
+  const SequencePoint& point = input->reader.sequence_point();
+  if (absl::Status status = input->copier->CopySequencePoint(point); !status.ok()) return status;
+  // The intervals of one input are kept; several inputs have no such points in common.
+  const std::uint64_t time =
+      inputs.size() == 1 ? input->copier->Convert(point.timestamp) : last_timestamp;
+  return WriteSequencePoint(std::max(time, last_timestamp));
+}
+
+// Does nothing if the point would not be later than the one before, or if earlier events may
+// follow.
+absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
+  if (timestamp <= last_point) return absl::OkStatus();
+  for (const auto& input : inputs) {
+    if (input->reader.in_parts()) return absl::OkStatus();
+  }
+  last_point = timestamp;
+  lost_at_point = writer->stats().lost;
+  last_timestamp = std::max(last_timestamp, timestamp);
+  events_since_point = 0;
+  return writer->WriteSequencePoint(timestamp);
+}
+
+Merger::Merger(MergerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Merger::~Merger() = default;
+
+void Merger::AddInput(std::unique_ptr<Reader> input) {
+  impl_->inputs.push_back(std::make_unique<Input>(
+      Input{TimeOrderedReader(std::move(input), impl_->options.time_order), nullptr}));
+}
+
+absl::Status Merger::Run(std::unique_ptr<Sink> sink) { return impl_->Run(std::move(sink)); }
+
+const Reader& Merger::input(std::size_t index) const {
+  return impl_->inputs[index]->reader.reader();
+}
+
+std::uint64_t Merger::out_of_order(std::size_t index) const {
+  const auto& copier = impl_->inputs[index]->copier;
+  return copier == nullptr ? 0 : copier->out_of_order();
+}
+
+const Writer::Stats& Merger::stats() const {
+  static const Writer::Stats kNone;
+  return impl_->writer == nullptr ? kNone : impl_->writer->stats();
+}
+
+}  // namespace nettrace
