@@ -24,7 +24,6 @@ namespace {
 
 using Step = nettrace::TimeOrderedReader::Step;
 
-constexpr int kExitFailed = 1;
 // A sequence point follows after so many events, so that readers need not keep more to sort them.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();

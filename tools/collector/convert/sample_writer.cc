@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/convert/trace_context.h"
-#include "tools/collector/session/selector.h"
+#include "tools/common/eventheader_keys.h"
 
 namespace collector {
 namespace {
@@ -38,9 +38,9 @@ std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const
   return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
 }
 
-SampleWriter::SampleWriter(nettrace::Writer* writer, ThreadTable* threads,
+SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), threads_(threads) {
+    : writer_(writer), tasks_(tasks) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -81,17 +81,17 @@ absl::StatusOr<std::uint32_t> SampleWriter::AddRow(nettrace::EventMetadata metad
 }
 
 absl::StatusOr<std::uint64_t> SampleWriter::CaptureThread(Cpu* cpu) {
-  if (cpu->capture_thread == 0) {
+  if (cpu->capture_thread == kNoThread) {
     nettrace::ThreadInfo info;
     info.name = absl::StrCat("CPU ", cpu->number);
     absl::StatusOr<std::uint64_t> index = writer_->AddThread(info);
     if (!index.ok()) return index.status();
-    cpu->capture_thread = *index + 1;
+    cpu->capture_thread = *index;
   }
-  return cpu->capture_thread - 1;
+  return cpu->capture_thread;
 }
 
-absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample,
+absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& sample,
                                  std::uint64_t timestamp) {
   Cpu& cpu = cpus_[cpu_index];
   std::uint16_t id = 0;
@@ -115,7 +115,7 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample
   absl::StatusOr<std::uint64_t> capture_thread = CaptureThread(&cpu);
   if (!capture_thread.ok()) return capture_thread.status();
   row.capture_thread = *capture_thread;
-  absl::StatusOr<std::uint64_t> thread = threads_->Row(sample.pid, sample.tid, timestamp, writer_);
+  absl::StatusOr<std::uint64_t> thread = tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 
@@ -244,7 +244,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
         {"Reason",
          nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
         {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
-    metadata.key_values = {{kKeyTracepoint, tracepoint->name}};
+    metadata.key_values = {{tools::kKeyTracepoint, tracepoint->name}};
     absl::StatusOr<std::uint32_t> id = AddRow(std::move(metadata));
     if (!id.ok()) return id.status();
     tracepoint->undecoded_id = *id;
@@ -276,14 +276,14 @@ absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
-  const bool flush = threads_->rows() >= kThreadRowsPerFlush;
+  const bool flush = tasks_->rows() >= kThreadRowsPerFlush;
   COLLECTOR_RETURN_IF_ERROR(
       writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
   if (flush) {
-    threads_->ForgetRows();
-    for (Cpu& cpu : cpus_) cpu.capture_thread = 0;
+    tasks_->ForgetRows();
+    for (Cpu& cpu : cpus_) cpu.capture_thread = kNoThread;
   }
-  threads_->DropEnded(timestamp);
+  tasks_->DropEnded(timestamp);
   interval_start_ = timestamp;
   labels_in_interval_ = 0;
   events_in_interval_ = 0;

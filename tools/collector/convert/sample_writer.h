@@ -17,7 +17,7 @@
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
-#include "tools/collector/perf/perf_ring.h"
+#include "tools/collector/perf/perf_records.h"
 
 namespace collector {
 
@@ -40,14 +40,14 @@ class SampleWriter {
   };
 
   // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
-  SampleWriter(nettrace::Writer* writer, ThreadTable* threads, const std::vector<int>& cpus);
+  SampleWriter(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus);
 
   // Makes the samples of tracepoint `id` known. A tracepoint that is known already stays as it is.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
 
   // Writes a sample of the CPU at `cpu` of `cpus`. Only the sink's errors come back.
-  absl::Status Write(std::size_t cpu, const RingSample& sample, std::uint64_t timestamp);
+  absl::Status Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp);
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
 
@@ -65,9 +65,11 @@ class SampleWriter {
   static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
 
+  static constexpr std::uint64_t kNoThread = 0;  // the writer gives no thread this index
+
   struct Cpu {
     int number;
-    std::uint64_t capture_thread = 0;  // index + 1; 0: no row yet
+    std::uint64_t capture_thread = kNoThread;
     std::uint64_t last_timestamp = 0;
   };
 
@@ -141,7 +143,7 @@ class SampleWriter {
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;
-  ThreadTable* threads_;
+  TaskTracker* tasks_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   absl::flat_hash_map<std::string, Provider> providers_;
