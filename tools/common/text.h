@@ -1,10 +1,13 @@
-// Times, ids and text from files as people read them.
+// Times, ids, numbers and text from files as people read and write them.
 #ifndef TOOLS_COMMON_TEXT_H_
 #define TOOLS_COMMON_TEXT_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "nettrace/schema.h"
@@ -19,6 +22,9 @@ std::string FormatGuid(const nettrace::Guid& guid);
 
 // Two lower-case digits a byte.
 std::string FormatHex(std::span<const std::byte> bytes);
+
+// The number that `text` is, decimal or, after 0x, hexadecimal; nullopt if it is none of 64 bits.
+std::optional<std::uint64_t> ParseUint64(std::string_view text);
 
 // `text` with '?' in place of each control character, so that it takes one line.
 std::string OneLine(std::string text);

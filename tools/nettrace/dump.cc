@@ -111,7 +111,8 @@ void AddDump(CLI::App& app, int* exit_code) {
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
       "Events come in the order of the file: sorted by time for each CPU, and between sequence\n"
-      "points.\n\n"
+      "points. Fields of EventHeader events are shown in their formats: errnos with their names,\n"
+      "addresses, hex, booleans and times.\n\n"
       "Exit code: 0 the file is whole; 1 it is cut or damaged, and all that came before was "
       "printed;\n"
       "2 it cannot be read, or wrong usage.\n\n"

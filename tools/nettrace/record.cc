@@ -195,7 +195,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record
       ->add_option(
           "-e,--event", arguments->selectors,
-          "What to record: Provider[:level[:keyword mask]], Provider_LxKy or system:event; "
+          "Events to record: Provider[:level[:keyword mask]], Provider_LxKy or system:event; "
           "may be given several times")
       ->required()
       ->allow_extra_args(false);

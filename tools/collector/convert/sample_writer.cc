@@ -14,7 +14,12 @@
 namespace collector {
 namespace {
 
-constexpr char kEventHeaderFirstField[] = "eventheader_flags";
+// The name of the first field of EventHeader tracepoints, after "u8 ".
+constexpr std::string_view kEventHeaderFirstField = [] {
+  std::string_view fields = eh::kTracepointFields;
+  fields.remove_prefix(fields.find(' ') + 1);
+  return fields.substr(0, fields.find(';'));
+}();
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
   std::array<std::byte, 16> bytes;
@@ -71,8 +76,7 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
 }
 
 absl::StatusOr<std::uint32_t> SampleWriter::AddRow(nettrace::EventMetadata metadata) {
-  // The reference reader finds a payload's layout by provider and event id: each schema has its
-  // own.
+  // TraceEvent finds a payload's layout by provider and event id: each schema has its own id.
   Provider& provider = providers_[metadata.provider];
   metadata.event_id = provider.event_ids + 1;
   absl::StatusOr<std::uint32_t> row = writer_->AddMetadata(metadata);
@@ -195,7 +199,7 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
   Provider& provider = providers_[tracepoint->provider];
   if (provider.schemas >= kMaxSchemas ||
       provider.schema_bytes + key.metadata.size() > kMaxSchemaBytes) {
-    *reason = "the provider has too many kinds of events";
+    *reason = "the provider has too many schemas";
     return nullptr;
   }
   ++provider.schemas;
@@ -225,7 +229,7 @@ absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::Event
     *form = Form{*row, std::move(compiled->program)};
     return absl::OkStatus();
   }
-  // What the format cannot hold is no error of the trace.
+  // A schema that the file format cannot hold is no error of the trace.
   return absl::IsInvalidArgument(row.status()) ? absl::OkStatus() : row.status();
 }
 
@@ -252,7 +256,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
   row->metadata_id = tracepoint->undecoded_id;
   payload_.clear();
   AppendCounted(std::as_bytes(std::span(reason)), &payload_);
-  // A payload holds less than 64 KiB; a record is as long at most, common fields included.
+  // A payload must be below 64 KiB; a record is at most that long, with its common fields.
   constexpr std::size_t kMaxKept = 65000;
   AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &payload_);
   return Emit(row, payload_);

@@ -152,7 +152,7 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
       fd = OpenEvent(&attr, cpu.number);
     }
     if (!fd.valid()) {
-      // A CPU that is offline has nothing to record; its place is kept empty.
+      // A CPU that is offline records nothing; its place stays empty.
       if (errno != ENODEV) return OpenError(errno, what);
       tracepoint.fds.push_back(std::move(fd));
       continue;
