@@ -1,4 +1,4 @@
-// Where a trace is written while it is made: a file, standard output or a named pipe.
+// The sink for a trace that is being recorded: a file, standard output or a named pipe.
 #ifndef TOOLS_COMMON_OUTPUT_SINK_H_
 #define TOOLS_COMMON_OUTPUT_SINK_H_
 

@@ -87,7 +87,7 @@ void PrintTable(const nettrace::Reader& reader) {
   row("lost", absl::StrCat(stats.lost));
   row("first event", TimeText(reader, stats.first_timestamp));
   row("last event", TimeText(reader, stats.last_timestamp));
-  row("kinds of events", absl::StrCat(stats.metadata));
+  row("metadata rows", absl::StrCat(stats.metadata));
   row("threads", absl::StrCat(stats.threads));
   row("sequence points", absl::StrCat(stats.sequence_points));
   row("bytes", absl::StrCat(stats.bytes));
@@ -135,13 +135,13 @@ void AddInfo(CLI::App& app, int* exit_code) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* info = app.add_subcommand("info", "Tell what is in a NetTrace file");
+  CLI::App* info = app.add_subcommand("info", "Show the contents of a NetTrace file");
   info->add_flag("--json", arguments->json, "Print a JSON object");
   info->add_option("file", arguments->path, "File to read; - is standard input")->required();
   info->footer(
-      "Threads and kinds of events are rows of the file. The CPUs that captured events have rows "
-      "among\n"
-      "the threads.\n\n"
+      "Threads and metadata are counted in rows of the file: the CPUs that captured events have "
+      "rows\n"
+      "among the threads.\n\n"
       "Exit code: 0 the file is whole; 1 it is cut or damaged, and the numbers are those up to "
       "there;\n"
       "2 it cannot be read, or wrong usage.\n\n"

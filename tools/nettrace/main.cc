@@ -12,7 +12,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Records events of C++ services and the kernel into NetTrace files, and shows them.",
                "nettrace");
   app.require_subcommand(1);
-  app.footer("'nettrace COMMAND --help' tells more, with examples.\n");
+  app.footer("'nettrace COMMAND --help' says more, with examples.\n");
   int exit_code = tools::kExitOk;
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);

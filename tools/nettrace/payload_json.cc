@@ -56,7 +56,7 @@ bool IsWrappedIntegers(const Type& type, std::size_t size) {
   return members.size() == 1 && IsIntegers(members.front().type, size);
 }
 
-// How the values of a field are shown.
+// The form in which the values of a field are shown.
 struct FieldFormat {
   enum class Values : std::uint8_t {
     kAsTyped,

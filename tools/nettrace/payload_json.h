@@ -11,7 +11,7 @@ namespace tools {
 enum class PayloadStyle {
   kForPrograms,  // EventHeader fields as their formats say; see tools/common/field_value.h
   kForPeople,    // the same, and errnos have their names, too
-  kRaw,          // all fields as their types in the file say, whatever format they have
+  kRaw,          // all fields as their types in the file say
 };
 
 // Writes the payload, a member for each field. If it does not fit its fields, the values before the

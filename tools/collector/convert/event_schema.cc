@@ -163,7 +163,7 @@ class Compiler {
         value->type_says_format = false;
         break;
       case Format::kPort:
-        // On the wire in network order, whatever the order of the event.
+        // Always in network byte order on the wire.
         value->op.swap = size == 2;
         value->type_says_format = false;
         break;
