@@ -22,7 +22,8 @@ EXIT_SKIPPED = 77
 
 def dump(nettrace, file):
     """Our own reading of a file: its events, and how many were lost."""
-    events = subprocess.run([nettrace, "dump", "--json", file], stdout=subprocess.PIPE, check=True).stdout
+    # TraceEvent knows nothing of EventHeader's formats.
+    events = subprocess.run([nettrace, "dump", "--json", "--raw", file], stdout=subprocess.PIPE, check=True).stdout
     info = subprocess.run([nettrace, "info", "--json", file], stdout=subprocess.PIPE, check=True).stdout
     return [json.loads(line) for line in events.splitlines()], json.loads(info)
 

@@ -1,10 +1,15 @@
-// JSON with text out of files, which may be anything.
+// Writing JSON, with text from files, which may be any bytes. Keys of the programs are in
+// camelCase.
 #ifndef TOOLS_COMMON_JSON_TEXT_H_
 #define TOOLS_COMMON_JSON_TEXT_H_
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +20,7 @@ namespace tools {
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-// The same text, with U+FFFD for what is not UTF-8 in it.
+// `text` with U+FFFD in place of what is not UTF-8.
 inline std::string ValidUtf8(std::string_view text) {
   std::string valid;
   nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
@@ -30,6 +35,39 @@ inline void PutString(JsonWriter* json, std::string_view text) {
 inline void PutKey(JsonWriter* json, std::string_view key) {
   const std::string valid = ValidUtf8(key);
   json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+
+// A member of an object; null where it has no value.
+inline void PutText(JsonWriter* json, const char* key, std::string_view text) {
+  json->Key(key);
+  PutString(json, text);
+}
+inline void PutNumber(JsonWriter* json, const char* key,
+                      const std::optional<std::uint64_t>& number) {
+  json->Key(key);
+  if (number) {
+    json->Uint64(*number);
+  } else {
+    json->Null();
+  }
+}
+
+// Writes the shortest text that reads back as the same value, with a point or an exponent, so that
+// it is seen to be no integer; a string for values that JSON has no number for.
+template <typename Float>
+void PutFloat(JsonWriter* json, Float value) {
+  if (!std::isfinite(value)) {
+    json->String(std::isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity");
+    return;
+  }
+  char text[40];
+  char* end = std::to_chars(text, text + sizeof text - 2, value).ptr;
+  if (std::string_view(text, static_cast<std::size_t>(end - text)).find_first_of(".e") ==
+      std::string_view::npos) {
+    *end++ = '.';
+    *end++ = '0';
+  }
+  json->RawValue(text, static_cast<std::size_t>(end - text), rapidjson::kNumberType);
 }
 
 }  // namespace tools

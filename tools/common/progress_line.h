@@ -1,4 +1,4 @@
-// What goes on, for somebody who waits at a terminal.
+// Progress for a person who waits at a terminal.
 #ifndef TOOLS_COMMON_PROGRESS_LINE_H_
 #define TOOLS_COMMON_PROGRESS_LINE_H_
 
@@ -12,17 +12,16 @@
 
 namespace tools {
 
-// A line on standard error, where that is a terminal, which is written anew twice a second. Not
-// thread-safe.
+// A line on standard error, if that is a terminal, rewritten twice a second. Not thread-safe.
 class ProgressLine {
  public:
-  // `wanted`: whether to say anything at all.
+  // Shows nothing unless `wanted`.
   explicit ProgressLine(bool wanted = true) : wanted_(wanted && isatty(STDERR_FILENO) == 1) {}
   ~ProgressLine() { Hide(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Shows what `text` returns, which is asked only when it is time for it.
+  // Shows what `text` returns; calls it only when the line is due.
   template <typename Text>
   void Update(const Text& text) {
     if (!wanted_ || absl::Now() - last_ < absl::Milliseconds(500)) return;
@@ -30,7 +29,7 @@ class ProgressLine {
     shown_ = true;
     std::fputs(("\r\x1b[K" + text()).c_str(), stderr);
   }
-  // Takes the line away. To be called before anything else is printed.
+  // Removes the line. To be called before anything else is printed.
   void Hide() {
     if (shown_) std::fputs("\r\x1b[K", stderr);
     shown_ = false;

@@ -1,21 +1,26 @@
-// eventheader: looks after EventHeader tracepoints from scripts, before a service has ever run.
+// eventheader: registers and lists EventHeader tracepoints, before any service has run.
 #include <fnmatch.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "eventheader/tracepoint_name.h"
 #include "tools/collector/tracefs/tracefs.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/json_text.h"
 
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
+using tools::kExitFailed;
+using tools::kExitOk;
+using tools::kExitUsage;
 
 void PrintError(const absl::Status& status) {
   absl::FPrintF(stderr, "eventheader: %s\n", status.message());
@@ -23,7 +28,7 @@ void PrintError(const absl::Status& status) {
 
 int RegisterAll(const std::vector<std::string>& names) {
   collector::UserEventRegistrations registrations;
-  int exit_code = 0;
+  int exit_code = kExitOk;
   for (const std::string& name : names) {
     if (const absl::Status status = registrations.Register(name, /*persistent=*/true);
         !status.ok()) {
@@ -34,24 +39,23 @@ int RegisterAll(const std::vector<std::string>& names) {
   return exit_code;
 }
 
-void PrintEvent(const collector::UserEvent& event, bool json) {
-  const auto parts = eh::ParseTracepointName(event.name);
-  // Names are made of letters, digits and '_' where they are EventHeader's; others pass as they are
-  // in the table only.
-  if (!parts) {
-    if (!json) absl::PrintF("%-40s %-6s %-12s %s\n", event.name, "-", "-", event.used_by);
-    return;
-  }
-  if (json) {
-    absl::PrintF(
-        "{\"name\":\"%s\",\"provider\":\"%s\",\"level\":%u,\"keyword\":\"0x%x\",\"options\":\"%s\","
-        "\"usedBy\":\"%s\"}\n",
-        event.name, std::string(parts->provider), parts->level, parts->keyword,
-        std::string(parts->options), event.used_by);
-  } else {
-    absl::PrintF("%-40s %-6u 0x%-10x %s\n", event.name, parts->level, parts->keyword,
-                 event.used_by);
-  }
+void PrintJson(const collector::UserEvent& event, const eh::TracepointName& parts) {
+  rapidjson::StringBuffer buffer;
+  tools::JsonWriter json(buffer);
+  json.StartObject();
+  tools::PutText(&json, "name", event.name);
+  tools::PutText(&json, "provider", parts.provider);
+  tools::PutNumber(&json, "level", parts.level);
+  tools::PutText(&json, "keyword", absl::StrFormat("0x%x", parts.keyword));
+  tools::PutText(&json, "options", parts.options);
+  tools::PutText(&json, "usedBy", event.used_by);
+  json.EndObject();
+  std::puts(buffer.GetString());
+}
+
+void PrintRow(const collector::UserEvent& event, const std::optional<eh::TracepointName>& parts) {
+  absl::PrintF("%-40s %-6s %-12s %s\n", event.name, parts ? absl::StrCat(parts->level) : "-",
+               parts ? absl::StrFormat("0x%x", parts->keyword) : "-", event.used_by);
 }
 
 int List(const std::string& pattern, bool json) {
@@ -72,13 +76,19 @@ int List(const std::string& pattern, bool json) {
   }
   if (!json) absl::PrintF("%-40s %-6s %-12s %s\n", "TRACEPOINT", "LEVEL", "KEYWORD", "USED BY");
   for (const collector::UserEvent& event : *events) {
-    if (fnmatch(pattern.c_str(), event.name.c_str(), 0) == 0) PrintEvent(event, json);
+    if (fnmatch(pattern.c_str(), event.name.c_str(), 0) != 0) continue;
+    const auto parts = eh::ParseTracepointName(event.name);
+    if (!json) {
+      PrintRow(event, parts);
+    } else if (parts) {
+      PrintJson(event, *parts);
+    }
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     PrintError(absl::DataLossError("standard output cannot be written"));
     return kExitFailed;
   }
-  return 0;
+  return kExitOk;
 }
 
 int Main(int argc, char** argv) {
@@ -100,7 +110,8 @@ int Main(int argc, char** argv) {
 
   std::string pattern = "*";
   bool json = false;
-  CLI::App* list_command = app.add_subcommand("list", "List what is registered, and who listens");
+  CLI::App* list_command =
+      app.add_subcommand("list", "List the registered tracepoints and their users");
   list_command->add_option("pattern", pattern, "Shell pattern for the names");
   list_command->add_flag("--json", json, "One JSON object a line; EventHeader tracepoints only");
 

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nettrace/time_ordered_reader.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/event_json.h"
@@ -21,7 +23,8 @@ std::string OrUnknown(const std::optional<std::uint64_t>& number) {
   return number ? absl::StrCat(*number) : "?";
 }
 
-std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event) {
+std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event,
+                        PayloadStyle style) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   std::string line = FormatUtc(reader.TimeOf(event.timestamp));
   absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
@@ -35,26 +38,32 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   if (event.labels->related_activity_id) {
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
-  absl::StrAppend(&line, " ", PayloadToJson(event));
+  absl::StrAppend(&line, " ", PayloadToText(event, style));
   return OneLine(std::move(line));
 }
 
 struct Arguments {
   std::string path;
   bool json = false;
+  bool raw = false;
   bool time_order = false;
   EventFilter filter;
 };
 
-// Steps of `reader`, in file order or that of time: both readers have the same ones.
+// Prints the events that `steps` goes through: `reader` in the order of the file, or the
+// TimeOrderedReader around it in that of time.
 template <typename AnyReader>
 void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Arguments& arguments) {
   using Step = nettrace::Reader::Step;
+  const PayloadStyle style = arguments.raw    ? PayloadStyle::kRaw
+                             : arguments.json ? PayloadStyle::kForPrograms
+                                              : PayloadStyle::kForPeople;
   for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
     if (step != Step::kEvent) continue;
     const nettrace::Event& event = steps->event();
     if (!arguments.filter.Passes(reader, event)) continue;
-    std::string line = arguments.json ? EventToJson(reader, event) : EventToText(reader, event);
+    std::string line =
+        arguments.json ? EventToJson(reader, event, style) : EventToText(reader, event, style);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }
@@ -76,14 +85,14 @@ int Dump(const Arguments& arguments) {
     PrintEvents(&reader, reader, arguments);
   }
   progress.Hide();
-  if (const int exit_code = FinishOutput("dump", 0); exit_code != 0) return exit_code;
+  if (const int exit_code = FinishOutput("dump", kExitOk); exit_code != kExitOk) return exit_code;
   if (ordered.sorted_in_parts()) {
     absl::FPrintF(stderr,
                   "nettrace dump: %s: has more between two sequence points than is sorted at once; "
                   "some events may be out of order\n",
                   arguments.path);
   }
-  if (reader.status().ok()) return 0;
+  if (reader.status().ok()) return kExitOk;
   PrintInputError("dump", arguments.path, reader.status());
   return kExitDamaged;
 }
@@ -94,13 +103,16 @@ void AddDump(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* dump = app.add_subcommand("dump", "Print every event of a NetTrace file");
   dump->add_flag("--json", arguments->json, "One JSON object a line");
+  dump->add_flag("--raw", arguments->raw,
+                 "Show values as they are in the file, not in their EventHeader formats");
   dump->add_flag("--time-order", arguments->time_order,
-                 "Sort by time, not only as far as the file is sorted");
+                 "Sort by time, further than the file is sorted");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
       "Events come in the order of the file: sorted by time for each CPU, and between sequence\n"
-      "points.\n\n"
+      "points. Fields of EventHeader events are shown in their formats: errnos with their names,\n"
+      "addresses, hex, booleans and times.\n\n"
       "Exit code: 0 the file is whole; 1 it is cut or damaged, and all that came before was "
       "printed;\n"
       "2 it cannot be read, or wrong usage.\n\n"

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "tools/common/text.h"
 
 namespace tools {
 namespace {
@@ -78,10 +79,9 @@ void AddFilterOptions(CLI::App* command, EventFilter* filter) {
       ->add_option_function<std::string>(
           "--keyword",
           [filter](const std::string& text) {
-            const bool hex = text.rfind("0x", 0) == 0;
-            const bool ok = hex ? absl::SimpleHexAtoi(text, &filter->keywords)
-                                : absl::SimpleAtoi(text, &filter->keywords);
-            if (!ok) throw CLI::ValidationError("--keyword", text + " is no number");
+            const std::optional<std::uint64_t> mask = ParseUint64(text);
+            if (!mask) throw CLI::ValidationError("--keyword", text + " is no number");
+            filter->keywords = *mask;
           },
           "With a bit of this mask, such as 0x3, or with no keyword")
       ->group(group);

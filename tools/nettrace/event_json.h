@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "nettrace/reader.h"
+#include "tools/nettrace/payload_json.h"
 
 namespace tools {
 
@@ -15,24 +15,14 @@ namespace tools {
 // keywords, opcode, pid, tid, thread, cpu (null where they are not known), activityId,
 // relatedActivityId, labels, stack where there is one, payload; error where the payload does not
 // fit its fields. Always valid UTF-8.
-std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event);
+std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                        PayloadStyle style);
 
-// The payload alone, as a JSON object.
-std::string PayloadToJson(const nettrace::Event& event);
-
-// The same text on one line: with '?' for control characters.
-std::string OneLine(std::string text);
-
-// UTC to the nanosecond, e.g. 2026-11-21T10:00:00.123456789Z.
-std::string FormatUtc(absl::Time time);
-
-// An activity id as people write it.
-std::string FormatGuid(const nettrace::Guid& guid);
+// The payload alone, as a JSON object, and after it in parentheses why it does not fit its fields.
+std::string PayloadToText(const nettrace::Event& event, PayloadStyle style);
 
 // The CPU that the event was written on, where that is known.
 std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event);
-// The id that the event's author gave it: recorders of EventHeader keep it beside the row's own.
-std::string AuthorsId(const nettrace::EventMetadata& metadata);
 
 }  // namespace tools
 

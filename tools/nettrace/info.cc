@@ -5,24 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/event_json.h"
 #include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {
 
-void PutTimestamp(JsonWriter* json, const char* key, const std::optional<std::uint64_t>& value) {
-  json->Key(key);
-  if (value) {
-    json->Uint64(*value);
-  } else {
-    json->Null();
-  }
-}
-
-// Kinds that share a name are counted together.
+// The number of blocks by the name of their kind. Kinds that share a name are counted together.
 std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
     const nettrace::Reader::Stats& stats) {
   std::vector<std::pair<std::string, std::uint64_t>> counts;
@@ -46,30 +38,22 @@ void PrintJson(const nettrace::Reader& reader) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
-  json.Key("version");
-  json.Uint(reader.major_version());
-  json.Key("events");
-  json.Uint64(stats.events);
-  json.Key("lost");
-  json.Uint64(stats.lost);
-  json.Key("sequencePoints");
-  json.Uint64(stats.sequence_points);
-  json.Key("threads");
-  json.Uint64(stats.threads);
-  json.Key("metadata");
-  json.Uint64(stats.metadata);
-  PutTimestamp(&json, "firstTimestamp", stats.first_timestamp);
-  PutTimestamp(&json, "lastTimestamp", stats.last_timestamp);
+  PutNumber(&json, "version", reader.major_version());
+  PutNumber(&json, "events", stats.events);
+  PutNumber(&json, "lost", stats.lost);
+  PutNumber(&json, "sequencePoints", stats.sequence_points);
+  PutNumber(&json, "threads", stats.threads);
+  PutNumber(&json, "metadata", stats.metadata);
+  PutNumber(&json, "firstTimestamp", stats.first_timestamp);
+  PutNumber(&json, "lastTimestamp", stats.last_timestamp);
   json.Key("blocks");
   json.StartObject();
   for (const auto& [name, count] : CountBlocks(stats)) {
-    json.Key(name.c_str());
-    json.Uint64(count);
+    PutNumber(&json, name.c_str(), count);
   }
   json.EndObject();
   const nettrace::TraceInfo& trace = reader.trace();
-  json.Key("syncTime");
-  json.String(FormatUtc(trace.sync_time).c_str());
+  PutText(&json, "syncTime", FormatUtc(trace.sync_time));
   json.Key("syncTicks");
   json.Int64(trace.sync_ticks);
   json.Key("ticksPerSecond");
@@ -103,7 +87,7 @@ void PrintTable(const nettrace::Reader& reader) {
   row("lost", absl::StrCat(stats.lost));
   row("first event", TimeText(reader, stats.first_timestamp));
   row("last event", TimeText(reader, stats.last_timestamp));
-  row("kinds of events", absl::StrCat(stats.metadata));
+  row("metadata rows", absl::StrCat(stats.metadata));
   row("threads", absl::StrCat(stats.threads));
   row("sequence points", absl::StrCat(stats.sequence_points));
   row("bytes", absl::StrCat(stats.bytes));
@@ -119,7 +103,7 @@ void PrintTable(const nettrace::Reader& reader) {
   for (const auto& [key, value] : trace.key_values) {
     row("key", OneLine(absl::StrCat(key, " = ", value)));
   }
-  row("complete", stats.complete ? "yes" : "no: it has no end, all whole blocks were read");
+  row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
 }
 
 int Info(const std::string& path, bool json) {
@@ -137,7 +121,7 @@ int Info(const std::string& path, bool json) {
   } else {
     PrintTable(**reader);
   }
-  const int exit_code = FinishOutput("info", 0);
+  const int exit_code = FinishOutput("info", kExitOk);
   if ((*reader)->status().ok()) return exit_code;
   PrintInputError("info", path, (*reader)->status());
   return kExitDamaged;
@@ -151,13 +135,13 @@ void AddInfo(CLI::App& app, int* exit_code) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* info = app.add_subcommand("info", "Tell what is in a NetTrace file");
+  CLI::App* info = app.add_subcommand("info", "Show the contents of a NetTrace file");
   info->add_flag("--json", arguments->json, "Print a JSON object");
   info->add_option("file", arguments->path, "File to read; - is standard input")->required();
   info->footer(
-      "Threads and kinds of events are rows of the file: the CPUs that captured events have rows "
-      "of\n"
-      "their own among the threads.\n\n"
+      "Threads and metadata are counted in rows of the file: the CPUs that captured events have "
+      "rows\n"
+      "among the threads.\n\n"
       "Exit code: 0 the file is whole; 1 it is cut or damaged, and the numbers are those up to "
       "there;\n"
       "2 it cannot be read, or wrong usage.\n\n"

@@ -3,19 +3,17 @@
 #include <cstdio>
 #include <exception>
 
+#include "tools/common/exit_codes.h"
 #include "tools/nettrace/commands.h"
 
 namespace {
-
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
 
 int Main(int argc, char** argv) {
   CLI::App app("Records events of C++ services and the kernel into NetTrace files, and shows them.",
                "nettrace");
   app.require_subcommand(1);
-  app.footer("'nettrace COMMAND --help' tells more, with examples.\n");
-  int exit_code = 0;
+  app.footer("'nettrace COMMAND --help' says more, with examples.\n");
+  int exit_code = tools::kExitOk;
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);
   tools::AddInfo(app, &exit_code);
@@ -28,11 +26,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::RequiredError& error) {
     if (argc > 1 && app.get_subcommands().empty()) {
       std::fprintf(stderr, "nettrace: '%s' is no command; 'nettrace --help' names them\n", argv[1]);
-      return kExitUsage;
+      return tools::kExitUsage;
     }
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    return app.exit(error) == 0 ? 0 : tools::kExitUsage;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    return app.exit(error) == 0 ? 0 : tools::kExitUsage;
   }
   return exit_code;
 }
@@ -44,6 +42,6 @@ int main(int argc, char** argv) {
     return Main(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "nettrace: %s\n", error.what());
-    return kExitFailed;
+    return tools::kExitFailed;
   }
 }

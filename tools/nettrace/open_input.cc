@@ -11,7 +11,6 @@
 #include "nettrace/source.h"
 
 namespace tools {
-
 namespace {
 
 class ProgressSource : public nettrace::Source {
@@ -75,7 +74,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
 int FinishOutput(const char* command, int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);
-  return kExitDamaged;
+  return kExitFailed;
 }
 
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status) {

@@ -1,4 +1,4 @@
-// What the subcommands that read a file have in common.
+// Input, progress and errors of the subcommands that read a file.
 #ifndef TOOLS_NETTRACE_OPEN_INPUT_H_
 #define TOOLS_NETTRACE_OPEN_INPUT_H_
 
@@ -11,21 +11,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/reader.h"
+#include "tools/common/exit_codes.h"
 #include "tools/common/progress_line.h"
 
 namespace tools {
 
-// Exit codes of the subcommands that read a file.
-inline constexpr int kExitDamaged = 1;
-inline constexpr int kExitUnreadable = 2;
-
-// Says how much of the inputs has been read.
+// Shows how much of the inputs has been read.
 class Progress {
  public:
   explicit Progress(std::string command, bool wanted = true)
       : command_(std::move(command)), line_(wanted) {}
 
-  // An input is this long; without a size, nobody knows how long.
+  // Adds an input of `size` bytes, of unknown size without one.
   void AddInput(std::optional<std::uint64_t> size);
   void AddRead(std::uint64_t bytes);
   void Hide() { line_.Hide(); }
@@ -37,7 +34,8 @@ class Progress {
   std::optional<std::uint64_t> total_ = 0;
 };
 
-// The bytes of `path`, of standard input for "-". `progress` must live as long as they are read.
+// Opens the bytes of `path`, of standard input for "-". `progress` must live as long as they are
+// read.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress);
 
@@ -45,7 +43,8 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress);
 
-// `exit_code`, or 1, and printed, if what was printed on standard output has not gone there.
+// Flushes standard output; returns `exit_code`, or prints an error and returns kExitFailed if not
+// all that was printed could be written.
 int FinishOutput(const char* command, int exit_code);
 
 // Prints "nettrace COMMAND: FILE: why".

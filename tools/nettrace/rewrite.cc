@@ -7,12 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "nettrace/merger.h"
 #include "tools/common/atomic_file.h"
+#include "tools/common/exit_codes.h"
 #include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {
-
-constexpr int kExitFailed = 1;
 
 // False, and printed, if an input cannot be opened.
 bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger) {

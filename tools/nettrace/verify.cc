@@ -5,15 +5,14 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/verifier.h"
+#include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
-#include "tools/nettrace/event_json.h"
 #include "tools/nettrace/open_input.h"
 
 namespace tools {
 namespace {
-
-constexpr int kExitViolations = 1;
 
 const char* SeverityName(nettrace::Severity severity) {
   return severity == nettrace::Severity::kError ? "error" : "hazard";
@@ -24,16 +23,11 @@ void PrintJson(const nettrace::VerifyReport& report) {
     rapidjson::StringBuffer buffer;
     JsonWriter json(buffer);
     json.StartObject();
-    json.Key("rule");
-    json.String(finding.rule->name);
-    json.Key("severity");
-    json.String(SeverityName(finding.rule->severity));
-    json.Key("section");
-    json.String(finding.rule->section);
-    json.Key("offset");
-    json.Uint64(finding.offset);
-    json.Key("explanation");
-    PutString(&json, finding.explanation);
+    PutText(&json, "rule", finding.rule->name);
+    PutText(&json, "severity", SeverityName(finding.rule->severity));
+    PutText(&json, "section", finding.rule->section);
+    PutNumber(&json, "offset", finding.offset);
+    PutText(&json, "explanation", finding.explanation);
     json.EndObject();
     std::puts(buffer.GetString());
   }
@@ -69,7 +63,7 @@ int Verify(const std::string& path, bool strict, bool json) {
     PrintText(path, *report);
   }
   const bool violations = report->errors > 0 || (strict && report->hazards > 0);
-  return FinishOutput("verify", violations ? kExitViolations : 0);
+  return FinishOutput("verify", violations ? kExitViolations : kExitOk);
 }
 
 }  // namespace
@@ -82,15 +76,15 @@ void AddVerify(CLI::App& app, int* exit_code) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* verify = app.add_subcommand("verify", "Check a NetTrace file against the format");
-  verify->add_flag("--strict", arguments->strict, "Let hazards fail, too");
+  verify->add_flag("--strict", arguments->strict, "Fail on hazards, too");
   verify->add_flag("--json", arguments->json, "One JSON object for each finding, one a line");
   verify->add_option("file", arguments->path, "File to check; - is standard input")->required();
   verify->footer(
-      "Errors are against the format's text. Hazards are right by the text, but the reference\n"
-      "reader (PerfView, dotnet-trace) fails on them or shows something else. The 20 first "
-      "findings\n"
-      "of each rule are printed, and all are counted. docs/format/verify-rules.md explains the "
-      "rules.\n\n"
+      "Errors are against the format's specification. Hazards are right by it, but TraceEvent, the "
+      "reader in\n"
+      "PerfView and dotnet-trace, fails on them or shows something else. The 20 first findings of "
+      "each rule\n"
+      "are printed, and all are counted. docs/format/verify-rules.md explains the rules.\n\n"
       "Exit code: 0 clean; 1 there are errors, with --strict also hazards; 2 the file cannot be "
       "read,\n"
       "or wrong usage.\n\n"

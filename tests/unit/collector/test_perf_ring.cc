@@ -70,11 +70,11 @@ class FakeRing {
 std::vector<std::uint32_t> Drain(PerfRing* ring, std::uint64_t limit) {
   std::vector<std::uint32_t> numbers;
   std::uint64_t last = 0;
-  ring->Drain(limit, [&](const RingRecord& record) {
+  ring->Drain(limit, [&](const PerfRecord& record) {
     EXPECT_GE(record.timestamp, last);
     EXPECT_LE(record.timestamp, limit);
     last = record.timestamp;
-    RingSample sample;
+    SampleRecord sample;
     ASSERT_TRUE(ParseSample(record, &sample));
     EXPECT_EQ(sample.pid, 10u);
     EXPECT_EQ(sample.tid, 11u);
@@ -165,7 +165,7 @@ TEST(PerfRing, SpaceGoesBackDuringALongDrain) {
   PerfRing ring = fake.reader();
   for (std::uint32_t i = 0; i < 1000; ++i) fake.PutSample(i, i);
   std::size_t seen = 0;
-  ring.Drain(kAll, [&](const RingRecord&) {
+  ring.Drain(kAll, [&](const PerfRecord&) {
     if (++seen == 600) {
       EXPECT_LE(ring.fill(), 500u * 32);
     }
@@ -179,7 +179,7 @@ TEST(PerfRing, LostRecordHasItsPlaceInTime) {
   fake.PutSample(1, 1);
   fake.PutLost(2, 17);
   std::vector<std::uint32_t> types;
-  ring.Drain(kAll, [&](const RingRecord& record) { types.push_back(record.type()); });
+  ring.Drain(kAll, [&](const PerfRecord& record) { types.push_back(record.type()); });
   EXPECT_EQ(types, (Numbers{PERF_RECORD_SAMPLE, PERF_RECORD_LOST}));
 }
 
@@ -201,8 +201,8 @@ TEST(PerfRing, RawSizeBeyondTheRecordIsNoSample) {
   FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 32});
   FakeRing::Set(&bytes, 24, std::uint32_t{5});
   fake.Put(bytes);
-  ring.Drain(kAll, [&](const RingRecord& record) {
-    RingSample sample;
+  ring.Drain(kAll, [&](const PerfRecord& record) {
+    SampleRecord sample;
     EXPECT_FALSE(ParseSample(record, &sample));
   });
 }

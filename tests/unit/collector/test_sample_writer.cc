@@ -67,7 +67,7 @@ class SampleWriterTest : public ::testing::Test {
     auto writer = nettrace::Writer::Create(std::make_unique<SharedSink>(&file_), {});
     EXPECT_TRUE(writer.ok()) << writer.status();
     writer_ = *std::move(writer);
-    samples_ = std::make_unique<SampleWriter>(writer_.get(), &threads_, std::vector<int>{0, 5});
+    samples_ = std::make_unique<SampleWriter>(writer_.get(), &tasks_, std::vector<int>{0, 5});
     const absl::Status added = samples_->AddTracepoint(7, "user_events", "P_L4K2", kFormat);
     EXPECT_TRUE(added.ok()) << added;
   }
@@ -76,7 +76,7 @@ class SampleWriterTest : public ::testing::Test {
   void Write(const std::string& bytes, std::uint64_t timestamp = 10, std::size_t cpu = 0,
              std::uint32_t tid = kTid) {
     raw_ = "\x07\0\0\0\0\0\0\0"s + bytes;
-    RingSample sample;
+    SampleRecord sample;
     sample.pid = kPid;
     sample.tid = tid;
     sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
@@ -98,10 +98,10 @@ class SampleWriterTest : public ::testing::Test {
     }
     bytes.replace(16, name.size(), name);
     put(40, timestamp);
-    RingRecord record;
+    PerfRecord record;
     record.timestamp = timestamp;
     record.bytes = std::as_bytes(std::span(bytes.data(), bytes.size()));
-    threads_.Apply(record);
+    tasks_.Apply(record);
   }
 
   // An event named `name` with the field definitions and the payload.
@@ -140,7 +140,7 @@ class SampleWriterTest : public ::testing::Test {
 
   std::vector<std::byte> file_;
   std::string raw_;
-  ThreadTable threads_;
+  TaskTracker tasks_;
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<SampleWriter> samples_;
   std::uint64_t lost_ = 0;
@@ -259,7 +259,7 @@ TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
   format.replace(format.find("P_L4K2"), 6, "Q_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
   ASSERT_TRUE(samples_->AddTracepoint(8, "user_events", "Q_L4K2", format).ok());
   raw_ = "\x08\0\0\0\0\0\0\0"s + Event("Fine");
-  RingSample sample;
+  SampleRecord sample;
   sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
   ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
   const auto shown = Finish();
@@ -295,7 +295,7 @@ TEST_F(SampleWriterTest, LossesAreCountedWhereTheyAre) {
 
 TEST_F(SampleWriterTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
   raw_ = "\x63\0\0\0\0\0\0\0"s;
-  RingSample sample;
+  SampleRecord sample;
   sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
   ASSERT_TRUE(samples_->Write(0, sample, 1).ok());
   EXPECT_TRUE(Finish().empty());
@@ -306,7 +306,7 @@ TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   constexpr std::uint32_t kThreads = 70'000;
   for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kTid + i);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
-  EXPECT_EQ(threads_.rows(), 0u);
+  EXPECT_EQ(tasks_.rows(), 0u);
   ASSERT_TRUE(samples_->AddLost(0, 2).ok());
   for (std::uint32_t i = 0; i < 10; ++i) Write(Event("E"), 30, 0, kTid + i);
   const auto shown = Finish();

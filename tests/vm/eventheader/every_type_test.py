@@ -12,7 +12,13 @@ import unittest
 
 ARGS = None  # --service, --nettrace
 LOOPBACK6 = [0] * 15 + [1]
-# A NetTrace file has the value where the event has it with a format to be shown in: by type and that.
+# Values that nettrace dump --json shows in another way than libeventheader's JSON: by type and that.
+SHOWN = {
+    ("Errno", "ENOENT"): 2,
+    ("UtfBom<std::u16string_view>", "bom"): "\ufeffbom",
+}
+# Values as they are in the file, which nettrace dump --raw shows, where libeventheader's JSON shows them in the
+# format of their type.
 IN_THE_FILE = {
     ("std::byte", "0xab"): 0xAB,
     ("void*", "0x102"): 0x102,
@@ -40,9 +46,9 @@ IN_THE_FILE = {
 }
 
 
-def in_the_file(of_type, value):
+def lookup(table, of_type, value):
     key = json.dumps(value) if isinstance(value, (list, dict)) else value
-    return IN_THE_FILE.get((of_type, key), value)
+    return table.get((of_type, key), value)
 
 
 class EveryType(unittest.TestCase):
@@ -53,16 +59,18 @@ class EveryType(unittest.TestCase):
             file = pathlib.Path(folder) / "trace.nettrace"
             service = subprocess.run([ARGS.nettrace, "record", "-o", file, "-e", "Vm_EveryType_L4K1", "--", ARGS.service],
                                      stdout=subprocess.PIPE, text=True, check=True)
-            dump = subprocess.run([ARGS.nettrace, "dump", "--json", file], stdout=subprocess.PIPE, text=True, check=True)
+            shown, raw = (subprocess.run([ARGS.nettrace, "dump", "--json", *options, file], stdout=subprocess.PIPE,
+                                         text=True, check=True).stdout.splitlines() for options in ([], ["--raw"]))
         written = [json.loads(line) for line in service.stdout.splitlines()]
-        recorded = [json.loads(line) for line in dump.stdout.splitlines()]
-        self.assertEqual(len(written), len(recorded))
         self.assertGreater(len(written), 80)
-        for wanted, event in zip(written, recorded):
-            with self.subTest(wanted["type"]):
-                self.assertEqual(event["name"], wanted["type"])
-                self.assertEqual(event["provider"], "Vm_EveryType")
-                self.assertEqual(event["payload"], {"f": in_the_file(wanted["type"], wanted["value"])})
+        for lines, table in ((shown, SHOWN), (raw, IN_THE_FILE)):
+            recorded = [json.loads(line) for line in lines]
+            self.assertEqual(len(written), len(recorded))
+            for wanted, event in zip(written, recorded):
+                with self.subTest(wanted["type"]):
+                    self.assertEqual(event["name"], wanted["type"])
+                    self.assertEqual(event["provider"], "Vm_EveryType")
+                    self.assertEqual(event["payload"], {"f": lookup(table, wanted["type"], wanted["value"])})
 
 
 def main():

@@ -1,4 +1,9 @@
-// Status from errno, with what was tried and what to do about it.
+// The ground floor: what every floor of the engine uses and what knows nothing of tracing. Here are
+// errors; unique_fd.h has the owner of a descriptor.
+//
+// In: an errno and the caller's words. Out: an absl::Status whose message a person can act on, as
+// it says what was tried, why it failed and, where the caller knows one, a remedy. Errors are
+// values in the whole engine: it neither throws nor prints.
 #ifndef TOOLS_COLLECTOR_BASE_STATUS_UTIL_H_
 #define TOOLS_COLLECTOR_BASE_STATUS_UTIL_H_
 

@@ -1,4 +1,4 @@
-// Owner of a file descriptor.
+// The owner of a file descriptor.
 #ifndef TOOLS_COLLECTOR_BASE_UNIQUE_FD_H_
 #define TOOLS_COLLECTOR_BASE_UNIQUE_FD_H_
 
@@ -24,6 +24,8 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
+  // Gives the descriptor to the caller, who is to close it.
+  int release() { return std::exchange(fd_, -1); }
   void reset() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;

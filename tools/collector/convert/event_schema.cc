@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/eventheader_keys.h"
 
 namespace collector {
 namespace {
@@ -16,59 +17,11 @@ using eh::Format;
 using nettrace::Type;
 using nettrace::TypeCode;
 
-const char* EncodingName(Encoding encoding) {
-  static constexpr const char* kNames[] = {"invalid",
-                                           "struct",
-                                           "value8",
-                                           "value16",
-                                           "value32",
-                                           "value64",
-                                           "value128",
-                                           "zstring_char8",
-                                           "zstring_char16",
-                                           "zstring_char32",
-                                           "string_length16_char8",
-                                           "string_length16_char16",
-                                           "string_length16_char32",
-                                           "binary_length16_char8"};
-  const auto index = static_cast<std::size_t>(encoding);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
-}
-
-std::string FormatName(Format format) {
-  static constexpr const char* kNames[] = {"default",
-                                           "unsigned_int",
-                                           "signed_int",
-                                           "hex_int",
-                                           "errno",
-                                           "pid",
-                                           "time",
-                                           "boolean",
-                                           "float",
-                                           "hex_bytes",
-                                           "string8",
-                                           "string_utf",
-                                           "string_utf_bom",
-                                           "string_xml",
-                                           "string_json",
-                                           "uuid",
-                                           "port",
-                                           "ip_address",
-                                           "ip_address_obsolete"};
-  const auto index = static_cast<std::size_t>(format);
-  return index < std::size(kNames) ? kNames[index] : absl::StrCat("format", index);
-}
-
-bool IsTextFormat(Format format) {
-  return format >= Format::kString8 && format <= Format::kStringJson;
-}
-
-// The type of one value, and the operation that produces it; `told` says that a reader can tell the
-// field's format from the type.
+// The type of one value, and the operation that produces it.
 struct Value {
   Type type;
   PayloadOp op;
-  bool told = true;
+  bool type_says_format = true;  // no other format has the type
 };
 
 TypeCode IntegerType(std::size_t size, bool is_signed) {
@@ -97,7 +50,7 @@ class Compiler {
     }
     schema.metadata.name = std::string(reader_.event_name());
     if (!reader_.event_attributes().empty()) {
-      schema.metadata.key_values.emplace_back(kKeyAttributes, reader_.event_attributes());
+      schema.metadata.key_values.emplace_back(tools::kKeyAttributes, reader_.event_attributes());
     }
     for (auto& pair : field_notes_) schema.metadata.key_values.push_back(std::move(pair));
     schema.program = PayloadProgram(std::move(ops_), swap_);
@@ -146,12 +99,11 @@ class Compiler {
         break;
       case Encoding::kValue128:
         value.op.swap = false;
-        if (field.format == Format::kUuid) {
+        if (tools::IsByteSequence(field.encoding, field.format)) {
+          Bytes(16, &value);
+        } else {
           value.op.element = PayloadOp::Element::kUuid;
           value.type = Type::Simple(TypeCode::kGuid);
-        } else {
-          Bytes(16, &value);
-          value.told = field.format == Format::kHexBytes;
         }
         break;
       default:
@@ -163,11 +115,16 @@ class Compiler {
 
   static void Bytes(std::uint16_t count, Value* value) {
     value->type = Type::FixedLengthArray(Type::Simple(TypeCode::kByte), count);
-    value->told = false;
+    value->type_says_format = false;
   }
 
   void CompileNumber(const FieldDefinition& field, Value* value) const {
     const std::size_t size = value->op.size;
+    if (tools::IsByteSequence(field.encoding, field.format)) {
+      value->op.swap = false;
+      Bytes(static_cast<std::uint16_t>(size), value);
+      return;
+    }
     bool is_signed = false;
     switch (field.format) {
       case Format::kUnsignedInt:
@@ -179,46 +136,39 @@ class Compiler {
       case Format::kPid:
       case Format::kTime:
         is_signed = true;
-        value->told = false;
+        value->type_says_format = false;
         break;
       case Format::kBoolean:
         if (size == 1 || size == 4) {
           value->type = Type::Simple(size == 1 ? TypeCode::kBoolean8 : TypeCode::kBoolean32);
           return;
         }
-        value->told = false;
+        value->type_says_format = false;
         break;
       case Format::kFloat:
         if (size >= 4) {
           value->type = Type::Simple(size == 4 ? TypeCode::kSingle : TypeCode::kDouble);
           return;
         }
-        value->told = false;
+        value->type_says_format = false;
         break;
       case Format::kString8:
       case Format::kStringUtf:
         if (size <= 2) {
           value->type =
               Type::Simple(size == 1 ? TypeCode::kUtf8CodeUnit : TypeCode::kUtf16CodeUnit);
-          value->told = field.format == Format::kStringUtf;
+          value->type_says_format = field.format == Format::kStringUtf;
           return;
         }
-        value->told = false;
+        value->type_says_format = false;
         break;
       case Format::kPort:
-        // On the wire in network order, whatever the order of the event.
+        // Always in network byte order on the wire.
         value->op.swap = size == 2;
-        value->told = false;
+        value->type_says_format = false;
         break;
-      case Format::kIpAddress:
-      case Format::kIpAddressObsolete:
-      case Format::kHexBytes:
-        // An address is a sequence of bytes, not a number.
-        value->op.swap = false;
-        Bytes(static_cast<std::uint16_t>(size), value);
-        return;
       default:
-        value->told = false;
+        value->type_says_format = false;
         break;
     }
     value->type = Type::Simple(IntegerType(size, is_signed));
@@ -228,28 +178,16 @@ class Compiler {
     const bool zero_ended =
         field.encoding >= Encoding::kZStringChar8 && field.encoding <= Encoding::kZStringChar32;
     value->op.element = zero_ended ? PayloadOp::Element::kZText : PayloadOp::Element::kText;
-    switch (field.encoding) {
-      case Encoding::kZStringChar16:
-      case Encoding::kStringLength16Char16:
-        value->op.size = 2;
-        break;
-      case Encoding::kZStringChar32:
-      case Encoding::kStringLength16Char32:
-        value->op.size = 4;
-        break;
-      default:
-        value->op.size = 1;
-        break;
-    }
+    value->op.size = static_cast<std::uint8_t>(tools::UnitSize(field.encoding));
     const bool in_array = field.arity != Arity::kScalar;
-    if (!IsTextFormat(field.format)) {
-      // Nullable values too: their size, and so their type, differs from event to event. No bytes
-      // is null, and the note on the field says what they are.
+    if (tools::IsByteSequence(field.encoding, field.format)) {
+      // Nullable values, too: their size, and so their type, differs from event to event. Null has
+      // no bytes, and the note on the field says what the bytes are.
       value->type = Type::Array(Type::Simple(IntegerType(value->op.size, false)));
-      value->told = field.format == Format::kHexBytes;
+      value->type_says_format = false;
       return;
     }
-    value->told = field.format == Format::kStringUtf;
+    value->type_says_format = field.format == Format::kStringUtf;
     if (value->op.size == 1) {
       value->op.charset = field.format == Format::kString8 ? PayloadOp::Charset::kLatin1
                                                            : PayloadOp::Charset::kUtf8;
@@ -292,14 +230,11 @@ class Compiler {
   }
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
-    if (value.told && !field.has_tag && field.attributes.empty()) return;
-    std::string note = EncodingName(field.encoding);
-    if (field.encoding != Encoding::kStruct) absl::StrAppend(&note, " ", FormatName(field.format));
-    if (field.has_tag) absl::StrAppendFormat(&note, " tag=0x%x", field.tag);
-    if (!field.attributes.empty()) {
-      absl::StrAppend(&note, " attr=", std::string(field.attributes));
-    }
-    field_notes_.emplace_back(absl::StrCat(kKeyField, index), std::move(note));
+    if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
+    tools::FieldNote note{field.encoding, field.format, std::nullopt,
+                          std::string(field.attributes)};
+    if (field.has_tag) note.tag = field.tag;
+    field_notes_.emplace_back(absl::StrCat(tools::kKeyField, index), tools::FormatFieldNote(note));
   }
 
   eh::MetadataReader reader_;
@@ -324,13 +259,13 @@ absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
   metadata.opcode = event.header.opcode;
   metadata.version = event.header.version;
   nettrace::KeyValues keys;
-  keys.emplace_back(kKeyTracepoint, tracepoint_name);
-  keys.emplace_back(kKeyId, absl::StrCat(event.header.id));
+  keys.emplace_back(tools::kKeyTracepoint, tracepoint_name);
+  keys.emplace_back(tools::kKeyId, absl::StrCat(event.header.id));
   if (event.header.tag != 0) {
-    keys.emplace_back(kKeyTag, absl::StrFormat("0x%x", event.header.tag));
+    keys.emplace_back(tools::kKeyTag, absl::StrFormat("0x%x", event.header.tag));
   }
   if (const auto group = eh::FindOption(name.options, 'G')) {
-    keys.emplace_back(kKeyGroup, *group);
+    keys.emplace_back(tools::kKeyGroup, *group);
   }
   metadata.key_values.insert(metadata.key_values.begin(), keys.begin(), keys.end());
   return schema;

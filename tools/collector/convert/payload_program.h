@@ -25,7 +25,7 @@ struct PayloadOp {
     kUtf16AndZero,  // UTF-16, then a zero unit
   };
   enum class Repeat : std::uint8_t { kOnce, kConstant, kCounted };
-  // How the code units of 1 byte are to be understood; those of 2 and 4 are UTF-16 and UTF-32.
+  // The encoding of code units of 1 byte; those of 2 and 4 are UTF-16 and UTF-32.
   enum class Charset : std::uint8_t { kNone, kUtf8, kLatin1 };
 
   Element element = Element::kFixed;
@@ -60,7 +60,7 @@ class PayloadProgram {
   // The output is the source, unchanged: Run then needs no `out`.
   bool identity() const { return identity_; }
 
-  // Walks `data`, which may have padding behind the last field, and appends the output to `*out`
+  // Walks `data`, which may have padding after the last field, and appends the output to `*out`
   // unless it is null. Every element of the source costs at least a byte of it, so the work is
   // linear in its size.
   Outcome Run(std::span<const std::byte> data, std::vector<std::byte>* out) const;

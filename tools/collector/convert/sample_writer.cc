@@ -9,12 +9,17 @@
 #include "absl/strings/string_view.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/convert/trace_context.h"
-#include "tools/collector/session/selector.h"
+#include "tools/common/eventheader_keys.h"
 
 namespace collector {
 namespace {
 
-constexpr char kEventHeaderFirstField[] = "eventheader_flags";
+// The name of the first field of EventHeader tracepoints, after "u8 ".
+constexpr std::string_view kEventHeaderFirstField = [] {
+  std::string_view fields = eh::kTracepointFields;
+  fields.remove_prefix(fields.find(' ') + 1);
+  return fields.substr(0, fields.find(';'));
+}();
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
   std::array<std::byte, 16> bytes;
@@ -38,9 +43,9 @@ std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const
   return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
 }
 
-SampleWriter::SampleWriter(nettrace::Writer* writer, ThreadTable* threads,
+SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), threads_(threads) {
+    : writer_(writer), tasks_(tasks) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -71,7 +76,7 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
 }
 
 absl::StatusOr<nettrace::MetadataId> SampleWriter::AddRow(nettrace::EventMetadata metadata) {
-  // TraceEvent finds a payload's layout by provider and event id: each schema has its own.
+  // TraceEvent finds a payload's layout by provider and event id: each schema has its own id.
   Provider& provider = providers_[metadata.provider];
   metadata.event_id = provider.event_ids + 1;
   absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
@@ -90,7 +95,7 @@ absl::StatusOr<nettrace::ThreadIndex> SampleWriter::CaptureThread(Cpu* cpu) {
   return cpu->capture_thread;
 }
 
-absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample,
+absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& sample,
                                  std::uint64_t timestamp) {
   Cpu& cpu = cpus_[cpu_index];
   std::uint16_t id = 0;
@@ -115,7 +120,7 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const RingSample& sample
   if (!capture_thread.ok()) return capture_thread.status();
   row.capture_thread = *capture_thread;
   absl::StatusOr<nettrace::ThreadIndex> thread =
-      threads_->Row(sample.pid, sample.tid, timestamp, writer_);
+      tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 
@@ -195,7 +200,7 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
   Provider& provider = providers_[tracepoint->provider];
   if (provider.schemas >= kMaxSchemas ||
       provider.schema_bytes + key.metadata.size() > kMaxSchemaBytes) {
-    *reason = "the provider has too many kinds of events";
+    *reason = "the provider has too many schemas";
     return nullptr;
   }
   ++provider.schemas;
@@ -225,7 +230,7 @@ absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::Event
     *form = Form{*row, std::move(compiled->program)};
     return absl::OkStatus();
   }
-  // What the format cannot hold is no error of the trace.
+  // A schema that the file format cannot hold is no error of the trace.
   return absl::IsInvalidArgument(row.status()) ? absl::OkStatus() : row.status();
 }
 
@@ -244,7 +249,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
         {"Reason",
          nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
         {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
-    metadata.key_values = {{kKeyTracepoint, tracepoint->name}};
+    metadata.key_values = {{tools::kKeyTracepoint, tracepoint->name}};
     absl::StatusOr<nettrace::MetadataId> id = AddRow(std::move(metadata));
     if (!id.ok()) return id.status();
     tracepoint->undecoded_id = *id;
@@ -252,7 +257,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
   row->metadata_id = tracepoint->undecoded_id;
   payload_.clear();
   AppendCounted(std::as_bytes(std::span(reason)), &payload_);
-  // A payload holds less than 64 KiB; a record is as long at most, common fields included.
+  // A payload must be below 64 KiB; a record is at most that long, with its common fields.
   constexpr std::size_t kMaxKept = 65000;
   AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &payload_);
   return Emit(row, payload_);
@@ -276,14 +281,14 @@ absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
-  const bool flush = threads_->rows() >= kThreadRowsPerFlush;
+  const bool flush = tasks_->rows() >= kThreadRowsPerFlush;
   COLLECTOR_RETURN_IF_ERROR(
       writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
   if (flush) {
-    threads_->ForgetRows();
+    tasks_->ForgetRows();
     for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
   }
-  threads_->DropEnded(timestamp);
+  tasks_->DropEnded(timestamp);
   interval_start_ = timestamp;
   labels_in_interval_ = 0;
   events_in_interval_ = 0;

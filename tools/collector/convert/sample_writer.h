@@ -1,4 +1,17 @@
-// Samples in, NetTrace events out: schemas, labels, threads and the account of what was lost.
+// The floor of conversion: samples into NetTrace events.
+//
+// In: the format of each tracepoint, then its samples in the order of each CPU, and the number of
+// those that were lost. Out: metadata rows, thread rows, labels, events, losses and sequence
+// points, written to a nettrace::Writer. The metadata of an EventHeader event is compiled, once a
+// schema, into a metadata row and a payload program (event_schema.h, payload_program.h); a kernel
+// tracepoint's format into a row (tracepoint_schema.h); ids of W3C trace contexts become labels as
+// well (trace_context.h).
+//
+// Promises: all in a sample but its pid, tid and timestamp was written by another process and may
+// be anything. An event that does not decode is written as its bytes, under the name "Undecoded",
+// and so is one whose provider has used up its share of schemas: no process can cost more than its
+// bounded share, nor another one its events. Nothing is allocated for an event once its schema is
+// known. Only errors of the writer's sink come back.
 #ifndef TOOLS_COLLECTOR_CONVERT_SAMPLE_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_SAMPLE_WRITER_H_
 
@@ -17,21 +30,19 @@
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
-#include "tools/collector/perf/perf_ring.h"
+#include "tools/collector/perf/perf_records.h"
 
 namespace collector {
 
-// Everything in a sample but its pid, tid and timestamp was written by another process, and is
-// taken as hostile: an event that does not decode is written as it is, under the name "Undecoded",
-// and so is one whose provider has used up its share of schemas. Not thread-safe.
+// Not thread-safe.
 class SampleWriter {
  public:
   // Bounds on what one provider's schemas may cost.
   static constexpr std::size_t kMaxSchemas = 4096;
   static constexpr std::size_t kMaxSchemaBytes = 4 << 20;
   static constexpr char kUndecoded[] = "Undecoded";
-  // Label of an event that came after its interval was closed: its own timestamp. The event's
-  // timestamp is then the earliest that the format allows.
+  // The label of an event that came after its interval was closed, with its own timestamp. The
+  // event's timestamp is then the earliest that the format allows.
   static constexpr char kLateLabel[] = "OriginalTimestamp";
 
   struct Stats {
@@ -40,14 +51,14 @@ class SampleWriter {
   };
 
   // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
-  SampleWriter(nettrace::Writer* writer, ThreadTable* threads, const std::vector<int>& cpus);
+  SampleWriter(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus);
 
-  // Makes the samples of tracepoint `id` known. A tracepoint that is known already stays as it is.
+  // Makes the samples of tracepoint `id` known. A tracepoint that is known stays as it is.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
 
   // Writes a sample of the CPU at `cpu` of `cpus`. Only the sink's errors come back.
-  absl::Status Write(std::size_t cpu, const RingSample& sample, std::uint64_t timestamp);
+  absl::Status Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp);
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
 
@@ -67,7 +78,7 @@ class SampleWriter {
 
   struct Cpu {
     int number;
-    nettrace::ThreadIndex capture_thread = nettrace::kNoThread;  // its row, once there is one
+    nettrace::ThreadIndex capture_thread = nettrace::kNoThread;
     std::uint64_t last_timestamp = 0;
   };
 
@@ -89,7 +100,7 @@ class SampleWriter {
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
   };
-  // What tells schemas of a tracepoint apart.
+  // Distinguishes the schemas of a tracepoint.
   struct SchemaKey {
     std::uint64_t header = 0;  // flags, version, id and tag
     std::string metadata;
@@ -142,7 +153,7 @@ class SampleWriter {
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;
-  ThreadTable* threads_;
+  TaskTracker* tasks_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   absl::flat_hash_map<std::string, Provider> providers_;

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
 #include "eventheader/decoder.h"
 
 namespace collector {
@@ -18,50 +20,54 @@ using eh::ItemKind;
 
 enum class Id { kNone, kTrace, kSpan };
 
-// What a field holds; `part_a` says whether it is a member of a struct PartA of the event's.
+// The kind of id that a field's name announces; `part_a` says whether it is a member of a struct
+// PartA of the event's.
 Id IdOf(std::string_view name, bool part_a) {
   if (name == (part_a ? "ext_dt_traceId" : "trace_id")) return Id::kTrace;
   if (name == (part_a ? "ext_dt_spanId" : "span_id")) return Id::kSpan;
   return Id::kNone;
 }
 
-int HexDigit(std::byte digit) {
-  const auto c = static_cast<char>(digit);
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+// Reads 16 hexadecimal digits.
+bool ParseDigits(std::span<const std::byte> digits, std::uint64_t* value) {
+  const absl::string_view text(reinterpret_cast<const char*>(digits.data()), digits.size());
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return absl::ascii_isxdigit(c); }) &&
+         absl::SimpleHexAtoi(text, value);
 }
 
-// An id of kSize bytes, as its bytes or twice as many digits.
-template <std::size_t kSize>
-bool TakeId(std::span<const std::byte> bytes, std::array<std::byte, kSize>* id) {
-  if (bytes.size() == kSize) {
-    std::copy(bytes.begin(), bytes.end(), id->begin());
-  } else if (bytes.size() == 2 * kSize) {
-    for (std::size_t i = 0; i < kSize; ++i) {
-      const int high = HexDigit(bytes[2 * i]);
-      const int low = HexDigit(bytes[2 * i + 1]);
-      if (high < 0 || low < 0) return false;
-      (*id)[i] = static_cast<std::byte>(high << 4 | low);
-    }
-  } else {
-    return false;
+// Reads 8 bytes, or twice as many digits, as the number that they are in big-endian order.
+bool ParseHalf(std::span<const std::byte> bytes, std::uint64_t* value) {
+  if (bytes.size() == 16) return ParseDigits(bytes, value);
+  *value = eh::ReadUnsigned(bytes, /*little_endian=*/false);
+  return bytes.size() == 8;
+}
+
+void SetTraceId(std::span<const std::byte> bytes, nettrace::Labels* labels) {
+  const std::size_t half = bytes.size() / 2;
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  if (bytes.size() % 2 != 0 || !ParseHalf(bytes.first(half), &high) ||
+      !ParseHalf(bytes.last(half), &low) || (high | low) == 0) {
+    return;
   }
-  return *id != std::array<std::byte, kSize>{};
+  labels->trace_id.emplace();
+  for (std::size_t i = 0; i < 8; ++i) {
+    (*labels->trace_id)[i] = static_cast<std::byte>(high >> (56 - 8 * i));
+    (*labels->trace_id)[8 + i] = static_cast<std::byte>(low >> (56 - 8 * i));
+  }
 }
 
 void SetLabel(Id kind, std::span<const std::byte> bytes, nettrace::Labels* labels) {
+  std::uint64_t span_id = 0;
   if (kind == Id::kTrace) {
-    std::array<std::byte, 16> id;
-    if (TakeId(bytes, &id)) labels->trace_id = id;
-  } else {
-    std::array<std::byte, 8> id;
-    if (TakeId(bytes, &id)) labels->span_id = eh::ReadUnsigned(id, false);
+    SetTraceId(bytes, labels);
+  } else if (ParseHalf(bytes, &span_id) && span_id != 0) {
+    labels->span_id = span_id;
   }
 }
 
-// The characters of an array; of a longer one than any id, too many to be one.
+// The first characters of an array: of all that is longer than an id, more than an id has.
 struct Characters {
   std::array<std::byte, 33> bytes;
   std::size_t size = 0;

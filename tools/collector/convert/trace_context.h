@@ -14,7 +14,7 @@ bool NamesTraceContext(const eh::EventView& event);
 
 // Sets the labels from such fields: hexadecimal digits (a string or an array of characters), or the
 // bytes (binary or value128; value64 for a span). A span id's label is the number that the digits
-// are. What is of another form, or all zeros, is no id and sets nothing.
+// are. A value of another form, or all zeros, is no id and sets nothing.
 void LiftTraceContext(const eh::EventView& event, nettrace::Labels* labels);
 
 }  // namespace collector

@@ -22,7 +22,7 @@ struct FreeTep {
 
 bool Has(const tep_format_field& field, unsigned long flag) { return (field.flags & flag) != 0; }
 
-// The type of one element of `size` bytes; a sequence of bytes if no number has that size.
+// Returns the type of one element of `size` bytes: an array of bytes if no number has that size.
 Type ElementType(const tep_format_field& field, std::size_t size) {
   const std::string_view type = field.type;
   const bool is_signed = Has(field, TEP_FIELD_IS_SIGNED);
@@ -46,7 +46,7 @@ Type ElementType(const tep_format_field& field, std::size_t size) {
 Type FieldType(const tep_format_field& field) {
   const auto size = static_cast<std::size_t>(field.size);
   if (Has(field, TEP_FIELD_IS_DYNAMIC)) {
-    // Whatever is no number of known size is given as bytes.
+    // Elements that are no numbers of a known size become bytes.
     const std::size_t element = field.elementsize;
     const bool number = element == 1 || element == 2 || element == 4 || element == 8;
     Type type = ElementType(field, number ? element : 1);
@@ -102,7 +102,7 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   const std::unique_ptr<tep_handle, FreeTep> tep(tep_alloc());
   if (tep == nullptr) return absl::ResourceExhaustedError("out of memory");
   tep_set_loglevel(TEP_LOG_NONE);
-  // How the kernel would print the event is of no use here, and some of those texts do not parse.
+  // The kernel's print format is not needed here, and some of those texts do not parse.
   std::string text = format.substr(0, format.find("print fmt:"));
   text += "print fmt: \"\"\n";
   const tep_errno parsed = tep_parse_event(tep.get(), text.data(), text.size(), system.c_str());
@@ -115,7 +115,7 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   TracepointSchema schema;
   schema.metadata.provider = system;
   schema.metadata.name = event;
-  // Said outright: a reader makes one up from a name that ends in "start" or "stop".
+  // Without an opcode TraceEvent derives one from a name that ends in "start" or "stop".
   schema.metadata.opcode = 0;
   for (const tep_format_field* field = found->format.common_fields; field != nullptr;
        field = field->next) {
@@ -124,7 +124,7 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   }
   const tep_format_field* first = found->format.fields;
   if (first != nullptr) {
-    // Alignment may leave a gap behind the common fields.
+    // Alignment may leave a gap after the common fields.
     schema.payload_offset =
         std::max(schema.payload_offset, static_cast<std::size_t>(first->offset));
     schema.first_field = first->name;

@@ -1,4 +1,4 @@
-// From the format of a kernel tracepoint to a NetTrace metadata row.
+// Compiles the format of a kernel tracepoint into a NetTrace metadata row.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 
@@ -13,7 +13,7 @@
 namespace collector {
 
 // The layout of a tracepoint's record. The common_* fields at its front are not part of the
-// payload; all else is, unchanged but for the positions in DataLoc fields.
+// payload; all other fields are, unchanged but for the positions in DataLoc fields.
 struct TracepointSchema {
   nettrace::EventMetadata metadata;  // event_id is left to the caller
   std::size_t payload_offset = 0;    // bytes of common fields
@@ -25,13 +25,13 @@ struct TracepointSchema {
   std::vector<Location> locations;
   std::string first_field;  // "" if there is none
 
-  // The payload of the record `raw`; into `raw`, or into `*scratch` where it had to be changed.
-  // False if the record is cut short, or a location points out of it.
+  // Sets `*payload` to the payload of the record `raw`, a view of `raw`, or of `*scratch` where it
+  // had to be changed. Returns false if the record is cut short, or a location points out of it.
   bool MakePayload(std::span<const std::byte> raw, std::vector<std::byte>* scratch,
                    std::span<const std::byte>* payload) const;
 };
 
-// Parses the text of a tracepoint's `format` file.
+// Parses `format`, the text of a tracepoint's format file. InvalidArgument if it cannot be parsed.
 absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
                                                        const std::string& event, int id,
                                                        const std::string& format);

@@ -1,32 +1,48 @@
-// Who is behind a pid and tid: names of threads as they come, go and are renamed.
+// The floor of identity: who a pid and a tid are at a moment, and the thread row of each in the
+// trace.
+//
+// In: the machine's threads as /proc shows them at the start, then perf's records of their
+// creation, naming and end. Out: for a pid, a tid and a timestamp, the index of the thread's row,
+// which is written to the trace when the thread's first event comes. A thread that is renamed, and
+// a tid that is used again, get a new row; events from before that may still come, and get the row
+// of their time.
+//
+// Promises: Row, which runs for every sample, reads nothing but the table. Where records of threads
+// were lost, CatchUp reads from /proc what they would have said; it is called between draining the
+// records of threads and draining samples, and does nothing otherwise. Until it has run, a thread
+// that no record announced goes by the name of its process. Threads that ended are dropped once no
+// event of theirs can come any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
-#include "tools/collector/perf/perf_ring.h"
+#include "tools/collector/perf/perf_records.h"
 
 namespace collector {
 
-// The machine's threads, and their rows in the trace. A row is written when a thread's first event
-// comes; a thread that is renamed, or a tid that is used again, gets a new one. Events from before
-// that may still come, and get the row of their time. Not thread-safe.
-class ThreadTable {
+// The table of the machine's tasks. Not thread-safe.
+class TaskTracker {
  public:
   // Adds every thread that /proc shows and that is not known yet.
   void LoadFromProc();
 
-  // Takes a FORK, COMM or EXIT record; others are ignored.
-  void Apply(const RingRecord& record);
+  // Applies a FORK, COMM or EXIT record. After a LOST record CatchUp has work; others are ignored.
+  void Apply(const PerfRecord& record);
 
-  // The index of the row that the thread had at `timestamp`, written to `writer` if it has none
-  // since ForgetRows.
+  // Reads from /proc what lost records would have said: the threads that are not known, and the
+  // names of those that Row met unannounced.
+  void CatchUp();
+
+  // The index of the row that the thread had at `timestamp`. The row is written to `writer` unless
+  // it has been since ForgetRows.
   absl::StatusOr<nettrace::ThreadIndex> Row(std::uint32_t pid, std::uint32_t tid,
                                             std::uint64_t timestamp, nettrace::Writer* writer);
 
@@ -39,13 +55,13 @@ class ThreadTable {
   std::size_t rows() const { return rows_; }
 
  private:
-  // Of each thread; older ones are forgotten.
+  // Earlier identities kept of each thread; older ones are forgotten.
   static constexpr std::size_t kMaxPast = 64;
 
   struct Identity {
     std::uint32_t pid = 0;
     std::string name;
-    nettrace::ThreadIndex row = nettrace::kNoThread;  // once it is written
+    nettrace::ThreadIndex row = nettrace::kNoThread;
     std::uint64_t ended = 0;  // timestamp of its end; 0: it is the thread's now
   };
   struct Thread {
@@ -55,10 +71,14 @@ class ThreadTable {
 
   static void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
+  // The name now of the thread `tid`, "" if it is not known.
+  std::string_view NameOf(std::uint32_t tid) const;
 
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   std::size_t rows_ = 0;
   bool any_ended_ = false;
+  bool lost_records_ = false;               // since the last CatchUp
+  std::vector<std::uint32_t> unannounced_;  // tids that Row met first, since the last CatchUp
 };
 
 }  // namespace collector

@@ -1,10 +1,14 @@
 #include "tools/collector/perf/cpu_list.h"
 
-#include <charconv>
 #include <fstream>
 #include <string>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace collector {
 namespace {
@@ -12,34 +16,29 @@ namespace {
 constexpr int kMaxCpu = 65535;
 constexpr char kOnlinePath[] = "/sys/devices/system/cpu/online";
 
-bool TakeNumber(std::string_view* text, int* value) {
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *value);
-  if (error != std::errc() || *value < 0 || *value > kMaxCpu) return false;
-  text->remove_prefix(static_cast<std::size_t>(end - text->data()));
-  return true;
+bool ParseCpu(absl::string_view text, int* cpu) {
+  return absl::SimpleAtoi(text, cpu) && *cpu >= 0 && *cpu <= kMaxCpu;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
-  const std::string whole(text);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  const absl::string_view list =
+      absl::StripTrailingAsciiWhitespace(absl::string_view(text.data(), text.size()));
   std::vector<int> cpus;
-  while (!text.empty()) {
+  for (const absl::string_view range : absl::StrSplit(list, ',')) {
+    const std::pair<absl::string_view, absl::string_view> ends =
+        absl::StrSplit(range, absl::MaxSplits('-', 1));
     int first = 0;
-    if (!TakeNumber(&text, &first)) break;
-    int last = first;
-    if (!text.empty() && text.front() == '-') {
-      text.remove_prefix(1);
-      if (!TakeNumber(&text, &last)) break;
+    int last = 0;
+    const bool is_one = range.find('-') == absl::string_view::npos;
+    if (!ParseCpu(ends.first, &first) || !ParseCpu(is_one ? ends.first : ends.second, &last) ||
+        last < first || (!cpus.empty() && first <= cpus.back())) {
+      return absl::InvalidArgumentError(absl::StrCat("not a list of CPUs: '", list, "'"));
     }
-    if (last < first || (!cpus.empty() && first <= cpus.back())) break;
     for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
-    if (text.empty()) return cpus;
-    if (text.front() != ',') break;
-    text.remove_prefix(1);
   }
-  return absl::InvalidArgumentError(absl::StrCat("not a list of CPUs: '", whole, "'"));
+  return cpus;
 }
 
 absl::StatusOr<std::vector<int>> OnlineCpus() {

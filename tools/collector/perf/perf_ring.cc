@@ -13,45 +13,6 @@
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
-namespace {
-
-constexpr std::size_t kSampleFixed = 28;  // header, pid, tid, time, raw size
-constexpr std::size_t kSampleTime = 16;
-
-template <typename T>
-T Load(std::span<const std::byte> bytes, std::size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-// Reads the timestamp of a whole record; false if it is too short to have one.
-bool Timestamp(std::span<const std::byte> bytes, std::uint64_t* timestamp) {
-  const auto header = Load<perf_event_header>(bytes, 0);
-  if (header.type == PERF_RECORD_SAMPLE) {
-    if (bytes.size() < kSampleFixed) return false;
-    *timestamp = Load<std::uint64_t>(bytes, kSampleTime);
-  } else {
-    if (bytes.size() < sizeof header + 16) return false;
-    *timestamp = Load<std::uint64_t>(bytes, bytes.size() - 8);
-  }
-  return true;
-}
-
-}  // namespace
-
-std::uint32_t RingRecord::type() const { return Load<perf_event_header>(bytes, 0).type; }
-
-bool ParseSample(const RingRecord& record, RingSample* sample) {
-  const std::span<const std::byte> bytes = record.bytes;
-  if (record.type() != PERF_RECORD_SAMPLE || bytes.size() < kSampleFixed) return false;
-  const auto raw_size = Load<std::uint32_t>(bytes, kSampleFixed - 4);
-  if (raw_size > bytes.size() - kSampleFixed) return false;
-  sample->pid = Load<std::uint32_t>(bytes, 8);
-  sample->tid = Load<std::uint32_t>(bytes, 12);
-  sample->raw = bytes.subspan(kSampleFixed, raw_size);
-  return true;
-}
 
 std::size_t PerfRing::page_size() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -119,8 +80,8 @@ void PerfRing::Scan(std::uint64_t limit) {
   std::size_t later = batch_.size();
   while (position < head && later < kLookAhead) {
     // A header never wraps: records are multiples of 8 bytes.
-    const auto header = Load<perf_event_header>(Contiguous(position, sizeof(perf_event_header)), 0);
-    RingRecord record;
+    const auto header = LoadHeader(Contiguous(position, sizeof(perf_event_header)));
+    Waiting record;
     if (header.size < sizeof header || header.size > head - position) {
       ++corrupt_;
       position = head;
@@ -130,7 +91,7 @@ void PerfRing::Scan(std::uint64_t limit) {
     position += header.size;
     record.order = batch_.size();
     record.end = position;
-    if (!Timestamp(record.bytes, &record.timestamp)) {
+    if (!ParseTimestamp(record.bytes, &record.timestamp)) {
       ++corrupt_;
       continue;
     }
@@ -149,19 +110,19 @@ void PerfRing::Hold(std::size_t first, bool copies_only) {
   held_ = std::move(held);
 }
 
-void PerfRing::Drain(std::uint64_t limit, const std::function<void(const RingRecord&)>& consume) {
+void PerfRing::Drain(std::uint64_t limit, const std::function<void(const PerfRecord&)>& consume) {
   batch_.clear();
   for (const std::vector<std::byte>& bytes : held_) {
-    RingRecord record;
+    Waiting record;
     record.bytes = bytes;
     record.order = batch_.size();
     record.end = control_->data_tail;
-    Timestamp(record.bytes, &record.timestamp);
+    ParseTimestamp(record.bytes, &record.timestamp);
     batch_.push_back(record);
   }
   Scan(limit);
 
-  const auto earlier = [](const RingRecord& a, const RingRecord& b) {
+  const auto earlier = [](const Waiting& a, const Waiting& b) {
     return a.timestamp != b.timestamp ? a.timestamp < b.timestamp : a.order < b.order;
   };
   if (!std::is_sorted(batch_.begin(), batch_.end(), earlier)) {
@@ -171,10 +132,10 @@ void PerfRing::Drain(std::uint64_t limit, const std::function<void(const RingRec
   // The space of consumed records can go back to the kernel only when nothing before them in the
   // ring still waits: when those consumed are just the first ones in ring order.
   std::size_t done = 0;
-  std::size_t orders = 0;  // one more than the greatest order consumed
+  std::size_t orders = 0;  // one more than the maximum order consumed
   std::uint64_t end = control_->data_tail;
   for (; done < batch_.size() && batch_[done].timestamp <= limit; ++done) {
-    const RingRecord& record = batch_[done];
+    const Waiting& record = batch_[done];
     consume(record);
     orders = std::max(orders, record.order + 1);
     end = std::max(end, record.end);

@@ -11,32 +11,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tools/collector/perf/perf_records.h"
 
 namespace collector {
-
-// All events of a session have this sample type and sample_id_all, so that every record's layout
-// is fixed: samples are {header, pid, tid, time, raw size, raw bytes}, all other records end in
-// {pid, tid, time}.
-inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
-
-// A record, contiguous in memory.
-struct RingRecord {
-  std::uint64_t timestamp = 0;       // session clock, ns
-  std::span<const std::byte> bytes;  // with its perf_event_header
-  std::uint64_t end = 0;             // ring position behind it
-  std::size_t order = 0;             // place in the ring among those read at once
-
-  std::uint32_t type() const;
-};
-
-// A PERF_RECORD_SAMPLE taken apart.
-struct RingSample {
-  std::uint32_t pid = 0;
-  std::uint32_t tid = 0;
-  std::span<const std::byte> raw;  // the tracepoint's record, common fields first
-};
-// False if the record is not a sample or is cut short.
-bool ParseSample(const RingRecord& record, RingSample* sample);
 
 // The mapping of a ring, and the order of its records put right.
 //
@@ -60,15 +37,20 @@ class PerfRing {
   // Hands every record with a timestamp up to `limit` to `consume`, oldest first, and leaves the
   // later ones for the next call. The bytes are valid during the call of `consume` only. Space is
   // given back to the kernel as the records are consumed.
-  void Drain(std::uint64_t limit, const std::function<void(const RingRecord&)>& consume);
+  void Drain(std::uint64_t limit, const std::function<void(const PerfRecord&)>& consume);
 
   // Bytes waiting in the ring.
   std::size_t fill() const;
   std::size_t size() const { return size_; }
-  // Records the kernel cannot have written: the ring is resynchronised at its head.
+  // Number of records that the kernel cannot have written: the ring is resynchronised at its head.
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
+  struct Waiting : PerfRecord {
+    std::uint64_t end = 0;  // ring position after it
+    std::size_t order = 0;  // place in the ring among those read at once
+  };
+
   PerfRing(perf_event_mmap_page* control, std::size_t size, std::size_t mapped)
       : control_(control),
         data_(reinterpret_cast<const std::byte*>(control) + page_size()),
@@ -89,9 +71,9 @@ class PerfRing {
   std::size_t mapped_;  // 0: not ours to unmap
   std::uint64_t corrupt_ = 0;
   std::uint64_t scanned_ = 0;       // ring position up to which batch_ reaches
-  std::vector<RingRecord> batch_;   // records of the current Drain
+  std::vector<Waiting> batch_;      // records of the current Drain
   std::vector<std::byte> wrapped_;  // the one record that wraps around the ring's end
-  // Copies of records later than a limit that had an earlier one behind them.
+  // Copies of records later than a limit that stand before an earlier one in the ring.
   std::vector<std::vector<std::byte>> held_;
 };
 

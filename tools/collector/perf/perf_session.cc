@@ -29,7 +29,7 @@ UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
       syscall(SYS_perf_event_open, attr, /*pid=*/-1, cpu, /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
 }
 
-// What every event of a session has in common; see kSampleType.
+// The attributes that all events of a session share; perf_records.h relies on them.
 perf_event_attr BaseAttributes(std::size_t ring_size) {
   perf_event_attr attr = {};
   attr.size = sizeof attr;
@@ -81,7 +81,7 @@ void RaiseDescriptorLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);  // what it cannot raise, Attach reports as EMFILE
+    setrlimit(RLIMIT_NOFILE, &limit);  // on failure, Attach reports EMFILE
   }
 }
 
@@ -131,7 +131,7 @@ absl::Status PerfSession::WakeOn(int fd) {
 
 void PerfSession::Wait(int timeout_ms) {
   epoll_event events[16];
-  epoll_wait(epoll_.get(), events, 16, timeout_ms);  // EINTR is a reason to look around, too
+  epoll_wait(epoll_.get(), events, 16, timeout_ms);  // EINTR is a reason to look around as well
 }
 
 absl::Status PerfSession::Attach(int id, const std::string& name, const std::string& filter) {
@@ -152,7 +152,7 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
       fd = OpenEvent(&attr, cpu.number);
     }
     if (!fd.valid()) {
-      // A CPU that is offline has nothing to record; its place is kept empty.
+      // A CPU that is offline records nothing; its place stays empty.
       if (errno != ENODEV) return OpenError(errno, what);
       tracepoint.fds.push_back(std::move(fd));
       continue;
@@ -189,6 +189,25 @@ void PerfSession::Disable() {
       if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
     }
   }
+}
+
+void PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
+  tasks_.clear();
+  for (Cpu& cpu : cpus_) {
+    constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+    cpu.side_band_ring.Drain(kNoLimit, [this](const PerfRecord& record) {
+      tasks_.emplace_back(record.timestamp,
+                          std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
+    });
+  }
+  std::stable_sort(tasks_.begin(), tasks_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [timestamp, bytes] : tasks_) consume(PerfRecord{timestamp, bytes});
+}
+
+bool PerfSession::IsPressed() const {
+  return std::any_of(cpus_.begin(), cpus_.end(),
+                     [](const Cpu& cpu) { return cpu.ring.fill() > cpu.ring.size() / 2; });
 }
 
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {

@@ -1,15 +1,33 @@
-// The kernel's side of a recording: rings on every CPU and the tracepoints that write to them.
+// The floor of perf events: what the kernel records, taken out of its rings in order, and the exact
+// account of what the rings had no space for.
+//
+// In: tracepoint ids and filters, and the numbers of the CPUs to record on (cpu_list.h). Out: the
+// samples of each CPU in the order of their timestamps, up to a limit that the caller sets; the
+// creation, naming and end of threads, of all CPUs in one order of time; the number of samples
+// lost, where they were lost. The layouts of the records are in perf_records.h, the reading of one
+// ring is in perf_ring.h; PerfSession, below, owns the rings and the tracepoints that write to
+// them.
+//
+// Promises: samples handed out + samples reported as lost = samples that the kernel made, once
+// AccountLost has run after Disable. Nothing is allocated for a sample once the buffers are warm. A
+// record that the kernel cannot have written ends nothing: it is counted, and the ring goes on at
+// its head. The floor knows pids, tids and raw bytes; who they are and what they mean is the
+// business of the floors above.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 #define TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
+#include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/perf_ring.h"
 
 namespace collector {
@@ -17,7 +35,7 @@ namespace collector {
 // Raises RLIMIT_NOFILE to its hard limit: a session holds a descriptor per CPU and tracepoint.
 void RaiseDescriptorLimit();
 
-// Two rings a CPU. One takes every tracepoint's samples; the other takes thread creation, naming
+// Two rings a CPU: one takes every tracepoint's samples, the other takes thread creation, naming
 // and exit, so that names survive when samples are lost, and so that what the kernel counts as lost
 // in the first ring are samples and nothing else.
 //
@@ -30,8 +48,10 @@ class PerfSession {
     UniqueFd side_band;
     PerfRing ring;
     PerfRing side_band_ring;
+    std::uint64_t lost = 0;      // samples, by the LOST records of its ring
+    std::uint64_t reported = 0;  // of the lost samples, those that the caller knows of
   };
-  // What the kernel counted for a tracepoint, or for all of them, on one CPU.
+  // The kernel's counts for all tracepoints, on one CPU.
   struct Counts {
     std::uint64_t hits = 0;  // lost ones included
     std::uint64_t lost = 0;
@@ -48,11 +68,29 @@ class PerfSession {
   // Ends the recording: no record is written after it returns.
   void Disable();
 
-  std::vector<Cpu>& cpus() { return cpus_; }
+  const std::vector<Cpu>& cpus() const { return cpus_; }
   // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`.
   void Wait(int timeout_ms);
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
+
+  // Hands the FORK, COMM, EXIT and LOST records of all CPUs that wait to `consume`, in the order of
+  // time: a thread may be created on one CPU and named on another. The bytes are valid during the
+  // call of `consume` only.
+  void DrainTasks(const std::function<void(const PerfRecord&)>& consume);
+
+  // Hands every sample with a timestamp up to `limit` to `on_sample(index, sample, timestamp)`,
+  // each CPU's oldest first, where index is that in cpus(); and reports `on_lost(index, count)`
+  // where samples are missing. Both return a status; the first error comes back once all is
+  // drained.
+  template <typename OnSample, typename OnLost>
+  absl::Status Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+  // Reports the losses that no record says, as nothing came after them in their ring, by the counts
+  // of the kernel. Kernels before 6.0 have none: then nothing is reported.
+  template <typename OnLost>
+  absl::Status AccountLost(const OnLost& on_lost);
+  // A ring of samples is more than half full.
+  bool IsPressed() const;
 
   // Totals of the CPU at `index` of cpus() since the start, over all tracepoints. The kernel counts
   // losses per event since 6.0; Unimplemented before.
@@ -69,14 +107,60 @@ class PerfSession {
 
   PerfSession() = default;
 
+  // `total` samples of the CPU at `index` have been lost: reports those not yet reported.
+  template <typename OnLost>
+  absl::Status ReportLost(std::size_t index, std::uint64_t total, const OnLost& on_lost);
+
   UniqueFd epoll_;
   bool counts_lost_ = true;  // the kernel knows PERF_FORMAT_LOST
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;
+  // Copies of the records that DrainTasks puts in order, with their timestamps.
+  std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> tasks_;
 };
 
 // The session's clock now, in ns.
 std::uint64_t SessionClockNow();
+
+template <typename OnLost>
+absl::Status PerfSession::ReportLost(std::size_t index, std::uint64_t total,
+                                     const OnLost& on_lost) {
+  Cpu& cpu = cpus_[index];
+  if (total <= cpu.reported) return absl::OkStatus();
+  absl::Status status = on_lost(index, total - cpu.reported);
+  cpu.reported = total;
+  return status;
+}
+
+template <typename OnSample, typename OnLost>
+absl::Status PerfSession::Drain(std::uint64_t limit, const OnSample& on_sample,
+                                const OnLost& on_lost) {
+  absl::Status status;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    cpus_[i].ring.Drain(limit, [&, i](const PerfRecord& record) {
+      SampleRecord sample;
+      std::uint64_t lost = 0;
+      if (ParseSample(record, &sample)) {
+        status.Update(on_sample(i, sample, record.timestamp));
+      } else if (ParseLost(record, &lost)) {
+        cpus_[i].lost += lost;
+        status.Update(ReportLost(i, cpus_[i].lost, on_lost));
+      }
+    });
+  }
+  return status;
+}
+
+template <typename OnLost>
+absl::Status PerfSession::AccountLost(const OnLost& on_lost) {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    const absl::StatusOr<Counts> counts = ReadCounts(i);
+    if (absl::IsUnimplemented(counts.status())) return absl::OkStatus();
+    if (!counts.ok()) return counts.status();
+    COLLECTOR_RETURN_IF_ERROR(ReportLost(i, counts->lost, on_lost));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace collector
 

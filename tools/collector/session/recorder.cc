@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,13 +14,12 @@ namespace collector {
 namespace {
 
 constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
-constexpr std::size_t kLostRecordSize = 24;  // header, id, lost
 
 std::uint64_t Nanoseconds(absl::Duration duration) {
   return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
 }
 
-// The same moment on the trace's clock and in UTC.
+// Describes the trace, with one moment on its clock and in UTC.
 nettrace::TraceInfo MakeTraceInfo(std::size_t cpus) {
   nettrace::TraceInfo info;
   // The file holds the UTC side to the millisecond: its clock is read at one, so that both sides
@@ -37,8 +35,9 @@ nettrace::TraceInfo MakeTraceInfo(std::size_t cpus) {
   return info;
 }
 
-// Hit in task context only, once a hit. Others may count nanoseconds (sched_stat_*), or be dropped
-// by perf itself where one interrupt meets another, without a trace in any count.
+// Whether the kernel's counts of a tracepoint are those of its hits: it is hit in task context
+// only, and counts one a hit. Others may count nanoseconds (sched_stat_*), or be dropped by perf
+// itself where one interrupt meets another, without a trace in any count.
 bool CountsAreExact(const std::string& system) {
   return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
 }
@@ -50,8 +49,6 @@ bool IsPattern(const Selector& selector) { return selector.kind == Selector::Kin
 Recorder::Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session)
     : options_(std::move(options)), tracefs_(std::move(tracefs)), session_(std::move(session)) {
   matched_.resize(options_.selectors.size());
-  lost_.resize(session_.cpus().size());
-  accounted_.resize(session_.cpus().size());
   has_patterns_ = std::any_of(options_.selectors.begin(), options_.selectors.end(), IsPattern);
 }
 
@@ -79,10 +76,10 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
 
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
   if (!sink.ok()) return sink.status();
-  // CPU numbers may have holes: readers size tables by the greatest one.
+  // CPU numbers may have holes: readers size tables by the maximum.
   const auto hardware_threads = static_cast<std::size_t>(cpus->back()) + 1;
   nettrace::WriterOptions writer_options;
-  // What one round can bring is bounded by the rings; the interval is closed at its end.
+  // The labels of one round are bounded by the rings; the interval is closed at its end.
   writer_options.max_labels = std::size_t{1} << 24;
   writer_options.max_label_bytes = std::size_t{1} << 30;
   absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
@@ -92,9 +89,9 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   std::vector<int> numbers;
   for (const PerfSession::Cpu& cpu : recorder->session_.cpus()) numbers.push_back(cpu.number);
   recorder->samples_ =
-      std::make_unique<SampleWriter>(recorder->writer_.get(), &recorder->threads_, numbers);
+      std::make_unique<SampleWriter>(recorder->writer_.get(), &recorder->tasks_, numbers);
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
-  recorder->threads_.LoadFromProc();
+  recorder->tasks_.LoadFromProc();
   recorder->interval_start_ = SessionClockNow();
   COLLECTOR_RETURN_IF_ERROR(recorder->EnableAttached());
   COLLECTOR_RETURN_IF_ERROR(recorder->AttachPatterns());
@@ -107,7 +104,7 @@ absl::Status Recorder::AttachNamed() {
     const Selector& selector = options_.selectors[i];
     if (IsPattern(selector)) continue;
     if (selector.system == Selector::kUserEventsSystem) {
-      // What is not an EventHeader name can only be there already, defined by its own program.
+      // A name that is not EventHeader's can only be there already, defined by its program.
       absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
       if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
     }
@@ -130,7 +127,7 @@ absl::Status Recorder::AttachPatterns() {
       absl::Status attached = Attach(std::string(Selector::kUserEventsSystem), event.name);
       // It may have been removed since the list was read.
       if (!attached.ok() && !absl::IsNotFound(attached)) return attached;
-      // At once: from the attachment on the service writes what is not recorded before this.
+      // At once: since the attachment the service writes events, which are lost until this.
       COLLECTOR_RETURN_IF_ERROR(EnableAttached());
       matched_[i] = matched_[i] || attached.ok();
     }
@@ -144,7 +141,7 @@ absl::Status Recorder::Attach(const std::string& system, const std::string& even
   if (attached_.contains(name)) return absl::OkStatus();
   absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(system, event);
   if (!tracepoint.ok()) return tracepoint.status();
-  // What the collector itself does for every event must not make more events.
+  // The collector's work for one event must not make more events.
   std::string filter;
   if (system != Selector::kUserEventsSystem) filter = absl::StrCat("common_pid != ", gettid());
   COLLECTOR_RETURN_IF_ERROR(session_.Attach(tracepoint->id, name, filter));
@@ -168,7 +165,7 @@ absl::Status Recorder::Poll(absl::Duration timeout) {
   timeout = std::min(timeout, options_.interval / 4);
   if (has_patterns_) timeout = std::min(timeout, options_.rescan);
   if (closing_ != 0) timeout = std::min(timeout, options_.slack);
-  timeout = std::max(timeout, absl::ZeroDuration());  // below it, waiting would be without end
+  timeout = std::max(timeout, absl::ZeroDuration());  // epoll takes a negative one for "no timeout"
   session_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
   const std::uint64_t now = SessionClockNow();
   if (has_patterns_ && now >= next_rescan_) COLLECTOR_RETURN_IF_ERROR(AttachPatterns());
@@ -185,11 +182,7 @@ absl::Status Recorder::Round(std::uint64_t now) {
   COLLECTOR_RETURN_IF_ERROR(Drain(closing_ != 0 ? closing_ : now));
   if (closing_ == 0) return absl::OkStatus();
 
-  const std::vector<PerfSession::Cpu>& cpus = session_.cpus();
-  const bool pressed = std::any_of(cpus.begin(), cpus.end(), [](const PerfSession::Cpu& cpu) {
-    return cpu.ring.fill() > cpu.ring.size() / 2;
-  });
-  if (now - closing_ >= Nanoseconds(options_.slack) || pressed) {
+  if (now - closing_ >= Nanoseconds(options_.slack) || session_.IsPressed()) {
     COLLECTOR_RETURN_IF_ERROR(samples_->WriteSequencePoint(closing_));
     COLLECTOR_RETURN_IF_ERROR(writer_->Flush());
     interval_start_ = closing_;
@@ -198,72 +191,23 @@ absl::Status Recorder::Round(std::uint64_t now) {
   return absl::OkStatus();
 }
 
-// Before the samples, as a thread's creation may stand in another ring than its first event; and in
-// the order of time over all CPUs, as a thread may be created on one and named on another.
-void Recorder::DrainSideBand() {
-  side_band_.clear();
-  bool lost = false;
-  for (PerfSession::Cpu& cpu : session_.cpus()) {
-    cpu.side_band_ring.Drain(kNoLimit, [&](const RingRecord& record) {
-      if (record.type() == PERF_RECORD_LOST) lost = true;
-      side_band_.emplace_back(record.timestamp,
-                              std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
-    });
-  }
-  std::stable_sort(side_band_.begin(), side_band_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [timestamp, bytes] : side_band_) {
-    RingRecord record;
-    record.timestamp = timestamp;
-    record.bytes = bytes;
-    threads_.Apply(record);
-  }
-  if (lost) threads_.LoadFromProc();
-}
-
 absl::Status Recorder::Drain(std::uint64_t limit) {
-  DrainSideBand();
-  absl::Status status;
-  for (std::size_t i = 0; i < session_.cpus().size(); ++i) {
-    session_.cpus()[i].ring.Drain(limit, [&, i](const RingRecord& record) {
-      RingSample sample;
-      absl::Status written;
-      if (ParseSample(record, &sample)) {
-        written = samples_->Write(i, sample, record.timestamp);
-      } else if (record.type() == PERF_RECORD_LOST && record.bytes.size() >= kLostRecordSize) {
-        std::uint64_t lost;
-        std::memcpy(&lost, record.bytes.data() + 16, sizeof lost);
-        lost_[i] += lost;
-        // Read counts may have told of these before.
-        if (lost_[i] > accounted_[i]) {
-          written = samples_->AddLost(i, lost_[i] - accounted_[i]);
-          accounted_[i] = lost_[i];
-        }
-      }
-      status.Update(written);
-    });
-  }
-  return status;
-}
-
-// Losses after the last record of a ring are told by no record: the kernel's own counts have them.
-absl::Status Recorder::AccountLost() {
-  for (std::size_t i = 0; i < session_.cpus().size(); ++i) {
-    const absl::StatusOr<PerfSession::Counts> counts = session_.ReadCounts(i);
-    if (absl::IsUnimplemented(counts.status())) return absl::OkStatus();
-    if (!counts.ok()) return counts.status();
-    if (counts->lost > accounted_[i]) {
-      COLLECTOR_RETURN_IF_ERROR(samples_->AddLost(i, counts->lost - accounted_[i]));
-      accounted_[i] = counts->lost;
-    }
-  }
-  return absl::OkStatus();
+  // Before the samples, as a thread's creation may stand in another ring than its first event.
+  session_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); });
+  tasks_.CatchUp();
+  return session_.Drain(
+      limit,
+      [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
+        return samples_->Write(cpu, sample, timestamp);
+      },
+      [this](std::size_t cpu, std::uint64_t count) { return samples_->AddLost(cpu, count); });
 }
 
 absl::StatusOr<RecorderSummary> Recorder::Finish() {
   session_.Disable();
   COLLECTOR_RETURN_IF_ERROR(Drain(kNoLimit));
-  COLLECTOR_RETURN_IF_ERROR(AccountLost());
+  COLLECTOR_RETURN_IF_ERROR(session_.AccountLost(
+      [this](std::size_t cpu, std::uint64_t count) { return samples_->AddLost(cpu, count); }));
   const std::uint64_t now = SessionClockNow();
   COLLECTOR_RETURN_IF_ERROR(samples_->WriteSequencePoint(now));
   COLLECTOR_RETURN_IF_ERROR(writer_->Finish());

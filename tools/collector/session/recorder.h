@@ -1,4 +1,15 @@
-// A recording: selected tracepoints of the whole machine, streamed into a NetTrace file.
+// The floor of sessions: a recording of selected tracepoints of the whole machine, streamed into a
+// NetTrace file.
+//
+// In: selectors (selector.h), and a sink to write to. Out: the file, and a summary that accounts
+// for every event. The floor decides when: it attaches tracepoints that appear (tracefs, perf),
+// drains the rings in rounds, applies the records of threads (identity) before the samples that
+// name them, has the samples written (convert), and closes an interval with a sequence point once
+// no record of before it can still come. It holds no events: they go from the rings to the writer.
+//
+// Promises: a recording that cannot begin says what is missing and what to do, and makes no file.
+// All events in the file and all counted as lost are together the kernel's hits, where the kernel
+// counts those exactly. The memory needed does not depend on how long the recording lasts.
 #ifndef TOOLS_COLLECTOR_SESSION_RECORDER_H_
 #define TOOLS_COLLECTOR_SESSION_RECORDER_H_
 
@@ -9,7 +20,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,7 +54,7 @@ struct RecorderSummary {
   std::uint64_t lost = 0;       // by the kernel, as rings were full
   std::uint64_t undecoded = 0;  // of `events`: written as bytes
   std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
-  // What the kernel counted; always events + lost. Nothing where it does not count exactly:
+  // The kernel's count, always events + lost. No value where it does not count exactly:
   // before 6.0, and for tracepoints that count something else or are hit in interrupts.
   std::optional<std::uint64_t> hits;
   std::uint64_t bytes = 0;  // of the file
@@ -53,8 +63,8 @@ struct RecorderSummary {
   std::uint64_t sequence_points = 0;
 };
 
-// Makes the sink once all else that Start needs is there, so that a recording that cannot begin
-// leaves no file behind.
+// Makes the sink. Start calls it once all else that it needs is there, so that a recording that
+// cannot begin leaves no file.
 using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<nettrace::Sink>>()>;
 
 // Life: Start, Poll until it is time to stop, Finish. Not thread-safe.
@@ -86,19 +96,15 @@ class Recorder {
   absl::Status Attach(const std::string& system, const std::string& event);
   absl::Status EnableAttached();
   absl::Status Round(std::uint64_t now);
-  void DrainSideBand();
   absl::Status Drain(std::uint64_t limit);
-  absl::Status AccountLost();
 
   RecorderOptions options_;
   Tracefs tracefs_;
   UserEventRegistrations registrations_;
   PerfSession session_;
-  ThreadTable threads_;
+  TaskTracker tasks_;
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<SampleWriter> samples_;
-  // Records of the round, copied out of their rings, with their timestamps.
-  std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> side_band_;
   std::set<std::string> attached_;  // "system:event"
   // Attached, but not yet known to samples_.
   struct NewTracepoint {
@@ -110,10 +116,8 @@ class Recorder {
   bool counts_are_exact_ = true;
   std::vector<bool> matched_;  // per selector
   bool has_patterns_ = false;
-  std::vector<std::uint64_t> lost_;       // per CPU: as its ring's records say
-  std::vector<std::uint64_t> accounted_;  // per CPU: handed to the writer
-  std::uint64_t interval_start_ = 0;      // ns of the session's clock
-  std::uint64_t closing_ = 0;             // where the current interval is to end; 0: not yet known
+  std::uint64_t interval_start_ = 0;  // ns of the session's clock
+  std::uint64_t closing_ = 0;         // end of the current interval; 0: not yet decided
   std::uint64_t next_rescan_ = 0;
 };
 

@@ -2,37 +2,18 @@
 
 #include <fnmatch.h>
 
-#include <charconv>
+#include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
+#include "tools/common/text.h"
 
 namespace collector {
 namespace {
-
-std::vector<std::string_view> SplitColons(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = text.find(':', begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string_view::npos) return parts;
-    begin = end + 1;
-  }
-}
-
-std::optional<std::uint64_t> ParseNumber(std::string_view text) {
-  int base = 10;
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::optional<std::uint8_t> ParseLevel(std::string_view text) {
   static constexpr struct {
@@ -43,19 +24,17 @@ std::optional<std::uint8_t> ParseLevel(std::string_view text) {
   for (const auto& entry : kNames) {
     if (entry.name == text) return entry.level;
   }
-  const std::optional<std::uint64_t> number = ParseNumber(text);
+  const std::optional<std::uint64_t> number = tools::ParseUint64(text);
   if (!number || *number < 1 || *number > 255) return std::nullopt;
   return static_cast<std::uint8_t>(*number);
 }
 
+// Whether `text` is a name of letters, digits, and "_-." and `also`.
 bool IsName(std::string_view text, std::string_view also) {
-  if (text.empty()) return false;
-  for (char c : text) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '_' || c == '-' || c == '.';
-    if (!word && also.find(c) == std::string_view::npos) return false;
-  }
-  return true;
+  return !text.empty() && std::all_of(text.begin(), text.end(), [also](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.' ||
+           also.find(c) != std::string_view::npos;
+  });
 }
 
 absl::Status Bad(std::string_view text, std::string_view why) {
@@ -78,19 +57,20 @@ bool Selector::MatchesUserEvent(std::string_view name) const {
 absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   Selector selector;
   selector.text = std::string(text);
-  const std::vector<std::string_view> parts = SplitColons(text);
+  const std::vector<std::string> parts =
+      absl::StrSplit(absl::string_view(text.data(), text.size()), ':');
   if (parts.size() > 3) return Bad(text, "too many colons");
 
   const std::optional<std::uint8_t> level =
       parts.size() >= 2 ? ParseLevel(parts[1]) : std::optional<std::uint8_t>(255);
   if (parts.size() == 2 && !level) {
     if (!IsName(parts[0], "") || !IsName(parts[1], "") ||
-        (parts[1][0] >= '0' && parts[1][0] <= '9')) {
+        absl::ascii_isdigit(static_cast<unsigned char>(parts[1][0]))) {
       return Bad(text, "neither a level nor the name of an event follows the colon");
     }
     selector.kind = Selector::Kind::kTracepoint;
-    selector.system = std::string(parts[0]);
-    selector.event = std::string(parts[1]);
+    selector.system = parts[0];
+    selector.event = parts[1];
     return selector;
   }
   if (parts.size() == 1 && eh::ParseTracepointName(text)) {
@@ -100,13 +80,13 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
     return selector;
   }
   if (!IsName(parts[0], "*?[]!")) return Bad(text, "the provider is empty or not a name");
-  selector.provider = std::string(parts[0]);
+  selector.provider = parts[0];
   if (!level)
     return Bad(text, "the level is not 1..255, critical, error, warning, info or verbose");
   selector.max_level = *level;
   if (parts.size() == 3) {
     const std::optional<std::uint64_t> mask =
-        parts[2] == "*" ? ~std::uint64_t{0} : ParseNumber(parts[2]);
+        parts[2] == "*" ? ~std::uint64_t{0} : tools::ParseUint64(parts[2]);
     if (!mask) return Bad(text, "the keyword mask is not a number");
     selector.keyword_mask = *mask;
   }

@@ -1,4 +1,4 @@
-// What to record: the `-e` arguments of `nettrace record`.
+// Selectors of the tracepoints to record: the `-e` arguments of `nettrace record`.
 #ifndef TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 #define TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 

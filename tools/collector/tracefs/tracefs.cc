@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/collector/tracefs/tracefs_mount.h"
@@ -21,21 +24,14 @@ constexpr char kPermissionRemedy[] =
 
 std::vector<UserEvent> ParseUserEventsStatus(std::string_view text) {
   std::vector<UserEvent> events;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
     if (line.empty()) break;  // the totals follow
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-
-    constexpr std::string_view kUsedBy = " # Used by ";
-    const std::size_t name_end = line.find(' ');
-    const std::size_t used_by = line.find(kUsedBy);
-    UserEvent event;
-    event.name = std::string(line.substr(0, name_end));
-    if (used_by != std::string_view::npos) {
-      event.used_by = std::string(line.substr(used_by + kUsedBy.size()));
-    }
-    events.push_back(std::move(event));
+    const std::pair<absl::string_view, std::string> event_and_users =
+        absl::StrSplit(line, absl::MaxSplits(" # Used by ", 1));
+    const std::pair<std::string, absl::string_view> name_and_fields =
+        absl::StrSplit(event_and_users.first, absl::MaxSplits(' ', 1));
+    events.push_back({name_and_fields.first, event_and_users.second});
   }
   return events;
 }
@@ -95,8 +91,9 @@ absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& s
                                             "/available_events for those that do"));
   }
   Tracepoint tracepoint;
-  const auto [end, error] = std::from_chars(id->data(), id->data() + id->size(), tracepoint.id);
-  if (error != std::errc()) return absl::InternalError(absl::StrCat(path, "/id is not a number"));
+  if (!absl::SimpleAtoi(*id, &tracepoint.id)) {
+    return absl::InternalError(absl::StrCat(path, "/id is not a number"));
+  }
   absl::StatusOr<std::string> format = ReadFile(path + "/format");
   if (!format.ok()) return format.status();
   tracepoint.format = *std::move(format);

@@ -1,4 +1,19 @@
-// What the collector reads from tracefs.
+// The floor of tracefs: what tracepoints there are, and those of user_events that are registered
+// before the service that writes to them has run.
+//
+// In: names of systems, tracepoints and EventHeader events. Out: the id and the format of a
+// tracepoint, as text; the list of user_events_status; registrations (user_event_registrations.h),
+// which last until they are destroyed or, persistent, until the machine restarts.
+//
+// Promises: nothing is mounted, and nothing is changed but by registering. An error says which file
+// could not be read and, where the caller can do something about it, what. The floor records
+// nothing and knows nothing of perf, so that programs that only look after tracepoints link no more
+// than it.
+//
+// libtracefs finds the mount point. The files below it are read here: libtracefs's readers open
+// them without O_CLOEXEC, mount tracefs where it is not, and do not promise an errno, by which the
+// remedy is chosen. Its header is not valid C++, so that each further call would need a wrapper in
+// C.
 #ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 
@@ -13,12 +28,12 @@ namespace collector {
 // One entry of user_events_status.
 struct UserEvent {
   std::string name;
-  std::string used_by;  // "ftrace perf", as the kernel says it; "" if nobody listens
+  std::string used_by;  // e.g. "ftrace perf", in the kernel's words; "" if nobody has enabled it
 };
 // Parses the text of user_events_status; the totals at its end are passed over.
 std::vector<UserEvent> ParseUserEventsStatus(std::string_view text);
 
-// A mounted and readable tracefs. Mounts nothing itself.
+// A mounted and readable tracefs.
 class Tracefs {
  public:
   // NotFound: none is mounted. PermissionDenied: not readable. Both say what to do.
@@ -26,12 +41,12 @@ class Tracefs {
 
   const std::string& directory() const { return directory_; }
 
-  // The kernel has user_events.
+  // Whether the kernel has user_events.
   bool HasUserEvents() const;
-  // What is registered with user_events now.
+  // The events that are registered with user_events now.
   absl::StatusOr<std::vector<UserEvent>> UserEvents() const;
 
-  // The numeric id and the text of `format` of a tracepoint. NotFound if there is no such one.
+  // The id of a tracepoint and the text of its `format` file. NotFound if it does not exist.
   struct Tracepoint {
     int id = 0;
     std::string format;

@@ -16,9 +16,9 @@ absl::Status UserEventRegistrations::Register(const std::string& name, bool pers
   const std::string what = absl::StrCat("registering tracepoint ", name);
   if (!eh::ParseTracepointName(name)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        what,
-        ": not an EventHeader name; use Provider_L<level>K<keyword>[Options], up to 255 "
-        "characters, with lower-case hex numbers, e.g. MyCompany_MyService_L4K1"));
+        what, ": not an EventHeader name; use Provider_L<level>K<keyword>[Options], up to ",
+        eh::kMaxTracepointName,
+        " characters, with lower-case hex numbers, e.g. MyCompany_MyService_L4K1"));
   }
   if (!data_.valid()) {
     const int fd = user_events::OpenData();

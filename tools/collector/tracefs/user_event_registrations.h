@@ -14,14 +14,14 @@ namespace collector {
 // Holds its registrations until it is destroyed; persistent ones stay. Not thread-safe.
 class UserEventRegistrations {
  public:
-  // Registers `name` (`Provider_LxKy`); it does not matter who registered it before. Errors:
+  // Registers `name` (`Provider_LxKy`); it may be registered already. Errors:
   // InvalidArgument for the name, NotFound for a kernel without user_events, PermissionDenied,
   // AlreadyExists when somebody has defined it with other fields.
   absl::Status Register(const std::string& name, bool persistent);
 
  private:
   UniqueFd data_;
-  // The kernel sets a bit of it while somebody listens; nobody reads it here.
+  // The kernel sets a bit of it while an event is enabled; nobody reads it here.
   std::unique_ptr<std::uint64_t> enabled_ = std::make_unique<std::uint64_t>(0);
 };
 

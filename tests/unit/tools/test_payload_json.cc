@@ -1,0 +1,175 @@
+// Payloads of EventHeader events, converted as a recording does, as `nettrace dump` shows them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/collector/convert/event_schema.h"
+#include "tools/nettrace/payload_json.h"
+
+namespace tools {
+namespace {
+
+using namespace std::string_literals;
+
+std::vector<std::byte> ToBytes(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std::byte>& payload,
+                 PayloadStyle style) {
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  const absl::Status status = PutPayload(event, style, &json);
+  EXPECT_TRUE(json.IsComplete()) << buffer.GetString();
+  return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
+}
+
+// Shows an event with the field definitions and the payload.
+std::string Show(const std::string& fields, const std::string& payload,
+                 PayloadStyle style = PayloadStyle::kForPrograms) {
+  const std::vector<std::byte> definitions = ToBytes("E\0"s + fields);
+  constexpr char kName[] = "P_L4K2";
+  eh::EventView event = {};
+  event.header = {7, 0, 0, 0, 0, 4};
+  event.little_endian = true;
+  event.metadata = definitions;
+  const auto schema = collector::CompileEventSchema(event, *eh::ParseTracepointName(kName), kName,
+                                                    collector::TextForm::kBytes);
+  EXPECT_TRUE(schema.ok()) << schema.status();
+  if (!schema.ok()) return "";
+  std::vector<std::byte> converted;
+  EXPECT_EQ(schema->program.Run(ToBytes(payload), &converted).result,
+            collector::PayloadProgram::Result::kOk);
+  return Show(schema->metadata, converted, style);
+}
+
+TEST(PayloadJson, EachFieldHasItsFormat) {
+  const std::string fields =
+      "n\0\x04"s
+      "e\0\x84\x04"s
+      "x\0\x85\x03"s
+      "b\0\x83\x07"s
+      "i\0\x84\x11"s
+      "p\0\x83\x10"s
+      "h\0\x0D"s;
+  const std::string payload = "\2\0\0\0"s + "\2\0\0\0"s + "\x34\x12\0\0\0\0\0\0"s + "\1\0"s +
+                              "\x7F\0\0\1"s + "\x1F\x90"s + "\2\0\xAB\xCD"s;
+  EXPECT_EQ(Show(fields, payload),
+            R"({"n":2,"e":2,"x":"0x1234","b":true,"i":"127.0.0.1","p":8080,"h":"abcd"})");
+  EXPECT_EQ(Show(fields, payload, PayloadStyle::kForPeople),
+            R"~({"n":2,"e":"2 (ENOENT)",)~"
+            R"("x":"0x1234","b":true,"i":"127.0.0.1","p":8080,"h":"abcd"})");
+  EXPECT_EQ(Show(fields, payload, PayloadStyle::kRaw),
+            R"({"n":2,"e":2,"x":4660,"b":1,"i":[127,0,0,1],"p":8080,"h":[171,205]})");
+}
+
+TEST(PayloadJson, ElementsOfArraysHaveTheFieldsFormat) {
+  EXPECT_EQ(Show("x\0\xC3\x03"s
+                 "n\0\x03"s,
+                 "\2\0\1\0\x10\0\x10\0"s),
+            R"({"x":["0x1","0x10"],"n":16})");
+  EXPECT_EQ(Show("t\0\xA4\x06\2\0"s, "\0\0\0\0\1\0\0\0"s),
+            R"({"t":["1970-01-01T00:00:00Z","1970-01-01T00:00:01Z"]})");
+  EXPECT_EQ(Show("c\0\xC2\x0A"s, "\2\0a\xE9"s), "{\"c\":\"a\xC3\xA9\"}");
+}
+
+TEST(PayloadJson, ArraysOfBytesAreArraysOfValues) {
+  const std::string fields =
+      "i\0\xC4\x11"s
+      "h\0\x4D"s
+      "n\0\x03"s;
+  const std::string payload = "\2\0\x7F\0\0\1\x0A\0\0\2"s + "\2\0\1\0\xAB\0\0"s + "\5\0"s;
+  EXPECT_EQ(Show(fields, payload), R"({"i":["127.0.0.1","10.0.0.2"],"h":["ab",""],"n":5})");
+  EXPECT_EQ(Show(fields, payload, PayloadStyle::kRaw),
+            R"({"i":[{"Value":[127,0,0,1]},{"Value":[10,0,0,2]}],)"
+            R"("h":[{"Value":[171]},{"Value":[]}],"n":5})");
+}
+
+TEST(PayloadJson, MembersOfStructsHaveTheirFormats) {
+  const std::string fields =
+      "s\0\x81\3"s
+      "a\0\x82\x03"s
+      "t\0\x81\1"s
+      "b\0\x83\x10"s
+      "c\0\x82\x03"s
+      "n\0\x02"s;
+  EXPECT_EQ(Show(fields, "\1\x1F\x90\2\3"s), R"({"s":{"a":"0x1","t":{"b":8080},"c":"0x2"},"n":3})");
+}
+
+TEST(PayloadJson, ArraysOfStructsWithoutElementsCountToo) {
+  const std::string fields =
+      "s\0\xC1\2"s
+      "a\0\x82\x03"s
+      "Value\0\x8D\x11"s
+      "x\0\x82\x03"s;
+  EXPECT_EQ(Show(fields, "\0\0\x1F"s), R"({"s":[],"x":"0x1f"})");
+  EXPECT_EQ(Show(fields, "\2\0\1\4\0\x7F\0\0\1\2\0\0\x1F"s),
+            R"({"s":[{"a":"0x1","Value":"127.0.0.1"},{"a":"0x2","Value":null}],"x":"0x1f"})");
+}
+
+TEST(PayloadJson, StructWithOneMemberNamedValueIsNoWrapper) {
+  EXPECT_EQ(Show("s\0\xC1\1"s
+                 "Value\0\x0D"s
+                 "x\0\x82\x03"s,
+                 "\1\0\1\0\xAB\x1F"s),
+            R"({"s":[{"Value":"ab"}],"x":"0x1f"})");
+}
+
+TEST(PayloadJson, TagsAndAttributesChangeNoFormat) {
+  EXPECT_EQ(Show("f;k=v\0\x84\x88\x34\x12"s
+                 "u;k=v\0\x02"s
+                 "s;k=v\0\x0A"s
+                 "t\0\x85\x82\1\0"s,
+                 "\0\0\xC0\x3F\7\1\0z\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s),
+            R"({"f":1.5,"u":7,"s":"z","t":-1})");
+}
+
+TEST(PayloadJson, CutPayloadIsAWholeObjectWithTheReason) {
+  nettrace::EventMetadata metadata;
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  metadata.fields = {{"i", Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 4)}};
+  metadata.key_values = {{"EventHeader.Field.0", "value32 ip_address"}};
+  const std::string shown = Show(metadata, ToBytes("\1\2"), PayloadStyle::kForPrograms);
+  EXPECT_EQ(shown.rfind(R"({"i":)", 0), 0u) << shown;
+  EXPECT_NE(shown.find("} ("), std::string::npos) << shown;
+}
+
+// Notes may come from anybody.
+TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type number = Type::Simple(TypeCode::kInt32);
+  const struct {
+    Type type;
+    const char* note;
+    std::string payload;
+    const char* shown;
+  } kCases[] = {
+      {number, "value32 ip_address", "\1\0\0\0"s, "1"},
+      {Type::FixedLengthArray(number, 1), "value32 ip_address", "\1\0\0\0"s, "[1]"},
+      {Type::Array(Type::Object({})), "value32 ip_address", "\1\0"s, "[{}]"},
+      {Type::Object({{"m", number}}), "value32 hex_int", "\1\0\0\0"s, R"({"m":1})"},
+      {number, "struct tag=0x1", "\1\0\0\0"s, "1"},
+      {number, "value128 uuid", "\1\0\0\0"s, "1"},
+      {number, "binary_length16_char8 string_utf", "\1\0\0\0"s, "1"},
+      {number, "no note", "\1\0\0\0"s, "1"},
+  };
+  for (const auto& test : kCases) {
+    nettrace::EventMetadata metadata;
+    metadata.fields = {{"f", test.type}};
+    metadata.key_values = {{"EventHeader.Field.0", test.note},
+                           {"EventHeader.Field.7", "value8 pid"}};
+    EXPECT_EQ(Show(metadata, ToBytes(test.payload), PayloadStyle::kForPrograms),
+              R"({"f":)"s + test.shown + "}")
+        << test.note;
+  }
+}
+
+}  // namespace
+}  // namespace tools

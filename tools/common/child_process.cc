@@ -1,0 +1,49 @@
+#include "tools/common/child_process.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "tools/collector/base/status_util.h"
+#include "tools/common/exit_codes.h"
+
+namespace tools {
+
+absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>& command,
+                                                 bool output_to_stderr) {
+  std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
+  for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (output_to_stderr) posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return collector::ErrnoStatus(error, "starting " + command[0]);
+  return ChildProcess(pid);
+}
+
+std::optional<int> ChildProcess::Reap() {
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kExitSignalled + WTERMSIG(status);
+}
+
+void ChildProcess::Terminate() { kill(pid_, SIGTERM); }
+
+}  // namespace tools

@@ -1,0 +1,25 @@
+// The exit codes of the programs. Each program's manual page says which of them it uses, and why.
+#ifndef TOOLS_COMMON_EXIT_CODES_H_
+#define TOOLS_COMMON_EXIT_CODES_H_
+
+namespace tools {
+
+inline constexpr int kExitOk = 0;
+// It failed; standard error says why.
+inline constexpr int kExitFailed = 1;
+// The input is cut or damaged; all that came before the damage was shown.
+inline constexpr int kExitDamaged = 1;
+// The input breaks rules of its format.
+inline constexpr int kExitViolations = 1;
+// The command line is wrong.
+inline constexpr int kExitUsage = 2;
+// An input cannot be read at all.
+inline constexpr int kExitUnreadable = 2;
+// A command cannot be started; the number is a shell's.
+inline constexpr int kExitNoCommand = 127;
+// A command was ended by a signal: this + the signal's number, as in a shell.
+inline constexpr int kExitSignalled = 128;
+
+}  // namespace tools
+
+#endif  // TOOLS_COMMON_EXIT_CODES_H_

@@ -1,0 +1,151 @@
+#include "tools/common/field_value.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "eventheader/decoder.h"
+#include "libnettrace-writer/core/utf.h"
+#include "nettrace/schema.h"
+#include "tools/common/text.h"
+
+namespace tools {
+namespace {
+
+using eh::Encoding;
+using eh::Format;
+
+// The value of the `size` low bytes, sign-extended.
+std::int64_t AsSigned(std::uint64_t value, std::size_t size) {
+  const auto unused = static_cast<int>(64 - 8 * size);
+  return static_cast<std::int64_t>(value << unused) >> unused;
+}
+
+void PutErrno(std::int64_t value, ValueStyle style, JsonWriter* json) {
+  const char* name = value == 0 ? nullptr : strerrorname_np(static_cast<int>(value));
+  if (name != nullptr && style == ValueStyle::kForPeople) {
+    PutString(json, absl::StrCat(value, " (", name, ")"));
+  } else {
+    json->Int64(value);
+  }
+}
+
+void PutTime(std::int64_t seconds, JsonWriter* json) {
+  constexpr std::int64_t kYear0 = -62'167'219'200;
+  constexpr std::int64_t kYear10000 = 253'402'300'800;
+  if (seconds < kYear0 || seconds >= kYear10000) {
+    json->Int64(seconds);
+  } else {
+    PutString(json, absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds),
+                                     absl::UTCTimeZone()));
+  }
+}
+
+// Writes the character that has the number `value` in Unicode, whose first 256 are Latin-1's.
+void PutCharacter(std::uint64_t value, JsonWriter* json) {
+  const auto code = static_cast<std::uint32_t>(value);
+  std::array<std::byte, sizeof code> unit;
+  std::memcpy(unit.data(), &code, unit.size());
+  std::vector<std::byte> utf16;
+  nettrace::internal::AppendUtf32AsUtf16(unit, /*little_endian=*/true, &utf16);
+  std::string text;
+  nettrace::internal::AppendUtf16AsUtf8(utf16, &text);
+  PutString(json, text);
+}
+
+// Writes a number of `size` bytes in a format that suits it.
+void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyle style,
+                 JsonWriter* json) {
+  switch (format) {
+    case Format::kSignedInt:
+    case Format::kPid:
+      json->Int64(AsSigned(value, size));
+      break;
+    case Format::kHexInt:
+      PutString(json, absl::StrFormat("0x%x", value));
+      break;
+    case Format::kErrno:
+      PutErrno(AsSigned(value, size), style, json);
+      break;
+    case Format::kTime:
+      PutTime(AsSigned(value, size), json);
+      break;
+    case Format::kBoolean:
+      if (value > 1) {
+        json->Uint64(value);
+      } else {
+        json->Bool(value == 1);
+      }
+      break;
+    case Format::kFloat:
+      if (size == 8) {
+        PutFloat(json, std::bit_cast<double>(value));
+      } else {
+        PutFloat(json, std::bit_cast<float>(static_cast<std::uint32_t>(value)));
+      }
+      break;
+    case Format::kString8:
+    case Format::kStringUtf:
+      PutCharacter(value, json);
+      break;
+    default:
+      json->Uint64(value);
+      break;
+  }
+}
+
+}  // namespace
+
+void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, ValueStyle style,
+                    JsonWriter* json) {
+  const std::size_t size = eh::FixedSize(encoding);
+  if (size < 8) value &= (std::uint64_t{1} << 8 * size) - 1;
+  PutNumberAs(eh::ValueFormat(encoding, format, size), value, size, style, json);
+}
+
+void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> bytes,
+                   ValueStyle style, JsonWriter* json) {
+  format = eh::ValueFormat(encoding, format, bytes.size());
+  switch (format) {
+    case Format::kDefault:
+      json->Null();
+      break;
+    case Format::kUuid: {
+      std::array<std::byte, 16> uuid;
+      std::copy(bytes.begin(), bytes.end(), uuid.begin());
+      PutString(json, FormatGuid(nettrace::GuidFromUuid(uuid)));
+      break;
+    }
+    case Format::kIpAddress: {
+      char text[INET6_ADDRSTRLEN] = "";
+      inet_ntop(bytes.size() == 4 ? AF_INET : AF_INET6, bytes.data(), text, sizeof text);
+      PutString(json, text);
+      break;
+    }
+    case Format::kUnsignedInt:
+    case Format::kSignedInt:
+    case Format::kHexInt:
+    case Format::kErrno:
+    case Format::kPid:
+    case Format::kTime:
+    case Format::kBoolean:
+    case Format::kFloat:
+    case Format::kPort:
+      PutNumberAs(format, eh::ReadUnsigned(bytes, /*little_endian=*/format != Format::kPort),
+                  bytes.size(), style, json);
+      break;
+    default:
+      PutString(json, FormatHex(bytes));
+      break;
+  }
+}
+
+}  // namespace tools

@@ -1,0 +1,236 @@
+#include "tools/nettrace/payload_json.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "eventheader/parse.h"
+#include "libnettrace-writer/core/utf.h"
+#include "nettrace/payload.h"
+#include "tools/common/eventheader_keys.h"
+#include "tools/common/field_value.h"
+#include "tools/common/text.h"
+
+namespace tools {
+namespace {
+
+using nettrace::Type;
+using nettrace::TypeCode;
+
+using FieldNotes = absl::flat_hash_map<std::size_t, FieldNote>;
+
+FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
+  FieldNotes notes;
+  for (const auto& [key, value] : metadata.key_values) {
+    const std::optional<std::size_t> index = ParseFieldKey(key);
+    if (!index) continue;
+    if (std::optional<FieldNote> note = ParseFieldNote(value)) {
+      notes.emplace(*index, *std::move(note));
+    }
+  }
+  return notes;
+}
+
+bool IsArray(const Type& type) {
+  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray;
+}
+
+// An array of integers of `size` bytes.
+bool IsIntegers(const Type& type, std::size_t size) {
+  const TypeCode code = size == 1   ? TypeCode::kByte
+                        : size == 2 ? TypeCode::kUInt16
+                                    : TypeCode::kUInt32;
+  return IsArray(type) && type.element.front().code == code;
+}
+
+// An array of Objects whose only members are such arrays.
+bool IsWrappedIntegers(const Type& type, std::size_t size) {
+  if (!IsArray(type) || type.element.front().code != TypeCode::kObject) return false;
+  const std::vector<nettrace::Field>& members = type.element.front().fields;
+  return members.size() == 1 && IsIntegers(members.front().type, size);
+}
+
+// The form in which the values of a field are shown.
+struct FieldFormat {
+  enum class Values : std::uint8_t {
+    kAsTyped,
+    kNumbers,       // numbers in the format of the note
+    kBytes,         // an array of integers is the bytes of one value
+    kWrappedBytes,  // so is the only member of each Object in an array
+  };
+  Values values = Values::kAsTyped;
+  FieldNote note;
+  std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
+};
+
+// The formats of `fields`, with the notes of the definitions from `*index` on. A note that the
+// field's type contradicts is none.
+std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
+                                     const FieldNotes& notes, std::size_t* index) {
+  using Values = FieldFormat::Values;
+  std::vector<FieldFormat> formats;
+  formats.reserve(fields.size());
+  for (const nettrace::Field& field : fields) {
+    FieldFormat& format = formats.emplace_back();
+    if (const auto note = notes.find((*index)++); note != notes.end()) {
+      format.note = note->second;
+      const std::size_t unit = UnitSize(format.note.encoding);
+      if (!IsByteSequence(format.note.encoding, format.note.format)) {
+        format.values = Values::kNumbers;
+      } else if (IsIntegers(field.type, unit)) {
+        format.values = Values::kBytes;
+      } else if (IsWrappedIntegers(field.type, unit)) {
+        format.values = Values::kWrappedBytes;
+        continue;  // the Object is no struct of the event's
+      }
+    }
+    const Type& type = IsArray(field.type) ? field.type.element.front() : field.type;
+    if (type.code == TypeCode::kObject) format.members = ReadFormats(type.fields, notes, index);
+  }
+  return formats;
+}
+
+class JsonVisitor : public nettrace::PayloadVisitor {
+ public:
+  // Without `formats` all values are shown as typed.
+  JsonVisitor(const std::vector<FieldFormat>* formats, ValueStyle style, JsonWriter* json)
+      : style_(style), json_(json) {
+    if (formats != nullptr) open_.push_back({formats, 0});
+  }
+
+  void Name(std::string_view name) override {
+    if (in_wrapper_) return;
+    if (!open_.empty()) ++open_.back().members;
+    PutKey(json_, name);
+  }
+  void BeginObject() override {
+    if (Is(FieldFormat::Values::kWrappedBytes)) {
+      in_wrapper_ = true;
+      return;
+    }
+    json_->StartObject();
+    if (open_.empty()) return;
+    const FieldFormat* format = Current();
+    open_.push_back({format == nullptr ? &kNone : &format->members, 0});
+  }
+  void EndObject() override {
+    if (in_wrapper_) {
+      in_wrapper_ = false;
+      return;
+    }
+    json_->EndObject();
+    if (!open_.empty()) open_.pop_back();
+  }
+  void BeginArray() override {
+    if (Is(FieldFormat::Values::kBytes) || in_wrapper_) {
+      in_bytes_ = true;
+      bytes_.clear();
+    } else {
+      json_->StartArray();
+    }
+  }
+  void EndArray() override {
+    if (in_bytes_) {
+      in_bytes_ = false;
+      PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, style_, json_);
+    } else {
+      json_->EndArray();
+    }
+  }
+  void Int(std::int64_t value) override {
+    if (!PutFormatted(static_cast<std::uint64_t>(value))) json_->Int64(value);
+  }
+  void UInt(std::uint64_t value) override {
+    if (in_bytes_) {
+      for (std::size_t i = 0; i < UnitSize(Current()->note.encoding); ++i, value >>= 8) {
+        bytes_.push_back(static_cast<std::byte>(value));
+      }
+    } else if (!PutFormatted(value)) {
+      json_->Uint64(value);
+    }
+  }
+  void Single(float value) override { PutFloat(json_, value); }
+  void Double(double value) override { PutFloat(json_, value); }
+  void Bool(bool value) override { json_->Bool(value); }
+  void GuidValue(const nettrace::Guid& value) override { PutString(json_, FormatGuid(value)); }
+  void DateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
+  void Decimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
+  void Utf8(std::span<const std::byte> units) override {
+    if (in_bytes_) return;  // stands for the value at which a cut payload ends
+    text_.clear();
+    if (Is(FieldFormat::Values::kNumbers) && Current()->note.format == eh::Format::kString8) {
+      std::vector<std::byte> utf16;
+      nettrace::internal::AppendLatin1AsUtf16(units, &utf16);
+      nettrace::internal::AppendUtf16AsUtf8(utf16, &text_);
+    } else {
+      nettrace::internal::AppendUtf8AsValid(units, &text_);
+    }
+    json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
+  }
+  void Utf16(std::span<const std::byte> units) override {
+    text_.clear();
+    nettrace::internal::AppendUtf16AsUtf8(units, &text_);
+    json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
+  }
+
+ private:
+  struct Object {
+    const std::vector<FieldFormat>* formats;
+    std::size_t members;  // so far, the current one included
+  };
+  static inline const std::vector<FieldFormat> kNone;
+
+  // The format of the field whose values come; null if they are shown as typed.
+  const FieldFormat* Current() const {
+    if (open_.empty() || open_.back().members - 1 >= open_.back().formats->size()) return nullptr;
+    return &(*open_.back().formats)[open_.back().members - 1];
+  }
+  bool Is(FieldFormat::Values values) const {
+    const FieldFormat* format = Current();
+    return format != nullptr && format->values == values;
+  }
+  // False if the field's numbers are shown as typed.
+  bool PutFormatted(std::uint64_t value) {
+    if (!Is(FieldFormat::Values::kNumbers) || eh::FixedSize(Current()->note.encoding) == 0) {
+      return false;
+    }
+    PutFieldNumber(Current()->note.encoding, Current()->note.format, value, style_, json_);
+    return true;
+  }
+
+  const ValueStyle style_;
+  JsonWriter* json_;
+  std::vector<Object> open_;  // objects that are open; empty without formats
+  bool in_wrapper_ = false;
+  bool in_bytes_ = false;
+  std::vector<std::byte> bytes_;
+  std::string text_;
+};
+
+}  // namespace
+
+absl::Status PutPayload(const nettrace::Event& event, PayloadStyle style, JsonWriter* json) {
+  std::vector<FieldFormat> formats;
+  if (style != PayloadStyle::kRaw) {
+    if (const FieldNotes notes = ReadFieldNotes(*event.metadata); !notes.empty()) {
+      std::size_t index = 0;
+      formats = ReadFormats(event.metadata->fields, notes, &index);
+    }
+  }
+  const ValueStyle value_style =
+      style == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms;
+  JsonVisitor visitor(formats.empty() ? nullptr : &formats, value_style, json);
+  json->StartObject();
+  absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
+                                               event.payload_encoding);
+  json->EndObject();
+  return status;
+}
+
+}  // namespace tools
