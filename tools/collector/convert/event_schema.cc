@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "eventheader/internal/field_rules.h"
 
 namespace collector {
 namespace {
@@ -13,54 +14,13 @@ using eh::Arity;
 using eh::Encoding;
 using eh::FieldDefinition;
 using eh::Format;
+using eh::internal::FormatKind;
 using nettrace::Type;
 using nettrace::TypeCode;
 
-const char* EncodingName(Encoding encoding) {
-  static constexpr const char* kNames[] = {"invalid",
-                                           "struct",
-                                           "value8",
-                                           "value16",
-                                           "value32",
-                                           "value64",
-                                           "value128",
-                                           "zstring_char8",
-                                           "zstring_char16",
-                                           "zstring_char32",
-                                           "string_length16_char8",
-                                           "string_length16_char16",
-                                           "string_length16_char32",
-                                           "binary_length16_char8"};
-  const auto index = static_cast<std::size_t>(encoding);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
-}
-
 std::string FormatName(Format format) {
-  static constexpr const char* kNames[] = {"default",
-                                           "unsigned_int",
-                                           "signed_int",
-                                           "hex_int",
-                                           "errno",
-                                           "pid",
-                                           "time",
-                                           "boolean",
-                                           "float",
-                                           "hex_bytes",
-                                           "string8",
-                                           "string_utf",
-                                           "string_utf_bom",
-                                           "string_xml",
-                                           "string_json",
-                                           "uuid",
-                                           "port",
-                                           "ip_address",
-                                           "ip_address_obsolete"};
-  const auto index = static_cast<std::size_t>(format);
-  return index < std::size(kNames) ? kNames[index] : absl::StrCat("format", index);
-}
-
-bool IsTextFormat(Format format) {
-  return format >= Format::kString8 && format <= Format::kStringJson;
+  const eh::internal::FormatFacts* const facts = eh::internal::FactsOf(format);
+  return facts != nullptr ? facts->name : absl::StrCat("format", static_cast<unsigned>(format));
 }
 
 // The type of one value, and the operation that produces it; `told` says that a reader can tell the
@@ -133,10 +93,12 @@ class Compiler {
     }
   }
 
-  Value CompileValue(const FieldDefinition& field) const {
+  Value CompileValue(FieldDefinition field) const {
+    const Format given = field.format;
+    field.format = eh::internal::ShownFormat(field.encoding, given);
     Value value;
     value.op.swap = swap_;
-    value.op.size = static_cast<std::uint8_t>(eh::FixedSize(field.encoding));
+    value.op.size = static_cast<std::uint8_t>(eh::internal::FixedSize(field.encoding));
     switch (field.encoding) {
       case Encoding::kValue8:
       case Encoding::kValue16:
@@ -158,6 +120,7 @@ class Compiler {
         CompileBlob(field, &value);
         break;
     }
+    value.told = value.told && field.format == given;
     return value;
   }
 
@@ -207,11 +170,10 @@ class Compiler {
         break;
       case Format::kPort:
         // On the wire in network order, whatever the order of the event.
-        value->op.swap = size == 2;
+        value->op.swap = true;
         value->told = false;
         break;
       case Format::kIpAddress:
-      case Format::kIpAddressObsolete:
       case Format::kHexBytes:
         // An address is a sequence of bytes, not a number.
         value->op.swap = false;
@@ -225,24 +187,11 @@ class Compiler {
   }
 
   void CompileBlob(const FieldDefinition& field, Value* value) const {
-    const bool zero_ended =
-        field.encoding >= Encoding::kZStringChar8 && field.encoding <= Encoding::kZStringChar32;
+    const bool zero_ended = eh::internal::IsZeroTerminated(field.encoding);
     value->op.element = zero_ended ? PayloadOp::Element::kZText : PayloadOp::Element::kText;
-    switch (field.encoding) {
-      case Encoding::kZStringChar16:
-      case Encoding::kStringLength16Char16:
-        value->op.size = 2;
-        break;
-      case Encoding::kZStringChar32:
-      case Encoding::kStringLength16Char32:
-        value->op.size = 4;
-        break;
-      default:
-        value->op.size = 1;
-        break;
-    }
+    value->op.size = static_cast<std::uint8_t>(eh::internal::CodeUnitSize(field.encoding));
     const bool in_array = field.arity != Arity::kScalar;
-    if (!IsTextFormat(field.format)) {
+    if (eh::internal::FactsOf(field.format)->kind != FormatKind::kText) {
       // Nullable values too: their size, and so their type, differs from event to event. No bytes
       // is null, and the note on the field says what they are.
       value->type = Type::Array(Type::Simple(IntegerType(value->op.size, false)));
@@ -293,7 +242,7 @@ class Compiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.told && !field.has_tag && field.attributes.empty()) return;
-    std::string note = EncodingName(field.encoding);
+    std::string note = eh::internal::FactsOf(field.encoding).name;
     if (field.encoding != Encoding::kStruct) absl::StrAppend(&note, " ", FormatName(field.format));
     if (field.has_tag) absl::StrAppendFormat(&note, " tag=0x%x", field.tag);
     if (!field.attributes.empty()) {
