@@ -28,7 +28,7 @@ int ProviderBase::status() const noexcept { return internal::Registry::registry.
 int ProviderBase::Retry() noexcept { return internal::Registry::registry.Retry(this); }
 
 int ProviderBase::SetTransport(Transport* transport) noexcept {
-  return internal::Registry::registry.SetTransport(this, transport);
+  return internal::Registry::registry.SetTransport(*this, transport);
 }
 
 int RetryAll() noexcept { return internal::Registry::registry.Retry(nullptr); }

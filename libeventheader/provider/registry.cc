@@ -62,12 +62,12 @@ int Registry::Retry(const ProviderBase* provider) noexcept {
   return StatusOf(provider);
 }
 
-int Registry::SetTransport(ProviderBase* provider, Transport* transport) noexcept {
+int Registry::SetTransport(ProviderBase& provider, Transport* transport) noexcept {
   const std::lock_guard lock(mutex_);
-  ForEach(provider, [this](EventSet* set) { UnregisterSet(set); });
-  provider->transport_.store(transport, std::memory_order_relaxed);
-  ForEach(provider, [this](EventSet* set) { RegisterSet(set); });
-  return StatusOf(provider);
+  ForEach(&provider, [this](EventSet* set) { UnregisterSet(set); });
+  provider.transport_.store(transport, std::memory_order_relaxed);
+  ForEach(&provider, [this](EventSet* set) { RegisterSet(set); });
+  return StatusOf(&provider);
 }
 
 // Calls `function` for each set of one provider, or of all (null).

@@ -26,7 +26,7 @@ class Registry {
   int Status(const ProviderBase& provider) noexcept;
   // Registers again the sets of one provider, or of all (null), that are not registered.
   int Retry(const ProviderBase* provider) noexcept;
-  int SetTransport(ProviderBase* provider, Transport* transport) noexcept;
+  int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
 
  private:
   template <typename Function>
