@@ -64,12 +64,12 @@ class EventBridge {
     event.Write(set, current ? &activity : nullptr);
   }
 
-  const eh::AnyProvider& provider() const { return provider_; }
+  const eh::ProviderBase& provider() const { return provider_; }
 
  private:
   // In this order: the provider refers to its name, the sets refer to the provider.
   std::string name_;
-  eh::AnyProvider provider_{name_};
+  eh::DynamicProvider provider_{name_};
   // A tracepoint for each level, ExampleLogger_L1K1 to _L5K1: who records chooses by level.
   eh::EventSet sets_[5] = {{provider_, eh::Level::kCriticalError, kLog},
                            {provider_, eh::Level::kError, kLog},
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
     Print(line);
     events.Write(line);
   }
-  const eh::AnyProvider::Counters counters = events.provider().counters();
+  const eh::ProviderBase::Counters counters = events.provider().counters();
   std::printf("%" PRIu64 " events written, %" PRIu64 " refused, %" PRIu64 " failed; %s\n",
               counters.written, counters.too_big + counters.invalid, counters.failed,
               eh::RegistrationErrorText(events.provider().status()));

@@ -18,6 +18,7 @@
 #include "eventheader/activity.h"
 #include "eventheader/field.h"
 #include "eventheader/internal/field_coder.h"
+#include "eventheader/internal/field_rules.h"
 #include "eventheader/provider.h"
 #include "eventheader/wire.h"
 
@@ -25,9 +26,9 @@ namespace eh {
 
 // Reusable, with all its memory (16 KiB) in itself: nothing is allocated. Not thread-safe. What
 // goes wrong while building is remembered, and Write then refuses the event: kInvalid for a name,
-// attribute, format or count out of form, for payload that is not what its definition says, and for
-// what decoders refuse (parse.h: over kMaxFields fields, structs nested too deep or without all
-// their members; decoder.h: over kMaxWork), kTooBig for what does not fit.
+// attribute, format or count that is not valid, for payload that is not what its definition says,
+// and for what decoders refuse (decoder.h: over kMaxFields fields or kMaxWork, structs nested too
+// deep or without all their members), kTooBig for what does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
@@ -39,11 +40,12 @@ class DynamicEvent {
   void SetTag(std::uint16_t tag) noexcept { header_.tag = tag; }
   void SetOpcode(Opcode opcode) noexcept { header_.opcode = static_cast<std::uint8_t>(opcode); }
 
-  // Adds a field of any type of encoding.h. kDefault leaves the type's own format.
+  // Adds a field of any type that a Field can have (field.h). kDefault leaves the type's own
+  // format.
   template <typename T>
   void AddField(std::string_view name, const T& value, Format format = Format::kDefault,
                 std::uint16_t tag = 0) noexcept {
-    using Code = Coder<T>;
+    using Code = internal::Coder<T>;
     if constexpr (Code::kEncoding == Encoding::kStruct) {
       AddDefinition(name, Code::kEncoding, Code::kArity, Code::kCount, Code::Members::kMembers,
                     tag);
@@ -56,8 +58,8 @@ class DynamicEvent {
     if (std::byte* const out = Room(Code::Size(value))) Code::Put(out, value);
   }
 
-  // Adds a field whose payload (counts and lengths included) is `data`, as it is on the wire; none
-  // if AddData has it. `count` is that of a constant array, 1..65535, else 0.
+  // Adds a field whose payload (counts and lengths included) is `data`, as it is on the wire; empty
+  // if AddData adds it. `count` is that of a constant array, 1..65535, else 0.
   void AddRaw(std::string_view name, Encoding encoding, Arity arity, std::uint16_t count,
               Format format, std::uint16_t tag, std::span<const std::byte> data) noexcept;
 
@@ -70,7 +72,7 @@ class DynamicEvent {
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
   void AddData(std::span<const std::byte> data) noexcept;
 
-  // Writes the event if somebody listens. It stays as it is, and can be written again.
+  // Writes the event if `set` is enabled. It stays as it is, and can be written again.
   WriteResult Write(const EventSet& set, const Activity* activity = nullptr) const noexcept;
 
  private:
@@ -94,12 +96,12 @@ class DynamicEvent {
   std::size_t data_size_;
   int fields_;
   bool has_structs_;
-  bool has_loose_data_;       // payload that does not come with its field
-  std::size_t open_structs_;  // whose number of fields is still to be set
-  // A definition has at most so many bytes behind its name; with them to spare, whether it fits is
-  // one comparison.
-  static constexpr std::size_t kMostBehindName = 7;
-  char metadata_[kMaxEventSize + kMostBehindName];
+  bool has_loose_data_;       // some payload does not come with its field
+  std::size_t open_structs_;  // structs whose number of fields is still to be set
+  // Maximum size of a definition after its name; with as much to spare, whether it fits is one
+  // comparison.
+  static constexpr std::size_t kMaxAfterName = 1 + internal::kMaxTypeSize;
+  char metadata_[kMaxEventSize + kMaxAfterName];
   std::byte data_[kMaxEventSize];
 };
 

@@ -1,12 +1,11 @@
-// All that a service needs to write events.
+// The umbrella header: all that a service needs to write events. C++20; for C++17 see macros.h.
 #ifndef EVENTHEADER_EH_H_
 #define EVENTHEADER_EH_H_
 
-#include "eventheader/activity.h"        // IWYU pragma: export
-#include "eventheader/activity_scope.h"  // IWYU pragma: export
-#include "eventheader/dynamic_event.h"   // IWYU pragma: export
-#include "eventheader/event.h"           // IWYU pragma: export
-#include "eventheader/formatted.h"       // IWYU pragma: export
-#include "eventheader/provider.h"        // IWYU pragma: export
+#include "eventheader/activity.h"       // IWYU pragma: export
+#include "eventheader/dynamic_event.h"  // IWYU pragma: export
+#include "eventheader/event.h"          // IWYU pragma: export
+#include "eventheader/formatted.h"      // IWYU pragma: export
+#include "eventheader/provider.h"       // IWYU pragma: export
 
 #endif  // EVENTHEADER_EH_H_

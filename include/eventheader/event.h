@@ -9,32 +9,29 @@
 //
 //     request_done.Write("/index.html", 200);
 //
-// While nobody listens to the provider, Write is a load, a test and a branch. When somebody does,
-// the event is put together in one piece on the stack and written with one system call. Write never
-// allocates, locks, throws or changes errno, and may be called from any thread and signal handler.
+// While none of the provider's tracepoints is enabled, Write is a load, a test and a branch. An
+// enabled event is put together in one piece on the stack and written with one system call. Write
+// never allocates, locks, throws or changes errno, and may be called from any thread and signal
+// handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "eventheader/activity.h"
 #include "eventheader/field.h"
 #include "eventheader/internal/field_coder.h"
 #include "eventheader/internal/field_rules.h"
-#include "eventheader/parse.h"
+#include "eventheader/internal/record.h"
 #include "eventheader/provider.h"
 #include "eventheader/wire.h"
 
 namespace eh {
 
-// What an event has besides its name and fields.
+// The attributes of an event besides its name and fields.
 struct Traits {
   Level level = Level::kInformation;
   std::uint64_t keyword = 0;  // a bit for each of the provider's categories the event belongs to
@@ -85,11 +82,7 @@ constexpr std::size_t FixedSizeIn() noexcept {
   return 0;
 }
 
-inline constexpr std::uint8_t kNativeFlags =
-    (sizeof(void*) == 8 ? kFlagPointer64 : 0) |
-    (std::endian::native == std::endian::little ? kFlagLittleEndian : 0);
-
-// Header, metadata extension and metadata, as an event without activity begins.
+// The beginning of an event without activity: header, metadata extension and metadata.
 template <FixedString kName, Traits kTraits, typename... Parts>
 struct Preamble {
   static constexpr std::size_t kMetadataSize = kName.size() + 1 + [] {
@@ -138,49 +131,10 @@ struct Preamble {
   static constexpr Bytes kBytes = Make();
 };
 
-// As what Write takes a field: strings as views, what is small by value.
-template <typename T>
-struct ParameterOf {
-  using Type =
-      std::conditional_t<std::is_trivially_copyable_v<T> && !std::is_array_v<T> && sizeof(T) <= 16,
-                         T, const T&>;
-};
-template <typename Char, typename Traits, typename Allocator>
-struct ParameterOf<std::basic_string<Char, Traits, Allocator>> {
-  using Type = std::basic_string_view<Char>;
-};
-template <typename T>
-using Parameter = typename ParameterOf<T>::Type;
-
-// Strings are measured once, before the event is built.
-template <typename T>
-decltype(auto) Prepare(const T& value) noexcept {
-  if constexpr (requires { Coder<T>::Text(value); }) {
-    return Coder<T>::Text(value);
-  } else {
-    return (value);
-  }
-}
-
-inline std::byte* PutActivity(std::byte* out, const Activity& activity, bool chain) noexcept {
-  const ExtensionHeader extension{
-      static_cast<std::uint16_t>(activity.related != nullptr ? 32 : 16),
-      static_cast<std::uint16_t>(kExtensionActivityId | (chain ? kExtensionChain : 0))};
-  out = PutRaw(out, extension);
-  out = PutRaw(out, activity.id);
-  return activity.related != nullptr ? PutRaw(out, *activity.related) : out;
-}
-
-inline constexpr std::size_t kMaxActivitySize = sizeof(ExtensionHeader) + 2 * sizeof(ActivityId);
-
-constexpr std::size_t ActivitySize(const Activity& activity) noexcept {
-  return sizeof(ExtensionHeader) + (activity.related != nullptr ? 32 : 16);
-}
-
 template <typename Preamble, auto& kSet, typename List>
 struct EventWriter;
 
-// What happens once somebody listens. Out of line, for call sites to be small.
+// What happens once the event is enabled. Out of line, for call sites to be small.
 template <typename Preamble, auto& kSet, typename... Fields>
 struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
   [[gnu::noinline]] static WriteResult Write(Parameter<typename Fields::Type>... values) noexcept {
@@ -229,17 +183,13 @@ struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
       out = PutConstant<Preamble::kSize>(out, preamble);
     } else {
       out = PutConstant<sizeof(Header)>(out, preamble);
-      out = PutActivity(out, *activity, true);
+      out = PutActivity(out, *activity);
       out = PutConstant<Preamble::kSize - sizeof(Header)>(out, preamble + sizeof(Header));
     }
     ((out = Coder<Values>::Put(out, values)), ...);
     return kSet.Write({buffer, out});
   }
 };
-
-}  // namespace internal
-
-namespace internal {
 
 // Event's functions that need the fields' types apart.
 template <auto& kProvider, Traits kTraits, typename Preamble, typename List>
@@ -251,8 +201,8 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
   using Writer = EventWriter<Preamble, Static::set, TypeList<Fields...>>;
 
  public:
-  // Somebody listens to events of this level and keyword. For arguments that are costly to make. A
-  // load, a test and a branch while nobody listens to any of the provider's events.
+  // Whether the tracepoint is enabled, for arguments that are costly to make. A load, a test and a
+  // branch while none of the provider's tracepoints is.
   [[gnu::always_inline]] bool enabled() const noexcept {
     static_cast<void>(&Static::registration);
     return Static::set.EnabledIn(kProvider);
@@ -272,7 +222,7 @@ class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
     return Writer::WriteActivity(activity, values...);
   }
 
-  // Its tracepoint, shared with all events of this provider, level and keyword.
+  // The event's tracepoint, shared by all events of this provider, level and keyword.
   [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }
 };
 
@@ -282,22 +232,22 @@ using EventBaseOf = EventBase<kProvider, kTraits, Preamble<kName, kTraits, Parts
 
 }  // namespace internal
 
-// `kProvider` is a Provider or AnyProvider with static storage; parts are Fields and Attributes.
+// `kProvider` is a provider with static storage; parts are Fields and Attributes.
 // Write takes the fields' values in their order, an Activity before them where there is one.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> {
-  static_assert(IsValidName(kName.view()),
+  static_assert(internal::IsValidName(kName.view()),
                 "an event's name is not empty and has neither ';' nor NUL");
   static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
   static_assert(((internal::kIsField<Parts> || internal::kIsAttribute<Parts>)&&...),
                 "after its traits an event has Fields and Attributes");
-  // Here, for what is wrong to show where the event is defined.
+  // Checked here, so that errors show where the event is defined.
   static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize <= kMaxEventSize,
-                "the event's names alone are over the greatest event size");
+                "the event's names alone are over the maximum event size");
   static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize +
                         (std::size_t{0} + ... + internal::FixedSizeIn<Parts>()) <=
                     kMaxEventSize,
-                "the event would always be refused: its fields of fixed size are over the greatest "
+                "the event would always be refused: its fields of fixed size are over the maximum "
                 "event size");
   static_assert((0 + ... + internal::FieldsIn<Parts>()) <= kMaxFields,
                 "an event has at most 1024 fields, members of structs among them");
@@ -307,7 +257,7 @@ class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> 
 
 }  // namespace eh
 
-// One event in one statement, its arguments not evaluated unless somebody listens:
+// Writes one event in one statement, with its arguments not evaluated unless it is enabled:
 //   EVENTHEADER_WRITE(request_done, path, CostlyToMake());
 #define EVENTHEADER_WRITE(event, ...)                  \
   do {                                                 \

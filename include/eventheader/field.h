@@ -1,9 +1,8 @@
-// Fields of events and members of structs, and the metadata that describes them.
+// Fields of static events and members of structs: their names, types and options.
 #ifndef EVENTHEADER_FIELD_H_
 #define EVENTHEADER_FIELD_H_
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -34,7 +33,7 @@ struct Tag : FieldOption {
   static constexpr std::uint16_t kTag = kNumber;
 };
 
-// `name=value`, written behind the name of a field or an event. Semicolons in the value are doubled
+// `name=value`, written after the name of a field or an event. Semicolons in the value are doubled
 // here.
 template <FixedString kName, FixedString kValue>
 struct Attribute : FieldOption {
@@ -115,7 +114,6 @@ struct Definition {
   static_assert(kIsStruct ? kFormat == Format::kDefault : IsFormatOf(Code::kEncoding, kFormat),
                 "this format does not go with the field's type: As<> must suit the size of its "
                 "values, text formats go with strings, and a struct has none");
-  static constexpr bool kHasFormat = kIsStruct || kFormat != Format::kDefault || kTag != 0;
 
   // Definitions, this one's and its members', and structs in one another.
   static constexpr int kFields = [] {
@@ -131,40 +129,22 @@ struct Definition {
     if constexpr (kIsStruct) return Code::Members::DefinitionSize();
     return 0;
   }
+  // A Format, or the number of a struct's members.
+  static constexpr std::uint8_t FormatByte() noexcept {
+    if constexpr (kIsStruct) return Code::Members::kMembers;
+    return static_cast<std::uint8_t>(kFormat);
+  }
   static constexpr std::size_t Size() noexcept {
-    return kName.size() + (std::size_t{0} + ... + AttributeSize<Options>()) + 2 +
-           (kHasFormat ? 1 : 0) + (kTag != 0 ? 2 : 0) +
-           (Code::kArity == Arity::kConstantArray ? 2 : 0) + MembersSize();
+    return kName.size() + (std::size_t{0} + ... + AttributeSize<Options>()) + 1 +
+           TypeSize(Code::kEncoding, Code::kCount, FormatByte(), kTag) + MembersSize();
   }
 
   static constexpr char* Put(char* out) noexcept {
     for (const char c : kName.view()) *out++ = c;
     ((out = PutAttribute<Options>(out)), ...);
     *out++ = '\0';
-    auto encoding = static_cast<std::uint8_t>(Code::kEncoding);
-    if (Code::kArity == Arity::kConstantArray) encoding |= kEncodingConstantArray;
-    if (Code::kArity == Arity::kVariableArray) encoding |= kEncodingVariableArray;
-    if (kHasFormat) encoding |= kEncodingHasFormat;
-    *out++ = static_cast<char>(encoding);
-    if (kHasFormat) {
-      auto format = static_cast<std::uint8_t>(kFormat);
-      if constexpr (kIsStruct) format = Code::Members::kMembers;
-      if (kTag != 0) format |= kFormatHasTag;
-      *out++ = static_cast<char>(format);
-    }
-    if (kTag != 0) out = Put16(out, kTag);
-    if (Code::kArity == Arity::kConstantArray) out = Put16(out, Code::kCount);
+    out = PutType(out, Code::kEncoding, Code::kArity, Code::kCount, FormatByte(), kTag);
     if constexpr (kIsStruct) out = Code::Members::PutDefinition(out);
-    return out;
-  }
-
-  static constexpr char* Put16(char* out, std::uint16_t value) noexcept {
-    struct Bytes {
-      char bytes[2];
-    };
-    const auto bytes = std::bit_cast<Bytes>(value);
-    *out++ = bytes.bytes[0];
-    *out++ = bytes.bytes[1];
     return out;
   }
 };
@@ -178,7 +158,16 @@ struct MemberPointer<T Struct::*> {
 
 }  // namespace internal
 
-// A field of a static event. T says how it is encoded (encoding.h) and what Write takes.
+// How a struct is a field: specialize it.
+//   template <> struct eh::StructOf<Point> {
+//     using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
+//   };
+template <typename T>
+struct StructOf {};
+
+// A field of a static event. T says how it is encoded and what Write takes: an integer, enum, bool,
+// character, float, double, pointer, time point of the system clock, string, span of bytes,
+// address, wrapper of formatted.h, array or optional of these, or a struct (StructOf).
 template <FixedString kName, typename T, typename... Options>
 struct Field {
   using Type = std::remove_cv_t<T>;
@@ -198,13 +187,15 @@ struct Member {
 
 template <typename... M>
 struct Members {
-  static_assert(sizeof...(M) >= 1 && sizeof...(M) <= 127, "a struct has 1 to 127 members");
+  static_assert(sizeof...(M) >= 1 && sizeof...(M) <= kMaxStructFields,
+                "a struct has 1 to 127 members");
   static constexpr std::uint8_t kMembers = sizeof...(M);
   static constexpr int kFields = (0 + ... + M::Definition::kFields);
   static constexpr int kNesting = std::max({0, M::Definition::kNesting...});
-  static constexpr std::size_t kFixedSize = ((Coder<typename M::Type>::kFixedSize != 0) && ...)
-                                                ? (Coder<typename M::Type>::kFixedSize + ...)
-                                                : 0;
+  static constexpr std::size_t kFixedSize =
+      ((internal::Coder<typename M::Type>::kFixedSize != 0) && ...)
+          ? (internal::Coder<typename M::Type>::kFixedSize + ...)
+          : 0;
 
   static constexpr std::size_t DefinitionSize() noexcept { return (M::Definition::Size() + ...); }
   static constexpr char* PutDefinition(char* out) noexcept {
@@ -213,11 +204,11 @@ struct Members {
   }
   template <typename T>
   static std::size_t Size(const T& value) noexcept {
-    return (Coder<typename M::Type>::Size(M::Of(value)) + ...);
+    return (internal::Coder<typename M::Type>::Size(M::Of(value)) + ...);
   }
   template <typename T>
   static std::byte* Put(std::byte* out, const T& value) noexcept {
-    ((out = Coder<typename M::Type>::Put(out, M::Of(value))), ...);
+    ((out = internal::Coder<typename M::Type>::Put(out, M::Of(value))), ...);
     return out;
   }
 };

@@ -1,11 +1,11 @@
-// Values with a meaning of their own: each wrapper says how a reader shall show what it holds.
+// Wrappers for values that readers are to show in a format of their own: addresses, errno, times,
+// identifiers, JSON. C++17.
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_
 
 #include <netinet/in.h>
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -24,8 +24,7 @@ struct Formatted {
   static constexpr Format kFormat = kAs;
 
   constexpr Formatted() = default;
-  template <typename U>
-  requires std::convertible_to<U&&, T>
+  template <typename U, typename = std::enable_if_t<std::is_convertible_v<U&&, T>>>
   // Not explicit: Write(17) for a Pid is what one writes.
   // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
   constexpr Formatted(U&& from) noexcept : value(static_cast<T>(std::forward<U>(from))) {}
@@ -51,15 +50,14 @@ using UtfBom = Formatted<T, Format::kStringUtfBom>;
 template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
 
-// Text that ends with a NUL instead of beginning with its length, for readers that want it so; what
-// is behind a NUL of its own is left out. Made from any string; null is "".
+// Text that ends with a NUL instead of beginning with its length, for readers that want it so; it
+// ends at the first NUL in it. Made from any string; null is "".
 template <typename Char = char>
 struct NulTerminated {
   using View = std::basic_string_view<Char>;
 
   constexpr NulTerminated() = default;
-  template <typename U>
-  requires std::convertible_to<const U&, View>
+  template <typename U, typename = std::enable_if_t<std::is_convertible_v<const U&, View>>>
   // Not explicit, as with Formatted.
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr NulTerminated(const U& from) noexcept {

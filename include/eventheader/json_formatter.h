@@ -29,7 +29,7 @@
 #include <string>
 #include <string_view>
 
-#include "eventheader/parse.h"
+#include "eventheader/decoder.h"
 
 namespace eh {
 

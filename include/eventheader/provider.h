@@ -1,4 +1,5 @@
-// Providers and event sets: who writes events, and the tracepoints they are written to.
+// Providers and event sets: who writes events, and the tracepoints they are written to. Providers
+// are C++17 also.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -10,9 +11,6 @@
 #include <string_view>
 
 #include "eventheader/tracepoint_name.h"
-#if __cplusplus >= 202002L
-#include "eventheader/transport.h"
-#endif
 #include "eventheader/wire.h"
 
 namespace eh {
@@ -20,16 +18,15 @@ namespace eh {
 class EventSet;
 class Transport;
 
-// What became of an event.
 enum class WriteResult : std::uint8_t {
   kWritten = 0,
-  kDisabled,  // nobody listens
+  kDisabled,  // the tracepoint is not enabled
   kTooBig,    // over kMaxEventSize: refused before the system call
   kInvalid,   // a dynamic event that is not well formed (dynamic_event.h)
   kFailed,    // the transport refused it
 };
 
-// One line for people on what a registration's errno means and how it is remedied.
+// Returns a line for people: what a registration's errno means and how it is remedied.
 const char* RegistrationErrorText(int error) noexcept;
 
 // Registers again whatever is not registered, for every provider of this process (of this shared
@@ -40,27 +37,22 @@ namespace internal {
 class Registry;
 }
 
-// A provider whose name is known only at run time; and what every provider can do. All functions
-// are thread-safe, and neither throw nor change errno. Name and group are not copied: they must
-// live as long as the provider, and the provider longer than its event sets.
-// The padding is what keeps the counters of different CPUs apart.
-class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
+// Every provider: a Provider or a DynamicProvider. All functions are thread-safe, and neither throw
+// nor change errno. Name and group are not copied: they must live as long as the provider, and the
+// provider longer than its event sets.
+// The padding keeps the counters of different CPUs apart.
+class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
-  // Sets that one provider object can hold: the bits of its enable word.
+  // Event sets that one provider object can hold: the bits of its enable word.
   static constexpr std::size_t kMaxEventSets = 64;
 
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. What is out of form, or too long for a
-  // tracepoint's name, shows as EINVAL of every set.
-  constexpr explicit AnyProvider(std::string_view name, std::string_view group = {}) noexcept
-      : name_(name), group_(group) {}
-  ~AnyProvider();
-  AnyProvider(const AnyProvider&) = delete;
-  AnyProvider& operator=(const AnyProvider&) = delete;
+  ProviderBase(const ProviderBase&) = delete;
+  ProviderBase& operator=(const ProviderBase&) = delete;
 
   std::string_view name() const noexcept { return name_; }
   std::string_view group() const noexcept { return group_; }
 
-  // Whether anybody listens to any of the provider's sets: one relaxed load.
+  // Whether any of the provider's event sets is enabled: one relaxed load.
   bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed) != 0; }
 
   // 0 if every set is registered, else the errno of one that is not; see RegistrationErrorText.
@@ -69,7 +61,7 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // given, or every descriptor of the process was closed. Returns status().
   int Retry() noexcept;
 
-  // What became of the events since the provider was made. Exact once writers are at rest.
+  // Events since the provider was made, by what became of them. Exact once writers are at rest.
   struct Counters {
     static constexpr int kErrnos = 134;
 
@@ -84,9 +76,14 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Counters counters() const noexcept;
 
   // Unregisters every set from the transport it has and registers it with `transport` (null:
-  // user_events), which must live as long as the provider uses it. For tests: no event may be being
-  // written meanwhile. Returns status().
+  // user_events), which must live as long as the provider uses it. For tests (testing/transport.h):
+  // no event may be being written meanwhile. Returns status().
   int SetTransport(Transport* transport) noexcept;
+
+ protected:
+  constexpr ProviderBase(std::string_view name, std::string_view group) noexcept
+      : name_(name), group_(group) {}
+  ~ProviderBase();
 
  private:
   friend class EventSet;
@@ -101,9 +98,9 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   void CountWritten() noexcept;
   void CountFailed(int error) noexcept;
 
-  // The kernel writes here, as does the transport.
+  // The kernel, or the transport, sets and clears the bits of enabled event sets.
   std::atomic<std::uint64_t> enabled_{0};
-  std::atomic<Transport*> transport_{nullptr};  // null: UserEventsTransport()
+  std::atomic<Transport*> transport_{nullptr};  // null: user_events
   std::string_view name_;
   std::string_view group_;
   std::atomic<std::uint64_t> used_bits_{0};
@@ -115,6 +112,15 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<std::uint64_t> failed_[Counters::kErrnos] = {};
 };
 
+// A provider whose name is known only at run time.
+class DynamicProvider : public ProviderBase {
+ public:
+  // `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. One that is not valid, or too long for a
+  // tracepoint's name, shows as EINVAL of every set.
+  constexpr explicit DynamicProvider(std::string_view name, std::string_view group = {}) noexcept
+      : ProviderBase(name, group) {}
+};
+
 // C++17 has the above alone, for macros.h.
 #if __cplusplus >= 202002L
 
@@ -123,43 +129,39 @@ class AnyProvider {  // NOLINT(clang-analyzer-optin.performance.Padding)
 //     inline constinit eh::Provider provider("MyCompany_MyService");
 //
 // Safe to use before and during static initialisation and destruction. In shared objects the usual
-// rules of symbols decide whether they share it; either way each registers sets of its own with it,
-// and that is what its status and Retry are about there. An object that is to be unloaded needs
-// hidden visibility, for itself or for the provider: one that the loader may share stays.
-class Provider : public AnyProvider {
+// rules of symbols decide whether they share it; either way each registers event sets with it that
+// others do not see, and its status and Retry are about those. An object that is to be unloaded
+// needs hidden visibility, for itself or for the provider: one that the loader may share stays.
+class Provider : public ProviderBase {
  public:
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24. What is not
-  // does not compile.
+  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24. Others do
+  // not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
-      : AnyProvider(name, group) {
+      : ProviderBase(name, group) {
     // Calls of functions that are not constexpr: the compiler names them where it stops.
     if (!IsValidProviderName(name)) TheProvidersNameMustBeAnIdentifier();
-    if (name.size() > kMaxName) TheProvidersNameHasMoreThan200Bytes();
+    if (name.size() > kMaxProviderName) TheProvidersNameHasMoreThan200Bytes();
+    if (!IsValidGroup(group)) TheProvidersGroupMustBeLowerCaseLettersAndDigits();
     if (group.size() > kMaxGroup) TheProvidersGroupHasMoreThan24Bytes();
-    for (char c : group) {
-      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) {
-        TheProvidersGroupMustBeLowerCaseLettersAndDigits();
-      }
-    }
   }
 
  private:
-  static constexpr std::size_t kMaxName = 200;
-  static constexpr std::size_t kMaxGroup = 24;
-
   static void TheProvidersNameMustBeAnIdentifier();
   static void TheProvidersNameHasMoreThan200Bytes();
   static void TheProvidersGroupHasMoreThan24Bytes();
   static void TheProvidersGroupMustBeLowerCaseLettersAndDigits();
 };
 
-// (provider, level, keyword): one tracepoint, whoever writes to it. Static events have theirs by
-// themselves; this is for dynamic ones. Registered from construction to destruction; several sets
-// of the same level and keyword of one provider share a registration. Thread-safe; not to be
-// destroyed while it is written to.
+// Space in front of an event, for the transport's use.
+inline constexpr std::size_t kRecordPrefix = 4;
+
+// The tracepoint of (provider, level, keyword), shared by all events that have these. Static events
+// have theirs by themselves; this is for dynamic ones. Registered from construction to destruction;
+// several sets of the same level and keyword of one provider share a registration. Thread-safe; not
+// to be destroyed while it is written to.
 class EventSet {
  public:
-  EventSet(AnyProvider& provider, Level level, std::uint64_t keyword) noexcept
+  EventSet(ProviderBase& provider, Level level, std::uint64_t keyword) noexcept
       : EventSet(provider, level, keyword, Unregistered{}) {
     Register();
   }
@@ -169,24 +171,24 @@ class EventSet {
 
   Level level() const noexcept { return level_; }
   std::uint64_t keyword() const noexcept { return keyword_; }
-  AnyProvider& provider() const noexcept { return provider_; }
+  ProviderBase& provider() const noexcept { return provider_; }
 
   // 0 if it is registered, else why not, as an errno: ENOENT (no tracefs, or a kernel without
-  // user_events), EACCES, EADDRINUSE (somebody has defined the name with other fields), EMFILE (the
-  // system has no more events to give), ENOSPC (over AnyProvider::kMaxEventSets), EINVAL (name,
-  // group or level out of form), ENOTCONN (not yet, or no longer, registered).
+  // user_events), EACCES, EADDRINUSE (the name is defined with other fields), EMFILE (the system
+  // has no more events to give), ENOSPC (over ProviderBase::kMaxEventSets), EINVAL (name, group or
+  // level not valid), ENOTCONN (not yet, or no longer, registered).
   int status() const noexcept { return status_.load(std::memory_order_relaxed); }
 
   bool enabled() const noexcept { return EnabledIn(provider_); }
-  // The same for a provider that is known to be this set's: one indirection less.
-  [[gnu::always_inline]] bool EnabledIn(const AnyProvider& provider) const noexcept {
+  // enabled() for a provider that is known to be this set's: one indirection less.
+  [[gnu::always_inline]] bool EnabledIn(const ProviderBase& provider) const noexcept {
     const std::uint64_t word = provider.enabled_.load(std::memory_order_relaxed);
     if (word == 0) [[likely]]
       return false;
     return (word & mask_.load(std::memory_order_relaxed)) != 0;
   }
 
-  // Writes `record`: kRecordPrefix bytes, then the event, and counts what comes of it.
+  // Writes `record`: kRecordPrefix bytes, then the event, and counts the result.
   // Async-signal-safe; does not ask enabled().
   WriteResult Write(std::span<std::byte> record) const noexcept;
   // Counts an event that is refused, kTooBig or kInvalid, before it is built.
@@ -194,30 +196,30 @@ class EventSet {
 
   // For sets with static storage, which are constant-initialised and registered later.
   struct Unregistered {};
-  constexpr EventSet(AnyProvider& provider, Level level, std::uint64_t keyword,
+  constexpr EventSet(ProviderBase& provider, Level level, std::uint64_t keyword,
                      Unregistered) noexcept
       : provider_(provider), keyword_(keyword), level_(level) {}
   void Register() noexcept;
   void Unregister() noexcept;
 
  private:
-  friend class AnyProvider;
+  friend class ProviderBase;
   friend class internal::Registry;
 
-  [[gnu::cold]] WriteResult WriteOtherwise(std::span<std::byte> record) const noexcept;
+  [[gnu::cold]] WriteResult WriteSlow(std::span<std::byte> record) const noexcept;
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
-  AnyProvider& provider_;
+  ProviderBase& provider_;
   std::uint64_t keyword_;
   std::atomic<std::uint64_t> mask_{0};    // its bit of the provider's word; 0: not registered
   std::atomic<std::uint64_t> handle_{0};  // the transport's
-  // The transport it is registered with. Of the shared object that registered it, where there are
-  // several: to another's the handle means something else.
+  // The transport it is registered with: that of the shared object that registered it, where there
+  // are several, since to another's the handle means something else.
   std::atomic<Transport*> transport_{nullptr};
   std::atomic<int> status_{ENOTCONN};
   Level level_;
-  internal::Registry* registry_ = nullptr;  // which lists it
-  EventSet* next_ = nullptr;                // under that one's lock
+  internal::Registry* registry_ = nullptr;  // that lists it
+  EventSet* next_ = nullptr;                // guarded by the registry's lock
 };
 
 namespace internal {

@@ -1,6 +1,7 @@
 // Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`.
 // Source: EventHeader specification, "Tracepoint Names". The one place that formats, parses and
-// checks them. All functions are thread-safe and neither allocate nor throw.
+// checks them and the names of providers and groups in them. All functions are thread-safe and
+// neither allocate nor throw. C++17.
 #ifndef EVENTHEADER_TRACEPOINT_NAME_H_
 #define EVENTHEADER_TRACEPOINT_NAME_H_
 
@@ -43,6 +44,23 @@ constexpr bool IsValidProviderName(std::string_view name) noexcept {
   }
   return true;
 }
+// Maximum lengths of names that are in the program, which leave room for level, keyword and what
+// options may come.
+inline constexpr std::size_t kMaxProviderName = 200;
+inline constexpr std::size_t kMaxGroup = 24;
+
+// Whether `c` can be in an option's value.
+constexpr bool IsOptionCharacter(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+// Whether `group`, of any length, can be the value of option 'G': [a-z0-9]*.
+constexpr bool IsValidGroup(std::string_view group) noexcept {
+  for (char c : group) {
+    if (!IsOptionCharacter(c)) return false;
+  }
+  return true;
+}
 
 // Sequence of [A-Z][a-z0-9]*, the letters in ascending order; "" is valid.
 constexpr bool AreValidOptions(std::string_view options) noexcept {
@@ -51,7 +69,7 @@ constexpr bool AreValidOptions(std::string_view options) noexcept {
     if (c >= 'A' && c <= 'Z') {
       if (c <= last) return false;
       last = c;
-    } else if (last == 0 || !((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) {
+    } else if (last == 0 || !IsOptionCharacter(c)) {
       return false;
     }
   }

@@ -84,6 +84,9 @@ inline constexpr std::uint8_t kEncodingConstantArray = 0x20;  // u16 count in th
 inline constexpr std::uint8_t kEncodingVariableArray = 0x40;  // u16 count in the payload
 inline constexpr std::uint8_t kEncodingHasFormat = 0x80;      // a format byte follows
 
+// How many values a field has: one, as many as its definition says, or as many as the payload says.
+enum class Arity : std::uint8_t { kScalar, kConstantArray, kVariableArray };
+
 // How the bytes of a field are to be understood.
 enum class Format : std::uint8_t {
   kDefault = 0,
@@ -110,11 +113,17 @@ enum class Format : std::uint8_t {
 inline constexpr std::uint8_t kFormatMask = 0x7F;
 inline constexpr std::uint8_t kFormatHasTag = 0x80;  // a u16 tag follows
 
-// Greatest length of a tracepoint name, in bytes, without its terminator.
+// Maximum length of a tracepoint name, in bytes, without its terminator.
 inline constexpr std::size_t kMaxTracepointName = 255;
-// Greatest size of an event: header, extensions and data. Above it the kernel's perf path drops the
+// Maximum size of an event: header, extensions and data. Above it the kernel's perf path drops the
 // event while the write returns success.
 inline constexpr std::size_t kMaxEventSize = 8184;
+// Maximum number of a struct's members: what the format byte has room for.
+inline constexpr int kMaxStructFields = 127;
+// Limits of this library's, for decoders to stay bounded: field definitions of an event, members of
+// structs among them, and structs in one another.
+inline constexpr int kMaxFields = 1024;
+inline constexpr int kMaxStructNesting = 8;
 // The fields every EventHeader tracepoint is registered with, to the letter.
 inline constexpr char kTracepointFields[] =
     "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";

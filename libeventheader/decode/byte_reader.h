@@ -1,4 +1,4 @@
-// The reading end of a span of hostile bytes. Private to the decoding half.
+// Reads hostile bytes of an event, front to back.
 #ifndef LIBEVENTHEADER_DECODE_BYTE_READER_H_
 #define LIBEVENTHEADER_DECODE_BYTE_READER_H_
 
@@ -8,12 +8,13 @@
 #include <span>
 #include <string_view>
 
-namespace eh {
+namespace eh::internal {
 
-// Reads numbers of the event's byte order off the front of a span.
-class Taker {
+// Each function removes what it reads from the front; false, with nothing removed, if there is
+// less. Numbers are in the event's byte order.
+class ByteReader {
  public:
-  Taker(std::span<const std::byte> bytes, bool little_endian) noexcept
+  ByteReader(std::span<const std::byte> bytes, bool little_endian) noexcept
       : rest_(bytes), little_endian_(little_endian) {}
 
   bool U8(std::uint8_t* value) noexcept {
@@ -39,7 +40,7 @@ class Taker {
     return true;
   }
 
-  // A NUL-terminated text, split at its first ';'.
+  // Reads NUL-terminated text and splits it at its first ';'.
   bool Name(std::string_view* name, std::string_view* attributes) noexcept {
     if (rest_.empty()) return false;
     const void* end = std::memchr(rest_.data(), 0, rest_.size());
@@ -61,6 +62,6 @@ class Taker {
   bool little_endian_;
 };
 
-}  // namespace eh
+}  // namespace eh::internal
 
 #endif  // LIBEVENTHEADER_DECODE_BYTE_READER_H_

@@ -3,14 +3,18 @@
 #include <cstring>
 
 #include "decode/byte_reader.h"
+#include "eventheader/internal/field_rules.h"
 
 namespace eh {
 namespace {
 
-// The bytes up to the first code unit of 0, and that unit behind them.
-bool TakeZString(std::size_t unit, Taker* taker, std::span<const std::byte>* bytes) noexcept {
+using internal::ByteReader;
+
+// Reads up to the first code unit of 0, and removes that unit, too.
+bool ReadZeroTerminated(std::size_t unit, ByteReader* reader,
+                        std::span<const std::byte>* bytes) noexcept {
   constexpr std::byte kZero[4] = {};
-  const std::span<const std::byte> rest = taker->rest();
+  const std::span<const std::byte> rest = reader->rest();
   std::size_t size = 0;
   if (unit == 1) {
     const void* end = rest.empty() ? nullptr : std::memchr(rest.data(), 0, rest.size());
@@ -23,12 +27,12 @@ bool TakeZString(std::size_t unit, Taker* taker, std::span<const std::byte>* byt
     }
   }
   std::span<const std::byte> terminator;
-  return taker->Bytes(size, bytes) && taker->Bytes(unit, &terminator);
+  return reader->Bytes(size, bytes) && reader->Bytes(unit, &terminator);
 }
 
-bool TakeCounted(std::size_t unit, Taker* taker, std::span<const std::byte>* bytes) noexcept {
+bool ReadCounted(std::size_t unit, ByteReader* reader, std::span<const std::byte>* bytes) noexcept {
   std::uint16_t count = 0;
-  return taker->U16(&count) && taker->Bytes(count * unit, bytes);
+  return reader->U16(&count) && reader->Bytes(count * unit, bytes);
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ bool Decoder::Next(Item* item) noexcept {
   if (++work_ > kMaxWork) return Fail(ParseError::kTooMuchWork);
   *item = Item{};
   if (in_array_) return NextElement(item);
-  if (depth_ > 0) return NextOfStruct(&open_[depth_ - 1], item);
+  if (depth_ > 0) return NextInStruct(&open_[depth_ - 1], item);
   return NextField(item);
 }
 
@@ -69,8 +73,8 @@ bool Decoder::NextField(Item* item) noexcept {
   if (!NextDefinition(&field_)) return false;
   if (field_.encoding == Encoding::kStruct) return BeginStruct(item);
   item->field = &field_;
-  if (field_.arity == Arity::kScalar) return TakeValue(field_.encoding, &item->bytes);
-  if (!TakeLength(field_, &elements_)) return false;
+  if (field_.arity == Arity::kScalar) return ReadValue(field_.encoding, &item->bytes);
+  if (!ReadLength(field_, &elements_)) return false;
   in_array_ = true;
   item->kind = ItemKind::kArrayBegin;
   item->array_length = elements_;
@@ -86,7 +90,7 @@ bool Decoder::NextElement(Item* item) noexcept {
   }
   --elements_;
   item->is_element = true;
-  return TakeValue(field_.encoding, &item->bytes);
+  return ReadValue(field_.encoding, &item->bytes);
 }
 
 bool Decoder::BeginStruct(Item* item) noexcept {
@@ -96,8 +100,8 @@ bool Decoder::BeginStruct(Item* item) noexcept {
   open.members = reader_;
   open.elements = 1;
   open.inside = false;
-  if (open.field.arity == Arity::kScalar) return NextOfStruct(&open, item);
-  if (!TakeLength(open.field, &open.elements)) return false;
+  if (open.field.arity == Arity::kScalar) return NextInStruct(&open, item);
+  if (!ReadLength(open.field, &open.elements)) return false;
   if (open.elements == 0 && !SkipMembers(open.field.struct_fields)) return false;
   item->kind = ItemKind::kArrayBegin;
   item->array_length = open.elements;
@@ -105,7 +109,7 @@ bool Decoder::BeginStruct(Item* item) noexcept {
   return true;
 }
 
-bool Decoder::NextOfStruct(OpenStruct* open, Item* item) noexcept {
+bool Decoder::NextInStruct(OpenStruct* open, Item* item) noexcept {
   if (open->inside && open->remaining > 0) {
     --open->remaining;
     return NextField(item);
@@ -131,46 +135,26 @@ bool Decoder::NextOfStruct(OpenStruct* open, Item* item) noexcept {
   return true;
 }
 
-bool Decoder::TakeValue(Encoding encoding, std::span<const std::byte>* bytes) noexcept {
-  Taker taker(data_, little_endian_);
-  bool taken = false;
-  switch (encoding) {
-    case Encoding::kZStringChar8:
-      taken = TakeZString(1, &taker, bytes);
-      break;
-    case Encoding::kZStringChar16:
-      taken = TakeZString(2, &taker, bytes);
-      break;
-    case Encoding::kZStringChar32:
-      taken = TakeZString(4, &taker, bytes);
-      break;
-    case Encoding::kStringLength16Char8:
-    case Encoding::kBinaryLength16Char8:
-      taken = TakeCounted(1, &taker, bytes);
-      break;
-    case Encoding::kStringLength16Char16:
-      taken = TakeCounted(2, &taker, bytes);
-      break;
-    case Encoding::kStringLength16Char32:
-      taken = TakeCounted(4, &taker, bytes);
-      break;
-    default:
-      taken = taker.Bytes(FixedSize(encoding), bytes);
-      break;
-  }
-  if (!taken) return Fail(ParseError::kTruncatedData);
-  data_ = taker.rest();
+bool Decoder::ReadValue(Encoding encoding, std::span<const std::byte>* bytes) noexcept {
+  ByteReader reader(data_, little_endian_);
+  const internal::EncodingFacts& facts = internal::FactsOf(encoding);
+  const bool is_read = facts.code_unit_size == 0 ? reader.Bytes(facts.fixed_size, bytes)
+                       : internal::IsZeroTerminated(encoding)
+                           ? ReadZeroTerminated(facts.code_unit_size, &reader, bytes)
+                           : ReadCounted(facts.code_unit_size, &reader, bytes);
+  if (!is_read) return Fail(ParseError::kTruncatedData);
+  data_ = reader.rest();
   return true;
 }
 
-bool Decoder::TakeLength(const FieldDefinition& field, std::uint16_t* length) noexcept {
+bool Decoder::ReadLength(const FieldDefinition& field, std::uint16_t* length) noexcept {
   if (field.arity == Arity::kConstantArray) {
     *length = field.array_length;
     return true;
   }
-  Taker taker(data_, little_endian_);
-  if (!taker.U16(length)) return Fail(ParseError::kTruncatedData);
-  data_ = taker.rest();
+  ByteReader reader(data_, little_endian_);
+  if (!reader.U16(length)) return Fail(ParseError::kTruncatedData);
+  data_ = reader.rest();
   return true;
 }
 
@@ -207,6 +191,17 @@ std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) no
     default:
       return static_cast<std::int64_t>(value);
   }
+}
+
+Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept {
+  using internal::FormatKind;
+  const Format shown = internal::ShownFormat(encoding, format);
+  const internal::FormatFacts* const facts = internal::FactsOf(shown);
+  if (!internal::CountsBytes(encoding) || facts->kind != FormatKind::kFixedSize) return shown;
+  if (size == 0) return Format::kDefault;
+  return internal::IsFormatOf(internal::ValueEncoding(size), shown)
+             ? shown
+             : internal::DefaultFormat(encoding);
 }
 
 }  // namespace eh

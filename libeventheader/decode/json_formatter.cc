@@ -8,10 +8,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/hex.h"
 #include "decode/json_writer.h"
 #include "eventheader/decoder.h"
+#include "eventheader/internal/field_rules.h"
 
 namespace eh {
+namespace internal {
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -78,16 +81,13 @@ void WriteFloat(Float value, JsonWriter* json) noexcept {
 }
 
 void WriteUuid(Bytes bytes, JsonWriter* json) noexcept {
-  constexpr char kDigits[] = "0123456789abcdef";
   char text[36];
-  std::size_t at = 0;
+  char* out = text;
   for (std::size_t i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text[at++] = '-';
-    const auto byte = static_cast<unsigned>(bytes[i]);
-    text[at++] = kDigits[byte >> 4];
-    text[at++] = kDigits[byte & 15];
+    if (i == 4 || i == 6 || i == 8 || i == 10) *out++ = '-';
+    out = PutHex(out, bytes.subspan(i, 1));
   }
-  json->String({text, at});
+  json->String({text, sizeof(text)});
 }
 
 void WriteIpAddress(Bytes bytes, JsonWriter* json) noexcept {
@@ -96,25 +96,20 @@ void WriteIpAddress(Bytes bytes, JsonWriter* json) noexcept {
   json->String(text);
 }
 
-// Size of a code unit of the string encodings, and of characters.
-TextEncoding UtfOf(Encoding encoding) noexcept {
-  switch (encoding) {
-    case Encoding::kValue16:
-    case Encoding::kZStringChar16:
-    case Encoding::kStringLength16Char16:
-      return TextEncoding::kUtf16;
-    case Encoding::kValue32:
-    case Encoding::kZStringChar32:
-    case Encoding::kStringLength16Char32:
-      return TextEncoding::kUtf32;
-    default:
-      return TextEncoding::kUtf8;
-  }
+// The encoding of text in code units of `size` bytes.
+TextEncoding UtfOf(std::size_t size) noexcept {
+  return size == 1 ? TextEncoding::kUtf8 : size == 2 ? TextEncoding::kUtf16 : TextEncoding::kUtf32;
+}
+
+// The code unit of a string, or of the one that a character is.
+std::size_t CodeUnitOf(Encoding encoding) noexcept {
+  const EncodingFacts& facts = FactsOf(encoding);
+  return facts.fixed_size != 0 ? facts.fixed_size : facts.code_unit_size;
 }
 
 void WriteText(const Item& item, Format format, bool little_endian, JsonWriter* json) noexcept {
   const TextEncoding encoding =
-      format == Format::kString8 ? TextEncoding::kLatin1 : UtfOf(item.field->encoding);
+      format == Format::kString8 ? TextEncoding::kLatin1 : UtfOf(CodeUnitOf(item.field->encoding));
   TextReader text(item.bytes, encoding, little_endian);
   if (format != Format::kString8 && format != Format::kStringUtf) text.TakeByteOrderMark();
   json->Text(text);
@@ -164,7 +159,7 @@ void WriteValue(const Item& item, bool little_endian, JsonWriter* json) noexcept
 
 // Writes the members of "fields", and closes what an error left open.
 void WriteFields(Decoder* decoder, bool little_endian, JsonWriter* json) noexcept {
-  // An array and a struct per level, and an array of values.
+  // Each level has an array and a struct at most, the innermost an array of values, too.
   bool open_is_array[2 * kMaxStructNesting + 1];
   int open = 0;
   for (Item item; decoder->Next(&item);) {
@@ -213,44 +208,49 @@ void WriteId(std::string_view key, Bytes id, JsonWriter* json) noexcept {
   WriteUuid(id, json);
 }
 
+void WriteEvent(const EventView& event, std::string_view provider, JsonWriter* json) noexcept {
+  Decoder decoder(event);
+  const bool described = !event.metadata.empty();
+  json->BeginObject();
+  if (!provider.empty()) {
+    json->Key("provider");
+    json->String(provider);
+  }
+  if (described) {
+    json->Key("name");
+    json->String(decoder.event_name());
+  }
+  json->Key("level");
+  json->Number(unsigned{event.header.level});
+  WriteUnlessZero("opcode", event.header.opcode, json);
+  WriteUnlessZero("id", event.header.id, json);
+  WriteUnlessZero("version", event.header.version, json);
+  WriteUnlessZero("tag", event.header.tag, json);
+  WriteId("activity_id", event.activity_id, json);
+  WriteId("related_id", event.related_id, json);
+  if (described) {
+    json->Key("fields");
+    json->BeginObject();
+    WriteFields(&decoder, event.little_endian, json);
+    json->EndObject();
+  } else if (!event.data.empty()) {
+    json->Key("data");
+    json->Hex(event.data);
+  }
+  if (decoder.error() != ParseError::kNone) {
+    json->Key("error");
+    json->String(ParseErrorText(decoder.error()));
+  }
+  json->EndObject();
+}
+
 }  // namespace
+}  // namespace internal
 
 std::size_t FormatEventJson(const EventView& event, std::string_view provider,
                             std::span<char> buffer) noexcept {
-  JsonWriter json(buffer);
-  Decoder decoder(event);
-  const bool described = !event.metadata.empty();
-  json.BeginObject();
-  if (!provider.empty()) {
-    json.Key("provider");
-    json.String(provider);
-  }
-  if (described) {
-    json.Key("name");
-    json.String(decoder.event_name());
-  }
-  json.Key("level");
-  json.Number(unsigned{event.header.level});
-  WriteUnlessZero("opcode", event.header.opcode, &json);
-  WriteUnlessZero("id", event.header.id, &json);
-  WriteUnlessZero("version", event.header.version, &json);
-  WriteUnlessZero("tag", event.header.tag, &json);
-  WriteId("activity_id", event.activity_id, &json);
-  WriteId("related_id", event.related_id, &json);
-  if (described) {
-    json.Key("fields");
-    json.BeginObject();
-    WriteFields(&decoder, event.little_endian, &json);
-    json.EndObject();
-  } else if (!event.data.empty()) {
-    json.Key("data");
-    json.Hex(event.data);
-  }
-  if (decoder.error() != ParseError::kNone) {
-    json.Key("error");
-    json.String(ParseErrorText(decoder.error()));
-  }
-  json.EndObject();
+  internal::JsonWriter json(buffer);
+  internal::WriteEvent(event, provider, &json);
   return json.size();
 }
 

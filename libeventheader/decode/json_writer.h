@@ -1,4 +1,4 @@
-// JSON into a buffer of fixed size. Private to the decoding half.
+// JSON into a buffer of fixed size.
 #ifndef LIBEVENTHEADER_DECODE_JSON_WRITER_H_
 #define LIBEVENTHEADER_DECODE_JSON_WRITER_H_
 
@@ -8,10 +8,11 @@
 #include <span>
 #include <string_view>
 
+#include "base/hex.h"
 #include "base/utf.h"
 #include "decode/text_reader.h"
 
-namespace eh {
+namespace eh::internal {
 
 // Counts what does not fit any more, so that the caller learns how much it would have been.
 class JsonWriter {
@@ -48,7 +49,7 @@ class JsonWriter {
   void Hex(std::span<const std::byte> bytes) noexcept {
     Separate();
     Put('"');
-    for (std::byte byte : bytes) HexByte(static_cast<unsigned>(byte));
+    for (std::byte byte : bytes) HexByte(byte);
     Put('"');
     separate_ = true;
   }
@@ -83,10 +84,10 @@ class JsonWriter {
     if (separate_) Put(',');
   }
 
-  void HexByte(unsigned byte) noexcept {
-    constexpr char kDigits[] = "0123456789abcdef";
-    Put(kDigits[byte >> 4]);
-    Put(kDigits[byte & 15]);
+  void HexByte(std::byte byte) noexcept {
+    char digits[2];
+    PutHex(digits, {&byte, 1});
+    Put({digits, sizeof(digits)});
   }
 
   void Character(char32_t c) noexcept {
@@ -101,10 +102,10 @@ class JsonWriter {
       Put("\\r");
     } else if (c < 0x20) {
       Put("\\u00");
-      HexByte(c);
+      HexByte(static_cast<std::byte>(c));
     } else {
       char bytes[4];
-      Put({bytes, internal::EncodeUtf8(c, bytes)});
+      Put({bytes, EncodeUtf8(c, bytes)});
     }
   }
 
@@ -122,6 +123,6 @@ class JsonWriter {
   bool separate_ = false;  // the next value or key needs a comma before it
 };
 
-}  // namespace eh
+}  // namespace eh::internal
 
 #endif  // LIBEVENTHEADER_DECODE_JSON_WRITER_H_

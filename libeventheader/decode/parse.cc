@@ -1,6 +1,6 @@
-#include "eventheader/parse.h"
-
 #include "decode/byte_reader.h"
+#include "eventheader/decoder.h"
+#include "eventheader/internal/field_rules.h"
 
 namespace eh {
 
@@ -49,10 +49,10 @@ ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcep
   }
   view->little_endian = (flags & kFlagLittleEndian) != 0;
   view->pointer64 = (flags & kFlagPointer64) != 0;
-  Taker taker(bytes, view->little_endian);
+  internal::ByteReader reader(bytes, view->little_endian);
   Header& header = view->header;
-  if (!taker.U8(&header.flags) || !taker.U8(&header.version) || !taker.U16(&header.id) ||
-      !taker.U16(&header.tag) || !taker.U8(&header.opcode) || !taker.U8(&header.level)) {
+  if (!reader.U8(&header.flags) || !reader.U8(&header.version) || !reader.U16(&header.id) ||
+      !reader.U16(&header.tag) || !reader.U8(&header.opcode) || !reader.U8(&header.level)) {
     return ParseError::kTruncatedHeader;
   }
   if (header.level == 0) return ParseError::kBadLevel;
@@ -62,7 +62,7 @@ ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcep
     std::uint16_t size = 0;
     std::uint16_t kind = 0;
     std::span<const std::byte> data;
-    if (!taker.U16(&size) || !taker.U16(&kind) || !taker.Bytes(size, &data)) {
+    if (!reader.U16(&size) || !reader.U16(&kind) || !reader.Bytes(size, &data)) {
       return ParseError::kTruncatedExtension;
     }
     more = (kind & kExtensionChain) != 0;
@@ -82,18 +82,18 @@ ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcep
         break;  // for those who know it
     }
   }
-  view->data = taker.rest();
+  view->data = reader.rest();
   return ParseError::kNone;
 }
 
 MetadataReader::MetadataReader(std::span<const std::byte> metadata, bool little_endian) noexcept
     : little_endian_(little_endian) {
-  Taker taker(metadata, little_endian);
-  if (!taker.Name(&name_, &attributes_)) {
+  internal::ByteReader reader(metadata, little_endian);
+  if (!reader.Name(&name_, &attributes_)) {
     error_ = ParseError::kTruncatedMetadata;
     return;
   }
-  rest_ = taker.rest();
+  rest_ = reader.rest();
 }
 
 bool MetadataReader::Next(FieldDefinition* field) noexcept {
@@ -107,28 +107,28 @@ bool MetadataReader::Next(FieldDefinition* field) noexcept {
   if (++fields_ > kMaxFields) return fail(ParseError::kTooManyFields);
 
   *field = FieldDefinition{};
-  Taker taker(rest_, little_endian_);
+  internal::ByteReader reader(rest_, little_endian_);
   std::uint8_t encoding = 0;
   std::uint8_t format = 0;
-  if (!taker.Name(&field->name, &field->attributes) || !taker.U8(&encoding)) {
+  if (!reader.Name(&field->name, &field->attributes) || !reader.U8(&encoding)) {
     return fail(ParseError::kTruncatedMetadata);
   }
-  if ((encoding & kEncodingHasFormat) != 0 && !taker.U8(&format)) {
+  if ((encoding & kEncodingHasFormat) != 0 && !reader.U8(&format)) {
     return fail(ParseError::kTruncatedMetadata);
   }
   field->has_tag = (format & kFormatHasTag) != 0;
-  if (field->has_tag && !taker.U16(&field->tag)) return fail(ParseError::kTruncatedMetadata);
+  if (field->has_tag && !reader.U16(&field->tag)) return fail(ParseError::kTruncatedMetadata);
   const bool constant = (encoding & kEncodingConstantArray) != 0;
   const bool variable = (encoding & kEncodingVariableArray) != 0;
   if (constant && variable) return fail(ParseError::kBadEncoding);
   if (constant) {
-    if (!taker.U16(&field->array_length)) return fail(ParseError::kTruncatedMetadata);
+    if (!reader.U16(&field->array_length)) return fail(ParseError::kTruncatedMetadata);
     if (field->array_length == 0) return fail(ParseError::kZeroLengthArray);
     field->arity = Arity::kConstantArray;
   } else if (variable) {
     field->arity = Arity::kVariableArray;
   }
-  rest_ = taker.rest();
+  rest_ = reader.rest();
 
   const int base = encoding & kEncodingMask;
   if (base == 0 || base > static_cast<int>(Encoding::kBinaryLength16Char8)) {
@@ -145,7 +145,7 @@ bool MetadataReader::Next(FieldDefinition* field) noexcept {
     remaining_[depth_++] = format;
   } else {
     field->format = static_cast<Format>(format);
-    if (field->format == Format::kDefault) field->format = DefaultFormat(field->encoding);
+    if (field->format == Format::kDefault) field->format = internal::DefaultFormat(field->encoding);
   }
   return true;
 }

@@ -4,7 +4,7 @@
 
 #include "base/utf.h"
 
-namespace eh {
+namespace eh::internal {
 
 void TextReader::TakeByteOrderMark() noexcept {
   static constexpr struct {
@@ -35,20 +35,20 @@ bool TextReader::Next(char32_t* code_point) noexcept {
   char32_t next = 0;
   switch (encoding_) {
     case TextEncoding::kLatin1:
-      next = internal::TakeCodeUnit<1>(&rest_, little_endian_);
+      next = TakeCodeUnit<1>(&rest_, little_endian_);
       break;
     case TextEncoding::kUtf8:
-      next = internal::DecodeUtf8(&rest_);
+      next = DecodeUtf8(&rest_);
       break;
     case TextEncoding::kUtf16:
-      next = internal::DecodeUtf16(&rest_, little_endian_);
+      next = DecodeUtf16(&rest_, little_endian_);
       break;
     case TextEncoding::kUtf32:
-      next = internal::DecodeUtf32(&rest_, little_endian_);
+      next = DecodeUtf32(&rest_, little_endian_);
       break;
   }
-  *code_point = internal::ReplaceMalformed(next);
+  *code_point = ReplaceMalformed(next);
   return true;
 }
 
-}  // namespace eh
+}  // namespace eh::internal

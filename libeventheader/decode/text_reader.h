@@ -1,4 +1,4 @@
-// The code points of a text in any encoding an event may carry. Private to the decoding half.
+// The code points of a text in any encoding an event may carry.
 #ifndef LIBEVENTHEADER_DECODE_TEXT_READER_H_
 #define LIBEVENTHEADER_DECODE_TEXT_READER_H_
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace eh {
+namespace eh::internal {
 
 enum class TextEncoding : std::uint8_t { kLatin1, kUtf8, kUtf16, kUtf32 };
 
@@ -29,6 +29,6 @@ class TextReader {
   bool little_endian_;
 };
 
-}  // namespace eh
+}  // namespace eh::internal
 
 #endif  // LIBEVENTHEADER_DECODE_TEXT_READER_H_

@@ -4,16 +4,22 @@
 #include <sys/random.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <span>
 #include <utility>
 
+#include "base/errno_keeper.h"
+#include "base/hex.h"
+
 namespace eh {
 namespace {
 
-// What tells this process's ids from others': 0 until it is drawn, and in a child after a fork.
+using internal::PutHex;
+using internal::ReadHex;
+
+// The number that makes this process's ids different from others': 0 until it is drawn, and in a
+// child after a fork.
 constinit std::atomic<std::uint64_t> process_key{0};
 constinit pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
 constinit std::atomic<std::uint64_t> sequence{0};
@@ -29,7 +35,7 @@ std::uint64_t Mix(std::uint64_t value) noexcept {
 }
 
 std::uint64_t DrawKey() noexcept {
-  const int saved = errno;
+  const internal::ErrnoKeeper keeper;
   pthread_once(&handles_forks, [] {
     pthread_atfork(nullptr, nullptr, [] { process_key.store(0, std::memory_order_relaxed); });
   });
@@ -39,7 +45,6 @@ std::uint64_t DrawKey() noexcept {
     clock_gettime(CLOCK_MONOTONIC, &now);
     key = Mix(static_cast<std::uint64_t>(now.tv_nsec) ^ reinterpret_cast<std::uintptr_t>(&now)) | 1;
   }
-  errno = saved;
   std::uint64_t before = 0;
   return process_key.compare_exchange_strong(before, key) ? key : before;
 }
@@ -51,33 +56,6 @@ std::uint64_t ProcessKey() noexcept {
 
 std::uint64_t NextNumber() noexcept {
   return Mix(ProcessKey() + sequence.fetch_add(1, std::memory_order_relaxed));
-}
-
-constexpr char kHexDigits[] = "0123456789abcdef";
-
-char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
-  for (const std::byte byte : bytes) {
-    *out++ = kHexDigits[std::to_integer<unsigned>(byte >> 4)];
-    *out++ = kHexDigits[std::to_integer<unsigned>(byte & std::byte{15})];
-  }
-  return out;
-}
-
-// Lower case only, as the recommendation wants it.
-int HexDigit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-bool TakeHex(std::string_view text, std::span<std::byte> bytes) noexcept {
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const int high = HexDigit(text[2 * i]);
-    const int low = HexDigit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    bytes[i] = static_cast<std::byte>(high << 4 | low);
-  }
-  return true;
 }
 
 }  // namespace
@@ -99,13 +77,13 @@ std::optional<TraceContext> TraceContext::Parse(std::string_view text) noexcept 
   std::uint8_t version = 0;
   TraceContext context;
   if (text.size() < kTextSize || text[2] != '-' || text[35] != '-' || text[52] != '-' ||
-      !TakeHex(text.substr(0, 2), std::as_writable_bytes(std::span(&version, 1))) ||
-      version == 0xFF || !TakeHex(text.substr(3, 32), context.trace_id) ||
-      !TakeHex(text.substr(36, 16), context.parent_id) ||
-      !TakeHex(text.substr(53, 2), std::as_writable_bytes(std::span(&context.flags, 1)))) {
+      !ReadHex(text.substr(0, 2), std::as_writable_bytes(std::span(&version, 1))) ||
+      version == 0xFF || !ReadHex(text.substr(3, 32), context.trace_id) ||
+      !ReadHex(text.substr(36, 16), context.parent_id) ||
+      !ReadHex(text.substr(53, 2), std::as_writable_bytes(std::span(&context.flags, 1)))) {
     return std::nullopt;
   }
-  // Later versions may have more behind a further dash.
+  // Later versions may have more after a further dash.
   if (text.size() > kTextSize && (version == 0 || text[kTextSize] != '-')) return std::nullopt;
   if (context.trace_id == decltype(context.trace_id){} ||
       context.parent_id == decltype(context.parent_id){}) {

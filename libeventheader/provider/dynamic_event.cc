@@ -1,25 +1,15 @@
 #include "eventheader/dynamic_event.h"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "eventheader/decoder.h"
-#include "eventheader/event.h"
 #include "eventheader/internal/field_rules.h"
-#include "eventheader/parse.h"
+#include "eventheader/internal/record.h"
+#include "provider/record.h"
 
 namespace eh {
 namespace {
-
-constexpr unsigned kMaxStructFields = 127;
-
-constexpr std::byte EncodingByte(Encoding encoding, Arity arity) noexcept {
-  static_assert(static_cast<unsigned>(Arity::kConstantArray) << 5 == kEncodingConstantArray &&
-                static_cast<unsigned>(Arity::kVariableArray) << 5 == kEncodingVariableArray);
-  return static_cast<std::byte>(static_cast<unsigned>(encoding) | static_cast<unsigned>(arity)
-                                                                      << 5);
-}
 
 bool IsEncoding(Encoding encoding) noexcept {
   return encoding > Encoding::kStruct && encoding <= Encoding::kBinaryLength16Char8;
@@ -41,7 +31,7 @@ T Load(const char* from) noexcept {
   return value;
 }
 
-// IsValidName, for names that are short and looked at for each field: without a call.
+// IsValidName for names that are short and looked at for each field: without a call.
 bool IsName(std::string_view name) noexcept {
   const char* at = name.data();
   const char* const end = at + name.size();
@@ -68,7 +58,7 @@ char* PutText(char* out, std::string_view text) noexcept {
 // Whether `data` is what `metadata` says, to its last byte.
 bool IsPayloadOf(std::span<const std::byte> metadata, std::span<const std::byte> data) noexcept {
   EventView event{};
-  event.little_endian = std::endian::native == std::endian::little;
+  event.little_endian = internal::kIsLittleEndian;
   event.metadata = metadata;
   event.data = data;
   Decoder decoder(event);
@@ -77,10 +67,11 @@ bool IsPayloadOf(std::span<const std::byte> metadata, std::span<const std::byte>
   return decoder.error() == ParseError::kNone && decoder.rest().empty();
 }
 
-// The same for one field that is no struct.
+// Whether `data` is that of one field that is no struct.
 bool IsPayloadOf(Encoding encoding, Arity arity, std::uint16_t count,
                  std::span<const std::byte> data) noexcept {
-  if (const std::size_t size = FixedSize(encoding); size != 0 && arity == Arity::kScalar) {
+  if (const std::size_t size = internal::FixedSize(encoding);
+      size != 0 && arity == Arity::kScalar) {
     return data.size() == size;
   } else if (size != 0) {
     const bool counted = arity == Arity::kVariableArray;
@@ -88,17 +79,15 @@ bool IsPayloadOf(Encoding encoding, Arity arity, std::uint16_t count,
     if (counted) std::memcpy(&count, data.data(), sizeof(count));
     return data.size() == (counted ? sizeof(count) : 0) + count * size;
   }
-  // Event and field have no names here.
-  std::byte metadata[5] = {{}, {}, EncodingByte(encoding, arity)};
-  std::memcpy(metadata + 3, &count, sizeof(count));
-  return IsPayloadOf({metadata, arity == Arity::kConstantArray ? 5u : 3u}, data);
+  char metadata[2 + internal::kMaxTypeSize] = {};  // event and field have empty names
+  const char* const end = internal::PutType(metadata + 2, encoding, arity, count, 0, 0);
+  return IsPayloadOf(std::as_bytes(std::span<const char>(metadata, end)), data);
 }
 
 }  // namespace
 
 void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noexcept {
   header_ = {};
-  header_.flags = internal::kNativeFlags | kFlagExtension;
   error_ = WriteResult::kWritten;
   metadata_size_ = 0;
   data_size_ = 0;
@@ -106,7 +95,8 @@ void DynamicEvent::Reset(std::string_view name, std::string_view attributes) noe
   has_structs_ = false;
   has_loose_data_ = false;
   open_structs_ = 0;
-  if (!IsName(name) || !AreValidAttributes(attributes)) return Fail(WriteResult::kInvalid);
+  if (!IsName(name) || !internal::AreValidAttributes(attributes))
+    return Fail(WriteResult::kInvalid);
   if (char* out = MetadataRoom(name.size() + attributes.size() + 1)) {
     out = PutText(out, name);
     out = PutText(out, attributes);
@@ -150,24 +140,13 @@ void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity
       ++fields_ > kMaxFields) {
     return Fail(WriteResult::kInvalid);
   }
-  if (name.size() + kMostBehindName > sizeof(metadata_) - metadata_size_) {
+  if (name.size() + kMaxAfterName > sizeof(metadata_) - metadata_size_) {
     return Fail(WriteResult::kTooBig);
   }
   if (encoding == Encoding::kStruct) has_structs_ = true;
-  const bool has_format = format != 0 || tag != 0 || encoding == Encoding::kStruct;
   char* out = PutText(metadata_ + metadata_size_, name);
   *out++ = '\0';
-  *out++ = static_cast<char>(static_cast<unsigned>(EncodingByte(encoding, arity)) |
-                             (has_format ? kEncodingHasFormat : 0));
-  if (has_format) *out++ = static_cast<char>(format | (tag != 0 ? kFormatHasTag : 0));
-  if (tag != 0) {
-    std::memcpy(out, &tag, sizeof(tag));
-    out += sizeof(tag);
-  }
-  if (count != 0) {
-    std::memcpy(out, &count, sizeof(count));
-    out += sizeof(count);
-  }
+  out = internal::PutType(out, encoding, arity, count, format, tag);
   metadata_size_ = static_cast<std::size_t>(out - metadata_);
 }
 
@@ -206,7 +185,7 @@ std::size_t DynamicEvent::StartStruct(std::string_view name, Arity arity, std::u
 
 void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept {
   if (error_ != WriteResult::kWritten) return;
-  if (fields < 1 || fields > kMaxStructFields || where >= metadata_size_ ||
+  if (fields < 1 || fields > unsigned{kMaxStructFields} || where >= metadata_size_ ||
       (metadata_[where] & kFormatMask) != 0) {
     return Fail(WriteResult::kInvalid);
   }
@@ -214,13 +193,13 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
-// Every struct has as many members as it says, and none is nested too deep; payload that has not
-// been looked at with its field is what the definitions say.
+// Whether every struct has as many members as it says, none is nested too deep, and payload that
+// has not been checked with its field is what the definitions say.
 bool DynamicEvent::IsWellFormed() const noexcept {
   const auto metadata = std::as_bytes(std::span(metadata_, metadata_size_));
   if (has_loose_data_) return IsPayloadOf(metadata, {data_, data_size_});
   if (!has_structs_) return true;
-  MetadataReader reader(metadata, (header_.flags & kFlagLittleEndian) != 0);
+  MetadataReader reader(metadata, internal::kIsLittleEndian);
   for (FieldDefinition field; reader.Next(&field);) {
   }
   return reader.error() == ParseError::kNone;
@@ -230,20 +209,9 @@ WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) c
   if (!set.enabled()) return WriteResult::kDisabled;
   if (error_ != WriteResult::kWritten) return set.Refuse(error_);
   if (open_structs_ != 0 || !IsWellFormed()) return set.Refuse(WriteResult::kInvalid);
-  const std::size_t size = sizeof(Header) + sizeof(ExtensionHeader) + metadata_size_ + data_size_ +
-                           (activity != nullptr ? internal::ActivitySize(*activity) : 0);
-  if (size > kMaxEventSize) return set.Refuse(WriteResult::kTooBig);
-  std::byte record[kRecordPrefix + kMaxEventSize];
-  std::byte* out = record + kRecordPrefix;
-  Header header = header_;
-  header.level = static_cast<std::uint8_t>(set.level());
-  out = internal::PutRaw(out, header);
-  if (activity != nullptr) out = internal::PutActivity(out, *activity, true);
-  out = internal::PutRaw(
-      out, ExtensionHeader{static_cast<std::uint16_t>(metadata_size_), kExtensionMetadata});
-  out = internal::PutBytes(out, metadata_, metadata_size_);
-  out = internal::PutBytes(out, data_, data_size_);
-  return set.Write({record, out});
+  return internal::WriteRecord(set, header_, activity,
+                               std::as_bytes(std::span(metadata_, metadata_size_)),
+                               {data_, data_size_});
 }
 
 }  // namespace eh

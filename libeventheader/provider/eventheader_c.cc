@@ -6,19 +6,19 @@
 #include <string_view>
 
 #include "eventheader/dynamic_event.h"
-#include "eventheader/event.h"
 #include "eventheader/macros.h"
 #include "eventheader/provider.h"
+#include "provider/record.h"
 
 using eh::ActivityId;
 
-// Names first: they must live as long as the provider that views them.
+// A base class, so that names live as long as the provider that views them.
 struct ProviderNames {
   char name[eh::kMaxTracepointName + 1];
   char group[eh::kMaxTracepointName + 1];
 };
 struct eh_provider : ProviderNames {
-  // A name cut short here is over the limit still, and shows as EINVAL of every set.
+  // A name cut short here is still over the limit, and shows as EINVAL of every set.
   eh_provider(const char* from_name, const char* from_group) noexcept
       : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
@@ -27,7 +27,7 @@ struct eh_provider : ProviderNames {
     std::memcpy(to, from, size);
     return {to, size};
   }
-  eh::AnyProvider provider;
+  eh::DynamicProvider provider;
 };
 struct eh_event_set {
   eh::EventSet set;
@@ -38,7 +38,7 @@ struct eh_builder {
 
 namespace {
 
-// Of C: NULL is no name, and refused as such.
+// NULL is no name, and refused as "" is.
 std::string_view View(const char* name) noexcept { return name != nullptr ? name : ""; }
 
 int ToErrno(eh::WriteResult result, const eh_event_set* set) noexcept {
@@ -57,10 +57,10 @@ int ToErrno(eh::WriteResult result, const eh_event_set* set) noexcept {
   return set->set.provider().counters().last_error;
 }
 
-// An eh_activity as an Activity, which refers to its related id.
-class ActivityOf {
+// Holds a copy of an eh_activity as an Activity, which refers to its related id.
+class ActivityCopy {
  public:
-  explicit ActivityOf(const eh_activity* from) noexcept
+  explicit ActivityCopy(const eh_activity* from) noexcept
       : given_(from != nullptr && from->id != nullptr) {
     if (!given_) return;
     std::memcpy(activity_.id.data(), from->id, sizeof(ActivityId));
@@ -68,8 +68,8 @@ class ActivityOf {
     std::memcpy(related_.data(), from->related, sizeof(ActivityId));
     activity_.related = &related_;
   }
-  ActivityOf(const ActivityOf&) = delete;
-  ActivityOf& operator=(const ActivityOf&) = delete;
+  ActivityCopy(const ActivityCopy&) = delete;
+  ActivityCopy& operator=(const ActivityCopy&) = delete;
   const eh::Activity* get() const noexcept { return given_ ? &activity_ : nullptr; }
 
  private:
@@ -78,29 +78,11 @@ class ActivityOf {
   eh::Activity activity_{};
 };
 
-// Writes an event of at most kRoom bytes.
-template <std::size_t kRoom>
-[[gnu::noinline]] eh::WriteResult Put(const eh::EventSet& set, const eh_event& event,
-                                      const eh::Activity* activity, const void* data,
-                                      std::size_t data_size) noexcept {
-  namespace internal = eh::internal;
-  std::byte record[eh::kRecordPrefix + kRoom];
-  std::byte* out = record + eh::kRecordPrefix;
-  out = internal::PutRaw(
-      out, eh::Header{internal::kNativeFlags | eh::kFlagExtension, event.version, event.id,
-                      event.tag, event.opcode, static_cast<std::uint8_t>(set.level())});
-  if (activity != nullptr) out = internal::PutActivity(out, *activity, true);
-  out = internal::PutRaw(out, eh::ExtensionHeader{event.metadata_size, eh::kExtensionMetadata});
-  out = internal::PutBytes(out, event.metadata, event.metadata_size);
-  out = internal::PutBytes(out, data, data_size);
-  return set.Write({record, out});
-}
-
 }  // namespace
 
 namespace eh::internal {
 
-const eh_event_set* RegisterSet(SetStorage* storage, AnyProvider& provider, Level level,
+const eh_event_set* RegisterSet(SetStorage* storage, ProviderBase& provider, Level level,
                                 std::uint64_t keyword) noexcept {
   static_assert(sizeof(eh_event_set) <= sizeof(SetStorage));
   static_assert(alignof(eh_event_set) <= alignof(SetStorage));
@@ -137,24 +119,18 @@ bool eh_event_set_enabled(const eh_event_set* set) { return set->set.enabled(); 
 
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size) {
-  namespace internal = eh::internal;
   if (!set->set.enabled()) return EBADF;
-  // Of what the caller has prepared only that there is a name.
+  // Nothing else of the metadata is checked.
   const auto* name = static_cast<const char*>(event->metadata);
   if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
     return ToErrno(set->set.Refuse(eh::WriteResult::kInvalid), set);
   }
-  const ActivityOf its(activity);
-  const std::size_t fixed = sizeof(eh::Header) + sizeof(eh::ExtensionHeader) +
-                            event->metadata_size +
-                            (its.get() != nullptr ? internal::ActivitySize(*its.get()) : 0);
-  if (fixed > eh::kMaxEventSize || data_size > eh::kMaxEventSize - fixed) {
-    return ToErrno(set->set.Refuse(eh::WriteResult::kTooBig), set);
-  }
-  // Most events take that much of the stack, which may be a signal's; larger ones 8 KiB.
-  constexpr std::size_t kSmall = 1024;
-  const auto put = fixed + data_size <= kSmall ? Put<kSmall> : Put<eh::kMaxEventSize>;
-  return ToErrno(put(set->set, *event, its.get(), data, data_size), set);
+  const eh::Header header{0, event->version, event->id, event->tag, event->opcode, 0};
+  return ToErrno(eh::internal::WriteRecord(
+                     set->set, header, ActivityCopy(activity).get(),
+                     {static_cast<const std::byte*>(event->metadata), event->metadata_size},
+                     {static_cast<const std::byte*>(data), data_size}),
+                 set);
 }
 
 eh_builder* eh_builder_create(void) { return new (std::nothrow) eh_builder; }
@@ -210,7 +186,7 @@ void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fi
 }
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity) {
-  return ToErrno(builder->event.Write(set->set, ActivityOf(activity).get()), set);
+  return ToErrno(builder->event.Write(set->set, ActivityCopy(activity).get()), set);
 }
 
 void eh_new_activity_id(uint8_t* id) {

@@ -1,6 +1,9 @@
 #include "provider/user_events_transport.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,20 +12,23 @@
 #include <atomic>
 #include <cerrno>
 
-#include "eventheader/user_events.h"
-#include "provider/registry.h"
+#include "base/errno_keeper.h"
+#include "base/user_events.h"
 
-namespace eh {
+// The object (program or shared object) that this code is linked into.
+extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
+    __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
+
+namespace eh::internal {
 namespace {
 
-// Highest number the descriptor is given: the kernel's table of descriptors grows up to it.
+// The highest number that the descriptor is given: the kernel's table of descriptors grows up to
+// it.
 constexpr rlim_t kHighestDescriptor = 65536;
 constexpr rlim_t kLowestDescriptor = 100;
 
-// Where in memory this object (program or shared object) is, in pages.
-rlim_t Place() noexcept {
-  return reinterpret_cast<std::uintptr_t>(&internal::user_events_transport) >> 12;
-}
+// Returns where in memory this object is, in pages.
+rlim_t Place() noexcept { return reinterpret_cast<std::uintptr_t>(&user_events_transport) >> 12; }
 
 // Moves `fd` to a number that ordinary code does not get by itself: just above the soft limit,
 // where none can be opened or duplicated to unless the limit is raised; where that cannot be, to a
@@ -50,15 +56,25 @@ int MoveAway(int fd) noexcept {
   return moved;
 }
 
-}  // namespace
+// A program keeps its descriptor to the end, since its threads may write until then; a shared
+// object that is unloaded must not leave it open.
+bool IsInSharedObject() noexcept {
+  return getauxval(AT_PHDR) !=
+         reinterpret_cast<std::uintptr_t>(&__ehdr_start) + __ehdr_start.e_phoff;
+}
 
-namespace internal {
+// The lowest priority: after the static event sets, which need the descriptor to unregister.
+[[gnu::destructor(101)]] void Unload() noexcept {
+  if (IsInSharedObject()) user_events_transport.Close();
+}
+
+}  // namespace
 
 constinit UserEvents user_events_transport;
 
 int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned bit,
                          std::uint64_t* handle) noexcept {
-  const int saved = errno;
+  const ErrnoKeeper keeper;
   int error = Open();
   if (error == 0) {
     const std::uint64_t connection = connection_.load(std::memory_order_relaxed);
@@ -70,37 +86,31 @@ int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned 
             : ENAMETOOLONG;
     *handle = Generation(connection) << 32 | index;
   }
-  errno = saved;
   return error;
 }
 
 void UserEvents::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
-  const int saved = errno;
+  const ErrnoKeeper keeper;
   // The kernel's reference is to this process's memory, so any descriptor of the right kind does;
   // without one, it must not be left to write into memory that will be somebody else's.
   if (Open() == 0) {
     user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
                             bit);
   }
-  errno = saved;
 }
 
 bool UserEvents::IsCurrent(std::uint64_t handle) noexcept {
-  const int saved = errno;
+  const ErrnoKeeper keeper;
   const std::uint64_t connection = connection_.load(std::memory_order_acquire);
-  const bool current = Generation(connection) == handle >> 32 && IsOurs(connection);
-  errno = saved;
-  return current;
+  return Generation(connection) == handle >> 32 && IsOurs(connection);
 }
 
 int UserEvents::Write(std::uint64_t handle, std::span<std::byte> record) noexcept {
   const std::uint64_t connection = connection_.load(std::memory_order_acquire);
   if (!IsFresh()) {
     const std::uint64_t now = Ticks();
-    const int saved = errno;
-    const bool ours = IsOurs(connection);
-    errno = saved;
-    if (!ours) return EBADF;
+    const ErrnoKeeper keeper;
+    if (!IsOurs(connection)) return EBADF;
     checked_.store(now, std::memory_order_relaxed);
   }
   return WriteTo(connection, handle, record);
@@ -116,7 +126,7 @@ bool UserEvents::IsOurs(std::uint64_t connection) const noexcept {
   return Generation(connection) != 0 && fstat(Descriptor(connection), &now) == 0 &&
          now.st_dev == device_.load(std::memory_order_relaxed) &&
          now.st_ino == inode_.load(std::memory_order_relaxed) &&
-         fcntl(Descriptor(connection), F_GETSIG) == mark_.load(std::memory_order_relaxed);
+         fcntl(Descriptor(connection), F_GETSIG) == signature_.load(std::memory_order_relaxed);
 }
 
 int UserEvents::Open() noexcept {
@@ -131,10 +141,10 @@ int UserEvents::Open() noexcept {
     return error;
   }
   // Another shared object's descriptor is of the same file, and may get our number when all were
-  // closed. What tells them apart is a signal number, which stays with the open file and is never
-  // sent (that takes O_ASYNC): 1 to 64, by where this object is.
+  // closed. A signal number tells them apart, which stays with the open file and is never sent
+  // (that takes O_ASYNC): 1 to 64, by where this object is.
   fcntl(fd, F_SETSIG, static_cast<int>(Place() % 64 + 1));
-  mark_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
+  signature_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
   // The number it had before is not closed: that may be another file's now.
   device_.store(status.st_dev, std::memory_order_relaxed);
   inode_.store(status.st_ino, std::memory_order_relaxed);
@@ -143,11 +153,4 @@ int UserEvents::Open() noexcept {
   return 0;
 }
 
-void CheckUserEventsBeforeNextWrite() noexcept { user_events_transport.CheckBeforeNextWrite(); }
-void CloseUserEvents() noexcept { user_events_transport.Close(); }
-
-}  // namespace internal
-
-Transport& UserEventsTransport() noexcept { return internal::user_events_transport; }
-
-}  // namespace eh
+}  // namespace eh::internal

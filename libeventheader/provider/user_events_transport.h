@@ -1,4 +1,4 @@
-// The transport of user_events, for the write path to go straight into it.
+// The transport of user_events. The write path goes straight into it, without a virtual call.
 #ifndef LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_
 #define LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_
 
@@ -11,11 +11,24 @@
 #include <cstring>
 #include <span>
 
-#include "eventheader/transport.h"
+#include "eventheader/testing/transport.h"
 #include "provider/write_call.h"
 
 namespace eh::internal {
 
+// The one transport of the library. It has one descriptor for the whole process (each shared object
+// that links the library statically has its own): O_CLOEXEC, opened with the first registration
+// and, where limits allow, numbered above the soft RLIMIT_NOFILE, where no other file can get once
+// it is closed.
+//
+// A program may close every descriptor it has and reuse the numbers. So that no event goes into
+// somebody else's file, the descriptor is compared with what was opened (fstat: device, inode;
+// F_GETSIG: a signature, for there may be other shared objects' descriptors of the same file)
+// before a write, at most once in about 0.1 ms and always first after a fork. The exact guarantee:
+// an event can reach another file only if, within 0.1 ms after such a check, the descriptor was
+// closed *and* its number reused - for which the program must raise its soft RLIMIT_NOFILE as well,
+// when it was not yet at the hard limit. Once the check has failed, nothing is written (EBADF)
+// until a provider's Retry() opens user_events anew.
 class UserEvents final : public Transport {
  public:
   constexpr UserEvents() noexcept = default;
@@ -27,8 +40,8 @@ class UserEvents final : public Transport {
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // The two halves of Write, when nothing is out of the ordinary. Whether the descriptor was
-  // compared with what was opened within the last 0.1 ms:
+  // Write in two halves, for when nothing is out of the ordinary: whether the descriptor was
+  // compared with what was opened within the last 0.1 ms, and the write without that comparison.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }
@@ -36,9 +49,10 @@ class UserEvents final : public Transport {
     return WriteTo(connection_.load(std::memory_order_acquire), handle, record);
   }
 
+  // For the child after a fork: a daemon closes descriptors next.
   void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
 
-  // For an object that is being unloaded: its code must not be running any more.
+  // For a shared object that is being unloaded: its code must not be running any more.
   void Close() noexcept;
 
  private:
@@ -73,7 +87,7 @@ class UserEvents final : public Transport {
   }
 
   bool IsOurs(std::uint64_t connection) const noexcept;
-  // Under the registry's lock, as Register and Unregister are.
+  // Called under the registry's lock, as Register and Unregister are.
   int Open() noexcept;
 
   // Generation of the open file (0: none) and descriptor, to be read as one.
@@ -81,7 +95,7 @@ class UserEvents final : public Transport {
   std::atomic<std::uint64_t> checked_{0};
   std::atomic<dev_t> device_{0};
   std::atomic<ino_t> inode_{0};
-  std::atomic<int> mark_{0};
+  std::atomic<int> signature_{0};
   std::uint64_t generations_ = 0;
 };
 

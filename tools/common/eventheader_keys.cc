@@ -1,11 +1,10 @@
 #include "tools/common/eventheader_keys.h"
 
-#include <iterator>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "eventheader/internal/field_rules.h"
 
 namespace tools {
 namespace {
@@ -13,60 +12,25 @@ namespace {
 using eh::Encoding;
 using eh::Format;
 
-// By their numbers.
-constexpr std::string_view kEncodingNames[] = {"invalid",
-                                               "struct",
-                                               "value8",
-                                               "value16",
-                                               "value32",
-                                               "value64",
-                                               "value128",
-                                               "zstring_char8",
-                                               "zstring_char16",
-                                               "zstring_char32",
-                                               "string_length16_char8",
-                                               "string_length16_char16",
-                                               "string_length16_char32",
-                                               "binary_length16_char8"};
-constexpr std::string_view kFormatNames[] = {"default",
-                                             "unsigned_int",
-                                             "signed_int",
-                                             "hex_int",
-                                             "errno",
-                                             "pid",
-                                             "time",
-                                             "boolean",
-                                             "float",
-                                             "hex_bytes",
-                                             "string8",
-                                             "string_utf",
-                                             "string_utf_bom",
-                                             "string_xml",
-                                             "string_json",
-                                             "uuid",
-                                             "port",
-                                             "ip_address",
-                                             "ip_address_obsolete"};
 // A format without a name is this and its number.
 constexpr char kUnnamedFormat[] = "format";
 
 std::string FormatName(Format format) {
-  const auto number = static_cast<std::size_t>(format);
-  if (number < std::size(kFormatNames)) return std::string(kFormatNames[number]);
-  return absl::StrCat(kUnnamedFormat, number);
+  const eh::internal::FormatFacts* const facts = eh::internal::FactsOf(format);
+  if (facts != nullptr) return facts->name;
+  return absl::StrCat(kUnnamedFormat, static_cast<unsigned>(format));
 }
 
-std::optional<Encoding> ParseEncoding(std::string_view name) {
-  for (std::size_t i = 1; i < std::size(kEncodingNames); ++i) {
-    if (kEncodingNames[i] == name) return static_cast<Encoding>(i);
+std::optional<Encoding> ParseEncoding(absl::string_view name) {
+  for (const eh::internal::EncodingFacts& facts : eh::internal::kEncodings) {
+    if (facts.encoding != Encoding::kInvalid && name == facts.name) return facts.encoding;
   }
   return std::nullopt;
 }
 
 std::optional<Format> ParseFormat(absl::string_view name) {
-  for (std::size_t i = 0; i < std::size(kFormatNames); ++i) {
-    if (kFormatNames[i] == std::string_view(name.data(), name.size()))
-      return static_cast<Format>(i);
+  for (const eh::internal::FormatFacts& facts : eh::internal::kFormats) {
+    if (name == facts.name) return facts.format;
   }
   std::uint32_t number = 0;
   if (!absl::ConsumePrefix(&name, kUnnamedFormat) || !absl::SimpleAtoi(name, &number) ||
@@ -87,7 +51,7 @@ absl::string_view TakeWord(absl::string_view* text) {
 }  // namespace
 
 std::string FormatFieldNote(const FieldNote& note) {
-  std::string text(kEncodingNames[static_cast<std::size_t>(note.encoding)]);
+  std::string text = eh::internal::FactsOf(note.encoding).name;
   if (note.encoding != Encoding::kStruct) absl::StrAppend(&text, " ", FormatName(note.format));
   if (note.tag) absl::StrAppendFormat(&text, " tag=0x%x", *note.tag);
   if (!note.attributes.empty()) absl::StrAppend(&text, " attr=", note.attributes);
@@ -97,9 +61,7 @@ std::string FormatFieldNote(const FieldNote& note) {
 std::optional<FieldNote> ParseFieldNote(std::string_view value) {
   absl::string_view text(value.data(), value.size());
   FieldNote note;
-  const absl::string_view encoding_name = TakeWord(&text);
-  const std::optional<Encoding> encoding =
-      ParseEncoding({encoding_name.data(), encoding_name.size()});
+  const std::optional<Encoding> encoding = ParseEncoding(TakeWord(&text));
   if (!encoding) return std::nullopt;
   note.encoding = *encoding;
   if (note.encoding != Encoding::kStruct) {
@@ -130,26 +92,11 @@ std::optional<std::size_t> ParseFieldKey(std::string_view key) {
 }
 
 bool IsByteSequence(Encoding encoding, Format format) {
-  if (encoding >= Encoding::kZStringChar8) {
-    return format < Format::kString8 || format > Format::kStringJson;
+  format = eh::internal::ShownFormat(encoding, format);
+  if (eh::internal::CodeUnitSize(encoding) != 0) {
+    return eh::internal::FactsOf(format)->kind != eh::internal::FormatKind::kText;
   }
-  if (encoding == Encoding::kValue128) return format != Format::kUuid;
-  return encoding >= Encoding::kValue8 &&
-         (format == Format::kHexBytes || format == Format::kIpAddress ||
-          format == Format::kIpAddressObsolete);
-}
-
-std::size_t UnitSize(Encoding encoding) {
-  switch (encoding) {
-    case Encoding::kZStringChar16:
-    case Encoding::kStringLength16Char16:
-      return 2;
-    case Encoding::kZStringChar32:
-    case Encoding::kStringLength16Char32:
-      return 4;
-    default:
-      return 1;
-  }
+  return format == Format::kHexBytes || format == Format::kIpAddress;
 }
 
 }  // namespace tools

@@ -53,8 +53,6 @@ std::optional<std::size_t> ParseFieldKey(std::string_view key);
 // The values of the field are in the file as arrays of integers: bytes for encodings of 1-byte
 // units and of fixed size, else code units.
 bool IsByteSequence(eh::Encoding encoding, eh::Format format);
-// Size of a code unit of the string encodings, and 1 for all others.
-std::size_t UnitSize(eh::Encoding encoding);
 
 }  // namespace tools
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "eventheader/decoder.h"
+#include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/schema.h"
 #include "tools/common/text.h"
@@ -106,7 +107,7 @@ void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyl
 
 void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, ValueStyle style,
                     JsonWriter* json) {
-  const std::size_t size = eh::FixedSize(encoding);
+  const std::size_t size = eh::internal::FixedSize(encoding);
   if (size < 8) value &= (std::uint64_t{1} << 8 * size) - 1;
   PutNumberAs(eh::ValueFormat(encoding, format, size), value, size, style, json);
 }

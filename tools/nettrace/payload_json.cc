@@ -1,5 +1,6 @@
 #include "tools/nettrace/payload_json.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "eventheader/parse.h"
+#include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
 #include "tools/common/eventheader_keys.h"
@@ -35,6 +36,11 @@ FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
     }
   }
   return notes;
+}
+
+// Bytes of each integer that a byte sequence of `encoding` is in the file.
+std::size_t IntegerSize(eh::Encoding encoding) {
+  return std::max<std::size_t>(eh::internal::CodeUnitSize(encoding), 1);
 }
 
 bool IsArray(const Type& type) {
@@ -80,7 +86,7 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
     FieldFormat& format = formats.emplace_back();
     if (const auto note = notes.find((*index)++); note != notes.end()) {
       format.note = note->second;
-      const std::size_t unit = UnitSize(format.note.encoding);
+      const std::size_t unit = IntegerSize(format.note.encoding);
       if (!IsByteSequence(format.note.encoding, format.note.format)) {
         format.values = Values::kNumbers;
       } else if (IsIntegers(field.type, unit)) {
@@ -148,7 +154,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   void UInt(std::uint64_t value) override {
     if (in_bytes_) {
-      for (std::size_t i = 0; i < UnitSize(Current()->note.encoding); ++i, value >>= 8) {
+      for (std::size_t i = 0; i < IntegerSize(Current()->note.encoding); ++i, value >>= 8) {
         bytes_.push_back(static_cast<std::byte>(value));
       }
     } else if (!PutFormatted(value)) {
@@ -197,7 +203,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   // False if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
-    if (!Is(FieldFormat::Values::kNumbers) || eh::FixedSize(Current()->note.encoding) == 0) {
+    if (!Is(FieldFormat::Values::kNumbers) || eh::internal::FixedSize(Current()->note.encoding) == 0) {
       return false;
     }
     PutFieldNumber(Current()->note.encoding, Current()->note.format, value, style_, json_);

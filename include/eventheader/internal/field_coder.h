@@ -1,9 +1,9 @@
 // How C++ types become EventHeader fields: their encoding in the metadata, their bytes in the
-// payload.
+// payload. The one coder for static events, the dynamic builder and the macros, hence C++17.
 //
 // Coder<T> has for every type that can be a field:
 //   kEncoding, kFormat   as in the metadata; kFormat is kDefault where the encoding says enough
-//   kArity, kCount       array flags; kCount elements for constant arrays
+//   kArity, kCount       how many values; kCount elements for constant arrays
 //   kFixedSize           bytes in the payload if they are always as many, else 0
 //   Members              for structs: the list of their members, else void
 //   Size(value), Put(out, value)   bytes in the payload; writes them and returns their end
@@ -14,112 +14,50 @@
 
 #include <array>
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iterator>
 #include <optional>
-#include <ranges>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
 
 #include "eventheader/formatted.h"
-#include "eventheader/parse.h"
+#include "eventheader/internal/field_rules.h"
+#include "eventheader/internal/record.h"
 #include "eventheader/wire.h"
 
 namespace eh {
 
-// The one customization point: specialize it for a struct that is to be a field.
-//   template <> struct eh::StructOf<Point> {
-//     using Members = eh::Members<eh::Member<"x", &Point::x>,
-//                                          eh::Member<"y", &Point::y>>;
-//   };
 template <typename T>
-struct StructOf {};
+struct StructOf;  // field.h
 
 namespace internal {
 
 template <typename T>
-inline std::byte* PutRaw(std::byte* out, const T& value) noexcept {
-  std::memcpy(out, &value, sizeof(value));
-  return out + sizeof(value);
-}
+inline constexpr bool kIsCharacter =
+    std::is_same_v<T, char> || std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t> ||
+#ifdef __cpp_char8_t
+    std::is_same_v<T, char8_t> ||
+#endif
+    std::is_same_v<T, wchar_t>;
 
-// Copies kPiece to 2 * kPiece bytes in two pieces, which overlap.
-template <std::size_t kPiece>
-inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noexcept {
-  std::byte first[kPiece];
-  std::byte last[kPiece];
-  std::memcpy(first, in, kPiece);
-  std::memcpy(last, in + size - kPiece, kPiece);
-  std::memcpy(out, first, kPiece);
-  std::memcpy(out + size - kPiece, last, kPiece);
-}
-
-// The sizes that PutBytes leaves: below 4 and above 16.
-[[gnu::noinline]] inline std::byte* PutUnusualBytes(std::byte* out, const std::byte* in,
-                                                    std::size_t size) noexcept {
-  if (size < 4) {
-    if (size >= 2) {
-      PutTwice<2>(out, in, size);
-    } else if (size == 1) {
-      *out = *in;
-    }
-  } else if (size <= 32) {
-    PutTwice<16>(out, in, size);
-  } else {
-    std::memcpy(out, in, size);
-  }
-  return out + size;
-}
-
-// Most strings are short; these are copied without a call, the others by one function for all.
-[[gnu::always_inline]] inline std::byte* PutBytes(std::byte* out, const void* data,
-                                                  std::size_t size) noexcept {
-  const auto* in = static_cast<const std::byte*>(data);
-  if (size - 4 > 16 - 4) [[unlikely]]
-    return PutUnusualBytes(out, in, size);
-  if (size >= 8) {
-    PutTwice<8>(out, in, size);
-  } else {
-    PutTwice<4>(out, in, size);
-  }
-  return out + size;
-}
-
-// For sizes known when it is compiled: in pieces of 16 bytes, the last of which may overlap.
-// Compilers make a string instruction of a memcpy of this length, which costs more to start than to
-// do.
-template <std::size_t kSize>
-inline std::byte* PutConstant(std::byte* out, const std::byte* data) noexcept {
-  constexpr std::size_t kPiece = 16;
-  if constexpr (kSize < kPiece || kSize > 32 * kPiece) {
-    std::memcpy(out, data, kSize);
-  } else {
-    for (std::size_t at = 0; at + kPiece <= kSize; at += kPiece) {
-      __builtin_memcpy(out + at, data + at, kPiece);
-      asm volatile("" ::: "memory");  // or they are joined again
-    }
-    __builtin_memcpy(out + kSize - kPiece, data + kSize - kPiece, kPiece);
-  }
-  return out + kSize;
-}
+// A pointer to characters is a C string, one to anything else an address.
+template <typename T>
+inline constexpr bool kIsCString = false;
+template <typename Char>
+inline constexpr bool kIsCString<Char*> = kIsCharacter<std::remove_cv_t<Char>>;
 
 template <typename T>
-concept Character = std::same_as<T, char> || std::same_as<T, char8_t> ||
-    std::same_as<T, char16_t> || std::same_as<T, char32_t> || std::same_as<T, wchar_t>;
+inline constexpr bool kIsByte = std::is_same_v<std::remove_cv_t<T>, std::byte>;
 
-template <std::size_t kSize>
-constexpr Encoding ValueEncoding() noexcept {
-  if constexpr (kSize == 1) return Encoding::kValue8;
-  if constexpr (kSize == 2) return Encoding::kValue16;
-  if constexpr (kSize == 4) return Encoding::kValue32;
-  if constexpr (kSize == 8) return Encoding::kValue64;
-  if constexpr (kSize == 16) return Encoding::kValue128;
-}
+template <typename T>
+inline constexpr bool kAlwaysFalse = false;
 
 template <std::size_t kUnit>
 constexpr Encoding StringEncoding() noexcept {
@@ -128,19 +66,17 @@ constexpr Encoding StringEncoding() noexcept {
                       : Encoding::kStringLength16Char32;
 }
 
-template <typename T>
-inline constexpr bool kAlwaysFalse = false;
-
 struct ScalarCoder {
   static constexpr Arity kArity = Arity::kScalar;
   static constexpr std::uint16_t kCount = 0;
   using Members = void;
 };
 
-// A value whose bytes in memory are its bytes in the payload.
+// Values whose bytes in memory are their bytes in the payload.
 template <typename T, Format kAs, std::size_t kSize = sizeof(T)>
 struct ValueCoder : ScalarCoder {
-  static constexpr Encoding kEncoding = ValueEncoding<kSize>();
+  static constexpr Encoding kEncoding = ValueEncoding(kSize);
+  static_assert(kEncoding != Encoding::kInvalid);
   static constexpr Format kFormat = kAs;
   static constexpr std::size_t kFixedSize = kSize;
   static constexpr std::size_t Size(const T&) noexcept { return kSize; }
@@ -161,76 +97,70 @@ struct StringCoder : ScalarCoder {
   }
 };
 
+// Ranges of bytes.
+template <typename Bytes>
 struct BinaryCoder : ScalarCoder {
   static constexpr Encoding kEncoding = Encoding::kBinaryLength16Char8;
   static constexpr Format kFormat = Format::kDefault;
   static constexpr std::size_t kFixedSize = 0;
-  static std::size_t Size(std::span<const std::byte> value) noexcept { return 2 + value.size(); }
-  static std::byte* Put(std::byte* out, std::span<const std::byte> value) noexcept {
-    out = PutRaw(out, static_cast<std::uint16_t>(value.size()));
-    return PutBytes(out, value.data(), value.size());
+  static std::size_t Size(const Bytes& value) noexcept { return 2 + std::size(value); }
+  static std::byte* Put(std::byte* out, const Bytes& value) noexcept {
+    out = PutRaw(out, static_cast<std::uint16_t>(std::size(value)));
+    return PutBytes(out, std::data(value), std::size(value));
   }
 };
 
-}  // namespace internal
-
-template <typename T>
+// `Enable` is for specializations by a condition.
+template <typename T, typename Enable = void>
 struct Coder {
   static_assert(
-      internal::kAlwaysFalse<T>,
+      kAlwaysFalse<T>,
       "this type has no EventHeader encoding: use an integer, enum, bool, character, float, "
       "double, "
-      "pointer, time point of the system clock, string, binary span, address, wrapper of values.h, "
+      "pointer, time point of the system clock, string, binary span, address, wrapper of "
+      "formatted.h, "
       "an array or optional of these (no reference to one), or specialize eh::StructOf "
       "for "
       "a struct");
 };
 
 template <>
-struct Coder<bool> : internal::ValueCoder<bool, Format::kBoolean> {};
-
-template <std::integral T>
-requires(!internal::Character<T> && !std::same_as<T, bool> && sizeof(T) <= 8) struct Coder<T>
-    : internal::ValueCoder<T, std::is_signed_v<T> ? Format::kSignedInt : Format::kDefault> {
-};
-
-template <>
-struct Coder<char> : internal::ValueCoder<char, Format::kString8> {};
-template <>
-struct Coder<char8_t> : internal::ValueCoder<char8_t, Format::kString8> {};
-template <internal::Character T>
-requires(sizeof(T) > 1) struct Coder<T> : internal::ValueCoder<T, Format::kStringUtf> {
-};
+struct Coder<bool> : ValueCoder<bool, Format::kBoolean> {};
 
 template <typename T>
-requires std::is_enum_v<T>
-struct Coder<T> : internal::ValueCoder<T, Coder<std::underlying_type_t<T>>::kFormat> {
-};
-template <>
-struct Coder<std::byte> : internal::ValueCoder<std::byte, Format::kHexInt> {};
+struct Coder<T, std::enable_if_t<std::is_integral_v<T> && !kIsCharacter<T> &&
+                                 !std::is_same_v<T, bool> && sizeof(T) <= 8>>
+    : ValueCoder<T, std::is_signed_v<T> ? Format::kSignedInt : Format::kDefault> {};
 
 template <typename T>
-requires(std::same_as<T, float> || std::same_as<T, double>) struct Coder<T>
-    : internal::ValueCoder<T, Format::kFloat> {
-};
+struct Coder<T, std::enable_if_t<kIsCharacter<T>>>
+    : ValueCoder<T, sizeof(T) == 1 ? Format::kString8 : Format::kStringUtf> {};
 
-// Addresses, except of characters, which are C strings.
 template <typename T>
-requires(std::is_pointer_v<T> &&
-         !internal::Character<std::remove_cv_t<std::remove_pointer_t<T>>>) struct Coder<T>
-    : internal::ValueCoder<T, Format::kHexInt> {
-};
+struct Coder<T, std::enable_if_t<std::is_enum_v<T>>>
+    : ValueCoder<T, Coder<std::underlying_type_t<T>>::kFormat> {};
 template <>
-struct Coder<std::nullptr_t> : internal::ValueCoder<std::nullptr_t, Format::kHexInt> {};
+struct Coder<std::byte> : ValueCoder<std::byte, Format::kHexInt> {};
 
 template <>
-struct Coder<in_addr> : internal::ValueCoder<in_addr, Format::kIpAddress> {};
+struct Coder<float> : ValueCoder<float, Format::kFloat> {};
 template <>
-struct Coder<in6_addr> : internal::ValueCoder<in6_addr, Format::kIpAddress> {};
+struct Coder<double> : ValueCoder<double, Format::kFloat> {};
+
+template <typename T>
+struct Coder<T, std::enable_if_t<std::is_pointer_v<T> && !kIsCString<T>>>
+    : ValueCoder<T, Format::kHexInt> {};
+template <>
+struct Coder<std::nullptr_t> : ValueCoder<std::nullptr_t, Format::kHexInt> {};
+
+template <>
+struct Coder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
+template <>
+struct Coder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
 
 // Whole seconds since 1970, rounded down: all that the format can say.
 template <typename Duration>
-struct Coder<std::chrono::time_point<std::chrono::system_clock, Duration>> : internal::ScalarCoder {
+struct Coder<std::chrono::time_point<std::chrono::system_clock, Duration>> : ScalarCoder {
   using Value = std::chrono::time_point<std::chrono::system_clock, Duration>;
   static constexpr Encoding kEncoding = Encoding::kValue64;
   static constexpr Format kFormat = Format::kTime;
@@ -238,30 +168,32 @@ struct Coder<std::chrono::time_point<std::chrono::system_clock, Duration>> : int
   static constexpr std::size_t Size(const Value&) noexcept { return 8; }
   static std::byte* Put(std::byte* out, const Value& value) noexcept {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(value).time_since_epoch();
-    return internal::PutRaw(out, static_cast<std::int64_t>(seconds.count()));
+    return PutRaw(out, static_cast<std::int64_t>(seconds.count()));
   }
 };
 
-template <internal::Character Char, typename Traits>
-struct Coder<std::basic_string_view<Char, Traits>> : internal::StringCoder<Char> {};
-template <internal::Character Char, typename Traits, typename Allocator>
-struct Coder<std::basic_string<Char, Traits, Allocator>> : internal::StringCoder<Char> {};
+template <typename Char, typename Traits>
+struct Coder<std::basic_string_view<Char, Traits>, std::enable_if_t<kIsCharacter<Char>>>
+    : StringCoder<Char> {};
+template <typename Char, typename Traits, typename Allocator>
+struct Coder<std::basic_string<Char, Traits, Allocator>, std::enable_if_t<kIsCharacter<Char>>>
+    : StringCoder<Char> {};
 
-// NUL-terminated, as is an array of characters that is not full; null is written as "".
+// NUL-terminated; null is written as "".
 template <typename T>
-requires(std::is_pointer_v<T>&&
-             internal::Character<std::remove_cv_t<std::remove_pointer_t<T>>>) struct Coder<T>
-    : internal::StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>> {
-  using Base = internal::StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>>;
+struct Coder<T, std::enable_if_t<kIsCString<T>>>
+    : StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>> {
+  using Base = StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>>;
   static typename Base::View Text(T value) noexcept {
     return value != nullptr ? typename Base::View(value) : typename Base::View();
   }
   static std::size_t Size(T value) noexcept { return Base::Size(Text(value)); }
   static std::byte* Put(std::byte* out, T value) noexcept { return Base::Put(out, Text(value)); }
 };
-template <internal::Character Char, std::size_t N>
-struct Coder<Char[N]> : internal::StringCoder<Char> {
-  using Base = internal::StringCoder<Char>;
+// NUL-terminated or full.
+template <typename Char, std::size_t N>
+struct Coder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
+  using Base = StringCoder<Char>;
   static typename Base::View Text(const Char (&value)[N]) noexcept {
     const std::basic_string_view<Char> all(value, N);
     return all.substr(0, all.find(Char{}));
@@ -272,8 +204,9 @@ struct Coder<Char[N]> : internal::StringCoder<Char> {
   }
 };
 
-template <internal::Character Char>
-struct Coder<NulTerminated<Char>> : internal::ScalarCoder {
+template <typename Char>
+struct Coder<NulTerminated<Char>> : ScalarCoder {
+  static_assert(kIsCharacter<Char>);
   static constexpr Encoding kEncoding = sizeof(Char) == 1   ? Encoding::kZStringChar8
                                         : sizeof(Char) == 2 ? Encoding::kZStringChar16
                                                             : Encoding::kZStringChar32;
@@ -283,8 +216,8 @@ struct Coder<NulTerminated<Char>> : internal::ScalarCoder {
     return (value.text.size() + 1) * sizeof(Char);
   }
   static std::byte* Put(std::byte* out, const NulTerminated<Char>& value) noexcept {
-    out = internal::PutBytes(out, value.text.data(), value.text.size() * sizeof(Char));
-    return internal::PutRaw(out, Char{});
+    out = PutBytes(out, value.text.data(), value.text.size() * sizeof(Char));
+    return PutRaw(out, Char{});
   }
 };
 
@@ -299,14 +232,9 @@ struct Coder<Formatted<T, kAs>> : Coder<T> {
 };
 template <std::size_t N, Format kAs>
 struct Coder<Formatted<std::array<std::uint8_t, N>, kAs>>
-    : internal::ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
+    : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
-namespace internal {
-
-template <typename T>
-concept Byte = std::same_as<std::remove_cv_t<T>, std::byte>;
-
-// What an array of T is made of in the metadata: T itself, which must be no array.
+// Elements of an array, which must be no arrays.
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
@@ -359,57 +287,39 @@ struct ConstantArrayCoder {
   }
 };
 
-}  // namespace internal
-
-template <typename T, std::size_t N>
-requires(!internal::Byte<T>) struct Coder<std::span<T, N>>
-    : internal::ConstantArrayCoder<std::span<T, N>, std::remove_cv_t<T>, N> {
-};
-template <typename T>
-requires(!internal::Byte<T>) struct Coder<std::span<T>>
-    : internal::VariableArrayCoder<std::span<T>, std::remove_cv_t<T>> {
-};
 template <typename T, typename Allocator>
-requires(!internal::Byte<T> && !std::same_as<T, bool>) struct Coder<std::vector<T, Allocator>>
-    : internal::VariableArrayCoder<std::vector<T, Allocator>, T> {
-};
+struct Coder<std::vector<T, Allocator>, std::enable_if_t<!kIsByte<T>>>
+    : VariableArrayCoder<std::vector<T, Allocator>, T> {};
 template <typename T, std::size_t N>
-requires(!internal::Byte<T>) struct Coder<std::array<T, N>>
-    : internal::ConstantArrayCoder<std::array<T, N>, T, N> {
-};
+struct Coder<std::array<T, N>, std::enable_if_t<!kIsByte<T>>>
+    : ConstantArrayCoder<std::array<T, N>, T, N> {};
 template <typename T, std::size_t N>
-requires(!internal::Byte<T> && !internal::Character<T>) struct Coder<T[N]>
-    : internal::ConstantArrayCoder<T[N], T, N> {
-};
+struct Coder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
+    : ConstantArrayCoder<T[N], T, N> {};
 
-// std::vector<bool> has no bools to refer to.
+template <std::size_t N>
+struct Coder<std::array<std::byte, N>> : BinaryCoder<std::array<std::byte, N>> {};
 template <typename Allocator>
-struct Coder<std::vector<bool, Allocator>> : Coder<std::span<const bool>> {
-  using Range = std::vector<bool, Allocator>;
-  static std::size_t Size(const Range& values) noexcept {
-    return values.size() > 0xFFFF ? std::size_t{kMaxEventSize} + 1 : 2 + values.size();
-  }
-  static std::byte* Put(std::byte* out, const Range& values) noexcept {
-    out = internal::PutRaw(out, static_cast<std::uint16_t>(values.size()));
-    for (const bool value : values) out = internal::PutRaw(out, value);
-    return out;
-  }
-};
+struct Coder<std::vector<std::byte, Allocator>> : BinaryCoder<std::vector<std::byte, Allocator>> {};
+template <std::size_t N>
+struct Coder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
-template <internal::Byte T, std::size_t N>
-struct Coder<std::span<T, N>> : internal::BinaryCoder {};
-template <std::size_t N>
-struct Coder<std::array<std::byte, N>> : internal::BinaryCoder {};
-template <typename Allocator>
-struct Coder<std::vector<std::byte, Allocator>> : internal::BinaryCoder {};
-template <std::size_t N>
-struct Coder<std::byte[N]> : internal::BinaryCoder {};
+#if __cplusplus >= 202002L
+template <typename T, std::size_t N>
+struct Coder<std::span<T, N>, std::enable_if_t<!kIsByte<T> && N != std::dynamic_extent>>
+    : ConstantArrayCoder<std::span<T, N>, std::remove_cv_t<T>, N> {};
+template <typename T>
+struct Coder<std::span<T>, std::enable_if_t<!kIsByte<T>>>
+    : VariableArrayCoder<std::span<T>, std::remove_cv_t<T>> {};
+template <typename T, std::size_t N>
+struct Coder<std::span<T, N>, std::enable_if_t<kIsByte<T>>> : BinaryCoder<std::span<T, N>> {};
+#endif
 
 // Nullable. A value of fixed size is a binary of that size, or of none; anything else, characters
 // too, an array of one element, or of none, so that null stays distinguishable from empty.
 template <typename T>
-struct Coder<std::optional<T>> : internal::ScalarCoder {
-  using Element = internal::ElementCoder<T>;
+struct Coder<std::optional<T>> : ScalarCoder {
+  using Element = ElementCoder<T>;
   using Members = typename Element::Members;
   // Binaries are text in units of 8 bits, and never null, with the formats that characters have.
   static constexpr bool kIsCharacter =
@@ -426,15 +336,14 @@ struct Coder<std::optional<T>> : internal::ScalarCoder {
   }
   static std::byte* Put(std::byte* out, const std::optional<T>& value) noexcept {
     const std::size_t count = !value ? 0 : kIsValue ? Element::Size(*value) : 1;
-    out = internal::PutRaw(out, static_cast<std::uint16_t>(count));
+    out = PutRaw(out, static_cast<std::uint16_t>(count));
     return value ? Element::Put(out, *value) : out;
   }
 };
 
 // A struct's members one after the other, as StructOf lists them.
 template <typename T>
-requires requires { typename StructOf<T>::Members; }
-struct Coder<T> {
+struct Coder<T, std::void_t<typename StructOf<T>::Members>> {
   using Members = typename StructOf<T>::Members;
   static constexpr Encoding kEncoding = Encoding::kStruct;
   static constexpr Format kFormat = Format::kDefault;
@@ -447,6 +356,37 @@ struct Coder<T> {
   }
 };
 
+// The type by which an event's functions take a field: strings as views, what is small by value.
+template <typename T>
+struct ParameterOf {
+  using Type =
+      std::conditional_t<std::is_trivially_copyable_v<T> && !std::is_array_v<T> && sizeof(T) <= 16,
+                         T, const T&>;
+};
+template <typename Char, typename Traits, typename Allocator>
+struct ParameterOf<std::basic_string<Char, Traits, Allocator>> {
+  using Type = std::basic_string_view<Char>;
+};
+template <typename T>
+using Parameter = typename ParameterOf<T>::Type;
+
+template <typename T, typename = void>
+inline constexpr bool kHasText = false;
+template <typename T>
+inline constexpr bool kHasText<T, std::void_t<decltype(Coder<T>::Text(std::declval<const T&>()))>> =
+    true;
+
+// C strings are measured once, before the event is built: they may change meanwhile.
+template <typename T>
+decltype(auto) Prepare(const T& value) noexcept {
+  if constexpr (kHasText<T>) {
+    return Coder<T>::Text(value);
+  } else {
+    return (value);
+  }
+}
+
+}  // namespace internal
 }  // namespace eh
 
 #endif  // EVENTHEADER_INTERNAL_FIELD_CODER_H_

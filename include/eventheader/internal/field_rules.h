@@ -1,21 +1,173 @@
-// What a field's definition must be, for all who make one: checked while compiling where names and
-// types are known then. C++17.
+// The facts about fields, for all who make or read one: sizes and formats of the encodings, names
+// that are valid, and the bytes of a definition. C++17.
+// Source: the EventHeader specification, "Field definition block" and its lists of usable formats.
 #ifndef EVENTHEADER_INTERNAL_FIELD_RULES_H_
 #define EVENTHEADER_INTERNAL_FIELD_RULES_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "eventheader/wire.h"
 
-namespace eh {
+namespace eh::internal {
 
-// Of an event or a field: behind a ';' are its attributes, a NUL ends it.
+struct EncodingFacts {
+  Encoding encoding;
+  const char* name;             // the specification's
+  std::uint8_t fixed_size;      // bytes of a value; 0 where its bytes say it
+  std::uint8_t code_unit_size;  // bytes of what is counted or terminated; 0 for fixed sizes
+  Format own_format;            // of a field that gives none, or one that does not suit
+};
+
+// By number.
+inline constexpr EncodingFacts kEncodings[] = {
+    {Encoding::kInvalid, "invalid", 0, 0, Format::kDefault},
+    {Encoding::kStruct, "struct", 0, 0, Format::kDefault},
+    {Encoding::kValue8, "value8", 1, 0, Format::kUnsignedInt},
+    {Encoding::kValue16, "value16", 2, 0, Format::kUnsignedInt},
+    {Encoding::kValue32, "value32", 4, 0, Format::kUnsignedInt},
+    {Encoding::kValue64, "value64", 8, 0, Format::kUnsignedInt},
+    {Encoding::kValue128, "value128", 16, 0, Format::kHexBytes},
+    {Encoding::kZStringChar8, "zstring_char8", 0, 1, Format::kStringUtf},
+    {Encoding::kZStringChar16, "zstring_char16", 0, 2, Format::kStringUtf},
+    {Encoding::kZStringChar32, "zstring_char32", 0, 4, Format::kStringUtf},
+    {Encoding::kStringLength16Char8, "string_length16_char8", 0, 1, Format::kStringUtf},
+    {Encoding::kStringLength16Char16, "string_length16_char16", 0, 2, Format::kStringUtf},
+    {Encoding::kStringLength16Char32, "string_length16_char32", 0, 4, Format::kStringUtf},
+    {Encoding::kBinaryLength16Char8, "binary_length16_char8", 0, 1, Format::kHexBytes},
+};
+
+// Those of kInvalid for numbers that are no encoding.
+constexpr const EncodingFacts& FactsOf(Encoding encoding) noexcept {
+  const auto index = static_cast<std::size_t>(encoding);
+  return kEncodings[index < std::size(kEncodings) ? index : 0];
+}
+
+constexpr std::size_t FixedSize(Encoding encoding) noexcept { return FactsOf(encoding).fixed_size; }
+constexpr std::size_t CodeUnitSize(Encoding encoding) noexcept {
+  return FactsOf(encoding).code_unit_size;
+}
+constexpr Format DefaultFormat(Encoding encoding) noexcept { return FactsOf(encoding).own_format; }
+
+constexpr bool IsZeroTerminated(Encoding encoding) noexcept {
+  return encoding >= Encoding::kZStringChar8 && encoding <= Encoding::kZStringChar32;
+}
+// Encodings that count bytes. With a format of fixed size a field of these is nullable: no bytes
+// are null.
+constexpr bool CountsBytes(Encoding encoding) noexcept {
+  return encoding == Encoding::kStringLength16Char8 || encoding == Encoding::kBinaryLength16Char8;
+}
+
+// The encoding of values of `size` bytes; kInvalid if there is none.
+constexpr Encoding ValueEncoding(std::size_t size) noexcept {
+  for (const EncodingFacts& facts : kEncodings) {
+    if (facts.fixed_size == size && size != 0) return facts.encoding;
+  }
+  return Encoding::kInvalid;
+}
+
+// How many bytes a value of a format has: one of certain sizes, or any number.
+enum class FormatKind : std::uint8_t { kDefault, kFixedSize, kText, kBytes };
+
+struct FormatFacts {
+  Format format;
+  const char* name;  // the specification's
+  FormatKind kind;
+  std::uint16_t encodings;  // that the format may be given with: bit n for encoding n
+};
+
+template <typename... Encodings>
+constexpr std::uint16_t EncodingSet(Encodings... encodings) noexcept {
+  return static_cast<std::uint16_t>(((1u << static_cast<unsigned>(encodings)) | ...));
+}
+inline constexpr std::uint16_t kCountsBytes =
+    EncodingSet(Encoding::kStringLength16Char8, Encoding::kBinaryLength16Char8);
+inline constexpr std::uint16_t kTextEncodings =
+    kCountsBytes | EncodingSet(Encoding::kZStringChar8, Encoding::kZStringChar16,
+                               Encoding::kZStringChar32, Encoding::kStringLength16Char16,
+                               Encoding::kStringLength16Char32);
+inline constexpr std::uint16_t kIntegerEncodings =
+    kCountsBytes |
+    EncodingSet(Encoding::kValue8, Encoding::kValue16, Encoding::kValue32, Encoding::kValue64);
+inline constexpr std::uint16_t kEveryEncoding =
+    kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
+
+// By number. Encodings that count bytes take every format.
+inline constexpr FormatFacts kFormats[] = {
+    {Format::kDefault, "default", FormatKind::kDefault, kEveryEncoding},
+    {Format::kUnsignedInt, "unsigned_int", FormatKind::kFixedSize, kIntegerEncodings},
+    {Format::kSignedInt, "signed_int", FormatKind::kFixedSize, kIntegerEncodings},
+    {Format::kHexInt, "hex_int", FormatKind::kFixedSize, kIntegerEncodings},
+    {Format::kErrno, "errno", FormatKind::kFixedSize,
+     kCountsBytes | EncodingSet(Encoding::kValue32)},
+    {Format::kPid, "pid", FormatKind::kFixedSize, kCountsBytes | EncodingSet(Encoding::kValue32)},
+    {Format::kTime, "time", FormatKind::kFixedSize,
+     kCountsBytes | EncodingSet(Encoding::kValue32, Encoding::kValue64)},
+    {Format::kBoolean, "boolean", FormatKind::kFixedSize,
+     kCountsBytes | EncodingSet(Encoding::kValue8, Encoding::kValue16, Encoding::kValue32)},
+    {Format::kFloat, "float", FormatKind::kFixedSize,
+     kCountsBytes | EncodingSet(Encoding::kValue32, Encoding::kValue64)},
+    {Format::kHexBytes, "hex_bytes", FormatKind::kBytes, kEveryEncoding},
+    {Format::kString8, "string8", FormatKind::kText,
+     kCountsBytes | EncodingSet(Encoding::kValue8, Encoding::kZStringChar8)},
+    {Format::kStringUtf, "string_utf", FormatKind::kText,
+     kTextEncodings | EncodingSet(Encoding::kValue16, Encoding::kValue32)},
+    {Format::kStringUtfBom, "string_utf_bom", FormatKind::kText, kTextEncodings},
+    {Format::kStringXml, "string_xml", FormatKind::kText, kTextEncodings},
+    {Format::kStringJson, "string_json", FormatKind::kText, kTextEncodings},
+    {Format::kUuid, "uuid", FormatKind::kFixedSize,
+     kCountsBytes | EncodingSet(Encoding::kValue128)},
+    {Format::kPort, "port", FormatKind::kFixedSize, kCountsBytes | EncodingSet(Encoding::kValue16)},
+    {Format::kIpAddress, "ip_address", FormatKind::kFixedSize,
+     kCountsBytes | EncodingSet(Encoding::kValue32, Encoding::kValue128)},
+    {Format::kIpAddressObsolete, "ip_address_obsolete", FormatKind::kFixedSize, 0},
+};
+
+// Null for numbers that are no format.
+constexpr const FormatFacts* FactsOf(Format format) noexcept {
+  const auto index = static_cast<std::size_t>(format);
+  return index < std::size(kFormats) ? &kFormats[index] : nullptr;
+}
+
+constexpr bool TablesAreByNumber() noexcept {
+  for (std::size_t i = 0; i < std::size(kEncodings); ++i) {
+    if (static_cast<std::size_t>(kEncodings[i].encoding) != i) return false;
+  }
+  for (std::size_t i = 0; i < std::size(kFormats); ++i) {
+    if (static_cast<std::size_t>(kFormats[i].format) != i) return false;
+  }
+  return true;
+}
+static_assert(TablesAreByNumber());
+
+// Whether a field of `encoding` may be given `format`.
+constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
+  const FormatFacts* const facts = FactsOf(format);
+  return facts != nullptr && encoding <= Encoding::kBinaryLength16Char8 &&
+         (facts->encodings & EncodingSet(encoding)) != 0;
+}
+
+// The format by which readers show a field: the one given, the encoding's own where that does not
+// suit. A format of fixed size on an encoding that counts bytes still has to suit each value's size
+// (ValueFormat in decoder.h). The specification gives string_utf no value8; readers take it for a
+// character all the same.
+constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
+  if (format == Format::kIpAddressObsolete) format = Format::kIpAddress;
+  const bool is_character = encoding == Encoding::kValue8 && format == Format::kStringUtf;
+  const bool suits = is_character || IsFormatOf(encoding, format);
+  return suits && format != Format::kDefault ? format : DefaultFormat(encoding);
+}
+
+// Whether `name` can name an event or a field: its attributes follow a ';', a NUL ends it.
 constexpr bool IsValidName(std::string_view name) noexcept {
   return !name.empty() && name.find(';') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
 }
 
-// "" or `name=value` pairs, each after a ';', the ';' in values doubled: ";unit=ms".
+// Whether `text` is "" or `name=value` pairs, each after a ';', the ';' in values doubled:
+// ";unit=ms".
 constexpr bool AreValidAttributes(std::string_view text) noexcept {
   while (!text.empty()) {
     if (text[0] != ';') return false;
@@ -32,51 +184,47 @@ constexpr bool AreValidAttributes(std::string_view text) noexcept {
   return true;
 }
 
-// Whether the specification has `format` for values of `encoding`. Encodings that count bytes take
-// every format: with one of fixed size they are nullable.
-constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
-  const bool is_text = encoding >= Encoding::kZStringChar8;
-  const bool counts_bytes =
-      encoding == Encoding::kStringLength16Char8 || encoding == Encoding::kBinaryLength16Char8;
-  if (encoding <= Encoding::kStruct || encoding > Encoding::kBinaryLength16Char8) return false;
-  if (format > Format::kIpAddress) return false;
-  if (counts_bytes) return true;
-  switch (format) {
-    case Format::kDefault:
-    case Format::kHexBytes:
-      return true;
-    case Format::kUnsignedInt:
-    case Format::kSignedInt:
-    case Format::kHexInt:
-      return encoding <= Encoding::kValue64;
-    case Format::kErrno:
-    case Format::kPid:
-      return encoding == Encoding::kValue32;
-    case Format::kTime:
-    case Format::kFloat:
-      return encoding == Encoding::kValue32 || encoding == Encoding::kValue64;
-    case Format::kBoolean:
-      return encoding <= Encoding::kValue32;
-    case Format::kString8:
-      return encoding == Encoding::kValue8 || encoding == Encoding::kZStringChar8;
-    case Format::kStringUtf:
-      return is_text || encoding == Encoding::kValue16 || encoding == Encoding::kValue32;
-    case Format::kStringUtfBom:
-    case Format::kStringXml:
-    case Format::kStringJson:
-      return is_text;
-    case Format::kUuid:
-      return encoding == Encoding::kValue128;
-    case Format::kPort:
-      return encoding == Encoding::kValue16;
-    case Format::kIpAddress:
-      return encoding == Encoding::kValue32 || encoding == Encoding::kValue128;
-    case Format::kIpAddressObsolete:
-      return false;
-  }
-  return false;
+// The flag of an arity in the encoding byte.
+constexpr std::uint8_t ArityFlag(Arity arity) noexcept {
+  static_assert(static_cast<unsigned>(Arity::kConstantArray) << 5 == kEncodingConstantArray &&
+                static_cast<unsigned>(Arity::kVariableArray) << 5 == kEncodingVariableArray);
+  return static_cast<std::uint8_t>(static_cast<unsigned>(arity) << 5);
 }
 
-}  // namespace eh
+inline constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+// A definition's format byte, without the flag of a tag, is there if it says something.
+constexpr bool HasFormatByte(Encoding encoding, unsigned format, std::uint16_t tag) noexcept {
+  return format != 0 || tag != 0 || encoding == Encoding::kStruct;
+}
+
+// The size of what PutType writes.
+constexpr std::size_t TypeSize(Encoding encoding, std::uint16_t count, unsigned format,
+                               std::uint16_t tag) noexcept {
+  return std::size_t{1} + (HasFormatByte(encoding, format, tag) ? 1 : 0) + (tag != 0 ? 2 : 0) +
+         (count != 0 ? 2 : 0);
+}
+inline constexpr std::size_t kMaxTypeSize = 6;
+
+constexpr char* PutU16(char* out, std::uint16_t number) noexcept {
+  *out++ = static_cast<char>(number >> (kIsLittleEndian ? 0 : 8));
+  *out++ = static_cast<char>(number >> (kIsLittleEndian ? 8 : 0));
+  return out;
+}
+
+// Writes what follows the name in a definition, in the byte order of this machine. `count`: of a
+// constant array, else 0. `format`: a Format, or the number of a struct's members.
+constexpr char* PutType(char* out, Encoding encoding, Arity arity, std::uint16_t count,
+                        unsigned format, std::uint16_t tag) noexcept {
+  const bool has_format = HasFormatByte(encoding, format, tag);
+  *out++ = static_cast<char>(static_cast<unsigned>(encoding) | ArityFlag(arity) |
+                             (has_format ? kEncodingHasFormat : 0u));
+  if (has_format) *out++ = static_cast<char>(format | (tag != 0 ? kFormatHasTag : 0u));
+  if (tag != 0) out = PutU16(out, tag);
+  if (count != 0) out = PutU16(out, count);
+  return out;
+}
+
+}  // namespace eh::internal
 
 #endif  // EVENTHEADER_INTERNAL_FIELD_RULES_H_

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "eventheader/transport.h"
+#include "eventheader/testing/transport.h"
 
 namespace eh {
 
-// Stands in for the kernel: listens to every tracepoint that is registered, or to none.
+// Stands in for the kernel: enables every tracepoint that is registered, or none.
 // Thread-safe, but unlike a real transport it allocates and locks in Write.
 class RecordingTransport final : public Transport {
  public:
@@ -60,7 +60,7 @@ class RecordingTransport final : public Transport {
     return 0;
   }
 
-  // Begins or ends listening to all tracepoints, those still to come too.
+  // Enables or disables all tracepoints, those still to come too.
   void Listen(bool on) {
     const std::lock_guard lock(mutex_);
     listening_ = on;
@@ -71,7 +71,7 @@ class RecordingTransport final : public Transport {
   void FailRegister(int error) { register_error_ = error; }
   void FailWrite(int error) { write_error_ = error; }
 
-  // What was written since the last call.
+  // Returns what was written since the last call.
   std::vector<Record> Take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(records_, {});

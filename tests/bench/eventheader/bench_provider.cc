@@ -4,7 +4,7 @@
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/eventheader_c.h>
-#include <eventheader/user_events.h>
+#include <eventheader/testing/transport.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +20,7 @@
 
 #include "disabled_calls.h"
 #include "disassembly.h"
+#include "libeventheader/base/user_events.h"
 #include "object_size.h"
 
 // What the events are made of. With external linkage: what is in it is not known when it is
@@ -256,7 +257,7 @@ class Capture final : public eh::Transport {
 
 bool Listen(bool on) {
   char path[4096];
-  if (eh::user_events::FindTracefsFile(kEnable, path) != 0) return false;
+  if (eh::internal::user_events::FindTracefsFile(kEnable, path) != 0) return false;
   std::ofstream file(path);
   file << (on ? "1" : "0") << std::flush;
   return static_cast<bool>(file);
@@ -265,15 +266,15 @@ bool Listen(bool on) {
 // Bare writes to the same tracepoint, by a descriptor and index of their own.
 class BareWrite {
  public:
-  BareWrite() : fd_(eh::user_events::OpenData()) {
-    char command[eh::user_events::kMaxCommand];
-    usable_ = fd_ >= 0 && eh::user_events::FormatCommand(kTracepoint, command) &&
-              eh::user_events::Register(fd_, command, &word_, 0, 0, &index_) == 0;
+  BareWrite() : fd_(eh::internal::user_events::OpenData()) {
+    char command[eh::internal::user_events::kMaxCommand];
+    usable_ = fd_ >= 0 && eh::internal::user_events::FormatCommand(kTracepoint, command) &&
+              eh::internal::user_events::Register(fd_, command, &word_, 0, 0, &index_) == 0;
   }
   BareWrite(const BareWrite&) = delete;
   BareWrite& operator=(const BareWrite&) = delete;
   ~BareWrite() {
-    if (usable_) eh::user_events::Unregister(fd_, &word_, 0);
+    if (usable_) eh::internal::user_events::Unregister(fd_, &word_, 0);
     if (fd_ >= 0) close(fd_);
   }
 

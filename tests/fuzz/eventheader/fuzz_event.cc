@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "../../unit/eventheader/json_check.h"
 #include "eventheader/decoder.h"
 #include "eventheader/json_formatter.h"
+#include "tests/support/eventheader/json_check.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "eventheader/activity.h"
+#include "eventheader/decoder.h"
 #include "eventheader/eh.h"
-#include "eventheader/parse.h"
 #include "eventheader/testing/recording_transport.h"
 #include "tools/collector/convert/trace_context.h"
 

@@ -1,6 +1,5 @@
 // The C header's numbers are those of wire.h, or this does not compile.
 #include "eventheader/eventheader_c.h"
-#include "eventheader/parse.h"
 #include "eventheader/wire.h"
 
 namespace eh {

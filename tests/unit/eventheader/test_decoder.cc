@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "event_bytes.h"
 #include "eventheader/decoder.h"
+#include "eventheader/internal/field_rules.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 namespace eh {
 namespace {
@@ -387,8 +388,9 @@ TEST(ValueFormat, FixedSizeEncodingsTakeTheFormatsOfTheirSize) {
   for (const auto& c : kCases) {
     for (int format = 1; format <= 17; ++format) {
       const bool suits = std::find(c.formats.begin(), c.formats.end(), format) != c.formats.end();
-      EXPECT_EQ(ValueFormat(c.encoding, static_cast<Format>(format), FixedSize(c.encoding)),
-                suits ? static_cast<Format>(format) : DefaultFormat(c.encoding))
+      EXPECT_EQ(
+          ValueFormat(c.encoding, static_cast<Format>(format), eh::internal::FixedSize(c.encoding)),
+          suits ? static_cast<Format>(format) : eh::internal::DefaultFormat(c.encoding))
           << "encoding " << static_cast<int>(c.encoding) << " format " << format;
     }
   }

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "event_bytes.h"
 #include "eventheader/decoder.h"
 #include "eventheader/json_formatter.h"
-#include "json_check.h"
-#include "random_event.h"
+#include "tests/support/eventheader/event_bytes.h"
+#include "tests/support/eventheader/json_check.h"
+#include "tests/support/eventheader/random_event.h"
 
 namespace eh {
 namespace {

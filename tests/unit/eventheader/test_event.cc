@@ -140,7 +140,7 @@ TEST_F(EventTest, GroupIsInTheTracepointsName) {
 
 TEST_F(EventTest, NameOrGroupOfRunTimeThatIsOutOfFormSaysSo) {
   const auto status = [&](std::string_view name, std::string_view group) {
-    AnyProvider any(name, group);
+    DynamicProvider any(name, group);
     any.SetTransport(&transport_);
     const EventSet set(any, Level::kError, 1);
     return set.status();

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "event_bytes.h"
 #include "eventheader/decoder.h"
 #include "eventheader/json_formatter.h"
-#include "json_check.h"
+#include "tests/support/eventheader/event_bytes.h"
+#include "tests/support/eventheader/json_check.h"
 
 namespace eh {
 namespace {

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "event_bytes.h"
-#include "eventheader/parse.h"
+#include "eventheader/decoder.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 namespace eh {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "eventheader/eh.h"
 #include "eventheader/macros.h"
+#include "eventheader/testing/transport.h"
 
 namespace eh {
 namespace {

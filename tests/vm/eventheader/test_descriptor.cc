@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "eventheader/eh.h"
-#include "kernel_trace.h"
+#include "tests/support/eventheader/kernel_trace.h"
 
 namespace eh::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include "eventheader/json_formatter.h"
 #include "eventheader/testing/recording_transport.h"
 #include "every_type.h"
-#include "kernel_trace.h"
+#include "tests/support/eventheader/kernel_trace.h"
 
 namespace eh::testing {
 namespace {

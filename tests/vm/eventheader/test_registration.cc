@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "eventheader/eh.h"
-#include "kernel_trace.h"
+#include "tests/support/eventheader/kernel_trace.h"
 
 namespace eh::testing {
 namespace {
@@ -16,7 +16,7 @@ std::string Remedy(int error) { return RegistrationErrorText(error); }
 
 TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceItIsFree) {
   auto definition = std::make_unique<Definition>("Vm_Foreign_L4K0", "u32 other");
-  AnyProvider foreign("Vm_Foreign");
+  DynamicProvider foreign("Vm_Foreign");
   const EventSet set(foreign, Level::kInformation, 0);
   const EventSet other(foreign, Level::kWarning, 0);
   EXPECT_EQ(set.status(), EADDRINUSE);
@@ -47,7 +47,7 @@ TEST_F(Registration, LongestNameRegistersAndItsEventsArrive) {
   const std::string options = "G" + std::string(24, 'g');
   const std::string suffix = "_LffKffffffffffffffff" + options;
   const std::string name(kMaxTracepointName - suffix.size(), 'n');
-  AnyProvider longest(name, std::string_view(options).substr(1));
+  DynamicProvider longest(name, std::string_view(options).substr(1));
   const EventSet set(longest, Level{0xFF}, ~std::uint64_t{0});
   ASSERT_EQ(set.status(), 0) << Remedy(set.status());
   EXPECT_EQ((name + suffix).size(), kMaxTracepointName);
@@ -61,7 +61,7 @@ TEST_F(Registration, LongestNameRegistersAndItsEventsArrive) {
 
 TEST_F(Registration, NameOfOneMoreIsRefused) {
   const std::string name(kMaxTracepointName - std::string("_L4K0").size(), 'n');
-  AnyProvider longest(name);
+  DynamicProvider longest(name);
   const EventSet fits(longest, Level::kInformation, 0);
   const EventSet too_long(longest, Level::kInformation, 0x10);
   EXPECT_EQ(fits.status(), 0);
@@ -71,9 +71,9 @@ TEST_F(Registration, NameOfOneMoreIsRefused) {
 }
 
 TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
-  AnyProvider provider("Vm_Many");
+  DynamicProvider provider("Vm_Many");
   std::vector<std::unique_ptr<EventSet>> sets;
-  for (unsigned bit = 0; bit < AnyProvider::kMaxEventSets; ++bit) {
+  for (unsigned bit = 0; bit < ProviderBase::kMaxEventSets; ++bit) {
     sets.push_back(std::make_unique<EventSet>(provider, Level::kVerbose, std::uint64_t{1} << bit));
     ASSERT_EQ(sets.back()->status(), 0) << bit;
   }
@@ -91,7 +91,7 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
     std::ostringstream name;
     name << "Vm_Many_L5K" << std::hex << (std::uint64_t{1} << bit);
     trace.Listen(name.str());
-    for (unsigned other = 0; other < AnyProvider::kMaxEventSets; ++other) {
+    for (unsigned other = 0; other < ProviderBase::kMaxEventSets; ++other) {
       ASSERT_EQ(sets[other]->enabled(), other == bit) << bit << " " << other;
     }
     EXPECT_EQ(event.Write(*sets[bit]), WriteResult::kWritten);
@@ -112,7 +112,7 @@ TEST_F(Registration, SystemsLimitOfEventsIsTold) {
   const std::string limit = "/proc/sys/kernel/user_events_max";
   const std::string before = GetText(limit);
   PutText(limit, "1");
-  AnyProvider provider("Vm_Limit");
+  DynamicProvider provider("Vm_Limit");
   const EventSet set(provider, Level::kInformation, 0);
   EXPECT_EQ(set.status(), EMFILE);
   EXPECT_NE(Remedy(EMFILE).find("user_events_max"), std::string::npos);
@@ -121,7 +121,7 @@ TEST_F(Registration, SystemsLimitOfEventsIsTold) {
 }
 
 TEST_F(Registration, LastOfTwinsTakesTheTracepointWithIt) {
-  AnyProvider provider("Vm_Twins");
+  DynamicProvider provider("Vm_Twins");
   TraceInstance trace;
   DynamicEvent event;
   event.AddField("f", 1);

@@ -7,7 +7,7 @@
 
 #include "eventheader/eh.h"
 #include "eventheader/testing/recording_transport.h"
-#include "kernel_trace.h"
+#include "tests/support/eventheader/kernel_trace.h"
 
 namespace eh::testing {
 namespace {

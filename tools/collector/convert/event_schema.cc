@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "eventheader/internal/field_rules.h"
 #include "tools/common/eventheader_keys.h"
 
 namespace collector {
@@ -86,10 +87,12 @@ class Compiler {
     }
   }
 
-  Value CompileValue(const FieldDefinition& field) const {
+  Value CompileValue(FieldDefinition field) const {
+    const Format given = field.format;
+    field.format = eh::internal::ShownFormat(field.encoding, given);
     Value value;
     value.op.swap = swap_;
-    value.op.size = static_cast<std::uint8_t>(eh::FixedSize(field.encoding));
+    value.op.size = static_cast<std::uint8_t>(eh::internal::FixedSize(field.encoding));
     switch (field.encoding) {
       case Encoding::kValue8:
       case Encoding::kValue16:
@@ -110,6 +113,7 @@ class Compiler {
         CompileBlob(field, &value);
         break;
     }
+    value.type_says_format = value.type_says_format && field.format == given;
     return value;
   }
 
@@ -164,7 +168,7 @@ class Compiler {
         break;
       case Format::kPort:
         // Always in network byte order on the wire.
-        value->op.swap = size == 2;
+        value->op.swap = true;
         value->type_says_format = false;
         break;
       default:
@@ -175,10 +179,9 @@ class Compiler {
   }
 
   void CompileBlob(const FieldDefinition& field, Value* value) const {
-    const bool zero_ended =
-        field.encoding >= Encoding::kZStringChar8 && field.encoding <= Encoding::kZStringChar32;
+    const bool zero_ended = eh::internal::IsZeroTerminated(field.encoding);
     value->op.element = zero_ended ? PayloadOp::Element::kZText : PayloadOp::Element::kText;
-    value->op.size = static_cast<std::uint8_t>(tools::UnitSize(field.encoding));
+    value->op.size = static_cast<std::uint8_t>(eh::internal::CodeUnitSize(field.encoding));
     const bool in_array = field.arity != Arity::kScalar;
     if (tools::IsByteSequence(field.encoding, field.format)) {
       // Nullable values, too: their size, and so their type, differs from event to event. Null has

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "eventheader/parse.h"
+#include "eventheader/decoder.h"
 #include "eventheader/tracepoint_name.h"
 #include "nettrace/schema.h"
 #include "tools/collector/convert/payload_program.h"

@@ -25,7 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "eventheader/parse.h"
+#include "eventheader/decoder.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/tracepoint_schema.h"

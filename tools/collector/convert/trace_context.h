@@ -2,7 +2,7 @@
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACE_CONTEXT_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACE_CONTEXT_H_
 
-#include "eventheader/parse.h"
+#include "eventheader/decoder.h"
 #include "nettrace/schema.h"
 
 namespace collector {

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "eventheader/tracepoint_name.h"
-#include "eventheader/user_events.h"
+#include "libeventheader/base/user_events.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
 
-namespace user_events = eh::user_events;
+namespace user_events = eh::internal::user_events;
 
 absl::Status UserEventRegistrations::Register(const std::string& name, bool persistent) {
   const std::string what = absl::StrCat("registering tracepoint ", name);

@@ -18,7 +18,7 @@ constinit Provider provider("Test_Misuse");
 // ---- Providers ----
 
 const std::string name_of_run_time("MyCompany");
-AnyProvider any(name_of_run_time);
+DynamicProvider any(name_of_run_time);
 
 #if defined(PROVIDER_NAME_IS_EMPTY)
 // expect: TheProvidersNameMustBeAnIdentifier
@@ -66,8 +66,8 @@ constexpr Event<provider, "E", Traits{.level = Level{256}}> event;
 #elif defined(EVENT_WITH_A_BARE_TYPE)
 // expect: after its traits an event has Fields and Attributes
 constexpr Event<provider, "E", Traits{}, int> event;
-#elif defined(EVENT_NAMES_OVER_THE_GREATEST_SIZE)
-// expect: names alone are over the greatest event size
+#elif defined(EVENT_NAMES_OVER_THE_MAXIMUM_SIZE)
+// expect: names alone are over the maximum event size
 constexpr Event<provider, "E", Traits{}, Field<HUNDRED(TEN("name name ")), int>> event;
 #elif defined(EVENT_THAT_CANNOT_BE_WRITTEN)
 // expect: the event would always be refused
@@ -75,7 +75,7 @@ constexpr Event<provider, "E", Traits{}, Field<"f", std::array<bool, 8200>>> eve
 #elif defined(EVENT_OF_A_LOCAL_PROVIDER)
 // expect: provider
 void Local() {
-  AnyProvider local_provider("Local");
+  DynamicProvider local_provider("Local");
   Event<local_provider, "E", Traits{}> event;
 }
 #else

@@ -44,7 +44,7 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   // expect: a field's name is not empty and has neither ';' nor NUL
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("", number));
 #elif defined(FIELD_WITHOUT_ENCODING)
-  // expect: this type has no encoding in a macro
+  // expect: this type has no EventHeader encoding
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", Undescribed{number}));
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
   // expect: this format does not go with the field's type

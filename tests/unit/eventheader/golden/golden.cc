@@ -1,8 +1,9 @@
 #include "golden.h"
 
-#include "../event_bytes.h"
 #include "eventheader/decoder.h"
+#include "eventheader/internal/field_rules.h"
 #include "eventheader/json_formatter.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 namespace eh::testing {
 namespace {
@@ -116,7 +117,7 @@ void GoldenBytes::UntypedOne(Encoding encoding, Format format, Arity arity, std:
   EXPECT_EQ(item.field->encoding, encoding);
   EXPECT_EQ(item.field->arity, arity);
   EXPECT_EQ(item.field->array_length, count);
-  EXPECT_EQ(item.field->format, format == Format::kDefault ? DefaultFormat(encoding) : format);
+  EXPECT_EQ(item.field->format, format == Format::kDefault ? internal::DefaultFormat(encoding) : format);
   while (decoder.Next(&item)) {
   }
   EXPECT_EQ(decoder.error(), ParseError::kNone);

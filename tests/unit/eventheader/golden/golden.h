@@ -45,7 +45,7 @@ class GoldenBytes : public ::testing::Test {
   // Static, dynamic, raw and both C forms.
   template <Format kFormat, typename T>
   void Row(const T& first, const T& second, const Golden& golden) {
-    const Encoding encoding = Coder<T>::kEncoding;
+    const Encoding encoding = internal::Coder<T>::kEncoding;
     Begin(encoding, kFormat);
     Typed<kFormat>(first, Bytes(golden.scalar));
     Typed<kFormat>(std::array<T, 2>{first, second}, Bytes(golden.constant));
@@ -74,7 +74,7 @@ class GoldenBytes : public ::testing::Test {
 
  private:
   template <typename T, Format kFormat>
-  static constexpr bool kIsOwnFormat = Coder<T>::kFormat == kFormat;
+  static constexpr bool kIsOwnFormat = internal::Coder<T>::kFormat == kFormat;
   template <typename T, Format kFormat>
   struct FieldOf {
     using Type = Field<"f", T, As<kFormat>>;

@@ -29,7 +29,7 @@ constexpr Object kObject = {Write, [] { return provider.status(); }, [] { return
 // Sets of its own, registered first: so that the kernel numbers the header's otherwise than for
 // the other objects.
 #if OWN_SETS > 0
-constinit eh::AnyProvider own_provider(OWN_PROVIDER);
+constinit eh::DynamicProvider own_provider(OWN_PROVIDER);
 const eh::EventSet own_set(own_provider, eh::Level::kInformation, 1);
 #endif
 #if OWN_SETS > 1

@@ -6,8 +6,8 @@
 #include <memory>
 #include <thread>
 
-#include "../kernel_trace.h"
 #include "eventheader/eh.h"
+#include "tests/support/eventheader/kernel_trace.h"
 
 namespace eh::testing {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "../kernel_trace.h"
 #include "object.h"
+#include "tests/support/eventheader/kernel_trace.h"
 
 extern "C" const Object* program_object();
 

@@ -1,6 +1,6 @@
 // Events written out by hand: hex digits as in a dump, names as text.
-#ifndef TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_
-#define TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_
+#ifndef TESTS_SUPPORT_EVENTHEADER_EVENT_BYTES_H_
+#define TESTS_SUPPORT_EVENTHEADER_EVENT_BYTES_H_
 
 #include <cstddef>
 #include <span>
@@ -50,4 +50,4 @@ inline std::string_view AsText(std::span<const std::byte> bytes) {
 
 }  // namespace eh::testing
 
-#endif  // TESTS_UNIT_EVENTHEADER_EVENT_BYTES_H_
+#endif  // TESTS_SUPPORT_EVENTHEADER_EVENT_BYTES_H_

@@ -1,7 +1,7 @@
 // Random event schemas with values, and an encoder for them that is written from the specification
 // alone: it shares nothing with the library, so that the two can be held against each other.
-#ifndef TESTS_UNIT_EVENTHEADER_RANDOM_EVENT_H_
-#define TESTS_UNIT_EVENTHEADER_RANDOM_EVENT_H_
+#ifndef TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_
+#define TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -180,4 +180,4 @@ class RandomEventEncoder {
 
 }  // namespace eh::testing
 
-#endif  // TESTS_UNIT_EVENTHEADER_RANDOM_EVENT_H_
+#endif  // TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_

@@ -1,15 +1,15 @@
 // The kernel's user_events ABI (Linux 6.4 and newer), carried here because distributions often lack
-// <linux/user_events.h>. For those who register tracepoints themselves: the library's own
-// transport, the collector and the command-line tools. Services use provider.h.
-#ifndef EVENTHEADER_USER_EVENTS_H_
-#define EVENTHEADER_USER_EVENTS_H_
+// <linux/user_events.h>. For what registers tracepoints itself: the library's transport, the
+// collector and the command-line tools.
+#ifndef LIBEVENTHEADER_BASE_USER_EVENTS_H_
+#define LIBEVENTHEADER_BASE_USER_EVENTS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace eh::user_events {
+namespace eh::internal::user_events {
 
 struct [[gnu::packed]] Reg {
   std::uint32_t size;
@@ -36,7 +36,7 @@ inline constexpr unsigned long kIocDel = 0x40082A01;
 inline constexpr unsigned long kIocUnreg = 0x40082A02;
 
 inline constexpr std::uint16_t kFlagPersist = 1;  // needs CAP_PERFMON, else EPERM
-// Greatest length of a registration command, in bytes, with its terminator.
+// Maximum length of a registration command, in bytes, with its terminator.
 inline constexpr std::size_t kMaxCommand = 512;
 
 // Finds where tracefs is mounted (the usual places, then /proc/self/mountinfo) and writes
@@ -49,8 +49,9 @@ int FindTracefsFile(std::string_view file, std::span<char> path) noexcept;
 int OpenData() noexcept;
 
 // Registers `command` ("Name fields…", NUL-terminated). Bit `enable_bit` of `*enable_word` (8
-// bytes, 8-byte aligned, must stay valid until Unregister or exit) follows whether somebody
-// listens. Returns 0 or an errno; on success `*write_index` is what every write starts with.
+// bytes, 8-byte aligned, must stay valid until Unregister or exit) follows whether the
+// event is enabled. Returns 0 or an errno; on success `*write_index` is what every write starts
+// with.
 int Register(int data_fd, const char* command, std::uint64_t* enable_word, unsigned enable_bit,
              std::uint16_t flags, std::uint32_t* write_index) noexcept;
 int Unregister(int data_fd, std::uint64_t* enable_word, unsigned enable_bit) noexcept;
@@ -61,6 +62,6 @@ int Delete(int data_fd, const char* name) noexcept;
 // fit (kMaxCommand is always enough for a valid name).
 bool FormatCommand(std::string_view name, std::span<char> buffer) noexcept;
 
-}  // namespace eh::user_events
+}  // namespace eh::internal::user_events
 
-#endif  // EVENTHEADER_USER_EVENTS_H_
+#endif  // LIBEVENTHEADER_BASE_USER_EVENTS_H_

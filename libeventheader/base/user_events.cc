@@ -1,4 +1,4 @@
-#include "eventheader/user_events.h"
+#include "base/user_events.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -8,25 +8,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/errno_keeper.h"
 #include "eventheader/wire.h"
 
-namespace eh::user_events {
+namespace eh::internal::user_events {
 namespace {
 
 constexpr char kMountInfo[] = "/proc/self/mountinfo";
 constexpr std::size_t kMaxPath = 4096;
-
-// Keeps the caller's errno: a service's own error handling must not see ours.
-class ErrnoKeeper {
- public:
-  ErrnoKeeper() noexcept : saved_(errno) {}
-  ~ErrnoKeeper() { errno = saved_; }
-  ErrnoKeeper(const ErrnoKeeper&) = delete;
-  ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
-
- private:
-  int saved_;
-};
 
 int Join(std::string_view folder, std::string_view file, std::span<char> path) noexcept {
   if (folder.size() + 1 + file.size() + 1 > path.size()) return ENAMETOOLONG;
@@ -108,7 +97,7 @@ int FindInMountInfo(std::string_view file, std::span<char> path) noexcept {
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept {
   const ErrnoKeeper keeper;
   for (std::string_view mount : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
-    // An empty folder of this name is there without a mount, too: look for what only tracefs has.
+    // An empty folder of this name is there without a mount: look for what only tracefs has.
     if (const int error = Join(mount, "trace_marker", path)) return error;
     if (access(path.data(), F_OK) == 0 || errno == EACCES) return Join(mount, file, path);
   }
@@ -162,4 +151,4 @@ bool FormatCommand(std::string_view name, std::span<char> buffer) noexcept {
   return true;
 }
 
-}  // namespace eh::user_events
+}  // namespace eh::internal::user_events

@@ -1,7 +1,7 @@
 // A strict judge of JSON texts (RFC 8259): for tests and fuzzers, which must not take the
 // formatter's word for it.
-#ifndef TESTS_UNIT_EVENTHEADER_JSON_CHECK_H_
-#define TESTS_UNIT_EVENTHEADER_JSON_CHECK_H_
+#ifndef TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_
+#define TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -123,4 +123,4 @@ inline bool IsValidJson(std::string_view text) {
 
 }  // namespace eh::testing
 
-#endif  // TESTS_UNIT_EVENTHEADER_JSON_CHECK_H_
+#endif  // TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_

@@ -1,25 +1,27 @@
 #include "eventheader/tracepoint_name.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+
+#include "base/hex.h"
 
 namespace eh {
 namespace {
 
-// Lower-case hex without leading zeros.
+// Reads `digits`, which are lower-case hex; no number begins with a zero.
 template <typename Number>
-bool ParseCanonicalHex(std::string_view text, Number* value) noexcept {
-  if (text.empty() || (text.size() > 1 && text[0] == '0')) return false;
-  for (char c : text) {
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
-  }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, 16);
-  return error == std::errc() && end == text.data() + text.size();
+bool ParseCanonicalHex(std::string_view digits, Number* value) noexcept {
+  if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return false;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), *value, 16);
+  return error == std::errc() && end == digits.data() + digits.size();
 }
 
+// The number of hex digits at the front of `text`.
 std::size_t HexLength(std::string_view text) noexcept {
-  const std::size_t end = text.find_first_not_of("0123456789abcdef");
-  return end == std::string_view::npos ? text.size() : end;
+  const auto end = std::find_if_not(text.begin(), text.end(), internal::IsHexDigit);
+  return static_cast<std::size_t>(end - text.begin());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // What the kernel itself says about tracepoints, for tests that run as root in the VM.
-#ifndef TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_
-#define TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_
+#ifndef TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_
+#define TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "eventheader/provider.h"
-#include "eventheader/user_events.h"
 #include "eventheader/wire.h"
+#include "libeventheader/base/user_events.h"
 
 namespace eh::testing {
 
@@ -140,12 +140,12 @@ inline int CountText(const std::vector<KernelEvent>& events, std::string_view te
 class Definition {
  public:
   explicit Definition(const std::string& name, const char* fields = kTracepointFields)
-      : fd_(user_events::OpenData()) {
-    EXPECT_EQ(user_events::Register(fd_, (name + ' ' + fields).c_str(), &word_, 0, 0, &index_), 0)
+      : fd_(internal::user_events::OpenData()) {
+    EXPECT_EQ(internal::user_events::Register(fd_, (name + ' ' + fields).c_str(), &word_, 0, 0, &index_), 0)
         << name;
   }
   ~Definition() {
-    EXPECT_EQ(user_events::Unregister(fd_, &word_, 0), 0);
+    EXPECT_EQ(internal::user_events::Unregister(fd_, &word_, 0), 0);
     close(fd_);
   }
   Definition(const Definition&) = delete;
@@ -217,7 +217,7 @@ class KernelTest : public ::testing::Test {
 class ListeningTest : public KernelTest {
  protected:
   // The tracepoint is one of the provider's, which is a static object.
-  ListeningTest(const AnyProvider& provider, std::string tracepoint)
+  ListeningTest(const ProviderBase& provider, std::string tracepoint)
       : provider_(provider), tracepoint_(std::move(tracepoint)) {}
 
   void SetUp() override {
@@ -238,10 +238,10 @@ class ListeningTest : public KernelTest {
   std::unique_ptr<TraceInstance> trace_;
 
  private:
-  const AnyProvider& provider_;
+  const ProviderBase& provider_;
   std::string tracepoint_;
 };
 
 }  // namespace eh::testing
 
-#endif  // TESTS_VM_EVENTHEADER_KERNEL_TRACE_H_
+#endif  // TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_

@@ -1,0 +1,42 @@
+// Hexadecimal digits, both ways. Lower case only: tracepoint names and trace contexts want it so.
+#ifndef LIBEVENTHEADER_BASE_HEX_H_
+#define LIBEVENTHEADER_BASE_HEX_H_
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace eh::internal {
+
+inline constexpr char kHexDigits[] = "0123456789abcdef";
+
+constexpr bool IsHexDigit(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+// Writes two digits a byte and returns their end.
+constexpr char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
+  for (const std::byte byte : bytes) {
+    *out++ = kHexDigits[static_cast<unsigned>(byte) >> 4];
+    *out++ = kHexDigits[static_cast<unsigned>(byte) & 15];
+  }
+  return out;
+}
+
+// Fills `bytes` from two digits each at the front of `text`, which must have as many characters;
+// false if one is no digit.
+constexpr bool ReadHex(std::string_view text, std::span<std::byte> bytes) noexcept {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    unsigned value = 0;
+    for (const char c : text.substr(2 * i, 2)) {
+      if (!IsHexDigit(c)) return false;
+      value = value << 4 | static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    bytes[i] = static_cast<std::byte>(value);
+  }
+  return true;
+}
+
+}  // namespace eh::internal
+
+#endif  // LIBEVENTHEADER_BASE_HEX_H_
