@@ -40,7 +40,7 @@ def main():
     worst = 0
     for benchmark in benchmarks:
         status = subprocess.run(
-            bench.command(benchmark, *options), cwd=benchmark.folder, stdin=subprocess.DEVNULL,
+            bench.command(benchmark, *options), cwd=configuration.RELEASE.folder, stdin=subprocess.DEVNULL,
             check=False).returncode
         if status != 0:
             print(f"bench: {benchmark.name} failed with status {status}", file=sys.stderr)

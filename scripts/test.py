@@ -5,7 +5,7 @@ above it stand what failed, and what was skipped and why.
 examples:
   ./run test                    # everything, as the CI does
   ./run test unit-gcc lint      # before a commit
-  ./run test unit               # all of unit-gcc, unit-clang, unit-asan, unit-tsan
+  ./run test unit programs      # by both compilers and with both sanitizers
   GTEST_FILTER='Writer*' ./run test unit-asan
 
 exit status: 0 nothing failed, 1 something failed, 2 there is no such suite.
@@ -18,12 +18,12 @@ import sys
 import time
 
 from testing import case
-from testing import machine
+from testing import meson
 from testing import suites
 
 
 def parse():
-    listing = "\n".join(f"  {suite.name:<13} {suite.what}" for suite in suites.SUITES)
+    listing = "\n".join(f"  {suite.name:<14} {suite.what}" for suite in suites.SUITES)
     parser = argparse.ArgumentParser(
         prog="./run test", description=f"{__doc__}\nsuites:\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -52,7 +52,7 @@ def run_suite(suite):
 
 def prepare_vm():
     """Has the VM's kernel built now, in view, not by the first test that boots it."""
-    image = subprocess.run([machine.SCRIPTS / "kernel_image.sh"], stdout=subprocess.PIPE, text=True, check=False)
+    image = subprocess.run([meson.SCRIPTS / "kernel_image.sh"], stdout=subprocess.PIPE, text=True, check=False)
     # Where there is none, each test that boots it fails and says so.
     if image.returncode == 0:
         os.environ["EVENTHEADER_VM_KERNEL"] = image.stdout.strip()

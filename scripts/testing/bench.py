@@ -8,18 +8,17 @@ import json
 import subprocess
 
 from testing import configuration
-from testing import machine
+from testing import meson
 
 KEYS = {"bench", "case", "unit", "value", "floor", "ratio"}
 
 
 class BenchmarkError(Exception):
-    pass
+    """A benchmark failed, or gave no results; the message says which."""
 
 
 def find(name=None):
-    configuration.RELEASE.configure()
-    benchmarks = named(name, configuration.RELEASE.programs("benchmarks"))
+    benchmarks = named(name, configuration.RELEASE.registered(kind="benchmarks"))
     configuration.RELEASE.build_for(benchmarks)
     return benchmarks
 
@@ -37,13 +36,13 @@ def command(benchmark, *options):
     if "icount" not in benchmark.suites:
         return run_it
     out = configuration.RELEASE.folder / "vm-out" / benchmark.name
-    return [machine.SCRIPTS / "vm.py", *machine.vm_options(benchmark), "--timeout", "1200", "--out", out, "--", *run_it]
+    return [meson.SCRIPTS / "vm.py", *meson.vm_options(benchmark), "--timeout", "1200", "--out", out, "--", *run_it]
 
 
 def run(benchmark):
     """Its results, as dictionaries with KEYS."""
     done = subprocess.run(
-        command(benchmark, "--json"), cwd=benchmark.folder, stdin=subprocess.DEVNULL, capture_output=True,
+        command(benchmark, "--json"), cwd=configuration.RELEASE.folder, stdin=subprocess.DEVNULL, capture_output=True,
         text=True, check=False)
     if done.returncode != 0:
         raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{done.stderr}")

@@ -1,7 +1,6 @@
 """What is counted: one case is one promise checked."""
 
 import dataclasses
-import json
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -11,13 +10,6 @@ class Case:
     name: str
     outcome: str
     detail: str = ""  # What failed, or why it was skipped.
-
-    def to_json(self):
-        return json.dumps(dataclasses.asdict(self))
-
-    @staticmethod
-    def from_json(line):
-        return Case(**json.loads(line))
 
 
 def passed(name):
@@ -41,6 +33,6 @@ def totals(cases):
 
 
 def indented(text, width=400):
-    """For people: a linker's command line need not be shown to its end."""
+    """Indents and shortens lines for people: a linker's command line need not be shown to its end."""
     lines = (line if len(line) <= width else line[:width] + " [...]" for line in text.rstrip().splitlines())
     return "\n".join("    " + line for line in lines)

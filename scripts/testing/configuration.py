@@ -1,13 +1,12 @@
 """The build folders of the tests: one for each way to compile."""
 
+import dataclasses
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-
-from testing import program
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 MESON = "/usr/bin/meson"  # Debian's, not one that pip put first.
@@ -17,6 +16,17 @@ class BuildError(Exception):
     """Something does not build; the message is the compiler's."""
 
 
+@dataclasses.dataclass
+class Program:
+    """A test or benchmark that is registered with Meson."""
+    name: str
+    command: list
+    suites: list
+    seconds: int  # Its time limit; 0: none.
+    is_gtest: bool
+    depends: list
+
+
 class Configuration:
     def __init__(self, name, compiler, *options):
         self.folder = REPOSITORY / f"build-{name}"
@@ -24,9 +34,15 @@ class Configuration:
         # Lines are enough of debug information: the rest of it would be a quarter of the time to compile.
         self._options = ["-Dtests=true", "-Dwerror=true", "-Dc_args=-g1", "-Dcpp_args=-g1", *options]
 
-    def programs(self, kind="tests"):
-        """What Meson has registered: kind is "tests" or "benchmarks"."""
-        return [program.Program.from_meson(entry, self.folder) for entry in self._introspect(kind)]
+    def registered(self, suite=None, kind="tests"):
+        """The programs of a suite, or all; `kind` is "tests" or "benchmarks"."""
+        self.configure()
+        found = [Program(name=entry["name"], command=entry["cmd"],
+                         suites=[name.partition(":")[2] for name in entry["suite"]],
+                         seconds=max(entry["timeout"], 0), is_gtest=entry["protocol"] == "gtest",
+                         depends=entry["depends"])
+                 for entry in self._introspect(kind)]
+        return [program for program in found if suite is None or suite in program.suites]
 
     def configure(self):
         """Brings the folder up to date with the build files, compiling nothing."""

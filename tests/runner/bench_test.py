@@ -1,30 +1,24 @@
 """Which benchmarks ./run bench NAME means."""
 
 import types
-import unittest
+
+import pytest
 
 from testing import bench
 
-BENCHMARKS = [types.SimpleNamespace(name=name)
-              for name in ("provider", "nettrace cost", "nettrace memory", "nettracer", "a", "a b")]
+BENCHMARKS = ["provider", "nettrace cost", "nettrace memory", "nettracer", "a", "a b"]
 
 
-def named(name):
-    return [benchmark.name for benchmark in bench.named(name, BENCHMARKS)]
-
-
-class Named(unittest.TestCase):
-    def test_no_name_means_all(self):
-        self.assertEqual(len(named(None)), len(BENCHMARKS))
-
-    def test_a_whole_name_means_that_one_alone(self):
-        self.assertEqual(named("provider"), ["provider"])
-        self.assertEqual(named("nettrace memory"), ["nettrace memory"])
-        self.assertEqual(named("a"), ["a"])
-
-    def test_first_words_mean_all_that_begin_with_them(self):
-        self.assertEqual(named("nettrace"), ["nettrace cost", "nettrace memory"])
-
-    def test_a_part_of_a_word_means_none(self):
-        self.assertEqual(named("nettrace c"), [])
-        self.assertEqual(named("prov"), [])
+@pytest.mark.parametrize("name, meant", [
+    (None, BENCHMARKS),
+    # A whole name means that one alone, first words all that begin with them, a part of a word none.
+    ("provider", ["provider"]),
+    ("nettrace memory", ["nettrace memory"]),
+    ("a", ["a"]),
+    ("nettrace", ["nettrace cost", "nettrace memory"]),
+    ("nettrace c", []),
+    ("prov", []),
+])
+def test_name(name, meant):
+    benchmarks = [types.SimpleNamespace(name=name) for name in BENCHMARKS]
+    assert [benchmark.name for benchmark in bench.named(name, benchmarks)] == meant

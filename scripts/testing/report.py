@@ -1,0 +1,93 @@
+"""Reads what `meson test` has written about a run: the cases of each test.
+
+Meson's own count is by program, and it takes the report of a GoogleTest program as it stands: without the
+crash that came before there was one, or the leak that was found after it.
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import xml.etree.ElementTree
+
+from testing import case
+
+
+def read(tests, prefix, logbase, ended):
+    """The cases of `tests`, each named PREFIX/...; `logbase` is Meson's, `ended` how its run ended."""
+    entries = _entries(pathlib.Path(f"{logbase}.json"))
+    junit = _junit(pathlib.Path(f"{logbase}.junit.xml"))
+    cases, missing = [], []
+    for test in tests:
+        name = f"{prefix}/{test.name}"
+        if test.name in entries and (junit or not test.is_gtest):
+            cases += _cases(name, test, entries[test.name], junit)
+        else:
+            missing.append(case.failed(name, "it has no result"))
+    if missing or (ended.returncode and not case.count(cases, case.FAILED)):
+        missing.append(case.failed(f"{prefix}/meson test",
+                                   f"{_describe(ended.returncode)}; its output:\n{ended.stdout}"))
+    return cases + missing
+
+
+def _entries(log):
+    """Meson's line about each test, by the test's name."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    entries = {}
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:  # The last one, if Meson was killed while it wrote.
+            break
+        entries[entry["name"].rpartition(" / ")[2]] = entry
+    return entries
+
+
+def _junit(report):
+    try:
+        return xml.etree.ElementTree.parse(report)
+    except (FileNotFoundError, xml.etree.ElementTree.ParseError):
+        return None
+
+
+def _cases(name, test, entry, junit):
+    status, output = entry["returncode"], f"its output:\n{entry['stdout']}"
+    if entry["result"] == "TIMEOUT":
+        return [case.failed(name, f"no end within {entry['duration']:.0f} s; {output}")]
+    if entry["result"] == "SKIP":
+        return [case.skipped(name, (entry["stdout"].strip() or "no reason given").splitlines()[-1])]
+    if not test.is_gtest:
+        return [case.failed(name, f"{_describe(status)}; {output}") if status else case.passed(name)]
+    suites = [suite for suite in junit.iter("testsuite")
+              if suite.get("name").startswith(f"nettraced.{entry['name']}.")]
+    cases = [_gtest_case(name, element) for suite in suites for element in suite.iter("testcase")]
+    if not suites and status:
+        # It crashed: the case that ran then is the last one begun.
+        begun = re.findall(r"^\[ RUN      \] (\S+)", entry["stdout"], re.MULTILINE)
+        return [case.failed(name, f"{_describe(status)}{' in ' + begun[-1] if begun else ''}; {output}")]
+    if not cases and "GTEST_FILTER" not in os.environ:
+        return [case.failed(name, f"it has no test cases; {output}")]
+    if status and not case.count(cases, case.FAILED):
+        # For example a leak, which only shows at the end.
+        cases.append(case.failed(name, f"{_describe(status)} though no case failed; {output}"))
+    return cases
+
+
+def _describe(status):
+    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+
+
+def _gtest_case(program_name, element):
+    name = f"{program_name}: {element.get('classname')}.{element.get('name')}"
+    failures = [*element.iter("failure"), *element.iter("error")]
+    if failures:
+        return case.failed(name, "\n".join(failure.text or failure.get("message", "") for failure in failures))
+    if element.get("status") == "notrun":
+        return case.skipped(name, "disabled in the source")
+    skip = element.find("skipped")
+    if skip is not None:
+        # GoogleTest's first line is file:line.
+        first, _, rest = skip.get("message", "").partition("\n")
+        return case.skipped(name, " ".join((rest or first).split()) or "no reason given")
+    return case.passed(name)

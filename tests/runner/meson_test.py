@@ -1,0 +1,31 @@
+"""Which tests share a boot of the VM, and what they ask of it."""
+
+import types
+
+from testing import meson
+
+
+def registered(name, *suites):
+    return types.SimpleNamespace(name=name, suites=["vm", *suites])
+
+
+def grouped(*tests):
+    return [[test.name for test in group] for group in meson.groups(tests)]
+
+
+def test_the_same_machine_is_booted_once():
+    assert grouped(registered("a"), registered("b", "cpus-1"), registered("c"), registered("d", "cpus-1")) == [["a", "c"], ["b", "d"]]
+
+
+def test_the_default_asked_for_is_still_the_default():
+    assert grouped(registered("a"), registered("b", "cpus-4")) == [["a", "b"]]
+
+
+def test_own_boot_is_alone():
+    tests = [registered("a", "own-boot"), registered("b", "own-boot"), registered("c"), registered("d")]
+    assert grouped(*tests) == [["a"], ["b"], ["c", "d"]]
+
+
+def test_suites_become_options():
+    assert meson.vm_options(registered("a", "cpus-2")) == ["--cpus", "2"]
+    assert meson.vm_options(registered("a", "icount")) == ["--icount"]
