@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""The table of folders in docs/architecture.md is that of the tree, and the sources include no others."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+SOURCE = pathlib.Path()  # The argument: the source tree.
+
+ROOMS = ("include", "libeventheader", "libnettrace-writer", "tools")
+SOURCES = (".h", ".cc", ".c")
+CELL = re.compile(r"`([^`]+)/`")
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+
+
+def table():
+    """Of each folder, those in its last column."""
+    text = (SOURCE / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
+    return {CELL.search(cells[0])[1]: set(CELL.findall(cells[2]))
+            for cells in rows if len(cells) == 3 and cells[0].strip().startswith(tuple(f"`{room}/" for room in ROOMS))}
+
+
+def reachable(folders):
+    """Of each folder, all that it may include."""
+    result = {}
+    for folder in folders:
+        found, new = {folder}, [folder]
+        while new:
+            more = folders.get(new.pop(), set()) - found
+            found |= more
+            new += more
+        result[folder] = found
+    return result
+
+
+def sources():
+    return [path for room in ROOMS for path in sorted((SOURCE / room).rglob("*")) if path.suffix in SOURCES]
+
+
+def folder_of_include(path, included):
+    """The folder of this tree that an include leads to; None if it is elsewhere."""
+    for root in (path.parent, SOURCE / "include", SOURCE, *(SOURCE / room for room in ROOMS)):
+        if (root / included).is_file():
+            return str((root / included).resolve().parent.relative_to(SOURCE.resolve()))
+    return None
+
+
+class ArchitectureTest(unittest.TestCase):
+    def test_every_folder_with_sources_is_in_the_table(self):
+        folders = {str(path.parent.relative_to(SOURCE)) for path in sources()}
+        self.assertEqual(set(table()), folders)
+
+    def test_sources_include_what_their_folder_may_include(self):
+        allowed = reachable(table())
+        for path in sources():
+            folder = str(path.parent.relative_to(SOURCE))
+            for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                target = folder_of_include(path, included)
+                with self.subTest(source=str(path.relative_to(SOURCE)), included=included):
+                    self.assertIn(target, {None, *allowed.get(folder, ())})
+
+
+if __name__ == "__main__":
+    SOURCE = pathlib.Path(sys.argv[1])
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""The worked examples of docs/format are what the libraries write and the programs read."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE, EXAMPLES, NETTRACE = "", "", ""  # The arguments: source tree, worked_examples, nettrace.
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^ *(\d+) +(\d+) {2}(.+?)(?: {2,}\S.*)?$")
+
+
+def blocks(document, language):
+    """The contents of the document's fenced blocks in a language."""
+    text = (pathlib.Path(SOURCE) / "docs/format" / document).read_text(encoding="utf-8")
+    return [content for kind, content in BLOCK.findall(text) if kind == language]
+
+
+def parse_bytes(text):
+    """'4E 65 "ttrace"' as bytes: pairs of hexadecimal digits, and text in double quotes."""
+    parts = re.findall(r'"([^"]*)"|([0-9A-Fa-f]{2})', text)
+    return b"".join(quoted.encode() if quoted or not digits else bytes.fromhex(digits) for quoted, digits in parts)
+
+
+def example(document):
+    """The bytes of the document's one `bytes` block: rows of offset, size, bytes, meaning."""
+    [content] = blocks(document, "bytes")
+    result = b""
+    for line in content.splitlines():
+        if not line.strip():
+            continue
+        row = ROW.match(line)
+        assert row, f"{document}: no row of an example: {line}"
+        offset, size, written = int(row[1]), int(row[2]), parse_bytes(row[3])
+        assert offset == len(result), f"{document}: the offset is {len(result)}: {line}"
+        assert size == len(written), f"{document}: the size is {len(written)}: {line}"
+        result += written
+    return result
+
+
+def run(*command, expected=0):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == expected, f"{command} exited with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+class WorkedExamplesTest(unittest.TestCase):
+    maxDiff = None
+
+    def assert_same_bytes(self, document, made_as):
+        self.assertEqual(example(document).hex(" "), bytes.fromhex(run(EXAMPLES, made_as)).hex(" "))
+
+    def test_eventheader_bytes_are_what_the_provider_writes(self):
+        self.assert_same_bytes("eventheader.md", "eventheader")
+
+    def test_eventheader_json_is_what_the_decoder_reads(self):
+        [text] = blocks("eventheader.md", "json")
+        self.assertEqual(json.loads(text), json.loads(run(EXAMPLES, "json")))
+
+    def test_nettrace_bytes_are_what_the_writer_writes(self):
+        self.assert_same_bytes("nettrace-v6.md", "nettrace")
+
+    def test_nettrace_verify_finds_nothing_and_dump_shows_what_the_document_says(self):
+        with tempfile.TemporaryDirectory(prefix="worked-examples-") as folder:
+            file = pathlib.Path(folder) / "example.nettrace"
+            file.write_bytes(example("nettrace-v6.md"))
+            run(NETTRACE, "verify", "--strict", file)
+            lines = run(NETTRACE, "dump", "--json", file).splitlines()
+            info = json.loads(run(NETTRACE, "info", "--json", file))
+        events = [json.loads(line) for line in lines]
+        self.assertEqual((info["events"], info["lost"]), (3, 3))
+        shown = [json.loads(text) for text in blocks("nettrace-v6.md", "json")]
+        self.assertEqual([event["payload"] for event in events], shown * 3)
+        self.assertEqual([event["timestamp"] for event in events], [1500, 1700, 2000])
+
+
+if __name__ == "__main__":
+    SOURCE, EXAMPLES, NETTRACE = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1])
