@@ -3,7 +3,9 @@
 //   worked_examples eventheader    the event
 //   worked_examples json           the same event as JSON
 //   worked_examples nettrace       a file with that event
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
