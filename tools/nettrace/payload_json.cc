@@ -189,7 +189,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   // False if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
-    if (!Is(FieldFormat::Values::kNumbers) || eh::internal::FixedSize(Current()->note.encoding) == 0) {
+    if (!Is(FieldFormat::Values::kNumbers) ||
+        eh::internal::FixedSize(Current()->note.encoding) == 0) {
       return false;
     }
     PutFieldNumber(Current()->note.encoding, Current()->note.format, value, style_, json_);
