@@ -24,7 +24,7 @@ std::string OrUnknown(const std::optional<std::uint64_t>& number) {
 }
 
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event,
-                        PayloadStyle style) {
+                        PayloadJson* payloads) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   std::string line = FormatUtc(reader.TimeOf(event.timestamp));
   absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
@@ -38,7 +38,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   if (event.labels->related_activity_id) {
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
-  absl::StrAppend(&line, " ", PayloadToText(event, style));
+  absl::StrAppend(&line, " ", PayloadToText(event, payloads));
   return OneLine(std::move(line));
 }
 
@@ -55,15 +55,16 @@ struct Arguments {
 template <typename AnyReader>
 void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Arguments& arguments) {
   using Step = nettrace::Reader::Step;
-  const PayloadStyle style = arguments.raw    ? PayloadStyle::kRaw
-                             : arguments.json ? PayloadStyle::kForPrograms
-                                              : PayloadStyle::kForPeople;
+  PayloadJson payloads(arguments.raw    ? PayloadStyle::kRaw
+                       : arguments.json ? PayloadStyle::kForPrograms
+                                        : PayloadStyle::kForPeople);
   for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
+    if (step == Step::kSequencePoint) payloads.ForgetRows();
     if (step != Step::kEvent) continue;
     const nettrace::Event& event = steps->event();
     if (!arguments.filter.Passes(reader, event)) continue;
-    std::string line =
-        arguments.json ? EventToJson(reader, event, style) : EventToText(reader, event, style);
+    std::string line = arguments.json ? EventToJson(reader, event, &payloads)
+                                      : EventToText(reader, event, &payloads);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }

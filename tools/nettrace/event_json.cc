@@ -69,17 +69,17 @@ std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
   return event.processor;
 }
 
-std::string PayloadToText(const nettrace::Event& event, PayloadStyle style) {
+std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
-  const absl::Status status = PutPayload(event, style, &json);
+  const absl::Status status = payloads->Put(event, &json);
   std::string text(buffer.GetString(), buffer.GetSize());
   if (!status.ok()) absl::StrAppend(&text, " (", status.message(), ")");
   return text;
 }
 
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
-                        PayloadStyle style) {
+                        PayloadJson* payloads) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
@@ -111,7 +111,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
     PutStack(&json, event.stack, reader.trace().pointer_size);
   }
   json.Key("payload");
-  const absl::Status status = PutPayload(event, style, &json);
+  const absl::Status status = payloads->Put(event, &json);
   if (!status.ok()) {
     json.Key("error");
     PutString(&json, std::string(status.message()));

@@ -16,10 +16,10 @@ namespace tools {
 // relatedActivityId, labels, stack where there is one, payload; error where the payload does not
 // fit its fields. Always valid UTF-8.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
-                        PayloadStyle style);
+                        PayloadJson* payloads);
 
 // The payload alone, as a JSON object, and after it in parentheses why it does not fit its fields.
-std::string PayloadToText(const nettrace::Event& event, PayloadStyle style);
+std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads);
 
 // The CPU that the event was written on, where that is known.
 std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event);

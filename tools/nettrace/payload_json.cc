@@ -14,7 +14,6 @@
 #include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
-#include "tools/common/eventheader_keys.h"
 #include "tools/common/field_value.h"
 #include "tools/common/text.h"
 
@@ -61,19 +60,6 @@ bool IsWrappedIntegers(const Type& type, std::size_t size) {
   const std::vector<nettrace::Field>& members = type.element.front().fields;
   return members.size() == 1 && IsIntegers(members.front().type, size);
 }
-
-// The form in which the values of a field are shown.
-struct FieldFormat {
-  enum class Values : std::uint8_t {
-    kAsTyped,
-    kNumbers,       // numbers in the format of the note
-    kBytes,         // an array of integers is the bytes of one value
-    kWrappedBytes,  // so is the only member of each Object in an array
-  };
-  Values values = Values::kAsTyped;
-  FieldNote note;
-  std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
-};
 
 // The formats of `fields`, with the notes of the definitions from `*index` on. A note that the
 // field's type contradicts is none.
@@ -203,7 +189,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   // False if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
-    if (!Is(FieldFormat::Values::kNumbers) || eh::internal::FixedSize(Current()->note.encoding) == 0) {
+    if (!Is(FieldFormat::Values::kNumbers) ||
+        eh::internal::FixedSize(Current()->note.encoding) == 0) {
       return false;
     }
     PutFieldNumber(Current()->note.encoding, Current()->note.format, value, style_, json_);
@@ -221,17 +208,18 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 
 }  // namespace
 
-absl::Status PutPayload(const nettrace::Event& event, PayloadStyle style, JsonWriter* json) {
-  std::vector<FieldFormat> formats;
-  if (style != PayloadStyle::kRaw) {
+absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
+  const auto [entry, added] = formats_.try_emplace(event.metadata);
+  std::vector<FieldFormat>& formats = entry->second;
+  if (added && style_ != PayloadStyle::kRaw) {
     if (const FieldNotes notes = ReadFieldNotes(*event.metadata); !notes.empty()) {
       std::size_t index = 0;
       formats = ReadFormats(event.metadata->fields, notes, &index);
     }
   }
-  const ValueStyle value_style =
-      style == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms;
-  JsonVisitor visitor(formats.empty() ? nullptr : &formats, value_style, json);
+  JsonVisitor visitor(
+      formats.empty() ? nullptr : &formats,
+      style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms, json);
   json->StartObject();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
                                                event.payload_encoding);

@@ -1,9 +1,14 @@
-// The payload of an event as a JSON object.
+// The payloads of events as JSON objects.
 #ifndef TOOLS_NETTRACE_PAYLOAD_JSON_H_
 #define TOOLS_NETTRACE_PAYLOAD_JSON_H_
 
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "nettrace/reader.h"
+#include "tools/common/eventheader_keys.h"
 #include "tools/common/json_text.h"
 
 namespace tools {
@@ -14,9 +19,35 @@ enum class PayloadStyle {
   kRaw,          // all fields as their types in the file say
 };
 
-// Writes the payload, a member for each field. If it does not fit its fields, the values before the
-// misfit are written, and the object is whole all the same.
-absl::Status PutPayload(const nettrace::Event& event, PayloadStyle style, JsonWriter* json);
+// The form in which the values of a field are shown.
+struct FieldFormat {
+  enum class Values : std::uint8_t {
+    kAsTyped,
+    kNumbers,       // numbers in the format of the note
+    kBytes,         // an array of integers is the bytes of one value
+    kWrappedBytes,  // so is the only member of each Object in an array
+  };
+  Values values = Values::kAsTyped;
+  FieldNote note;
+  std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
+};
+
+class PayloadJson {
+ public:
+  explicit PayloadJson(PayloadStyle style) : style_(style) {}
+
+  // Writes the payload of `event`, a member for each field. If it does not fit its fields, the
+  // values before the misfit are written, and the object is whole all the same.
+  absl::Status Put(const nettrace::Event& event, JsonWriter* json);
+
+  // To be called at every sequence point of the events' reader, which may drop metadata rows then.
+  void ForgetRows() { formats_.clear(); }
+
+ private:
+  const PayloadStyle style_;
+  // The formats of the rows' fields, read at their first event.
+  absl::flat_hash_map<const nettrace::EventMetadata*, std::vector<FieldFormat>> formats_;
+};
 
 }  // namespace tools
 

@@ -95,7 +95,7 @@ TEST_F(SchemaTest, Integers) {
   EXPECT_EQ(Run("\1\2\2\3\3\3\3\4\4\4\4\4\4\4"s), "!");
 }
 
-TEST_F(SchemaTest, PaddingBehindTheLastFieldIsNotPayload) {
+TEST_F(SchemaTest, PaddingAfterTheLastFieldIsNotPayload) {
   Compile("a\0\x02"s);
   EXPECT_EQ(Run("\1\0\0\0\0\0\0\0"s), "\1");
   EXPECT_EQ(outcome_.consumed, 1u);
@@ -114,7 +114,7 @@ TEST_F(SchemaTest, BooleansAndFloats) {
   EXPECT_TRUE(schema_.program.identity());
 }
 
-TEST_F(SchemaTest, FormatsThatTheTypeDoesNotTellAreNoted) {
+TEST_F(SchemaTest, FormatsThatTheTypeDoesNotSayAreNoted) {
   Compile(
       "a\0\x84\x03"s
       "b\0\x02"s

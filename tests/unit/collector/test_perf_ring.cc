@@ -135,7 +135,7 @@ TEST(PerfRing, InterruptBetweenTimestampAndPlaceIsPutRight) {
   EXPECT_EQ(Drain(&ring, kAll), (Numbers{1, 2, 3}));
 }
 
-TEST(PerfRing, EarlierRecordBehindTheLimitIsFoundAndTheLaterOnesComeLater) {
+TEST(PerfRing, EarlierRecordAfterTheLimitIsFoundAndTheLaterOnesComeLater) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
   fake.PutSample(1, 1);

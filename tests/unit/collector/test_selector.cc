@@ -11,7 +11,7 @@ Selector Parse(const char* text) {
   return selector.ok() ? *selector : Selector();
 }
 
-TEST(Selector, ProviderAloneTakesEverything) {
+TEST(Selector, ProviderAloneSelectsEverything) {
   const Selector selector = Parse("MyCompany_MyService");
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_L1K0"));
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_LffKffffffffffffffff"));
@@ -57,7 +57,7 @@ TEST(Selector, SystemAndEvent) {
   EXPECT_FALSE(selector.needs_user_events());
 }
 
-TEST(Selector, WhatIsWrongIsSaid) {
+TEST(Selector, ErrorsShowTheForms) {
   for (const char* text : {"", ":", "P:", "P:0", "P:256", "P:1:x", "P:1:0x1:2", "P Q", "sched:a/b",
                            "P:0x1:", "../x:y", "P:1:0x10000000000000000"}) {
     const absl::StatusOr<Selector> selector = ParseSelector(text);

@@ -1,4 +1,4 @@
-// Texts that the kernel gives out: CPU lists, user_events_status.
+// Parsing of the kernel's text files: CPU lists and user_events_status.
 #include <gtest/gtest.h>
 
 #include "tools/collector/perf/cpu_list.h"
@@ -19,7 +19,7 @@ TEST(CpuList, OneCpu) {
   EXPECT_EQ(*cpus, std::vector<int>{0});
 }
 
-TEST(CpuList, WhatIsNoneIsRefused) {
+TEST(CpuList, OtherTextIsRefused) {
   for (const char* text : {"", "\n", "a", "1-", "3-1", "1,,2", "1;2", "0-99999999", "2,1", "-1"}) {
     EXPECT_FALSE(ParseCpuList(text).ok()) << text;
   }

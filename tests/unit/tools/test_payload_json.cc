@@ -24,7 +24,7 @@ std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std:
   event.payload = payload;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
-  const absl::Status status = PutPayload(event, style, &json);
+  const absl::Status status = PayloadJson(style).Put(event, &json);
   EXPECT_TRUE(json.IsComplete()) << buffer.GetString();
   return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
 }

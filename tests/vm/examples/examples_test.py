@@ -101,7 +101,7 @@ class CServiceTest(ExampleTest):
             celsius = [18.5 + 0.25 * number + 2 * room for room in range(4)]
             expected.append(Event("Round", 4, "0x1", START, number, number - 1 if number > 0 else None, {}))
             expected += [Event("Measured", 4, "0x1", INFO, number, None,
-                               {"room": room, "flags": 0x100 << room, "celsius": celsius[room]}) for room in range(4)]
+                               {"room": room, "flags": hex(0x100 << room), "celsius": celsius[room]}) for room in range(4)]
             if number > 0:
                 expected.append(Event("TooWarm", 3, "0x1", INFO, number, None,
                                       {"building": "Nordflügel", "range": {"least": celsius[0], "greatest": celsius[3]},

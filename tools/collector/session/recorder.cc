@@ -179,7 +179,8 @@ absl::Status Recorder::Round(std::uint64_t now) {
       (now - interval_start_ >= Nanoseconds(options_.interval) || samples_->interval_is_full())) {
     closing_ = now;
   }
-  COLLECTOR_RETURN_IF_ERROR(Drain(closing_ != 0 ? closing_ : now));
+  UpdateTasks();
+  COLLECTOR_RETURN_IF_ERROR(DrainSamples(closing_ != 0 ? closing_ : now));
   if (closing_ == 0) return absl::OkStatus();
 
   if (now - closing_ >= Nanoseconds(options_.slack) || session_.IsPressed()) {
@@ -191,10 +192,14 @@ absl::Status Recorder::Round(std::uint64_t now) {
   return absl::OkStatus();
 }
 
-absl::Status Recorder::Drain(std::uint64_t limit) {
-  // Before the samples, as a thread's creation may stand in another ring than its first event.
+// To be called before the samples are drained, as a thread's creation may stand in another ring
+// than its first event.
+void Recorder::UpdateTasks() {
   session_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); });
   tasks_.CatchUp();
+}
+
+absl::Status Recorder::DrainSamples(std::uint64_t limit) {
   return session_.Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
@@ -205,7 +210,8 @@ absl::Status Recorder::Drain(std::uint64_t limit) {
 
 absl::StatusOr<RecorderSummary> Recorder::Finish() {
   session_.Disable();
-  COLLECTOR_RETURN_IF_ERROR(Drain(kNoLimit));
+  UpdateTasks();
+  COLLECTOR_RETURN_IF_ERROR(DrainSamples(kNoLimit));
   COLLECTOR_RETURN_IF_ERROR(session_.AccountLost(
       [this](std::size_t cpu, std::uint64_t count) { return samples_->AddLost(cpu, count); }));
   const std::uint64_t now = SessionClockNow();

@@ -96,7 +96,8 @@ class Recorder {
   absl::Status Attach(const std::string& system, const std::string& event);
   absl::Status EnableAttached();
   absl::Status Round(std::uint64_t now);
-  absl::Status Drain(std::uint64_t limit);
+  void UpdateTasks();
+  absl::Status DrainSamples(std::uint64_t limit);
 
   RecorderOptions options_;
   Tracefs tracefs_;

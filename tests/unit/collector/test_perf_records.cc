@@ -1,0 +1,119 @@
+// perf's records by hand: each part in its place, and no record that is cut short.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tools/collector/perf/perf_records.h"
+
+namespace collector {
+namespace {
+
+using namespace std::string_literals;
+
+// A record of the type, with `body` after its header.
+std::string Record(std::uint32_t type, const std::string& body) {
+  const perf_event_header header = {type, 0, static_cast<__u16>(sizeof header + body.size())};
+  std::string bytes(sizeof header, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes + body;
+}
+
+PerfRecord View(const std::string& bytes) {
+  return {0, std::as_bytes(std::span(bytes.data(), bytes.size()))};
+}
+
+// Numbers of 4 and 8 bytes are all little: one byte and zeros.
+const std::string kTrailer = "\1\0\0\0"s + "\2\0\0\0"s + "\x63\0\0\0\0\0\0\0"s;
+const std::string kSample = Record(
+    PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s + "\3\0\0\0"s + "abc");
+const std::string kTask = "\x0A\0\0\0\x0C\0\0\0\x0B\0\0\0\x0D\0\0\0"s + "\x63\0\0\0\0\0\0\0"s;
+const std::string kComm =
+    Record(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "name\0\0\0\0"s + kTrailer);
+const std::string kLost =
+    Record(PERF_RECORD_LOST, "\1\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0"s + kTrailer);
+
+TEST(PerfRecords, SampleHasItsParts) {
+  SampleRecord sample;
+  ASSERT_TRUE(ParseSample(View(kSample), &sample));
+  EXPECT_EQ(sample.pid, 10u);
+  EXPECT_EQ(sample.tid, 11u);
+  EXPECT_EQ(sample.raw.size(), 3u);
+  EXPECT_EQ(static_cast<char>(sample.raw[0]), 'a');
+}
+
+TEST(PerfRecords, TaskHasItsParts) {
+  TaskRecord task;
+  ASSERT_TRUE(ParseFork(View(Record(PERF_RECORD_FORK, kTask + kTrailer)), &task));
+  EXPECT_EQ(task.pid, 10u);
+  EXPECT_EQ(task.tid, 11u);
+  EXPECT_EQ(task.parent_tid, 13u);
+  EXPECT_TRUE(ParseExit(View(Record(PERF_RECORD_EXIT, kTask + kTrailer)), &task));
+}
+
+TEST(PerfRecords, CommHasItsParts) {
+  CommRecord comm;
+  ASSERT_TRUE(ParseComm(View(kComm), &comm));
+  EXPECT_EQ(comm.pid, 10u);
+  EXPECT_EQ(comm.tid, 11u);
+  EXPECT_EQ(comm.name, "name");
+  // A name without a NUL ends where the trailer begins.
+  const std::string full =
+      Record(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "12345678" + kTrailer);
+  ASSERT_TRUE(ParseComm(View(full), &comm));
+  EXPECT_EQ(comm.name, "12345678");
+}
+
+TEST(PerfRecords, LostHasItsCount) {
+  std::uint64_t lost = 0;
+  ASSERT_TRUE(ParseLost(View(kLost), &lost));
+  EXPECT_EQ(lost, 17u);
+}
+
+TEST(PerfRecords, TimestampIsThatOfTheSampleOrTheTrailer) {
+  for (const std::string& bytes :
+       {kSample, kComm, kLost, Record(PERF_RECORD_EXIT, kTask + kTrailer)}) {
+    std::uint64_t timestamp = 0;
+    EXPECT_TRUE(ParseTimestamp(View(bytes).bytes, &timestamp));
+    EXPECT_EQ(timestamp, 99u);
+  }
+}
+
+TEST(PerfRecords, RecordsOfOtherTypesAreRefused) {
+  for (const std::string& bytes : {kSample, kComm, kLost, Record(PERF_RECORD_THROTTLE, kTask)}) {
+    SampleRecord sample;
+    TaskRecord task;
+    CommRecord comm;
+    std::uint64_t lost = 0;
+    const PerfRecord record = View(bytes);
+    const int parsed = int(ParseSample(record, &sample)) + int(ParseFork(record, &task)) +
+                       int(ParseExit(record, &task)) + int(ParseComm(record, &comm)) +
+                       int(ParseLost(record, &lost));
+    EXPECT_EQ(parsed, record.type() == PERF_RECORD_THROTTLE ? 0 : 1);
+  }
+}
+
+TEST(PerfRecords, RecordsThatAreCutAreRefused) {
+  SampleRecord sample;
+  TaskRecord task;
+  CommRecord comm;
+  std::uint64_t number = 0;
+  for (std::size_t size = sizeof(perf_event_header); size < kSample.size(); ++size) {
+    EXPECT_FALSE(ParseSample(View(kSample.substr(0, size)), &sample)) << size;
+  }
+  for (std::size_t size = 8; size < 8 + kTask.size(); ++size) {
+    const std::string bytes = Record(PERF_RECORD_FORK, kTask).substr(0, size);
+    EXPECT_FALSE(ParseFork(View(bytes), &task)) << size;
+  }
+  for (std::size_t size = 8; size < 32; ++size) {
+    EXPECT_FALSE(ParseComm(View(kComm.substr(0, size)), &comm)) << size;
+  }
+  for (std::size_t size = 8; size < 24; ++size) {
+    EXPECT_FALSE(ParseLost(View(kLost.substr(0, size)), &number)) << size;
+    EXPECT_FALSE(ParseTimestamp(View(kLost.substr(0, size)).bytes, &number)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace collector
