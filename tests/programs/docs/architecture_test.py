@@ -61,6 +61,17 @@ class ArchitectureTest(unittest.TestCase):
                 with self.subTest(source=str(path.relative_to(SOURCE)), included=included):
                     self.assertIn(target, {None, *allowed.get(folder, ())})
 
+    def test_only_record_uses_the_engine(self):
+        """The commands that read files need no kernel: their folder may include what record.cc alone does."""
+        below = reachable(table())["tools/common"]
+        for path in sorted((SOURCE / "tools/nettrace").glob("*")):
+            if path.suffix in SOURCES and path.name != "record.cc":
+                for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                    target = folder_of_include(path, included)
+                    with self.subTest(source=path.name, included=included):
+                        self.assertIn(target, {None, "tools/nettrace", *below})
+                        self.assertFalse(included.startswith(("tracefs", "traceevent/", "linux/")))
+
 
 if __name__ == "__main__":
     SOURCE = pathlib.Path(sys.argv[1])
