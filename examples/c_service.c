@@ -35,10 +35,10 @@ static const eh_event kRoundStop = {
 
 static double Measure(unsigned round, unsigned room) { return 18.5 + 0.25 * round + 2.0 * room; }
 
-/* With the builder: for events of which not all is known before. */
+/* Uses the builder, which is for events of which not all is known before. */
 static void WriteSummary(eh_builder* builder, const eh_event_set* set, const eh_activity* activity,
                          const double* celsius) {
-  /* Asked first, since building costs something also where nobody listens. */
+  /* Asked first: building costs something even if the event is not enabled. */
   if (!eh_event_set_enabled(set)) return;
   struct {
     uint16_t count; /* what a variable array begins with */
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
            counters.failed, eh_status_text(eh_provider_status(provider)));
   }
   eh_builder_destroy(builder);
-  /* Sets before their provider. */
+  /* Sets are destroyed before their provider. */
   eh_event_set_destroy(warning);
   eh_event_set_destroy(info);
   eh_provider_destroy(provider);

@@ -1,4 +1,4 @@
-// A logger whose lines become events, with fields that nobody knew when this was compiled.
+// A logger whose lines become events, with fields that are not known when this is compiled.
 //   nettrace record -o log.nettrace -e ExampleLogger_L2K1 -e ExampleLogger_L4K1
 //       -- example-logger-bridge --lines 10
 //   nettrace dump log.nettrace
@@ -47,7 +47,7 @@ class EventBridge {
 
   void Write(const LogLine& line) {
     const eh::EventSet& set = sets_[static_cast<int>(line.level)];
-    // A log line for which nobody listens costs no more than this.
+    // A log line that is not enabled costs no more than this.
     if (!set.enabled()) return;
     // One for each thread, used again and again: it is large, and allocates nothing.
     thread_local eh::DynamicEvent event;
@@ -60,7 +60,7 @@ class EventBridge {
     // A line belongs to what the thread is working for, see http/http_service.cc.
     const auto& current = eh::CurrentActivity();
     const eh::Activity activity{current.value_or(eh::ActivityId{})};
-    // What cannot be an event, a key with a ';' for example, is refused and counted.
+    // A line that cannot be an event, with a ';' in a key for example, is refused and counted.
     event.Write(set, current ? &activity : nullptr);
   }
 
@@ -70,7 +70,7 @@ class EventBridge {
   // In this order: the provider refers to its name, the sets refer to the provider.
   std::string name_;
   eh::DynamicProvider provider_{name_};
-  // A tracepoint for each level, ExampleLogger_L1K1 to _L5K1: who records chooses by level.
+  // A tracepoint for each level, ExampleLogger_L1K1 to _L5K1: a recording chooses by level.
   eh::EventSet sets_[5] = {{provider_, eh::Level::kCriticalError, kLog},
                            {provider_, eh::Level::kError, kLog},
                            {provider_, eh::Level::kWarning, kLog},

@@ -64,7 +64,7 @@ std::string Header(std::string_view message, std::string_view name) {
   return {};
 }
 
-// nullopt: that is no HTTP request.
+// Returns nullopt for what is no HTTP request.
 std::optional<Request> Parse(std::string_view message) {
   const std::string_view line = message.substr(0, message.find("\r\n"));
   const std::size_t path = line.find(' ');

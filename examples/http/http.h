@@ -1,4 +1,4 @@
-// As much of HTTP/1.1 over the loopback interface as the example needs. Nothing here is traced.
+// The part of HTTP/1.1 over the loopback interface that the example needs. Nothing here is traced.
 #ifndef EXAMPLES_HTTP_HTTP_H_
 #define EXAMPLES_HTTP_HTTP_H_
 
@@ -22,14 +22,15 @@ struct Response {
   std::string traceparent;
 };
 
-// A socket that listens on 127.0.0.1, and where: a `port` of 0 becomes one that is free. -1 and
-// errno where that is not possible.
+// Returns a socket that listens on 127.0.0.1; a `port` of 0 becomes one that is free. Returns -1,
+// with errno, if that is not possible.
 int Listen(std::uint16_t* port);
 
-// Answers one request a connection, until the listener is shut down. For any number of threads.
+// Answers one request a connection, until the listener is shut down. Any number of threads may call
+// it.
 void Serve(int listener, const std::function<Response(const Request&)>& handler);
 
-// One request, from this machine. nullopt where there is no answer.
+// Sends one request, from this machine. Returns nullopt if there is no answer.
 std::optional<Response> Get(std::uint16_t port, std::string_view path,
                             std::string_view traceparent);
 

@@ -23,14 +23,14 @@
 
 namespace {
 
-// Keywords are what whoever records chooses by: requests alone, or what the backend does, too.
+// A recording chooses events by their keywords: requests alone, or what the backend does, too.
 constexpr std::uint64_t kRequests = 0x1;
 constexpr std::uint64_t kBackend = 0x2;
 
 inline constinit eh::Provider provider("ExampleHttp");
 
 // trace_id and span_id are the names that collectors know. The span is the work that starts here;
-// parent_span_id is who asked for it, zeros if nobody said.
+// parent_span_id is the caller's, zeros if it gave none.
 constexpr eh::Event<
     provider, "RequestStart",
     eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
@@ -69,7 +69,7 @@ std::string AskBackend(std::string_view item, const eh::TraceContext& request) {
 
 http::Response Handle(const http::Request& request) {
   const auto began = std::chrono::steady_clock::now();
-  // Who sends no traceparent, or one out of form, begins a trace here.
+  // A request without a valid traceparent begins a trace here.
   const auto caller = eh::TraceContext::Parse(request.traceparent);
   const eh::TraceContext own = caller ? caller->NewChild() : eh::TraceContext::New();
   const eh::ActivityScope<request_start, request_stop> scope(
@@ -89,8 +89,8 @@ http::Response Handle(const http::Request& request) {
   return response;
 }
 
-// The caller of requests first, first + step, ...: prints each with the traceparent it sent. How
-// many were not answered within their trace.
+// Sends requests first, first + step, ... and prints each with its traceparent. Returns how many
+// were not answered within their trace.
 int Call(std::uint16_t port, int first, int step, int end) {
   int failed = 0;
   for (int i = first; i < end; i += step) {

@@ -1,7 +1,7 @@
-// A plugin with a provider of its own, which comes and goes with it. See host.cc.
+// A plugin with a provider that comes and goes with it. See host.cc.
 //
 // Its provider is in an unnamed namespace (or could have hidden visibility): so it belongs to this
-// shared object alone, and is unregistered when that is unloaded. g++ is told -fno-gnu-unique,
+// shared object alone, and is unregistered when that is unloaded. g++ is given -fno-gnu-unique,
 // since otherwise as little as a std::to_string keeps a shared object loaded for ever.
 #include "plugin.h"
 

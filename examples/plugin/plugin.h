@@ -1,8 +1,8 @@
-// What the host calls in a plugin.
+// The functions of a plugin that the host calls.
 #ifndef EXAMPLES_PLUGIN_PLUGIN_H_
 #define EXAMPLES_PLUGIN_PLUGIN_H_
 
-// Writes three events. Returns how the plugin's provider is registered, as a text of the plugin's.
+// Writes three events. Returns a text in the plugin that says how its provider is registered.
 extern "C" [[gnu::visibility("default")]] const char* PluginWork(int round);
 
 #endif  // EXAMPLES_PLUGIN_PLUGIN_H_

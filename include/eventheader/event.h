@@ -134,7 +134,7 @@ struct Preamble {
 template <typename Preamble, auto& kSet, typename List>
 struct EventWriter;
 
-// What happens once the event is enabled. Out of line, for call sites to be small.
+// Builds and writes an enabled event, out of line, for call sites to be small.
 template <typename Preamble, auto& kSet, typename... Fields>
 struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
   [[gnu::noinline]] static WriteResult Write(Parameter<typename Fields::Type>... values) noexcept {

@@ -1,7 +1,8 @@
-/* The stable C ABI of libeventheader, for C11 and for other languages to bind to.
+/* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, event
+ * sets, events with prepared metadata, the dynamic builder.
  *
- * Functions that return int return 0 or an errno: EBADF nobody listens (any more), E2BIG over the
- * greatest event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
+ * Functions that return int return 0 or an errno: EBADF not enabled (any more), E2BIG over the
+ * maximum event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
  * Strings are UTF-8 and NUL-terminated; names of events and fields are not empty and have no ';'.
  * A pointer is not NULL unless it says that it may be.
  */
@@ -15,7 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Only libeventheader-c.so itself shows these to others; see libeventheader/meson.build. */
+/* Only libeventheader-c.so exports these; see libeventheader/meson.build. */
 #ifdef EVENTHEADER_C_SHARED
 #pragma GCC visibility push(default)
 #endif
@@ -87,7 +88,7 @@ typedef struct eh_activity {
 
 /* `name` and `group` ("" or NULL for none) are copied. NULL when memory is short. Thread-safe. */
 eh_provider* eh_provider_create(const char* name, const char* group);
-/* After all its sets are destroyed. NULL is allowed. */
+/* Call it after all its sets are destroyed. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
 int eh_provider_status(const eh_provider* provider);
 int eh_provider_retry(eh_provider* provider);
@@ -101,7 +102,7 @@ int eh_event_set_status(const eh_event_set* set);
 bool eh_event_set_enabled(const eh_event_set* set);
 
 /* Writes an event whose metadata (name and field definitions, as on the wire) the caller has
- * prepared, and answers for: no more of it is checked than that there is a name. `activity` may be
+ * prepared and answers for: only its having a name is checked. `activity` may be
  * NULL. Async-signal-safe. */
 typedef struct eh_event {
   uint16_t id;
@@ -133,7 +134,8 @@ void eh_builder_add_bool(eh_builder* builder, const char* name, bool value);
 void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
 void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size);
-/* Returns what set_struct_fields wants, once the number of members is known. */
+/* Returns the `where` of set_struct_fields, which is to be called once the number of members is
+ * known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
 /* An array of structs (`count` as in add_raw): its members' definitions once, by add_raw without
  * data, then all elements' payload by add_data, a variable array's count before it. */

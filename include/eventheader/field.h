@@ -14,7 +14,7 @@
 
 namespace eh {
 
-// A literal as a template argument.
+// A string literal that is a template argument.
 template <std::size_t kLength>
 struct FixedString {
   // NOLINTNEXTLINE(google-explicit-constructor): a literal is what one writes.
@@ -24,7 +24,7 @@ struct FixedString {
   char text[kLength] = {};
 };
 
-// What fields and events have besides name and type.
+// Base of what fields and events have besides name and type.
 struct FieldOption {};
 
 // A provider-defined number; 0 is none.

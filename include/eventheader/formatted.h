@@ -1,4 +1,4 @@
-// Wrappers for values that readers are to show in a format of their own: addresses, errno, times,
+// Wrappers for values that readers are to show in a certain format: addresses, errno, times,
 // identifiers, JSON. C++17.
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_

@@ -255,13 +255,13 @@ template <std::size_t kRoom, typename... Parts>
 [[gnu::noinline]] int Put(const eh_event_set* set, const eh_event& event,
                           const eh_activity* activity, const Parts&... parts) noexcept {
   std::byte data[kRoom];
-  data[0] = {};  // read by nobody, but g++ cannot know that of an event without fields
+  data[0] = {};  // never read, but g++ cannot know that of an event without fields
   std::byte* out = data;
   ((out = parts.Put(out)), ...);
   return eh_write(set, &event, activity, data, static_cast<std::size_t>(out - data));
 }
 
-// What happens once the event is enabled. Out of line, for call sites to be small.
+// Builds and writes an enabled event, out of line, for call sites to be small.
 template <typename Set, typename Name, typename... Parts>
 [[gnu::noinline]] void Write(Name, const Parts&... parts) noexcept {
   static_assert(IsValidName(Name::Get()),

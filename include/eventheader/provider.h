@@ -194,7 +194,7 @@ class EventSet {
   // Counts an event that is refused, kTooBig or kInvalid, before it is built.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
-  // For sets with static storage, which are constant-initialised and registered later.
+  // Sets with static storage are constant-initialised and registered later.
   struct Unregistered {};
   constexpr EventSet(ProviderBase& provider, Level level, std::uint64_t keyword,
                      Unregistered) noexcept

@@ -14,7 +14,7 @@
 namespace eh::internal {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
-// What the decoders return for bytes that are not well formed. It is no code point, so that callers
+// The decoders return this for bytes that are not well formed. It is no code point, so that callers
 // can tell it from a U+FFFD of the text itself.
 inline constexpr char32_t kMalformed = 0xFFFFFFFF;
 
@@ -80,7 +80,8 @@ constexpr char32_t TakeCodeUnit(std::span<const std::byte>* text, bool little_en
   return unit;
 }
 
-// As DecodeUtf8; an unpaired surrogate or an odd last byte is malformed.
+// Removes one code point or one malformed code unit; an unpaired surrogate or an odd last byte is
+// malformed.
 constexpr char32_t DecodeUtf16(std::span<const std::byte>* text, bool little_endian) noexcept {
   const char32_t first = TakeCodeUnit<2>(text, little_endian);
   if (first == kMalformed || IsScalarValue(first)) return first;
@@ -92,7 +93,8 @@ constexpr char32_t DecodeUtf16(std::span<const std::byte>* text, bool little_end
   return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
 }
 
-// As DecodeUtf8; a surrogate, a number above U+10FFFF or 1 to 3 last bytes are malformed.
+// Removes one code point or one malformed code unit; a surrogate, a number above U+10FFFF or 1 to 3
+// last bytes are malformed.
 constexpr char32_t DecodeUtf32(std::span<const std::byte>* text, bool little_endian) noexcept {
   const char32_t unit = TakeCodeUnit<4>(text, little_endian);
   return IsScalarValue(unit) ? unit : kMalformed;

@@ -113,7 +113,7 @@ const char* RegistrationErrorText(int error) noexcept {
       return "one provider object holds 64 sets of level and keyword: use fewer, or another "
              "provider object";
     case EINVAL:
-      return "provider name, group or level are out of form, or the name is too long";
+      return "provider name, group or level is not valid, or the name is too long";
     case ENOTCONN:
       return "not registered: not yet, or no longer";
     default:

@@ -92,7 +92,7 @@ int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned 
 void UserEvents::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
   const ErrnoKeeper keeper;
   // The kernel's reference is to this process's memory, so any descriptor of the right kind does;
-  // without one, it must not be left to write into memory that will be somebody else's.
+  // without one, it must not be left to write into memory that will have another use.
   if (Open() == 0) {
     user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
                             bit);

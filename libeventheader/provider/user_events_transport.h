@@ -22,7 +22,7 @@ namespace eh::internal {
 // it is closed.
 //
 // A program may close every descriptor it has and reuse the numbers. So that no event goes into
-// somebody else's file, the descriptor is compared with what was opened (fstat: device, inode;
+// another file, the descriptor is compared with what was opened (fstat: device, inode;
 // F_GETSIG: a signature, for there may be other shared objects' descriptors of the same file)
 // before a write, at most once in about 0.1 ms and always first after a fork. The exact guarantee:
 // an event can reach another file only if, within 0.1 ms after such a check, the descriptor was
@@ -49,10 +49,10 @@ class UserEvents final : public Transport {
     return WriteTo(connection_.load(std::memory_order_acquire), handle, record);
   }
 
-  // For the child after a fork: a daemon closes descriptors next.
+  // Called in the child after a fork: a daemon closes descriptors next.
   void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
 
-  // For a shared object that is being unloaded: its code must not be running any more.
+  // Called in a shared object that is being unloaded: its code must not be running any more.
   void Close() noexcept;
 
  private:

@@ -33,7 +33,7 @@ class RecordingTransport final : public Transport {
     if (register_error_ != 0) return register_error_;
     *handle = tracepoints_.size();
     tracepoints_.push_back({name, enabled, bit});
-    Set(tracepoints_.back(), listening_);
+    Set(tracepoints_.back(), enabled_);
     return 0;
   }
 
@@ -61,9 +61,9 @@ class RecordingTransport final : public Transport {
   }
 
   // Enables or disables all tracepoints, those still to come too.
-  void Listen(bool on) {
+  void SetEnabled(bool on) {
     const std::lock_guard lock(mutex_);
-    listening_ = on;
+    enabled_ = on;
     for (const Tracepoint& tracepoint : tracepoints_) Set(tracepoint, on);
   }
 
@@ -98,7 +98,7 @@ class RecordingTransport final : public Transport {
   std::mutex mutex_;
   std::vector<Tracepoint> tracepoints_;  // by index
   std::vector<Record> records_;
-  bool listening_ = true;
+  bool enabled_ = true;
   std::atomic<int> register_error_ = 0;
   std::atomic<int> write_error_ = 0;
 };

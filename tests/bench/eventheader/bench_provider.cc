@@ -1,6 +1,6 @@
-// What an event costs: in guest instructions beside a bare write() of the same bytes from the same
-// buffer, and in bytes beside a plain call with the same arguments. In the VM with its instructions
-// counted a nanosecond is an instruction, user and kernel together.
+// Measures the cost of an event: in guest instructions beside a bare write() of the same bytes from
+// the same buffer, and in bytes beside a plain call with the same arguments. In the VM with its
+// instructions counted a nanosecond is an instruction, user and kernel together.
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/eventheader_c.h>
@@ -23,8 +23,7 @@
 #include "libeventheader/base/user_events.h"
 #include "object_size.h"
 
-// What the events are made of. With external linkage: what is in it is not known when it is
-// compiled.
+// The events' values. External linkage keeps them unknown to the compiler.
 struct Input {
   std::int32_t numbers[15] = {1, 200, 80, 4096, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
   std::string path = "/index.html", host = "example.org", agent = "curl/7";
@@ -35,7 +34,7 @@ struct Input {
 namespace {
 
 constexpr int kRounds = 2000;
-// The most that an event of 8 fields, 3 of them strings, may cost of a bare write.
+// Maximum cost of an event of 8 fields, 3 of them strings, relative to a bare write.
 constexpr double kMostOfWrite = 1.15;
 constexpr char kEightFields[] = "enabled, 8 fields, 3 strings";
 
@@ -61,16 +60,16 @@ constexpr eh::Event<provider, "Bench20", kTraits, Int<"f0">, Int<"f1">, Int<"f2"
                     Int<"f11">, Int<"f12">, Int<"f13">, Int<"f14">, Text<"s0">, Text<"s1">,
                     Text<"s2">, Text<"s3">, Text<"s4">>
     event20;
-// Of the same provider, and listened to by nobody.
+// An event of the same provider whose tracepoint is never enabled.
 constexpr eh::Event<provider, "Verbose", eh::Traits{.level = eh::Level::kVerbose}, Int<"a">>
-    unheard;
+    never_enabled;
 
-// As its bytes begin.
+// The beginning of an event's bytes.
 template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fields>
 using PreambleOf = eh::internal::Preamble<kName, kEventTraits, Fields...>;
 using Preamble8 = Eight<PreambleOf>;
 
-// Each as it is with and without an Activity before its fields' values.
+// Each writes its event, with an Activity before the fields' values or without.
 template <typename... Activity>
 bool Write0(const Activity&... activity) {
   return event0.Write(activity...) == eh::WriteResult::kWritten;
@@ -95,7 +94,7 @@ bool Write20(const Activity&... activity) {
                        s[4]) == eh::WriteResult::kWritten;
 }
 
-// The same eight fields by the dynamic builder.
+// The dynamic builder, with the same eight fields.
 class Dynamic {
  public:
   Dynamic() : set_(provider, eh::Level::kInformation, 1) {}
@@ -121,7 +120,8 @@ class Dynamic {
   eh::DynamicEvent event_;
 };
 
-// ... and by the C API, to the same tracepoint by a provider of its own. Lives until the end.
+// The C API, with the same eight fields and its own provider for the same tracepoint. Lives until
+// the end.
 class CApi {
  public:
   CApi()
@@ -138,7 +138,7 @@ class CApi {
 
   const eh_event_set* set() const { return set_; }
 
-  // With metadata that was prepared before, as a C program or another language's binding does.
+  // Uses metadata that was prepared before, as a C program or another language's binding does.
   bool WritePrepared(const eh_activity* activity = nullptr) {
     char data[256];
     char* out = data;
@@ -250,12 +250,12 @@ class Capture final : public eh::Transport {
     return 0;
   }
 
-  // Aligned as the events' own buffers are.
+  // The alignment is that of the events' buffers.
   alignas(8) std::byte bytes[1024];
   std::size_t size = 0;
 };
 
-bool Listen(bool on) {
+bool EnableTracepoint(bool on) {
   char path[4096];
   if (eh::internal::user_events::FindTracefsFile(kEnable, path) != 0) return false;
   std::ofstream file(path);
@@ -263,7 +263,7 @@ bool Listen(bool on) {
   return static_cast<bool>(file);
 }
 
-// Bare writes to the same tracepoint, by a descriptor and index of their own.
+// Bare writes to the same tracepoint, with a descriptor and index that the library does not have.
 class BareWrite {
  public:
   BareWrite() : fd_(eh::internal::user_events::OpenData()) {
@@ -279,7 +279,7 @@ class BareWrite {
   }
 
   bool usable() const { return usable_; }
-  // Of what the event was that was captured; negative if a write failed.
+  // Returns the cost of a bare write of the captured event's bytes; negative if a write failed.
   double Measure(Capture* event) const {
     bool failed = false;
     std::memcpy(event->bytes, &index_, sizeof(index_));
@@ -313,9 +313,9 @@ int MeasureDisabled(Report* report) {
   const double loop = PerCall([] {});
   report->Add("disabled", "instructions/event",
               PerCall([] { event3.Write(1, 2, std::string_view("some text")); }), loop);
-  if (!Listen(true)) return Fail("cannot enable the tracepoint in tracefs");
+  if (!EnableTracepoint(true)) return Fail("cannot enable the tracepoint in tracefs");
   report->Add("disabled, another set enabled", "instructions/event",
-              PerCall([] { unheard.Write(1); }), loop);
+              PerCall([] { never_enabled.Write(1); }), loop);
   return 0;
 }
 
@@ -395,7 +395,7 @@ int MeasureSizes(Report* report, const std::filesystem::path& folder) {
   if (!base || !sites || !events || !plain || !plains) {
     return Fail("no object files of call sites in " + folder.string());
   }
-  // Of one of eight more.
+  // The part of one of eight more.
   const auto each = [](std::size_t more, std::size_t less) {
     return (static_cast<double>(more) - static_cast<double>(less)) / 8;
   };
@@ -443,7 +443,7 @@ int main(int argc, char** argv) {
   Report report(json);
   int failures = MeasureDisabled(&report);
   if (failures == 0) failures = MeasureEnabled(&report, bare);
-  Listen(false);
+  EnableTracepoint(false);
   failures += CheckDisassembly(&report, program);
   failures += MeasureSizes(&report, program.parent_path());
   return failures == 0 ? 0 : 1;

@@ -1,10 +1,10 @@
-// Why an event is one buffer whatever its size: what a second segment adds to a system call, beside
-// the copy that it saves.
+// Measures why an event is one buffer whatever its size: the cost that a second segment adds to a
+// system call, beside the copy that it saves.
 //
 //   bench_segment [--json]
 //
 // On the machine itself, in time: a copy has as many instructions as the C library chooses, and
-// they tell little of what it costs. The call is to a file in memory, as /dev/null reads nothing.
+// they say little of what it costs. The call is to a file in memory, as /dev/null reads nothing.
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   const bench::Reporter reporter("segment", options.json);
   const int file = memfd_create("bench", MFD_CLOEXEC);
   if (file < 0) bench::Fail(std::string("memfd_create: ") + std::strerror(errno));
-  // The last is as much as an event can hold beside its head.
+  // The last is the maximum that an event can hold beside its head.
   for (const std::size_t size : {64, 1024, 4096, 8000}) {
     Segment segment(file, size);
     for (int pass = 0; pass < 10; ++pass) segment.Measure();

@@ -1,4 +1,4 @@
-// Call sites, to be compiled and looked at, not run: EVENTS events (1 or 9), SITES calls of the
+// Call sites that are compiled and looked at, not run: EVENTS events (1 or 9), SITES calls of the
 // first of them (1 or 9). With PLAIN_CALL the calls are of a function that does nothing else, which
 // is the least that a call with these arguments can be.
 #include <eventheader/eh.h>
@@ -41,7 +41,7 @@ void Plain(std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t,
 #else
 #define WRITE(DIGIT) event<DIGIT>.Write
 #endif
-// Each with a number of its own: compilers make one of functions that are the same.
+// Each has a different number: compilers make one of functions that are the same.
 #define SITE(NUMBER, DIGIT)                                                             \
   void Site##NUMBER(const Request& r) {                                                 \
     WRITE(DIGIT)                                                                        \

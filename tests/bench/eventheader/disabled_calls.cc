@@ -1,4 +1,4 @@
-// What the disassembly is checked of (disassembly.h): calls while nobody listens.
+// The calls whose disassembly is checked (disassembly.h).
 #include "disabled_calls.h"
 
 #include <eventheader/eh.h>

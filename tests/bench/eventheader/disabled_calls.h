@@ -1,4 +1,4 @@
-// Calls of events that nobody listens to.
+// Calls of events that are not enabled.
 #ifndef TESTS_BENCH_EVENTHEADER_DISABLED_CALLS_H_
 #define TESTS_BENCH_EVENTHEADER_DISABLED_CALLS_H_
 
@@ -13,9 +13,9 @@ struct Request {
 };
 
 extern "C" {
-// Whose arguments are at hand already.
+// Its arguments are at hand already.
 void WriteDisabled(std::int32_t number, std::int32_t status, std::string_view path);
-// Whose arguments are not fetched unless somebody listens.
+// Its arguments are not fetched unless the event is enabled.
 void WriteDisabledByMacro(const Request& request);
 }
 

@@ -65,7 +65,7 @@ bool IsExit(const Instruction& instruction) {
          (instruction.name == "add" && instruction.operands.ends_with(",%rsp"));
 }
 
-// The operand in front of the last comma, which may have commas of its own: "0x10(%rip),%rax".
+// Returns the operand before the last comma, which may itself have commas: "0x10(%rip),%rax".
 std::string_view Source(const Instruction& instruction) {
   return std::string_view(instruction.operands).substr(0, instruction.operands.rfind(','));
 }
@@ -77,15 +77,15 @@ class Walk {
  public:
   explicit Walk(const std::vector<Instruction>& code) : code_(code) {}
 
-  // "" or what is not as it should be; the instructions between entry and exit in `*count`.
+  // Returns "" or what is not as it should be; the instructions between entry and exit in `*count`.
   std::string Check(int* count) {
     while (HasNext() && IsEntry(Next())) ++at_;
     const std::size_t first = at_;
     if (!TakeLoadAndTest()) return "does not begin with a load of the provider's word and its test";
-    if (!HasNext() || !IsOneOf(Next().name, {"je", "jne"})) return "has no branch behind the test";
+    if (!HasNext() || !IsOneOf(Next().name, {"je", "jne"})) return "has no branch after the test";
     *count = static_cast<int>(at_ + 1 - first);
     if (Next().name == "je") {
-      if (!Jump()) return "branches out of the function when nobody listens";
+      if (!Jump()) return "branches out of the function when disabled";
     } else {
       ++at_;
     }
@@ -94,10 +94,10 @@ class Walk {
       if (Next().name != "jmp") {
         ++at_;
       } else if (!Jump()) {
-        return "jumps out of the function when nobody listens";
+        return "jumps out of the function when disabled";
       }
     }
-    return "does more than return when nobody listens";
+    return "does more than return when disabled";
   }
 
  private:

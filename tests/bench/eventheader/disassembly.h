@@ -1,4 +1,4 @@
-// Whether compilers make of a disabled event what is promised: a load, a test and a branch.
+// Checks that compilers make of a disabled event what is promised: a load, a test and a branch.
 #ifndef TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_
 #define TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_
 

@@ -1,4 +1,4 @@
-// How many bytes an object file adds to a program.
+// Measures how many bytes an object file adds to a program.
 #ifndef TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_
 #define TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_
 

@@ -1,4 +1,5 @@
-// Any bytes as an event: parsed, decoded and formatted. What is promised of every event is checked.
+// Takes any bytes for an event, which is parsed, decoded and formatted, and checks what is promised
+// of every event.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes as a tracepoint name: what is taken for one is what its parts are written as.
+// Takes any bytes for a tracepoint name: one that is parsed is what its parts are formatted as.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

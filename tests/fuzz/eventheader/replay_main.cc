@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       std::ifstream file(entry.path(), std::ios::binary);
-      // Of the file's size exactly, so that the address sanitizer sees a byte too many read.
+      // A copy of exactly the file's size, so that the address sanitizer sees a byte too many read.
       const std::vector<char> read((std::istreambuf_iterator<char>(file)), {});
       const std::vector<std::uint8_t> bytes(read.begin(), read.end());
       std::printf("%s\n", entry.path().c_str());

@@ -9,7 +9,7 @@
 
 namespace eh::testing {
 
-// "07 00 2a" as three bytes; what is not a lower-case hex digit separates.
+// Returns three bytes for "07 00 2a"; what is not a lower-case hex digit separates.
 inline std::string Hex(std::string_view digits) {
   std::string bytes;
   int high = -1;
@@ -26,10 +26,10 @@ inline std::string Hex(std::string_view digits) {
   return bytes;
 }
 
-// `text` and its NUL.
+// Returns `text` and its NUL.
 inline std::string Name(std::string_view text) { return std::string(text) + '\0'; }
 
-// A little-endian event of level 4 whose only extension is `metadata`.
+// Returns a little-endian event of level 4 whose only extension is `metadata`.
 inline std::string Event(std::string_view metadata, std::string_view payload) {
   std::string event = Hex("07 00 00 00 00 00 00 04");
   event.push_back(static_cast<char>(metadata.size() & 0xff));

@@ -1,5 +1,5 @@
-// A strict judge of JSON texts (RFC 8259): for tests and fuzzers, which must not take the
-// formatter's word for it.
+// A strict judge of JSON texts (RFC 8259) for tests and fuzzers, which shares nothing with the
+// formatter.
 #ifndef TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_
 #define TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_
 
@@ -9,7 +9,7 @@
 
 namespace eh::testing {
 
-// RFC 3629, by code points: no overlong form, no surrogate, nothing above U+10FFFF.
+// Checks RFC 3629, by code points: no overlong form, no surrogate, nothing above U+10FFFF.
 inline bool IsValidUtf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {

@@ -1,4 +1,4 @@
-// What the kernel itself says about tracepoints, for tests that run as root in the VM.
+// Fixtures for tests that run as root in the VM: they ask the kernel itself about tracepoints.
 #ifndef TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_
 #define TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_
 
@@ -67,7 +67,7 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
     read(at, &head);
     const std::uint32_t type = head & 31;
     if (type == 0 || type == 29) read(at + 4, &length);
-    if (type == 29 && head >> 5 == 0) return;  // nothing behind it
+    if (type == 29 && head >> 5 == 0) return;  // nothing follows it
     size = type >= 30 ? 8 : type == 0 || type == 29 ? 4 + length : 4 + type * 4;
     if (type >= 29) continue;  // a time, or padding
     const std::size_t data = at + (type == 0 ? 8 : 4);
@@ -80,7 +80,7 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
   }
 }
 
-// A tracing instance of its own: what it records, nobody else reads.
+// A tracing instance that nothing else reads.
 class TraceInstance {
  public:
   explicit TraceInstance(const std::string& name = "test")
@@ -91,12 +91,12 @@ class TraceInstance {
   TraceInstance(const TraceInstance&) = delete;
   TraceInstance& operator=(const TraceInstance&) = delete;
 
-  // Of a user event.
-  void Listen(const std::string& tracepoint, bool on = true) {
+  // Enables or disables a user event in this instance.
+  void Enable(const std::string& tracepoint, bool on = true) {
     PutText(folder_ + "events/user_events/" + tracepoint + "/enable", on ? "1" : "0");
   }
 
-  // What was recorded since the last call, CPU by CPU.
+  // Returns what was recorded since the last call, CPU by CPU.
   std::vector<KernelEvent> Take() {
     std::vector<KernelEvent> events;
     for (const auto& cpu : std::filesystem::directory_iterator(folder_ + "per_cpu")) {
@@ -111,7 +111,7 @@ class TraceInstance {
     return events;
   }
 
-  // How many events came in since Clear, those included that a full ring has forgotten again.
+  // Returns how many events came in since Clear, with those that a full ring has overwritten.
   std::uint64_t Count() {
     std::uint64_t count = 0;
     for (const auto& cpu : std::filesystem::directory_iterator(folder_ + "per_cpu")) {
@@ -136,12 +136,15 @@ inline int CountText(const std::vector<KernelEvent>& events, std::string_view te
   }));
 }
 
-// A tracepoint registered by a descriptor of its own, and gone with it unless others have it, too.
+// A tracepoint registered by another descriptor than the library's, and gone with it unless others
+// have it, too.
 class Definition {
  public:
   explicit Definition(const std::string& name, const char* fields = kTracepointFields)
       : fd_(internal::user_events::OpenData()) {
-    EXPECT_EQ(internal::user_events::Register(fd_, (name + ' ' + fields).c_str(), &word_, 0, 0, &index_), 0)
+    EXPECT_EQ(
+        internal::user_events::Register(fd_, (name + ' ' + fields).c_str(), &word_, 0, 0, &index_),
+        0)
         << name;
   }
   ~Definition() {
@@ -151,7 +154,7 @@ class Definition {
   Definition(const Definition&) = delete;
   Definition& operator=(const Definition&) = delete;
 
-  // Past the library; `event` from its header on. Returns what write() does.
+  // Writes past the library; `event` from its header on. Returns what write() does.
   ssize_t Write(std::string_view event) const {
     std::string record(sizeof(index_), '\0');
     std::memcpy(record.data(), &index_, sizeof(index_));
@@ -165,7 +168,7 @@ class Definition {
   alignas(8) std::uint64_t word_ = 0;
 };
 
-// For what the kernel does in its own time: waits for `condition`, but not for ever.
+// Waits for `condition`, with a limit: some things the kernel does a little later.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 1'000; ++i) {
@@ -175,13 +178,13 @@ bool Eventually(Condition condition) {
   return false;
 }
 
-// The kernel deletes what nobody uses any more a little later.
+// Waits for the kernel to delete a tracepoint that is no longer used.
 inline bool IsGone(const std::string& tracepoint) {
   const std::string folder = kTracefs + "events/user_events/" + tracepoint;
   return Eventually([&] { return !std::filesystem::exists(folder); });
 }
 
-// The numbers of this process's descriptors of user_events_data.
+// Returns the numbers of this process's descriptors of user_events_data.
 inline std::vector<int> UserEventsDescriptors() {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -192,7 +195,7 @@ inline std::vector<int> UserEventsDescriptors() {
   return found;
 }
 
-// What `function` returns, run in a child of its own: what it does to its descriptors stays there.
+// Returns what `function` returns in a child process: what it does to its descriptors stays there.
 template <typename Function>
 int InChild(Function function) {
   const pid_t child = fork();
@@ -213,11 +216,11 @@ class KernelTest : public ::testing::Test {
   }
 };
 
-// With a trace that listens to one tracepoint.
-class ListeningTest : public KernelTest {
+// A test with a trace that has one tracepoint enabled.
+class EnabledTest : public KernelTest {
  protected:
   // The tracepoint is one of the provider's, which is a static object.
-  ListeningTest(const ProviderBase& provider, std::string tracepoint)
+  EnabledTest(const ProviderBase& provider, std::string tracepoint)
       : provider_(provider), tracepoint_(std::move(tracepoint)) {}
 
   void SetUp() override {
@@ -225,13 +228,13 @@ class ListeningTest : public KernelTest {
     if (IsSkipped()) return;
     ASSERT_EQ(provider_.status(), 0) << RegistrationErrorText(provider_.status());
     trace_ = std::make_unique<TraceInstance>();
-    Listen();
+    Enable();
   }
 
   // Returns when the program knows. It may have forked: then the page of the enable word is shared
   // until it is written to, and the kernel does that for another process only a little later.
-  void Listen(bool on = true) {
-    trace_->Listen(tracepoint_, on);
+  void Enable(bool on = true) {
+    trace_->Enable(tracepoint_, on);
     ASSERT_TRUE(Eventually([&] { return provider_.enabled() == on; })) << tracepoint_;
   }
 

@@ -1,5 +1,5 @@
 // Random event schemas with values, and an encoder for them that is written from the specification
-// alone: it shares nothing with the library, so that the two can be held against each other.
+// alone: it shares nothing with the library, so that the two can be compared.
 #ifndef TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_
 #define TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_
 

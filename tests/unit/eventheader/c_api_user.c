@@ -1,4 +1,4 @@
-/* What a C program does with the C API; the test gives it a set that somebody listens to. */
+/* Uses the C API as a C program does; the test gives it a set that is enabled. */
 #include "c_api_user.h"
 
 static const char kMetadata[] = "E\0n\0\x84\x02s\0\x0A";

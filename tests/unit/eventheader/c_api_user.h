@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* The same event in two ways; both return what the API returned. */
+/* Two ways of writing one event; both return what the API returned. */
 int WritePrepared(const eh_event_set* set);
 int WriteBuilt(eh_builder* builder, const eh_event_set* set);
 int WriteTooMuch(const eh_event_set* set);

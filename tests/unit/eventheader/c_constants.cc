@@ -1,4 +1,4 @@
-// The C header's numbers are those of wire.h, or this does not compile.
+// Checks while compiling that the C header's numbers are those of wire.h.
 #include "eventheader/eventheader_c.h"
 #include "eventheader/wire.h"
 

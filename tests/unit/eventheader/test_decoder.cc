@@ -64,7 +64,7 @@ Decoded Decode(const std::string& bytes) {
   return decoded;
 }
 
-// The items of a well-formed event whose payload is decoded to its end.
+// Returns the items of a well-formed event whose payload is decoded to its end.
 std::string Items(const std::string& fields, const std::string& payload) {
   const Decoded decoded = Decode(Event(Name("E") + fields, payload));
   EXPECT_EQ(decoded.error, ParseError::kNone) << ParseErrorText(decoded.error);
@@ -318,7 +318,7 @@ TEST(Decoder, NamesReadAgainForEveryElementAreBounded) {
   EXPECT_LE(items, 3 * kMaxWork / (30'000 / 16));
 }
 
-TEST(Decoder, GreatestArrayOfAnEventTheKernelTakesIsDecoded) {
+TEST(Decoder, LargestArrayOfAnEventTheKernelTakesIsDecoded) {
   const std::string bytes =
       Event(Name("E") + Name("a") + Hex("42"), Hex("e01f") + std::string(0x1fe0, 'x'));
   ASSERT_LE(bytes.size(), kMaxEventSize);
@@ -373,7 +373,7 @@ TEST(ValueFormat, UnknownFormatIsTheEncodingsOwn) {
   EXPECT_EQ(ValueFormat(Encoding::kZStringChar16, unknown, 2), Format::kStringUtf);
 }
 
-// Every encoding of fixed size with every format, from the specification's list.
+// Tries every encoding of fixed size with every format, by the specification's list.
 TEST(ValueFormat, FixedSizeEncodingsTakeTheFormatsOfTheirSize) {
   const struct {
     Encoding encoding;

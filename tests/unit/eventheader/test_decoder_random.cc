@@ -24,7 +24,7 @@ using testing::RandomField;
 using testing::RandomValue;
 using testing::UnitSize;
 
-// What both sides are compared as: one line an item.
+// Both sides are compared as text: one line an item.
 class Transcript {
  public:
   void Begin(const std::string& name, const std::string& what) { text_ += name + what + "\n"; }
@@ -146,7 +146,7 @@ TEST_P(RandomEvents, ComeBackAsTheyWere) {
 }
 
 // Cut anywhere, an event yields a prefix of its items, then an error; every prefix is tried at a
-// heap address of its own size, so that the sanitizer sees a byte too many read.
+// heap allocation of exactly its size, so that the sanitizer sees a byte too many read.
 TEST_P(RandomEvents, CutAnywhereYieldAPrefix) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     const RandomEvent random = RandomEventMaker(seed).Make();
@@ -172,7 +172,7 @@ TEST_P(RandomEvents, CutAnywhereYieldAPrefix) {
   }
 }
 
-// One byte changed: whatever it means then, no harm and JSON.
+// With one byte changed, whatever it means then, an event does no harm and gives valid JSON.
 TEST_P(RandomEvents, DamagedAreStillJson) {
   std::mt19937 random(1);
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {

@@ -1,4 +1,4 @@
-// Events built at run time, in C++ and in C, against the bytes of static ones and of the
+// Compares events built at run time, in C++ and in C, with the bytes of static ones and of the
 // specification.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class DynamicEventTest : public ::testing::Test {
     if (records.size() != 1) return "";
     return {reinterpret_cast<const char*>(records[0].event.data()), records[0].event.size()};
   }
-  // What is behind header and extension header.
+  // Returns what follows header and extension header.
   std::string WriteAndTake(const DynamicEvent& event) {
     EXPECT_EQ(event.Write(set_), WriteResult::kWritten);
     const std::string all = TakeOne();
@@ -222,7 +222,7 @@ TEST_F(DynamicEventTest, DataThatIsNotWhatTheDefinitionsSayIsRefused) {
   EXPECT_EQ(write("\x02\0a\x01\0bc\0\0"sv), WriteResult::kWritten);
   EXPECT_EQ(write("\0\0"sv), WriteResult::kWritten);
   EXPECT_EQ(write("\x02\0a\x01\0b"sv), WriteResult::kInvalid) << "one element is missing";
-  EXPECT_EQ(write("\x01\0a\x01\0bc"sv), WriteResult::kInvalid) << "something is behind";
+  EXPECT_EQ(write("\x01\0a\x01\0bc"sv), WriteResult::kInvalid) << "something follows";
   EXPECT_EQ(write(""sv), WriteResult::kInvalid);
 }
 
@@ -263,7 +263,7 @@ TEST_F(DynamicEventTest, CApiWritesTheSameBytes) {
   EXPECT_EQ(WriteBuilt(builder, set), 0);
   EXPECT_EQ(TakeOne(), expected);
   EXPECT_EQ(WriteTooMuch(set), E2BIG);
-  transport_.Listen(false);
+  transport_.SetEnabled(false);
   EXPECT_EQ(WriteBuilt(builder, set), EBADF);
   eh_builder_destroy(builder);
 }

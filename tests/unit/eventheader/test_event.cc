@@ -1,4 +1,4 @@
-// Events of the recording transport, against bytes written out by hand from the specification.
+// Compares events of the recording transport with bytes written out by hand from the specification.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -47,7 +47,7 @@ class EventTest : public ::testing::Test {
     grouped.SetTransport(nullptr);
   }
 
-  // The bytes of the one event that was written.
+  // Returns the bytes of the one event that was written.
   std::string TakeOne(std::string* tracepoint = nullptr) {
     const auto records = transport_.Take();
     EXPECT_EQ(records.size(), 1u);
@@ -147,19 +147,19 @@ TEST_F(EventTest, NameOrGroupOfRunTimeThatIsOutOfFormSaysSo) {
   };
   EXPECT_EQ(status("Test_Any", "group1"), 0);
   for (const std::string_view name : {"", "1a", "a b", "a-b"}) EXPECT_EQ(status(name, ""), EINVAL);
-  // What is behind a capital letter would be another option.
+  // A capital letter would begin another option.
   for (const std::string_view group : {"a b", "Group", "aGroup", "aZone"}) {
     EXPECT_EQ(status("Test_Any", group), EINVAL) << group;
   }
 }
 
-TEST_F(EventTest, NothingIsWrittenWhileNobodyListens) {
-  transport_.Listen(false);
+TEST_F(EventTest, NothingIsWrittenWhileDisabled) {
+  transport_.SetEnabled(false);
   EXPECT_FALSE(provider.enabled());
   EXPECT_FALSE(empty_event.enabled());
   EXPECT_EQ(empty_event.Write(), WriteResult::kDisabled);
   EXPECT_TRUE(transport_.Take().empty());
-  transport_.Listen(true);
+  transport_.SetEnabled(true);
   EXPECT_TRUE(empty_event.enabled());
   EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
 }
@@ -221,7 +221,7 @@ TEST_F(EventTest, MoreSetsThanBitsAreRefusedWithoutHarm) {
   many.SetTransport(nullptr);
 }
 
-TEST_F(EventTest, WritersAndListenersGoOnAtTheSameTime) {
+TEST_F(EventTest, WritingAndEnablingGoOnAtTheSameTime) {
   constexpr int kThreads = 4;
   constexpr int kEvents = 1000;
   std::atomic<int> written = 0;
@@ -234,7 +234,7 @@ TEST_F(EventTest, WritersAndListenersGoOnAtTheSameTime) {
       }
     });
   }
-  for (int i = 0; i < 100; ++i) transport_.Listen(i % 2 == 0);
+  for (int i = 0; i < 100; ++i) transport_.SetEnabled(i % 2 == 0);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(transport_.Take().size(), static_cast<std::size_t>(written));
 }

@@ -1,4 +1,4 @@
-// Every field type, against bytes written out by hand from the specification.
+// Compares every field type with bytes written out by hand from the specification.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ using namespace std::string_literals;
 
 inline constinit Provider provider("Test_Types");
 
-// What the field's definition and its payload are, of an event with nothing else.
+// Returns the field's definition and payload, of an event with nothing else.
 template <typename T, typename... Options>
 std::string Bytes(const T& value) {
   static constexpr Event<provider, "E", Traits{}, Field<"f", T, Options...>> event;
@@ -268,16 +268,16 @@ TEST(FieldTypes, ArraysOverTheirCountOrTheEventAreRefused) {
   EXPECT_EQ(records[0].event.size(), kMaxEventSize);
 }
 
-TEST(LazyForm, ArgumentsAreEvaluatedOnlyWhenSomebodyListens) {
+TEST(LazyForm, ArgumentsAreEvaluatedOnlyWhenEnabled) {
   static constexpr Event<provider, "E", Traits{}, Field<"f", int>> event;
   RecordingTransport transport;
   event.enabled();
   provider.SetTransport(&transport);
   int evaluated = 0;
-  transport.Listen(false);
+  transport.SetEnabled(false);
   EVENTHEADER_WRITE(event, ++evaluated);
   EXPECT_EQ(evaluated, 0);
-  transport.Listen(true);
+  transport.SetEnabled(true);
   EVENTHEADER_WRITE(event, ++evaluated);
   EXPECT_EQ(evaluated, 1);
   provider.SetTransport(nullptr);

@@ -25,7 +25,7 @@ std::string Json(const std::string& bytes, std::string_view provider = "") {
   return text;
 }
 
-// The members of "fields".
+// Returns the members of "fields".
 std::string Fields(const std::string& fields, const std::string& payload) {
   const std::string text = Json(Event(Name("E") + fields, payload));
   const std::string head = R"({"name":"E","level":4,"fields":{)";
@@ -34,14 +34,14 @@ std::string Fields(const std::string& fields, const std::string& payload) {
   return text.substr(head.size(), text.size() - head.size() - 2);
 }
 
-// The JSON of a scalar of `type`, its encoding and format in hex.
+// Returns the JSON of a scalar of `type`, its encoding and format in hex.
 std::string Value(std::string_view type, std::string_view payload) {
   const std::string text = Fields(Name("v") + Hex(type), Hex(payload));
   EXPECT_TRUE(text.starts_with("\"v\":")) << text;
   return text.substr(4);
 }
 
-// A zstring_char8 of `format`.
+// Returns the JSON of a zstring_char8 of `format`.
 std::string Text8(std::string_view format, const std::string& text) {
   return Fields(Name("v") + Hex("87") + Hex(format), Name(text)).substr(4);
 }

@@ -28,7 +28,7 @@ ParseError ReadAll(const std::string& metadata) {
   return reader.error();
 }
 
-// The only definition of `fields`.
+// Returns the only definition of `fields`.
 FieldDefinition ReadOne(const std::string& fields, bool little_endian = true) {
   // The definition's views outlive the function.
   static std::string metadata;

@@ -1,4 +1,4 @@
-// What writing an event takes of the stack, which may be a signal's: some have 8 KiB in all.
+// Measures how much of the stack writing an event takes: a signal's may have 8 KiB in all.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 namespace eh {
 namespace {
 
-// Takes every event, and no stack itself.
+// A transport that takes every event, and no stack.
 class Sink final : public Transport {
  public:
   int Register(const char*, std::uint64_t* enable_word, unsigned bit,
@@ -30,7 +30,7 @@ class Sink final : public Transport {
 inline constinit Provider provider("Test_Stack");
 constexpr Event<provider, "E", Traits{}, Field<"f", std::string_view>> event;
 
-// Bytes of a new thread's stack that it has touched when it has run `function`.
+// Returns how many bytes of its stack a new thread has touched when it has run `function`.
 std::size_t Depth(void (*function)()) {
   alignas(64) static std::array<std::byte, 256 * 1024> stack;
   stack.fill(std::byte{0xA5});

@@ -108,7 +108,7 @@ TEST(ParseTracepointName, OptionsAreSortedLettersWithLowerCaseValues) {
   EXPECT_FALSE(IsName("A_L1K1x"));
 }
 
-TEST(ParseTracepointName, GreatestLengthIs255) {
+TEST(ParseTracepointName, MaximumLengthIs255) {
   const std::string tail = "_L1K1";
   const std::string longest = std::string(kMaxTracepointName - tail.size(), 'a') + tail;
   ASSERT_EQ(longest.size(), 255u);

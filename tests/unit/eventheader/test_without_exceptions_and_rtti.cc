@@ -1,5 +1,5 @@
-// That the tests compiled with it are what their name says; a Transport is derived from without
-// RTTI.
+// Checks that the tests compiled with it are without exceptions and RTTI. A Transport is derived
+// from without RTTI.
 #include <gtest/gtest.h>
 
 #include "eventheader/eh.h"

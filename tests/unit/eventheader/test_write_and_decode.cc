@@ -1,4 +1,4 @@
-// What providers write, the decoder reads: the two halves of the library agree.
+// Checks that the two halves of the library agree: the decoder reads what providers write.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,7 +36,7 @@ class WriteAndDecode : public ::testing::Test {
   WriteAndDecode() { provider.SetTransport(&transport_); }
   ~WriteAndDecode() override { provider.SetTransport(nullptr); }
 
-  // The one event that was written, as JSON.
+  // Returns the one event that was written, as JSON.
   std::string TakeJson() {
     const auto records = transport_.Take();
     EXPECT_EQ(records.size(), 1u);
@@ -60,7 +60,7 @@ class WriteAndDecode : public ::testing::Test {
   RecordingTransport transport_;
 };
 
-TEST_F(WriteAndDecode, GreatestValues) {
+TEST_F(WriteAndDecode, MaximumValues) {
   ASSERT_EQ(all_types.Write(true, 127, 255, 32767, 65535, 2147483647, 4294967295U,
                             std::numeric_limits<std::int64_t>::max(),
                             std::numeric_limits<std::uint64_t>::max(), 1.5F, 0.1, "a\xc3\xa4\"\n"),

@@ -42,7 +42,7 @@ using namespace std::string_literals;
 using namespace std::string_view_literals;
 
 enum class Signed : std::int8_t { kMinus = -1 };
-enum class Unsigned : std::uint64_t { kGreatest = ~0ull };
+enum class Unsigned : std::uint64_t { kMaximum = ~0ull };
 using Milliseconds = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
 
 constexpr std::array kBytes = {std::byte{0x01}, std::byte{0xFF}, std::byte{0x00}};
@@ -73,7 +73,7 @@ void AddNumbers(std::vector<TypedEvent>* rows) {
        ROW("-9223372036854775808", INT64_MIN, std::int64_t),
        ROW("18446744073709551615", UINT64_MAX, std::uint64_t), ROW("-5", -5, long long),
        ROW("5", 5, unsigned long long), ROW("-1", Signed::kMinus, Signed),
-       ROW("18446744073709551615", Unsigned::kGreatest, Unsigned),
+       ROW("18446744073709551615", Unsigned::kMaximum, Unsigned),
        ROW("\"0xab\"", std::byte{0xAB}, std::byte), ROW("0.5", 0.5f, float),
        ROW("-2.25", -2.25, double), ROW("\"0x102\"", reinterpret_cast<void*>(0x102), void*),
        ROW("\"0x0\"", nullptr, std::nullptr_t),
@@ -150,7 +150,7 @@ void AddFormats(std::vector<TypedEvent>* rows) {
        ROW("\"bom\"", u"\uFEFFbom", UtfBom<std::u16string_view>)});
 }
 
-// What only the dynamic builder writes.
+// Fields that only the dynamic builder writes.
 WriteResult WriteDynamic(Encoding encoding, Arity arity, std::uint16_t count, Format format,
                          std::string_view data) {
   static const EventSet set(every_type_provider, Level::kInformation, 1);

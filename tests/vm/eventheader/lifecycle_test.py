@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What becomes of a service from its start to its end: others of the same name, exec, tracefs or permission
+"""Follows a service from its start to its end: others of the same name, exec, tracefs or permission
 that come later, static objects. Needs root and a kernel with user_events (./run vm)."""
 
 import argparse
@@ -19,7 +19,7 @@ TRACEPOINT = "Vm_Puppet_L4K1"
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-# A mount namespace of its own, with no tracefs in it.
+# A new mount namespace, with no tracefs in it.
 WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
                    "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec \"$@\"", "sh"]
 
@@ -43,7 +43,7 @@ class Puppet:
         return int(self.tell("status"))
 
     def end(self):
-        """Its exit status."""
+        """Returns its exit status."""
         self.process.stdin.close()
         self.process.stdout.close()
         return self.process.wait()
@@ -51,7 +51,7 @@ class Puppet:
 
 @contextlib.contextmanager
 def following(remedy):
-    """While the command in brackets that the remedy for EACCES gives has been run, for the group of nobody."""
+    """Runs the command in brackets that the remedy for EACCES gives, for the group of nobody, and undoes it."""
     try:
         subprocess.run(re.search(r"\((mount .*)\)", remedy).group(1).replace("GROUP", str(NOBODY)), shell=True,
                        check=True)
@@ -64,7 +64,7 @@ def following(remedy):
 class Lifecycle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # There for good, so that it can be listened to before a service starts.
+        # Persistent, so that it can be enabled before a service starts.
         definitions = os.open(TRACEFS / "dynamic_events", os.O_WRONLY | os.O_APPEND)
         os.write(definitions, f"u:{TRACEPOINT} {FIELDS}\n".encode())
         os.close(definitions)
@@ -73,9 +73,9 @@ class Lifecycle(unittest.TestCase):
         self.instance = TRACEFS / "instances/lifecycle"
         self.instance.mkdir()
         self.addCleanup(self.instance.rmdir)
-        self.listen(True)
+        self.enable(True)
 
-    def listen(self, on):
+    def enable(self, on):
         (self.instance / f"events/user_events/{TRACEPOINT}/enable").write_text("1" if on else "0")
 
     def puppet(self, *prefix):
@@ -86,7 +86,7 @@ class Lifecycle(unittest.TestCase):
         return puppet
 
     def recorded(self):
-        """What lies in the rings, and no longer does."""
+        """Takes what lies in the rings and returns it."""
         pages = []
         for cpu in (self.instance / "per_cpu").iterdir():
             ring = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
@@ -105,9 +105,9 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual([first.status(), second.status()], [0, 0])
         self.assert_arrives(first, "from the first")
         self.assert_arrives(second, "from the second")
-        self.listen(False)
+        self.enable(False)
         self.assertEqual([first.tell("write x"), second.tell("write x")], ["disabled", "disabled"])
-        self.listen(True)
+        self.enable(True)
         self.assertEqual(first.end(), 0)
         self.assert_arrives(second, "the second goes on")
         third = self.puppet()

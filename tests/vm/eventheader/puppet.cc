@@ -1,5 +1,5 @@
-// A service that does what it is told, line by line, and answers each line with one of its own. For
-// tests of what becomes of a process from its start to its end.
+// A service that does what lines on its standard input say and answers each with a line, for tests
+// that follow a process from its start to its end.
 #include <eventheader/eh.h>
 #include <grp.h>
 #include <unistd.h>

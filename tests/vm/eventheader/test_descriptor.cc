@@ -33,13 +33,13 @@ bool IsEmpty(int file) {
   return fstat(file, &status) == 0 && status.st_size == 0;
 }
 
-// For children, which tell by their exit status where they failed.
+// Children say by their exit status where they failed.
 #define CHECK_OR_RETURN(condition) \
   if (!(condition)) return __LINE__ % 256
 
-class DescriptorTest : public ListeningTest {
+class DescriptorTest : public EnabledTest {
  protected:
-  DescriptorTest() : ListeningTest(provider, "Vm_Descriptor_L4K1") {}
+  DescriptorTest() : EnabledTest(provider, "Vm_Descriptor_L4K1") {}
 };
 
 TEST_F(DescriptorTest, IsOneClosedOnExecAndOutOfReach) {
@@ -51,7 +51,7 @@ TEST_F(DescriptorTest, IsOneClosedOnExecAndOutOfReach) {
   EXPECT_EQ(dup2(0, found[0]), -1);
 }
 
-// As daemons do it that know no better than to count up to the limit.
+// Closes every descriptor as daemons do that count up to the limit.
 int CloseUpToTheLimit() {
   for (rlim_t fd = 3; fd < Limit().rlim_cur; ++fd) close(static_cast<int>(fd));
   const int log = NewFile();
@@ -65,7 +65,7 @@ TEST_F(DescriptorTest, EventsGoOnAfterClosingUpToTheLimit) {
   EXPECT_EQ(CountText(trace_->Take(), "goes on"), 1);
 }
 
-// With or without a pause: first after a fork the descriptor is always looked at.
+// After a fork the descriptor is checked first, with a pause or without.
 int CloseAllAndReuseTheNumber(useconds_t pause) {
   const std::vector<int> found = UserEventsDescriptors();
   rlimit limit = Limit();
@@ -106,7 +106,7 @@ TEST_F(DescriptorTest, NorInTheSameProcessThatWroteBefore) {
   EXPECT_EQ(CountText(trace_->Take(), "before"), 1);
 }
 
-// Where no number is out of reach: the soft limit is the hard one.
+// No number is out of reach where the soft limit is the hard one.
 int ReuseTheNumberBelowTheLimit() {
   for (const int fd : UserEventsDescriptors()) close(fd);
   const rlimit limit = {256, 256};
@@ -126,7 +126,7 @@ TEST_F(DescriptorTest, NorWhereTheSoftLimitIsTheHardOne) {
   EXPECT_EQ(CountText(events, "must go nowhere"), 0);
 }
 
-// Every number that the program can get at is another file's from one moment to the next.
+// Every number that the program can get is another file's from one moment to the next.
 int CloseAllWhileThreadsWrite() {
   const std::uint64_t before = provider.counters().written;
   std::atomic<bool> stop = false;

@@ -1,4 +1,4 @@
-// Every type of field through the real kernel: its bytes, and the values that the decoder reads.
+// Sends every type of field through the kernel and compares its bytes, and the decoder's values.
 #include <gtest/gtest.h>
 
 #include "eventheader/json_formatter.h"
@@ -20,7 +20,7 @@ std::string Json(std::string_view bytes) {
   return json;
 }
 
-// What the library makes of all of them, without a kernel.
+// Returns what the library makes of all of them, without a kernel.
 std::vector<std::string> LibrarysBytes() {
   RecordingTransport transport;
   every_type_provider.SetTransport(&transport);
@@ -40,7 +40,7 @@ TEST_F(EveryTypeTest, ArrivesWithItsValue) {
   // The last set is made by its first use.
   for (const TypedEvent& row : EveryType()) row.write();
   TraceInstance trace;
-  trace.Listen(kEveryTypeTracepoint);
+  trace.Enable(kEveryTypeTracepoint);
   const std::vector<std::string> library = LibrarysBytes();
   ASSERT_EQ(library.size(), EveryType().size());
 
@@ -70,7 +70,7 @@ TEST_F(EveryTypeTest, WhatAnEventHasBesidesItsFieldsArrives) {
                          Attribute<"k", "a;b">, Field<"f", int, Tag<7>>>
       event;
   TraceInstance trace;
-  trace.Listen("Vm_EveryType_L1K8000000000000000");
+  trace.Enable("Vm_EveryType_L1K8000000000000000");
   ActivityId id;
   for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::byte>(i);
   const ActivityId related{std::byte{0xFF}};

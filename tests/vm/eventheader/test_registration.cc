@@ -1,4 +1,4 @@
-// What registers, what does not, and how that is seen and put right.
+// Tests what registers, what does not, and how that is seen and mended.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -27,18 +27,18 @@ TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceIt
   EXPECT_NE(Remedy(EADDRINUSE).find("rename the provider"), std::string::npos);
   // Nothing reaches the foreign one.
   TraceInstance trace;
-  trace.Listen("Vm_Foreign_L4K0");
+  trace.Enable("Vm_Foreign_L4K0");
   DynamicEvent event;
   event.AddField("f", 1);
   EXPECT_EQ(event.Write(set), WriteResult::kDisabled);
   EXPECT_EQ(trace.Take().size(), 0u);
-  trace.Listen("Vm_Foreign_L4K0", false);
+  trace.Enable("Vm_Foreign_L4K0", false);
 
   definition.reset();
   ASSERT_TRUE(IsGone("Vm_Foreign_L4K0"));
   EXPECT_EQ(foreign.Retry(), 0);
   EXPECT_EQ(set.status(), 0);
-  trace.Listen("Vm_Foreign_L4K0");
+  trace.Enable("Vm_Foreign_L4K0");
   EXPECT_EQ(event.Write(set), WriteResult::kWritten);
   EXPECT_EQ(trace.Take().size(), 1u);
 }
@@ -52,7 +52,7 @@ TEST_F(Registration, LongestNameRegistersAndItsEventsArrive) {
   ASSERT_EQ(set.status(), 0) << Remedy(set.status());
   EXPECT_EQ((name + suffix).size(), kMaxTracepointName);
   TraceInstance trace;
-  trace.Listen(name + suffix);
+  trace.Enable(name + suffix);
   DynamicEvent event;
   event.Reset("InTheLongest");
   EXPECT_EQ(event.Write(set), WriteResult::kWritten);
@@ -83,28 +83,28 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
   EXPECT_EQ(provider.status(), ENOSPC);
   EXPECT_NE(Remedy(ENOSPC).find("64 sets"), std::string::npos);
 
-  // Each has a bit of its own: the kernel turns on one and no other.
+  // Each has a different bit: the kernel turns on one and no other.
   TraceInstance trace;
   DynamicEvent event;
   event.AddField("f", 1);
   for (const unsigned bit : {0, 1, 31, 32, 62, 63}) {
     std::ostringstream name;
     name << "Vm_Many_L5K" << std::hex << (std::uint64_t{1} << bit);
-    trace.Listen(name.str());
+    trace.Enable(name.str());
     for (unsigned other = 0; other < ProviderBase::kMaxEventSets; ++other) {
       ASSERT_EQ(sets[other]->enabled(), other == bit) << bit << " " << other;
     }
     EXPECT_EQ(event.Write(*sets[bit]), WriteResult::kWritten);
-    trace.Listen(name.str(), false);
+    trace.Enable(name.str(), false);
   }
   EXPECT_FALSE(provider.enabled());
   EXPECT_EQ(trace.Take().size(), 6u);
 
-  // The place of one that goes is free for the one that had none.
+  // One that goes makes room for the one that had none.
   sets[17].reset();
   EXPECT_EQ(provider.Retry(), 0);
   EXPECT_EQ(one_more.status(), 0);
-  trace.Listen("Vm_Many_L2K0");
+  trace.Enable("Vm_Many_L2K0");
   EXPECT_EQ(event.Write(one_more), WriteResult::kWritten);
 }
 
@@ -120,14 +120,14 @@ TEST_F(Registration, SystemsLimitOfEventsIsTold) {
   EXPECT_EQ(provider.Retry(), 0);
 }
 
-TEST_F(Registration, LastOfTwinsTakesTheTracepointWithIt) {
-  DynamicProvider provider("Vm_Twins");
+TEST_F(Registration, LastSetOfATracepointTakesItAlong) {
+  DynamicProvider provider("Vm_Shared");
   TraceInstance trace;
   DynamicEvent event;
   event.AddField("f", 1);
   auto first = std::make_unique<EventSet>(provider, Level::kInformation, 1);
   auto second = std::make_unique<EventSet>(provider, Level::kInformation, 1);
-  trace.Listen("Vm_Twins_L4K1");
+  trace.Enable("Vm_Shared_L4K1");
   first.reset();
   EXPECT_EQ(event.Write(*second), WriteResult::kWritten);
   EXPECT_EQ(trace.Take().size(), 1u);

@@ -1,4 +1,4 @@
-// The greatest event, as it is in a perf ring, and what is one byte more.
+// Tests the largest event, as it is in a perf ring, and one that is a byte larger.
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -15,10 +15,10 @@ namespace {
 constinit Provider provider("Vm_Size");
 constexpr char kTracepoint[] = "Vm_Size_L4K1";
 constexpr Event<provider, "Text", Traits{.keyword = 1}, Field<"text", std::string_view>> text_event;
-// Of the event without its text: header, extension, metadata, length.
+// The size of the event without its text: header, extension, metadata, length.
 constexpr std::size_t kOverhead = 8 + 4 + sizeof("Text") + sizeof("text") + 1 + 2;
 
-// What a tracepoint writes in this thread, as a perf ring has it.
+// Reads from a perf ring what this thread writes to a tracepoint.
 class PerfRing {
  public:
   explicit PerfRing(const std::string& tracepoint) {
@@ -42,7 +42,7 @@ class PerfRing {
   PerfRing(const PerfRing&) = delete;
   PerfRing& operator=(const PerfRing&) = delete;
 
-  // Whole events, from the EventHeader on, padding included, since the last call.
+  // Returns the events since the last call, from the EventHeader on, with their padding.
   std::vector<std::string> Take() {
     auto* const page = reinterpret_cast<perf_event_mmap_page*>(ring_);
     const std::uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
@@ -75,7 +75,7 @@ class PerfRing {
   char* ring_ = nullptr;
 };
 
-// As many bytes as make an event of `size`, none like its neighbour.
+// Returns as many bytes as make an event of `size`, none like its neighbour.
 std::string TextFor(std::size_t size) {
   std::string text(size - kOverhead, '\0');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('!' + i % 89);
@@ -94,7 +94,7 @@ std::string LibrarysBytes(std::string_view text) {
 
 class SizeLimit : public KernelTest {};
 
-TEST_F(SizeLimit, GreatestEventIsWholeInThePerfRing) {
+TEST_F(SizeLimit, LargestEventIsWholeInThePerfRing) {
   for (const std::size_t size : {kMaxEventSize - 1, kMaxEventSize}) {
     const std::string bytes = LibrarysBytes(TextFor(size));
     ASSERT_EQ(bytes.size(), size);
@@ -135,7 +135,7 @@ TEST_F(SizeLimit, DynamicEventsHaveTheSame) {
   }
 }
 
-// Why the library refuses: from the kernel nobody would ever know.
+// The library has to refuse: the kernel returns success and drops the event.
 TEST_F(SizeLimit, KernelTakesWhatIsLargerAndDropsIt) {
   const Definition definition(kTracepoint);
   PerfRing ring(kTracepoint);

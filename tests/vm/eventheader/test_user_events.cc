@@ -1,4 +1,5 @@
-// Writing to the kernel: who listens, who forks, and what comes and goes meanwhile.
+// Tests writing to the kernel while tracepoints are enabled and disabled, processes fork, and sets
+// come and go.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,15 +16,15 @@ constexpr Event<provider, "Text", Traits{.level = Level::kWarning, .keyword = 1}
                 Field<"text", std::string_view>>
     text_event;
 
-class UserEventsTest : public ListeningTest {
+class UserEventsTest : public EnabledTest {
  protected:
-  UserEventsTest() : ListeningTest(provider, "Vm_Test_L3K1") {}
+  UserEventsTest() : EnabledTest(provider, "Vm_Test_L3K1") {}
 };
 
-TEST_F(UserEventsTest, ListenersTurnTheSetOnAndOff) {
+TEST_F(UserEventsTest, EnablingTurnsTheSetOnAndOff) {
   EXPECT_TRUE(text_event.enabled());
   EXPECT_EQ(text_event.Write("heard"), WriteResult::kWritten);
-  Listen(false);
+  Enable(false);
   EXPECT_FALSE(text_event.enabled());
   EXPECT_FALSE(provider.enabled());
   EXPECT_EQ(text_event.Write("not heard"), WriteResult::kDisabled);
@@ -49,8 +50,8 @@ TEST_F(UserEventsTest, BothSidesOfAForkGoOn) {
   EXPECT_EQ(provider.counters().written - before, 1u);
 }
 
-TEST_F(UserEventsTest, ListenersReachWhatWasForkedBefore) {
-  Listen(false);
+TEST_F(UserEventsTest, EnablingReachesWhatWasForkedBefore) {
+  Enable(false);
   int pipe_ends[2];
   ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
   const pid_t child = fork();
@@ -60,7 +61,7 @@ TEST_F(UserEventsTest, ListenersReachWhatWasForkedBefore) {
     if (!Eventually([] { return text_event.enabled(); })) _exit(2);
     _exit(text_event.Write("from the child") == WriteResult::kWritten ? 0 : 3);
   }
-  Listen();
+  Enable();
   ASSERT_EQ(write(pipe_ends[1], "x", 1), 1);
   int status = -1;
   waitpid(child, &status, 0);
@@ -104,9 +105,9 @@ TEST_F(UserEventsTest, SetsComeAndGoWhileOthersWrite) {
     });
   }
   for (int i = 0; i < 200; ++i) {
-    const EventSet twin(provider, Level::kWarning, 1);
+    const EventSet same(provider, Level::kWarning, 1);
     const EventSet other(provider, Level::kVerbose, static_cast<std::uint64_t>(i));
-    EXPECT_EQ(twin.status(), 0);
+    EXPECT_EQ(same.status(), 0);
     EXPECT_EQ(other.status(), 0);
   }
   stop = true;

@@ -50,7 +50,7 @@ def _precompiled(command, text, folder):
 
 
 def _check(command, name, expected):
-    """What is wrong with the case, or None."""
+    """Returns what is wrong with the case, or None."""
     done = _run(command if not name else [*command, f"-D{name}"])
     if not name:
         return None if done.returncode == 0 else f"right use does not compile:\n{done.stderr}"

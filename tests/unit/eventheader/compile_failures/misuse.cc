@@ -1,6 +1,6 @@
-// What must not compile, beside what does. Without any macro defined the file compiles; with one of
-// those below it does not, and the compiler's messages have the text behind its "expect:", by which
-// a person finds what is wrong. check.py compiles it once for each.
+// Uses that must not compile, beside ones that do. Without any macro defined the file compiles;
+// with one of those below it does not, and the compiler's messages have the text after its
+// "expect:", by which a person finds what is wrong. check.py compiles it once for each.
 #include <string>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// What must not compile of the macros, beside what does; see misuse.cc.
+// Uses of the macros that must not compile, beside ones that do; see misuse.cc.
 #include <string>
 #include <vector>
 

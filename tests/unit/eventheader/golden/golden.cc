@@ -15,7 +15,7 @@ std::string_view DefinitionOf(std::string_view golden) {
 }
 std::string_view PayloadOf(std::string_view golden) { return golden.substr(golden.find('|')); }
 
-// By the specification: which formats go with which encoding.
+// The specification's list of the formats that go with each encoding.
 std::set<Format> FormatsOf(Encoding encoding) {
   using enum Format;
   switch (encoding) {
@@ -117,7 +117,8 @@ void GoldenBytes::UntypedOne(Encoding encoding, Format format, Arity arity, std:
   EXPECT_EQ(item.field->encoding, encoding);
   EXPECT_EQ(item.field->arity, arity);
   EXPECT_EQ(item.field->array_length, count);
-  EXPECT_EQ(item.field->format, format == Format::kDefault ? internal::DefaultFormat(encoding) : format);
+  EXPECT_EQ(item.field->format,
+            format == Format::kDefault ? internal::DefaultFormat(encoding) : format);
   while (decoder.Next(&item)) {
   }
   EXPECT_EQ(decoder.error(), ParseError::kNone);

@@ -2,7 +2,7 @@
 // them, written out by hand, and the JSON text of its two values. Every way of writing an event
 // must make these bytes, and the decoder must make these values of them again.
 //
-// Bytes are "definition | payload" of the one field "f", in hexadecimal: what is behind its name in
+// Bytes are "definition | payload" of the one field "f", in hexadecimal: what follows its name in
 // the metadata, and its data. The scalar is the row's first value, the arrays have both.
 #ifndef TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_
 #define TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_
@@ -53,10 +53,10 @@ class GoldenBytes : public ::testing::Test {
     Untyped(encoding, kFormat, golden);
   }
 
-  // Whether the rows were all that the specification has of `encoding`, and no others.
+  // Checks that the rows were all that the specification has of `encoding`, and no others.
   void ExpectWholeMatrixOf(Encoding encoding) const;
 
-  // Structs, which have definitions within: the members are those of test_golden_counted.cc.
+  // Structs have definitions in them: the members are those of test_golden_counted.cc.
   template <Format kFormat, typename T>
   void Typed(const T& value, const std::string& bytes) {
     static constexpr Event<golden_provider, "E", Traits{}, typename FieldOf<T, kFormat>::Type>
@@ -69,7 +69,7 @@ class GoldenBytes : public ::testing::Test {
     EXPECT_EQ(Take(), bytes) << "dynamic event";
   }
   void UntypedStruct(Arity arity, std::string_view golden, std::string_view json);
-  // The whole of an event whose metadata is "E", "f" and the definition.
+  // Returns an event whose metadata is "E", "f" and the definition.
   static std::string Bytes(std::string_view golden);
 
  private:

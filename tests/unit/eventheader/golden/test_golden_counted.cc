@@ -26,7 +26,7 @@ using enum Format;
 using namespace std::string_view_literals;
 using Binary = std::span<const std::byte>;
 
-// Of a literal, without its NUL.
+// The bytes of a literal, without its NUL.
 template <std::size_t kSize>
 Binary Blob(const char (&literal)[kSize]) {
   return std::as_bytes(std::span(literal)).first(kSize - 1);
@@ -97,7 +97,7 @@ TEST_F(GoldenBytes, StringLength16Char8) {
   ExpectWholeMatrixOf(Encoding::kStringLength16Char8);
 }
 
-// What std::optional is written as.
+// The encodings of std::optional.
 TEST_F(GoldenBytes, BinaryLength16Char8) {
   using std::optional;
   Row<kDefault>(Blob("\1\xff"), Blob(""),
@@ -161,7 +161,7 @@ TEST_F(GoldenBytes, BinaryLength16Char8) {
   ExpectWholeMatrixOf(Encoding::kBinaryLength16Char8);
 }
 
-// A struct's definition has its members' behind it; its payload is theirs.
+// A struct's definition is followed by its members'; its payload is theirs.
 TEST_F(GoldenBytes, Struct) {
   const Golden golden = {
       "81 02  6e00 83 02  7300 0a | feff 0200 6162",

@@ -9,7 +9,7 @@ namespace {
 
 using enum Format;
 
-// Bytes as they stand in the event.
+// Returns the bytes as they stand in the event.
 constexpr std::array<std::uint8_t, 16> kCount = {0, 1, 2,  3,  4,  5,  6,  7,
                                                  8, 9, 10, 11, 12, 13, 14, 15};
 constexpr std::array<std::uint8_t, 16> kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};

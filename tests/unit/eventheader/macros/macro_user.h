@@ -1,4 +1,4 @@
-// What a C++17 program does with the macros; the test compares it with static events of C++20.
+// Uses the macros as a C++17 program does; the test compares the events with C++20's static ones.
 #ifndef TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_
 #define TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_
 
@@ -10,7 +10,7 @@
 
 #include "eventheader/macros.h"
 
-// In a header, hence the same provider for both languages.
+// Defined in a header, hence one provider for both languages.
 EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(macro_provider, "Test_Macros", "mygroup");
 
 enum class MacroColour : std::int16_t { kRed = -3 };
@@ -27,9 +27,9 @@ void WriteArrays(const std::vector<std::uint16_t>& numbers, const std::array<dou
 void WriteBinary(const void* data, std::size_t size);
 void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related);
 void WriteCosts(int* evaluated);
-// As written in a template and in an inline function.
+// Uses the macros in a template and in an inline function.
 void WriteFromTemplates();
-// In a branch without braces; true: the first of two.
+// Uses the macros in branches without braces; true: the first of two.
 void WriteOneOf(bool first);
 
 #endif  // TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_

@@ -1,4 +1,4 @@
-// Events written by C++17 macros, against the bytes of static events with the same fields.
+// Compares the events of the C++17 macros with static events of the same fields.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -13,7 +13,7 @@ namespace {
 using namespace std::string_literals;
 
 template <FixedString kName, typename... Parts>
-using Twin = Event<macro_provider, kName, Traits{.keyword = 1}, Parts...>;
+using StaticEvent = Event<macro_provider, kName, Traits{.keyword = 1}, Parts...>;
 
 class MacrosTest : public ::testing::Test {
  protected:
@@ -42,72 +42,72 @@ TEST_F(MacrosTest, WithoutFields) {
 }
 
 TEST_F(MacrosTest, Numbers) {
-  static constexpr Twin<"Numbers", Field<"b", bool>, Field<"i8", std::int8_t>,
-                        Field<"u16", std::uint16_t>, Field<"i32", std::int32_t>,
-                        Field<"u64", std::uint64_t>, Field<"f", float>, Field<"d", double>,
-                        Field<"colour", MacroColour>, Field<"pointer", const void*>,
-                        Field<"null", std::nullptr_t>, Field<"byte", std::byte>>
-      twin;
+  static constexpr StaticEvent<"Numbers", Field<"b", bool>, Field<"i8", std::int8_t>,
+                               Field<"u16", std::uint16_t>, Field<"i32", std::int32_t>,
+                               Field<"u64", std::uint64_t>, Field<"f", float>, Field<"d", double>,
+                               Field<"colour", MacroColour>, Field<"pointer", const void*>,
+                               Field<"null", std::nullptr_t>, Field<"byte", std::byte>>
+      event;
   WriteNumbers(true, -2, 0x1234, -5, ~std::uint64_t{0}, 1.5F, -2.5, MacroColour::kRed, this);
-  twin.Write(true, -2, 0x1234, -5, ~std::uint64_t{0}, 1.5F, -2.5, MacroColour::kRed, this, nullptr,
-             std::byte{7});
+  event.Write(true, -2, 0x1234, -5, ~std::uint64_t{0}, 1.5F, -2.5, MacroColour::kRed, this, nullptr,
+              std::byte{7});
   ExpectTwoAlike();
 }
 
 TEST_F(MacrosTest, Characters) {
-  static constexpr Twin<"Characters", Field<"c", char>, Field<"c16", char16_t>,
-                        Field<"c32", char32_t>, Field<"wide", wchar_t>>
-      twin;
+  static constexpr StaticEvent<"Characters", Field<"c", char>, Field<"c16", char16_t>,
+                               Field<"c32", char32_t>, Field<"wide", wchar_t>>
+      event;
   WriteCharacters('a', u'\u20ac', U'\U0001F600', L'w');
-  twin.Write('a', u'\u20ac', U'\U0001F600', L'w');
+  event.Write('a', u'\u20ac', U'\U0001F600', L'w');
   ExpectTwoAlike();
 }
 
 TEST_F(MacrosTest, Text) {
-  static constexpr Twin<"Text", Field<"text", std::string>, Field<"view", std::string_view>,
-                        Field<"c", const char*>, Field<"text16", std::u16string>,
-                        Field<"wide", const wchar_t*>, Field<"literal", const char*>,
-                        Field<"full", std::string_view>>
-      twin;
+  static constexpr StaticEvent<"Text", Field<"text", std::string>, Field<"view", std::string_view>,
+                               Field<"c", const char*>, Field<"text16", std::u16string>,
+                               Field<"wide", const wchar_t*>, Field<"literal", const char*>,
+                               Field<"full", std::string_view>>
+      event;
   for (const char* c_string : {static_cast<const char*>(nullptr), "", "a C string"}) {
     WriteText("a string", "view", c_string, u"wide", L"wider");
-    twin.Write("a string", "view", c_string, u"wide", L"wider", "literal", "full");
+    event.Write("a string", "view", c_string, u"wide", L"wider", "literal", "full");
     ExpectTwoAlike();
   }
 }
 
 TEST_F(MacrosTest, Formats) {
-  static constexpr Twin<"Formats", Field<"number", Hex<std::uint32_t>>, Field<"json", Json<>>,
-                        Field<"error", Errno>>
-      twin;
+  static constexpr StaticEvent<"Formats", Field<"number", Hex<std::uint32_t>>,
+                               Field<"json", Json<>>, Field<"error", Errno>>
+      event;
   WriteFormats(0xabc, "{}", 2);
-  twin.Write(std::uint32_t{0xabc}, "{}", 2);
+  event.Write(std::uint32_t{0xabc}, "{}", 2);
   ExpectTwoAlike();
 }
 
 TEST_F(MacrosTest, Arrays) {
-  static constexpr Twin<"Arrays", Field<"numbers", std::vector<std::uint16_t>>,
-                        Field<"doubles", std::array<double, 2>>,
-                        Field<"texts", std::vector<std::string>>,
-                        Field<"ints", std::span<const int>>>
-      twin;
+  static constexpr StaticEvent<"Arrays", Field<"numbers", std::vector<std::uint16_t>>,
+                               Field<"doubles", std::array<double, 2>>,
+                               Field<"texts", std::vector<std::string>>,
+                               Field<"ints", std::span<const int>>>
+      event;
   const int ints[] = {1, 2, 3};
   WriteArrays({1, 2}, {0.5, -0.5}, {"a", ""}, ints, 3);
-  twin.Write({1, 2}, {0.5, -0.5}, {"a", ""}, ints);
+  event.Write({1, 2}, {0.5, -0.5}, {"a", ""}, ints);
   ExpectTwoAlike();
   WriteArrays({}, {0, 0}, {}, nullptr, 0);
-  twin.Write({}, {0, 0}, {}, {});
+  event.Write({}, {0, 0}, {}, {});
   ExpectTwoAlike();
 }
 
-TEST_F(MacrosTest, BinaryUpToTheGreatestSize) {
-  static constexpr Twin<"Binary", Field<"data", std::span<const std::byte>>> twin;
+TEST_F(MacrosTest, BinaryUpToTheMaximumSize) {
+  static constexpr StaticEvent<"Binary", Field<"data", std::span<const std::byte>>> event;
   const std::vector<std::byte> data(kMaxEventSize, std::byte{1});
   const std::size_t overhead = 8 + 4 + sizeof("Binary") + sizeof("data") + 1 + 2;
   for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{510}, std::size_t{511},
                                  kMaxEventSize - overhead}) {
     WriteBinary(data.data(), size);
-    twin.Write(std::span(data).first(size));
+    event.Write(std::span(data).first(size));
     ExpectTwoAlike();
   }
   const auto before = macro_provider.counters().too_big;
@@ -119,7 +119,7 @@ TEST_F(MacrosTest, BinaryUpToTheGreatestSize) {
 }
 
 TEST_F(MacrosTest, ActivityOpcodeIdAndTag) {
-  static constexpr Twin<"Alone"> alone;
+  static constexpr StaticEvent<"Alone"> alone;
   static constexpr Event<macro_provider, "Started",
                          Traits{.level = Level::kVerbose,
                                 .keyword = 1,
@@ -135,21 +135,21 @@ TEST_F(MacrosTest, ActivityOpcodeIdAndTag) {
   auto records = transport_.Take();
   alone.Write(Activity{id});
   started.Write(Activity{id, &related}, 17);
-  const auto twins = transport_.Take();
+  const auto expected = transport_.Take();
   ASSERT_EQ(records.size(), 2u);
-  ASSERT_EQ(twins.size(), 2u);
+  ASSERT_EQ(expected.size(), 2u);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(records[i].tracepoint, twins[i].tracepoint);
-    EXPECT_EQ(records[i].event, twins[i].event);
+    EXPECT_EQ(records[i].tracepoint, expected[i].tracepoint);
+    EXPECT_EQ(records[i].event, expected[i].event);
   }
 }
 
-TEST_F(MacrosTest, ArgumentsAreEvaluatedOnceAndOnlyWhenSomebodyListens) {
+TEST_F(MacrosTest, ArgumentsAreEvaluatedOnceAndOnlyWhenEnabled) {
   int evaluated = 0;
-  transport_.Listen(false);
+  transport_.SetEnabled(false);
   WriteCosts(&evaluated);
   EXPECT_EQ(evaluated, 0);
-  transport_.Listen(true);
+  transport_.SetEnabled(true);
   WriteCosts(&evaluated);
   EXPECT_EQ(evaluated, 1);
   EXPECT_EQ(transport_.Take().size(), 1u);

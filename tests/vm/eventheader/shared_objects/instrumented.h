@@ -1,4 +1,4 @@
-// A header with a provider and events, as several objects of one program include it.
+// A header with a provider and events that several objects of one program include.
 #ifndef TESTS_VM_EVENTHEADER_SHARED_OBJECTS_INSTRUMENTED_H_
 #define TESTS_VM_EVENTHEADER_SHARED_OBJECTS_INSTRUMENTED_H_
 

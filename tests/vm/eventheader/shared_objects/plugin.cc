@@ -1,4 +1,4 @@
-// A plugin with a provider of its own, loaded and unloaded by test_plugin.cc.
+// A plugin with a provider, loaded and unloaded by test_plugin.cc.
 #include "eventheader/eh.h"
 
 namespace {

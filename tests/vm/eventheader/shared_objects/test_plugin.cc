@@ -1,4 +1,4 @@
-// A plugin that is loaded and unloaded again and again while threads of the program write.
+// Loads and unloads a plugin again and again while threads of the program write.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -55,14 +55,14 @@ class PluginTest : public KernelTest {};
 
 TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
   ASSERT_EQ(provider.status(), 0) << RegistrationErrorText(provider.status());
-  // There, and so what listens to them, while the plugin is not.
+  // Defines the tracepoints, so that they stay enabled while the plugin is not loaded.
   auto work = std::make_unique<Definition>("Vm_Plugin_L4K1");
   auto toggled = std::make_unique<Definition>("Vm_Plugin_L4K2");
   TraceInstance program_trace("program");
   TraceInstance plugin_trace("plugin");
   TraceInstance toggled_trace("toggled");
-  program_trace.Listen("Vm_Program_L4K1");
-  plugin_trace.Listen("Vm_Plugin_L4K1");
+  program_trace.Enable("Vm_Program_L4K1");
+  plugin_trace.Enable("Vm_Plugin_L4K1");
 
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> written = 0;
@@ -81,7 +81,7 @@ TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
   // The kernel writes into the plugin's enable word, or no longer does, at any moment.
   threads.emplace_back([&] {
     for (bool on = true; !stop; on = !on) {
-      toggled_trace.Listen("Vm_Plugin_L4K2", on);
+      toggled_trace.Enable("Vm_Plugin_L4K2", on);
       usleep(50'000);
     }
   });
@@ -104,8 +104,8 @@ TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
 
   // Nothing of it is left: no descriptor, no tracepoint.
   EXPECT_EQ(UserEventsDescriptors().size(), 3u);  // the program's, and of the two definitions
-  plugin_trace.Listen("Vm_Plugin_L4K1", false);
-  toggled_trace.Listen("Vm_Plugin_L4K2", false);
+  plugin_trace.Enable("Vm_Plugin_L4K1", false);
+  toggled_trace.Enable("Vm_Plugin_L4K2", false);
   work.reset();
   toggled.reset();
   EXPECT_TRUE(IsGone("Vm_Plugin_L4K1"));

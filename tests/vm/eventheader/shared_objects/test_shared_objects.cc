@@ -1,4 +1,4 @@
-// The same header in a program and in two shared objects at once. The arguments are those two.
+// Tests one header in a program and in two shared objects at once. The arguments are those two.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class SharedObjects : public KernelTest {
     }
   }
 
-  // There from the start, and so what listens to them.
+  // Defines the tracepoints from the start, so that they can be enabled.
   Definition definitions_[3] = {Definition("Vm_Instrumented_L4K1"),
                                 Definition("Vm_Instrumented_L4K2"),
                                 Definition("Vm_Instrumented_L4K4")};
@@ -53,9 +53,9 @@ class SharedObjects : public KernelTest {
   void SetUp() override {
     KernelTest::SetUp();
     if (IsSkipped()) return;
-    traces_[0].Listen("Vm_Instrumented_L4K1");
-    traces_[1].Listen("Vm_Instrumented_L4K2");
-    traces_[2].Listen("Vm_Instrumented_L4K4");
+    traces_[0].Enable("Vm_Instrumented_L4K1");
+    traces_[1].Enable("Vm_Instrumented_L4K2");
+    traces_[2].Enable("Vm_Instrumented_L4K4");
   }
 };
 
@@ -67,7 +67,7 @@ TEST_F(SharedObjects, AllMayWriteToASetThatOneHasRegistered) {
   ExpectAllArrive(program_object(), "program", kWays);
 }
 
-// By flags of dlopen.
+// The parameter is dlopen's flags.
 class LoadedAs : public SharedObjects, public ::testing::WithParamInterface<int> {};
 
 TEST_P(LoadedAs, EachWritesItsEventsUntilItGoes) {
