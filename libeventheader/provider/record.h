@@ -1,22 +1,45 @@
-// Puts an event together at run time, from its metadata and data: what the dynamic builder and the
-// C API end in. (Static events have their beginning at compile time, see event.h.)
+// Puts an event together at run time, from its metadata and data, for the dynamic builder and the
+// C API. (The beginning of static events is put together when they are compiled, see event.h.)
 #ifndef LIBEVENTHEADER_PROVIDER_RECORD_H_
 #define LIBEVENTHEADER_PROVIDER_RECORD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "eventheader/activity.h"
+#include "eventheader/internal/record.h"
 #include "eventheader/provider.h"
 #include "eventheader/wire.h"
 
 namespace eh::internal {
 
 // Writes the event to `set`, or refuses and counts it if it is over kMaxEventSize. The header's
-// level and flags are the set's and this machine's. `activity` may be null. Async-signal-safe.
-WriteResult WriteRecord(const EventSet& set, Header header, const Activity* activity,
-                        std::span<const std::byte> metadata,
-                        std::span<const std::byte> data) noexcept;
+// flags and level are this machine's and the set's. `activity` may be null. Async-signal-safe:
+// takes no more of the stack, which may be a signal's, than the event is large. Inline, since it is
+// the last thing that both callers do.
+[[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, Header header,
+                                                      const Activity* activity,
+                                                      std::span<const std::byte> metadata,
+                                                      std::span<const std::byte> data) noexcept {
+  const std::size_t before_data = sizeof(Header) + sizeof(ExtensionHeader) + metadata.size() +
+                                  (activity != nullptr ? ActivitySize(*activity) : 0);
+  if (before_data > kMaxEventSize || data.size() > kMaxEventSize - before_data) {
+    return set.Refuse(WriteResult::kTooBig);
+  }
+  auto* const record =
+      static_cast<std::byte*>(__builtin_alloca(kRecordPrefix + before_data + data.size()));
+  std::byte* out = record + kRecordPrefix;
+  header.flags = kNativeFlags | kFlagExtension;
+  header.level = static_cast<std::uint8_t>(set.level());
+  out = PutRaw(out, header);
+  if (activity != nullptr) out = PutActivity(out, *activity);
+  out =
+      PutRaw(out, ExtensionHeader{static_cast<std::uint16_t>(metadata.size()), kExtensionMetadata});
+  out = PutBytes(out, metadata.data(), metadata.size());
+  out = PutBytes(out, data.data(), data.size());
+  return set.Write({record, out});
+}
 
 }  // namespace eh::internal
 
