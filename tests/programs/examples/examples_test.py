@@ -63,7 +63,7 @@ class LoggerBridgeTest(ExampleTest):
 
     def test_runs_with_a_provider_name_out_of_form(self):
         last = self.printed(ARGS.example_logger_bridge, "--provider", "not a name")[-1]
-        self.assertIn("provider name, group or level are out of form", last)
+        self.assertIn("provider name, group or level is not valid", last)
 
 
 class PluginTest(ExampleTest):
