@@ -128,6 +128,32 @@ TEST_F(SchemaTest, FormatsThatTheTypeDoesNotSayAreNoted) {
   EXPECT_EQ(schema_.metadata.fields[2].name, "c");
 }
 
+TEST_F(SchemaTest, FormatsThatDoNotSuitAreTheEncodingsOwnAndNoted) {
+  Compile(
+      "a\0\x82\x04"s    // value8 errno
+      "b\0\x83\x0A"s    // value16 string8
+      "c\0\x85\x11"s    // value64 ip_address
+      "d\0\x87\x02"s    // zstring_char8 signed_int
+      "e\0\x8A\x7F"s    // string_length16_char8 of an unknown format
+      "f\0\x8B\x0F"s    // string_length16_char16 uuid
+      "g\0\x82\x0B"s);  // value8 string_utf, which readers take for a character
+  EXPECT_EQ(type(0), Simple(TypeCode::kByte));
+  EXPECT_EQ(type(1), Simple(TypeCode::kUInt16));
+  EXPECT_EQ(type(2), Simple(TypeCode::kUInt64));
+  EXPECT_EQ(type(3), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  EXPECT_EQ(type(4), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  EXPECT_EQ(type(5), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(type(6), Simple(TypeCode::kUtf8CodeUnit));
+  std::vector<std::string> notes;
+  for (const auto& [key, value] : schema_.metadata.key_values) {
+    if (key.starts_with("EventHeader.Field.")) notes.push_back(value);
+  }
+  EXPECT_EQ(notes,
+            (std::vector<std::string>{"value8 errno", "value16 string8", "value64 ip_address",
+                                      "zstring_char8 signed_int", "string_length16_char8 format127",
+                                      "string_length16_char16 uuid"}));
+}
+
 TEST_F(SchemaTest, CountedTextIsAsItIs) {
   Compile("s\0\x0A"s);
   EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
