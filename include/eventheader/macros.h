@@ -206,6 +206,7 @@ struct Field : Part<> {
   using Type = Coder<T>;
   static_assert(IsValidName(Name::Get()),
                 "a field's name is not empty and has neither ';' nor NUL");
+  static_assert(Type::kEncoding != Encoding::kStruct, "structs are fields of static events only");
   static constexpr Format kFormat = kAs == Format::kDefault ? Type::kFormat : kAs;
   static_assert(IsFormatOf(Type::kEncoding, kFormat),
                 "this format does not go with the field's type");

@@ -52,6 +52,13 @@ void WriteBinary(const void* data, std::size_t size) {
   EVENTHEADER_EVENT(macro_provider, "Binary", 4, 1, EVENTHEADER_BINARY("data", data, size));
 }
 
+void WriteOthers(const std::optional<int>& number, const std::vector<bool>& bools,
+                 const std::vector<std::byte>& bytes, const int (&ints)[2], eh::Port port) {
+  EVENTHEADER_EVENT(macro_provider, "Others", 4, 1, EVENTHEADER_FIELD("number", number),
+                    EVENTHEADER_FIELD("bools", bools), EVENTHEADER_FIELD("bytes", bytes),
+                    EVENTHEADER_FIELD("ints", ints), EVENTHEADER_FIELD("port", port));
+}
+
 void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related) {
   EVENTHEADER_EVENT(macro_provider, "Alone", 4, 1, EVENTHEADER_ACTIVITY(id));
   EVENTHEADER_EVENT(macro_provider, "Started", Level::kVerbose, 1,

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "eventheader/formatted.h"
 #include "eventheader/macros.h"
 
 // Defined in a header, hence one provider for both languages.
@@ -25,6 +27,8 @@ void WriteFormats(std::uint32_t number, std::string_view json, int error);
 void WriteArrays(const std::vector<std::uint16_t>& numbers, const std::array<double, 2>& doubles,
                  const std::vector<std::string>& texts, const int* pointer, std::size_t count);
 void WriteBinary(const void* data, std::size_t size);
+void WriteOthers(const std::optional<int>& number, const std::vector<bool>& bools,
+                 const std::vector<std::byte>& bytes, const int (&ints)[2], eh::Port port);
 void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related);
 void WriteCosts(int* evaluated);
 // Uses the macros in a template and in an inline function.

@@ -100,6 +100,19 @@ TEST_F(MacrosTest, Arrays) {
   ExpectTwoAlike();
 }
 
+TEST_F(MacrosTest, OtherTypesOfFields) {
+  static constexpr StaticEvent<
+      "Others", Field<"number", std::optional<int>>, Field<"bools", std::vector<bool>>,
+      Field<"bytes", std::vector<std::byte>>, Field<"ints", int[2]>, Field<"port", Port>>
+      event;
+  const int ints[2] = {1, 2};
+  for (const std::optional<int> number : {std::optional(17), std::optional<int>()}) {
+    WriteOthers(number, {true, false}, {std::byte{1}}, ints, 80);
+    event.Write(number, {true, false}, {std::byte{1}}, ints, 80);
+    ExpectTwoAlike();
+  }
+}
+
 TEST_F(MacrosTest, BinaryUpToTheMaximumSize) {
   static constexpr StaticEvent<"Binary", Field<"data", std::span<const std::byte>>> event;
   const std::vector<std::byte> data(kMaxEventSize, std::byte{1});
