@@ -15,31 +15,31 @@ namespace eh::internal {
 
 struct EncodingFacts {
   Encoding encoding;
-  const char* name;             // the specification's
   std::uint8_t fixed_size;      // bytes of a value; 0 where its bytes say it
   std::uint8_t code_unit_size;  // bytes of what is counted or terminated; 0 for fixed sizes
   Format own_format;            // of a field that gives none, or one that does not suit
+  const char* name;             // the specification's
 };
 
-// By number.
+// Ordered by number.
 inline constexpr EncodingFacts kEncodings[] = {
-    {Encoding::kInvalid, "invalid", 0, 0, Format::kDefault},
-    {Encoding::kStruct, "struct", 0, 0, Format::kDefault},
-    {Encoding::kValue8, "value8", 1, 0, Format::kUnsignedInt},
-    {Encoding::kValue16, "value16", 2, 0, Format::kUnsignedInt},
-    {Encoding::kValue32, "value32", 4, 0, Format::kUnsignedInt},
-    {Encoding::kValue64, "value64", 8, 0, Format::kUnsignedInt},
-    {Encoding::kValue128, "value128", 16, 0, Format::kHexBytes},
-    {Encoding::kZStringChar8, "zstring_char8", 0, 1, Format::kStringUtf},
-    {Encoding::kZStringChar16, "zstring_char16", 0, 2, Format::kStringUtf},
-    {Encoding::kZStringChar32, "zstring_char32", 0, 4, Format::kStringUtf},
-    {Encoding::kStringLength16Char8, "string_length16_char8", 0, 1, Format::kStringUtf},
-    {Encoding::kStringLength16Char16, "string_length16_char16", 0, 2, Format::kStringUtf},
-    {Encoding::kStringLength16Char32, "string_length16_char32", 0, 4, Format::kStringUtf},
-    {Encoding::kBinaryLength16Char8, "binary_length16_char8", 0, 1, Format::kHexBytes},
+    {Encoding::kInvalid, 0, 0, Format::kDefault, "invalid"},
+    {Encoding::kStruct, 0, 0, Format::kDefault, "struct"},
+    {Encoding::kValue8, 1, 0, Format::kUnsignedInt, "value8"},
+    {Encoding::kValue16, 2, 0, Format::kUnsignedInt, "value16"},
+    {Encoding::kValue32, 4, 0, Format::kUnsignedInt, "value32"},
+    {Encoding::kValue64, 8, 0, Format::kUnsignedInt, "value64"},
+    {Encoding::kValue128, 16, 0, Format::kHexBytes, "value128"},
+    {Encoding::kZStringChar8, 0, 1, Format::kStringUtf, "zstring_char8"},
+    {Encoding::kZStringChar16, 0, 2, Format::kStringUtf, "zstring_char16"},
+    {Encoding::kZStringChar32, 0, 4, Format::kStringUtf, "zstring_char32"},
+    {Encoding::kStringLength16Char8, 0, 1, Format::kStringUtf, "string_length16_char8"},
+    {Encoding::kStringLength16Char16, 0, 2, Format::kStringUtf, "string_length16_char16"},
+    {Encoding::kStringLength16Char32, 0, 4, Format::kStringUtf, "string_length16_char32"},
+    {Encoding::kBinaryLength16Char8, 0, 1, Format::kHexBytes, "binary_length16_char8"},
 };
 
-// Those of kInvalid for numbers that are no encoding.
+// Returns those of kInvalid for a number that is no encoding.
 constexpr const EncodingFacts& FactsOf(Encoding encoding) noexcept {
   const auto index = static_cast<std::size_t>(encoding);
   return kEncodings[index < std::size(kEncodings) ? index : 0];
@@ -60,7 +60,7 @@ constexpr bool CountsBytes(Encoding encoding) noexcept {
   return encoding == Encoding::kStringLength16Char8 || encoding == Encoding::kBinaryLength16Char8;
 }
 
-// The encoding of values of `size` bytes; kInvalid if there is none.
+// Returns the encoding of values of `size` bytes; kInvalid if there is none.
 constexpr Encoding ValueEncoding(std::size_t size) noexcept {
   for (const EncodingFacts& facts : kEncodings) {
     if (facts.fixed_size == size && size != 0) return facts.encoding;
@@ -73,59 +73,62 @@ enum class FormatKind : std::uint8_t { kDefault, kFixedSize, kText, kBytes };
 
 struct FormatFacts {
   Format format;
-  const char* name;  // the specification's
   FormatKind kind;
-  std::uint16_t encodings;  // that the format may be given with: bit n for encoding n
+  std::uint16_t encodings;  // those that the format may be given with: bit n for encoding n
+  const char* name;         // the specification's
 };
 
 template <typename... Encodings>
 constexpr std::uint16_t EncodingSet(Encodings... encodings) noexcept {
   return static_cast<std::uint16_t>(((1u << static_cast<unsigned>(encodings)) | ...));
 }
-inline constexpr std::uint16_t kCountsBytes =
+inline constexpr std::uint16_t kCountingEncodings =
     EncodingSet(Encoding::kStringLength16Char8, Encoding::kBinaryLength16Char8);
 inline constexpr std::uint16_t kTextEncodings =
-    kCountsBytes | EncodingSet(Encoding::kZStringChar8, Encoding::kZStringChar16,
-                               Encoding::kZStringChar32, Encoding::kStringLength16Char16,
-                               Encoding::kStringLength16Char32);
+    kCountingEncodings | EncodingSet(Encoding::kZStringChar8, Encoding::kZStringChar16,
+                                     Encoding::kZStringChar32, Encoding::kStringLength16Char16,
+                                     Encoding::kStringLength16Char32);
 inline constexpr std::uint16_t kIntegerEncodings =
-    kCountsBytes |
+    kCountingEncodings |
     EncodingSet(Encoding::kValue8, Encoding::kValue16, Encoding::kValue32, Encoding::kValue64);
 inline constexpr std::uint16_t kEveryEncoding =
     kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
 
-// By number. Encodings that count bytes take every format.
+// Ordered by number. Encodings that count bytes take every format.
 inline constexpr FormatFacts kFormats[] = {
-    {Format::kDefault, "default", FormatKind::kDefault, kEveryEncoding},
-    {Format::kUnsignedInt, "unsigned_int", FormatKind::kFixedSize, kIntegerEncodings},
-    {Format::kSignedInt, "signed_int", FormatKind::kFixedSize, kIntegerEncodings},
-    {Format::kHexInt, "hex_int", FormatKind::kFixedSize, kIntegerEncodings},
-    {Format::kErrno, "errno", FormatKind::kFixedSize,
-     kCountsBytes | EncodingSet(Encoding::kValue32)},
-    {Format::kPid, "pid", FormatKind::kFixedSize, kCountsBytes | EncodingSet(Encoding::kValue32)},
-    {Format::kTime, "time", FormatKind::kFixedSize,
-     kCountsBytes | EncodingSet(Encoding::kValue32, Encoding::kValue64)},
-    {Format::kBoolean, "boolean", FormatKind::kFixedSize,
-     kCountsBytes | EncodingSet(Encoding::kValue8, Encoding::kValue16, Encoding::kValue32)},
-    {Format::kFloat, "float", FormatKind::kFixedSize,
-     kCountsBytes | EncodingSet(Encoding::kValue32, Encoding::kValue64)},
-    {Format::kHexBytes, "hex_bytes", FormatKind::kBytes, kEveryEncoding},
-    {Format::kString8, "string8", FormatKind::kText,
-     kCountsBytes | EncodingSet(Encoding::kValue8, Encoding::kZStringChar8)},
-    {Format::kStringUtf, "string_utf", FormatKind::kText,
-     kTextEncodings | EncodingSet(Encoding::kValue16, Encoding::kValue32)},
-    {Format::kStringUtfBom, "string_utf_bom", FormatKind::kText, kTextEncodings},
-    {Format::kStringXml, "string_xml", FormatKind::kText, kTextEncodings},
-    {Format::kStringJson, "string_json", FormatKind::kText, kTextEncodings},
-    {Format::kUuid, "uuid", FormatKind::kFixedSize,
-     kCountsBytes | EncodingSet(Encoding::kValue128)},
-    {Format::kPort, "port", FormatKind::kFixedSize, kCountsBytes | EncodingSet(Encoding::kValue16)},
-    {Format::kIpAddress, "ip_address", FormatKind::kFixedSize,
-     kCountsBytes | EncodingSet(Encoding::kValue32, Encoding::kValue128)},
-    {Format::kIpAddressObsolete, "ip_address_obsolete", FormatKind::kFixedSize, 0},
+    {Format::kDefault, FormatKind::kDefault, kEveryEncoding, "default"},
+    {Format::kUnsignedInt, FormatKind::kFixedSize, kIntegerEncodings, "unsigned_int"},
+    {Format::kSignedInt, FormatKind::kFixedSize, kIntegerEncodings, "signed_int"},
+    {Format::kHexInt, FormatKind::kFixedSize, kIntegerEncodings, "hex_int"},
+    {Format::kErrno, FormatKind::kFixedSize, kCountingEncodings | EncodingSet(Encoding::kValue32),
+     "errno"},
+    {Format::kPid, FormatKind::kFixedSize, kCountingEncodings | EncodingSet(Encoding::kValue32),
+     "pid"},
+    {Format::kTime, FormatKind::kFixedSize,
+     kCountingEncodings | EncodingSet(Encoding::kValue32, Encoding::kValue64), "time"},
+    {Format::kBoolean, FormatKind::kFixedSize,
+     kCountingEncodings | EncodingSet(Encoding::kValue8, Encoding::kValue16, Encoding::kValue32),
+     "boolean"},
+    {Format::kFloat, FormatKind::kFixedSize,
+     kCountingEncodings | EncodingSet(Encoding::kValue32, Encoding::kValue64), "float"},
+    {Format::kHexBytes, FormatKind::kBytes, kEveryEncoding, "hex_bytes"},
+    {Format::kString8, FormatKind::kText,
+     kCountingEncodings | EncodingSet(Encoding::kValue8, Encoding::kZStringChar8), "string8"},
+    {Format::kStringUtf, FormatKind::kText,
+     kTextEncodings | EncodingSet(Encoding::kValue16, Encoding::kValue32), "string_utf"},
+    {Format::kStringUtfBom, FormatKind::kText, kTextEncodings, "string_utf_bom"},
+    {Format::kStringXml, FormatKind::kText, kTextEncodings, "string_xml"},
+    {Format::kStringJson, FormatKind::kText, kTextEncodings, "string_json"},
+    {Format::kUuid, FormatKind::kFixedSize, kCountingEncodings | EncodingSet(Encoding::kValue128),
+     "uuid"},
+    {Format::kPort, FormatKind::kFixedSize, kCountingEncodings | EncodingSet(Encoding::kValue16),
+     "port"},
+    {Format::kIpAddress, FormatKind::kFixedSize,
+     kCountingEncodings | EncodingSet(Encoding::kValue32, Encoding::kValue128), "ip_address"},
+    {Format::kIpAddressObsolete, FormatKind::kFixedSize, 0, "ip_address_obsolete"},
 };
 
-// Null for numbers that are no format.
+// Returns null for a number that is no format.
 constexpr const FormatFacts* FactsOf(Format format) noexcept {
   const auto index = static_cast<std::size_t>(format);
   return index < std::size(kFormats) ? &kFormats[index] : nullptr;

@@ -28,7 +28,6 @@ EVENTHEADER_DEFINE_PROVIDER(cxx17_provider, "Test_BesideInCxx17");
 namespace {
 
 using namespace eh;  // NOLINT(google-build-using-namespace): their names are global
-using namespace ehd;
 
 constinit eh::Provider our_provider("Test_Beside");
 constexpr eh::Event<our_provider, "FromCxx20", eh::Traits{.level = eh::Level::kError, .keyword = 1},
