@@ -10,15 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/block_layout.h"
 #include "libnettrace-writer/core/byte_writer.h"
-#include "libnettrace-writer/core/copy.h"
+#include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "libnettrace-writer/core/traceevent.h"
-#include "libnettrace-writer/core/type_rules.h"
 #include "libnettrace-writer/write/block_output.h"
+#include "libnettrace-writer/write/copy_payload.h"
 #include "libnettrace-writer/write/event_block.h"
 #include "libnettrace-writer/write/intern_table.h"
+#include "libnettrace-writer/write/put_rows.h"
 #include "libnettrace-writer/write/row_block.h"
-#include "libnettrace-writer/write/rows.h"
 #include "libnettrace-writer/write/thread_table.h"
 
 namespace nettrace {

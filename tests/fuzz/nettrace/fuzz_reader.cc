@@ -24,21 +24,21 @@ void Require(bool holds) {
 // A digest of all that it is shown, every byte of it.
 class Digest : public nettrace::PayloadVisitor {
  public:
-  void Name(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
-  void BeginObject() override { ++depth_; }
-  void EndObject() override { --depth_; }
-  void BeginArray() override { ++depth_; }
-  void EndArray() override { --depth_; }
-  void Int(std::int64_t value) override { Add(static_cast<std::uint64_t>(value)); }
-  void UInt(std::uint64_t value) override { Add(value); }
-  void Single(float value) override { Add(value > 0 ? 1 : 0); }
-  void Double(double value) override { Add(value > 0 ? 1 : 0); }
-  void Bool(bool value) override { Add(value ? 1 : 0); }
-  void GuidValue(const nettrace::Guid& value) override { Touch(value); }
-  void DateTime(absl::Time utc) override { Add(utc > absl::UnixEpoch() ? 1 : 0); }
-  void Decimal(std::span<const std::byte> bytes) override { Touch(bytes); }
-  void Utf8(std::span<const std::byte> units) override { Touch(units); }
-  void Utf16(std::span<const std::byte> units) override { Touch(units); }
+  void OnName(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
+  void OnBeginObject() override { ++depth_; }
+  void OnEndObject() override { --depth_; }
+  void OnBeginArray() override { ++depth_; }
+  void OnEndArray() override { --depth_; }
+  void OnInt(std::int64_t value) override { Add(static_cast<std::uint64_t>(value)); }
+  void OnUInt(std::uint64_t value) override { Add(value); }
+  void OnSingle(float value) override { Add(value > 0 ? 1 : 0); }
+  void OnDouble(double value) override { Add(value > 0 ? 1 : 0); }
+  void OnBool(bool value) override { Add(value ? 1 : 0); }
+  void OnGuid(const nettrace::Guid& value) override { Touch(value); }
+  void OnDateTime(absl::Time utc) override { Add(utc > absl::UnixEpoch() ? 1 : 0); }
+  void OnDecimal(std::span<const std::byte> bytes) override { Touch(bytes); }
+  void OnUtf8(std::span<const std::byte> units) override { Touch(units); }
+  void OnUtf16(std::span<const std::byte> units) override { Touch(units); }
 
   void Touch(std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes) Add(static_cast<std::uint64_t>(byte));
@@ -83,7 +83,7 @@ std::uint64_t DigestOf(const nettrace::Event& event) {
   Require(digest.balanced());
   digest.Touch(event.stack);
   digest.Touch(event.payload);
-  digest.Name(event.thread->name.value_or(""));
+  digest.OnName(event.thread->name.value_or(""));
   for (const std::uint64_t value :
        {event.offset, ToNumber(event.thread_index), ToNumber(event.capture_thread_index),
         event.timestamp, event.lost_before, event.keywords(), std::uint64_t{event.sequence_number},

@@ -22,21 +22,21 @@ class JsonText : public PayloadVisitor {
  public:
   std::string Finish() { return std::move(text_) + "}"; }
 
-  void Name(std::string_view name) override;
-  void BeginObject() override { Put("{"); }
-  void EndObject() override { text_ += "}"; }
-  void BeginArray() override { Put("["); }
-  void EndArray() override { text_ += "]"; }
-  void Int(std::int64_t value) override { Put(std::to_string(value)); }
-  void UInt(std::uint64_t value) override { Put(std::to_string(value)); }
-  void Single(float value) override { Floating(value); }
-  void Double(double value) override { Floating(value); }
-  void Bool(bool value) override { Put(value ? "true" : "false"); }
-  void GuidValue(const Guid& value) override { Put(JsonGuid(value)); }
-  void DateTime(absl::Time utc) override;
-  void Decimal(std::span<const std::byte> bytes) override;
-  void Utf8(std::span<const std::byte> units) override;
-  void Utf16(std::span<const std::byte> units) override;
+  void OnName(std::string_view name) override;
+  void OnBeginObject() override { Put("{"); }
+  void OnEndObject() override { text_ += "}"; }
+  void OnBeginArray() override { Put("["); }
+  void OnEndArray() override { text_ += "]"; }
+  void OnInt(std::int64_t value) override { Put(std::to_string(value)); }
+  void OnUInt(std::uint64_t value) override { Put(std::to_string(value)); }
+  void OnSingle(float value) override { Floating(value); }
+  void OnDouble(double value) override { Floating(value); }
+  void OnBool(bool value) override { Put(value ? "true" : "false"); }
+  void OnGuid(const Guid& value) override { Put(JsonGuid(value)); }
+  void OnDateTime(absl::Time utc) override;
+  void OnDecimal(std::span<const std::byte> bytes) override;
+  void OnUtf8(std::span<const std::byte> units) override;
+  void OnUtf16(std::span<const std::byte> units) override;
 
  private:
   void Put(std::string_view value);

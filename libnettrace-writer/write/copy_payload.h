@@ -1,6 +1,6 @@
 // Copies payloads, small ones without a call.
-#ifndef LIBNETTRACE_WRITER_CORE_COPY_H_
-#define LIBNETTRACE_WRITER_CORE_COPY_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
+#define LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
 
 #include <cstddef>
 #include <cstring>
@@ -34,4 +34,4 @@ inline void Copy(std::byte* to, const std::byte* from, std::size_t size) {
 
 }  // namespace nettrace::internal
 
-#endif  // LIBNETTRACE_WRITER_CORE_COPY_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
