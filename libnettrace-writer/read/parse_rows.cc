@@ -9,7 +9,7 @@
 namespace nettrace::internal {
 namespace {
 
-// Of key/values in the Trace block and of labels in a list: one takes 2 bytes in the file and many
+// Bounds key/values in the Trace block and labels in a list: one takes 2 bytes in the file and many
 // times that in memory.
 constexpr int kMaxEntries = 65536;
 

@@ -61,7 +61,7 @@ class Walker {
     }
   }
 
-  // What has a name must have a value, even where the payload ends.
+  // A field whose name was passed on must get a value, even where the payload ends.
   bool Placeholder(const char* error) {
     visitor_->OnUtf8({});
     return Fail(error);

@@ -39,7 +39,7 @@ using internal::RuleId;
 using internal::ThreadSequence;
 namespace traceevent = internal::traceevent;
 
-// What a row costs in memory, roughly.
+// The memory that a row takes, roughly.
 constexpr std::size_t kRowCost = 256;
 constexpr std::size_t kThreadCost = 64;
 constexpr std::size_t kIdCost = 16;  // of a label list or a stack
@@ -123,7 +123,7 @@ class Verifier {
     return block_.content_offset + block_.content.size() - reader.size();
   }
   void ExpectEnd(const ByteReader& reader);
-  // Of the strings of one row.
+  // Checks the strings of one row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                   const KeyValues& pairs = {});
   // Counts a row kept in a table; false, and reported once, when there is no room left.
@@ -615,7 +615,7 @@ void Verifier::CheckSequencePoint() {
   if (header.flags & kSequencePointFlushMetadata) metadata_.clear();
 }
 
-// V4 and V5 are what the .NET runtime wrote: what can be said of them is whether they can be read.
+// Only the .NET runtime writes V4 and V5: they are checked to be readable.
 VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
   while (reader->Next() != Reader::Step::kEnd) {
   }
@@ -629,7 +629,7 @@ VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
   return report;
 }
 
-// Gives the bytes that were looked at before `rest`.
+// Gives the bytes that were peeked at, then those of `rest`.
 class PeekedSource : public Source {
  public:
   PeekedSource(std::vector<std::byte> peeked, std::unique_ptr<Source> rest)

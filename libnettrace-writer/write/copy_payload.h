@@ -27,7 +27,7 @@ inline void CopyShort(std::byte* to, const std::byte* from, std::size_t size) {
   if (size == 1) *to = *from;
 }
 
-// Of any size; `from` may be null if that is 0.
+// Copies any size; `from` may be null if that is 0.
 inline void Copy(std::byte* to, const std::byte* from, std::size_t size) {
   if (size > 0) std::memcpy(to, from, size);
 }

@@ -21,7 +21,7 @@ void Require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-// A digest of all that it is shown, every byte of it.
+// A digest of all values, every byte of them.
 class Digest : public nettrace::PayloadVisitor {
  public:
   void OnName(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
@@ -52,7 +52,7 @@ class Digest : public nettrace::PayloadVisitor {
   int depth_ = 0;
 };
 
-// Gives 1 byte, then 2, up to 64, and from 1 on again: as a pipe may, but worse.
+// Gives 1 byte, then 2, up to 64, then 1 again, as a pipe might at worst.
 class PieceSource : public nettrace::Source {
  public:
   explicit PieceSource(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -117,12 +117,12 @@ bool Same(const Reader::Stats& a, const Reader::Stats& b) {
          a.blocks == b.blocks && a.complete == b.complete;
 }
 
-// Rows read the short way, where that can be, are the same as all read the long way.
+// Rows that are read as short rows where possible equal those read without.
 void CompareRows(nettrace::internal::EventRows rows) {
   nettrace::internal::EventRows expected = rows;
   while (rows.ok() && !rows.AtEnd()) {
     nettrace::internal::ShortRow row;
-    if (!rows.NextLikePrevious(&row) && !rows.NextOfOtherKind(&row)) {
+    if (!rows.NextLikePrevious(&row) && !rows.NextWithMetadata(&row)) {
       rows.Next();
       row = {rows.offset(), rows.payload()};
     }

@@ -35,7 +35,7 @@ std::span<const std::byte> UnitBytes(const std::basic_string<Unit>& units, bool 
   return std::as_bytes(std::span(units)).first(end * sizeof(Unit));
 }
 
-// Gives each value to an encoder, and says which one it was.
+// Gives each value to an encoder and to a visitor.
 class Values {
  public:
   Values(Randomly* random, PayloadVisitor* visitor) : random_(random), visitor_(visitor) {}
@@ -248,7 +248,7 @@ void JsonText::OnName(std::string_view name) {
 void JsonText::Floating(double value) {
   if (std::isfinite(value)) {
     std::string number = absl::StrFormat("%.17g", value);
-    // A whole one is to be seen to be no integer.
+    // A whole number must not look like an integer.
     if (number.find_first_of(".e") == std::string::npos) number += ".0";
     Put(number);
   } else {
@@ -277,7 +277,7 @@ void JsonText::OnUtf16(std::span<const std::byte> units) {
 
 std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields) {
   if (LeastValues(fields) > kMostValues) return std::nullopt;
-  // One that is too large was that by chance: others of these fields are not.
+  // A payload is too large by chance: others of these fields are not.
   for (int attempt = 0; attempt < 100; ++attempt) {
     JsonText json;
     PayloadEncoder encoder(&fields);

@@ -1,4 +1,4 @@
-// Random values for the fields of an event, and what they are as JSON.
+// Random values for the fields of an event, and the same values as JSON.
 #ifndef TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_
 #define TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_
 
@@ -14,10 +14,10 @@
 namespace nettrace::testing {
 
 std::string JsonString(std::string_view utf8);
-// As people write it, in quotes.
+// The usual notation of a GUID, in quotes.
 std::string JsonGuid(const Guid& guid);
 
-// What it is told, as a JSON object.
+// Makes a JSON object of a payload.
 class JsonText : public PayloadVisitor {
  public:
   std::string Finish() { return std::move(text_) + "}"; }

@@ -46,7 +46,7 @@ std::string ReasonOf(const Bytes& stream) {
   return reader->damage() ? reader->damage()->reason : "";
 }
 
-// What every stream of one event needs first.
+// The rows that every stream of one event needs first.
 Bytes Prologue() { return Start().Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2})); }
 
 TEST(Reader, GivesEveryColumnOfAnEvent) {
@@ -110,7 +110,7 @@ TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
   EXPECT_EQ(event.lost_before, 0u);
 }
 
-// One number at a time takes each length; the others are long or short as they come.
+// One number at a time takes each length; the others are long or short at random.
 TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   const std::vector<std::uint64_t> numbers = {0,
                                               1,
@@ -182,7 +182,7 @@ TEST(Reader, TellsTheLeastTimeWhereTimesOverflow) {
   EXPECT_EQ(stats.last_timestamp, ~std::uint64_t{0});
 }
 
-// Of a writer that counts them, and of one that does not.
+// The ids of a writer that counts them, and of one that does not.
 TEST(Reader, FindsMetadataRowsOfAnyIds) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 7; id < 1000; ++id) ids.push_back(id);
@@ -367,10 +367,9 @@ TEST(ReaderDamage, TablesAreBounded) {
   EXPECT_TRUE(absl::StrContains(reader->damage()->reason, "10000 bytes"));
 }
 
-// Whatever the cut, all events of the whole blocks before it are delivered, and the rest is told
-// of.
+// All events of the whole blocks before a cut are delivered, and the rest is reported.
 void ExpectCutsDeliverWholeBlocks(std::span<const std::byte> stream) {
-  // What a whole reading has delivered by the end of each block.
+  // The events delivered up to the end of each block when all is read.
   std::vector<std::pair<std::size_t, std::uint64_t>> events_by_end;
   {
     auto reader = OpenBytes(stream);
