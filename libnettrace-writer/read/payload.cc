@@ -5,6 +5,7 @@
 #include "absl/time/civil_time.h"
 #include "libnettrace-writer/core/byte_reader.h"
 #include "libnettrace-writer/core/date_time.h"
+#include "libnettrace-writer/core/types.h"
 
 namespace nettrace {
 namespace {
@@ -188,10 +189,6 @@ class Walker {
     return true;
   }
 
-  static std::size_t UnitSize(const Type& type) {
-    return type.code == TypeCode::kUtf8CodeUnit ? 1 : type.code == TypeCode::kUtf16CodeUnit ? 2 : 0;
-  }
-
   static std::span<const std::byte> UntilZero(std::span<const std::byte> units, std::size_t unit) {
     for (std::size_t at = 0; at + unit <= units.size(); at += unit) {
       const auto one = units.subspan(at, unit);
@@ -204,7 +201,7 @@ class Walker {
 
   bool Elements(const Type& type, std::size_t count, ByteReader* reader, bool ends_at_zero) {
     if (!reader->ok()) return Placeholder("it ends within a field");
-    if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
+    if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
       const auto units = reader->Bytes(count * unit);
       return Text(ends_at_zero ? UntilZero(units, unit) : units, unit, *reader);
     }
@@ -227,7 +224,7 @@ class Walker {
       return Placeholder("the location of a field lies outside of it");
     }
     const auto bytes = payload_.subspan(position, size);
-    if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
+    if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
       return Text(UntilZero(bytes, unit), unit, *reader);
     }
     ByteReader elements(bytes);

@@ -81,7 +81,7 @@ EventMetadata RandomTrace::NewMetadata() {
   // TraceEvent takes from the name otherwise.
   static constexpr const char* kProviders[] = {"Random", "Random-größe", "R"};
   metadata.provider = kProviders[random_.Below(std::size(kProviders))];
-  metadata.event_id = static_cast<std::uint32_t>(1 + kinds_.size() * 7);
+  metadata.event_id = static_cast<std::uint32_t>(1 + schemas_.size() * 7);
   metadata.name.insert(0, "N");
   metadata.opcode = metadata.opcode.value_or(0);
   return metadata;
@@ -89,14 +89,14 @@ EventMetadata RandomTrace::NewMetadata() {
 
 void RandomTrace::AddMetadata() {
   EventMetadata metadata = NewMetadata();
-  if (random_.OneIn(2) && !kinds_.empty()) {
+  if (random_.OneIn(2) && !schemas_.empty()) {
     // A row that was flushed, again.
-    metadata = kinds_[random_.Below(kinds_.size())];
+    metadata = schemas_[random_.Below(schemas_.size())];
     for (const auto& [id, defined] : metadata_) {
       if (defined == metadata) return;
     }
   } else {
-    kinds_.push_back(metadata);
+    schemas_.push_back(metadata);
   }
   const auto id = writer().AddMetadata(metadata);
   if (Check(id.status())) metadata_[*id] = std::move(metadata);

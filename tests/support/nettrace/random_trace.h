@@ -69,7 +69,7 @@ class RandomTrace {
   std::unique_ptr<WriterToString> out_;
   std::map<ThreadIndex, std::deque<WrittenEvent>> events_;
   std::uint64_t lost_ = 0;
-  std::vector<EventMetadata> kinds_;              // all there ever were
+  std::vector<EventMetadata> schemas_;            // all, flushed ones included
   std::map<MetadataId, EventMetadata> metadata_;  // by id, those that are defined
   std::map<ThreadIndex, ThreadInfo> threads_;
   std::map<ThreadIndex, std::uint64_t> pending_lost_;

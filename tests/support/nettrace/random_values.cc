@@ -13,19 +13,19 @@ namespace nettrace::testing {
 namespace {
 
 // Fields that hold more than this many values, in fixed arrays of fixed arrays, get none.
-constexpr std::uint64_t kMostValues = 2000;
+constexpr std::uint64_t kMaxValues = 2000;
 
-std::uint64_t LeastValues(const std::vector<Field>& fields);
+std::uint64_t MinValues(const std::vector<Field>& fields);
 
-std::uint64_t LeastValues(const Type& type) {
-  if (type.code == TypeCode::kObject) return LeastValues(type.fields);
+std::uint64_t MinValues(const Type& type) {
+  if (type.code == TypeCode::kObject) return MinValues(type.fields);
   if (type.code != TypeCode::kFixedLengthArray) return 1;
-  return std::min(kMostValues + 1, type.count * LeastValues(type.element.front()));
+  return std::min(kMaxValues + 1, type.count * MinValues(type.element.front()));
 }
 
-std::uint64_t LeastValues(const std::vector<Field>& fields) {
+std::uint64_t MinValues(const std::vector<Field>& fields) {
   std::uint64_t sum = 1;
-  for (const Field& field : fields) sum = std::min(kMostValues + 1, sum + LeastValues(field.type));
+  for (const Field& field : fields) sum = std::min(kMaxValues + 1, sum + MinValues(field.type));
   return sum;
 }
 
@@ -276,7 +276,7 @@ void JsonText::OnUtf16(std::span<const std::byte> units) {
 }
 
 std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields) {
-  if (LeastValues(fields) > kMostValues) return std::nullopt;
+  if (MinValues(fields) > kMaxValues) return std::nullopt;
   // A payload is too large by chance: others of these fields are not.
   for (int attempt = 0; attempt < 100; ++attempt) {
     JsonText json;

@@ -125,11 +125,11 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
                                               1u << 31,
                                               std::uint64_t{1} << 35,
                                               std::uint64_t{1} << 56};
-  constexpr std::uint64_t kMostId = 0xFFFFFFFF;
-  constexpr std::uint64_t kMostPayload = 0x4000;
+  constexpr std::uint64_t kMaxId = 0xFFFFFFFF;
+  constexpr std::uint64_t kMaxPayload = 0x4000;
   Bytes stream = Start().Append(ThreadBlock({1}));
   for (const std::uint64_t id : numbers) {
-    if (id <= kMostId) stream.Append(MetadataBlock({{.id = id, .event_id = id + 1}}));
+    if (id <= kMaxId) stream.Append(MetadataBlock({{.id = id, .event_id = id + 1}}));
   }
   Bytes content = EventHeader(2000, 2000);
   content.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(1).Var(2000).Var(0);
@@ -140,9 +140,9 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   for (const std::uint64_t number : numbers) {
     for (const unsigned flags : {0, 1, 128, 1 | 128, 64, 1 | 64 | 128}) {
       content.U8(flags);
-      if ((flags & 1) != 0) content.Var(id = number <= kMostId ? number : kMostId >> 31);
+      if ((flags & 1) != 0) content.Var(id = number <= kMaxId ? number : kMaxId >> 31);
       content.Var(number);
-      if ((flags & 128) != 0) content.Var(payload_size = std::min(number, kMostPayload));
+      if ((flags & 128) != 0) content.Var(payload_size = std::min(number, kMaxPayload));
       const Bytes payload = Bytes().Raw(std::string(payload_size, static_cast<char>(flags)));
       content.Append(payload);
       expected.push_back({.metadata_id = static_cast<std::uint32_t>(id),
