@@ -1,4 +1,4 @@
-// Writes a trace of its own events, to a file that `nettrace dump`, PerfView and others read:
+// Writes a trace of some events to a file that `nettrace dump`, PerfView and others read:
 //
 //   example-nettrace-write FILE
 #include <unistd.h>
@@ -26,7 +26,7 @@ absl::Status WriteTrace(const std::string& path) {
   if (!sink.ok()) return sink.status();
 
   nettrace::TraceInfo info;
-  info.sync_time = absl::Now();  // what the clock of the wall says when ours says sync_ticks
+  info.sync_time = absl::Now();  // the wall clock's time at sync_ticks
   info.sync_ticks = static_cast<std::int64_t>(Now());
   info.key_values = {{"ProcessId", std::to_string(getpid())}};
   auto writer = nettrace::Writer::Create(*std::move(sink), info);

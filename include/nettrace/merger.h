@@ -56,7 +56,7 @@ class Merger {
   // format guarantees. They are lost events of the output.
   std::uint64_t out_of_order(std::size_t index) const;
 
-  // Of the output, after Run.
+  // Counts of the output, after Run.
   const Writer::Stats& stats() const;
 
  private:

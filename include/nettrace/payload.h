@@ -14,40 +14,40 @@
 
 namespace nettrace {
 
-// V4 and V5 payloads differ from V6's in DateTime: an 8-byte FILETIME instead of 8 Int16s.
+// A DateTime is 8 Int16s in V6, and an 8-byte FILETIME in V4 and V5. All else is the same.
 enum class PayloadEncoding : std::uint8_t { kV6, kLegacy };
 
-// Is told each value in the order of the fields. Views are valid during the call only.
+// Receives each value, in the order of the fields. Views are valid during the call only.
 class PayloadVisitor {
  public:
   virtual ~PayloadVisitor() = default;
   // The name of the field whose value comes next; elements of arrays have none.
-  virtual void Name(std::string_view name) = 0;
-  virtual void BeginObject() = 0;
-  virtual void EndObject() = 0;
-  virtual void BeginArray() = 0;
-  virtual void EndArray() = 0;
-  virtual void Int(std::int64_t value) = 0;
-  virtual void UInt(std::uint64_t value) = 0;
-  virtual void Single(float value) = 0;
-  virtual void Double(double value) = 0;
-  virtual void Bool(bool value) = 0;
-  virtual void GuidValue(const Guid& value) = 0;
-  virtual void DateTime(absl::Time utc) = 0;
-  // 16 bytes as the file has them: nothing says what they are but that .NET wrote a Decimal.
-  virtual void Decimal(std::span<const std::byte> bytes) = 0;
-  // Arrays of code units, and single ones, as text. The bytes are what the file has: UTF-8 and
-  // UTF-16LE if all is well. Text of fixed length, or at a location, ends at its first zero unit.
-  virtual void Utf8(std::span<const std::byte> units) = 0;
-  virtual void Utf16(std::span<const std::byte> units) = 0;
+  virtual void OnName(std::string_view name) = 0;
+  virtual void OnBeginObject() = 0;
+  virtual void OnEndObject() = 0;
+  virtual void OnBeginArray() = 0;
+  virtual void OnEndArray() = 0;
+  virtual void OnInt(std::int64_t value) = 0;
+  virtual void OnUInt(std::uint64_t value) = 0;
+  virtual void OnSingle(float value) = 0;
+  virtual void OnDouble(double value) = 0;
+  virtual void OnBool(bool value) = 0;
+  virtual void OnGuid(const Guid& value) = 0;
+  virtual void OnDateTime(absl::Time utc) = 0;
+  // The 16 bytes of a .NET Decimal, whose layout the specification does not give.
+  virtual void OnDecimal(std::span<const std::byte> bytes) = 0;
+  // Code units, alone or in arrays, as the file has them: not always valid UTF-8 and UTF-16LE. Text
+  // of fixed length, or at a location, ends at its first zero unit.
+  virtual void OnUtf8(std::span<const std::byte> units) = 0;
+  virtual void OnUtf16(std::span<const std::byte> units) = 0;
 };
 
 // A payload of this many values is refused: some hostile schemas describe more than fit in memory.
 inline constexpr int kMaxPayloadValues = 1 << 20;
 
-// Tells `visitor` the values of `payload`. DataLoss if it does not fit its fields; the values
-// before have been told then, and every object and array begun has been ended. Bytes behind the
-// last field are passed over. Allocates nothing.
+// Passes the values of `payload` to `visitor`. DataLoss if the payload does not fit its fields: the
+// values before were passed on then, and each object and array that was begun was ended. Bytes
+// after the last field are ignored. Allocates nothing.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 

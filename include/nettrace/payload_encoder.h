@@ -24,7 +24,7 @@
 namespace nettrace {
 
 // The type that holds values of T: numbers, bool, Guid, std::string_view (UTF-8) and
-// std::u16string_view (which the reference reader shows right beyond ASCII, too).
+// std::u16string_view (UTF-16, which TraceEvent shows right beyond ASCII, too).
 template <typename T>
 Type TypeFor() {
   if constexpr (std::same_as<T, bool>) {
@@ -59,12 +59,12 @@ Field MakeField(std::string name) {
   return {std::move(name), TypeFor<T>()};
 }
 
-// Not thread-safe. Allocates nothing once its buffers have grown. The first error stays, and is
-// what Finish returns: InvalidArgument for a value that is not of the field's type or not in its
-// range, or for a value too many or too few.
+// Not thread-safe. Allocates nothing once its buffers have grown. Finish returns the first error:
+// InvalidArgument for a value that is not of the field's type or not in its range, or for a value
+// too many or too few.
 class PayloadEncoder {
  public:
-  // `fields` are such as Writer::AddMetadata accepts, and stay as they are while this is used.
+  // Writer::AddMetadata accepts `fields`, which outlive this object unchanged.
   explicit PayloadEncoder(const std::vector<Field>* fields);
 
   PayloadEncoder& Int(std::int64_t value);    // SByte…Int64, VarInt
@@ -73,7 +73,8 @@ class PayloadEncoder {
   PayloadEncoder& Double(double value);
   PayloadEncoder& Bool(bool value);  // Boolean32, Boolean8
   PayloadEncoder& GuidValue(const Guid& value);
-  // Arrays of code units; of a fixed-length one, all. Utf16 also NullTerminatedUTF16String.
+  // An array of code units, which a fixed-length one takes exactly. Utf16 also puts a
+  // NullTerminatedUTF16String.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
   // Array, FixedLengthArray: `count` elements follow, then EndArray.
@@ -81,7 +82,7 @@ class PayloadEncoder {
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // RelLoc, DataLoc: whole elements, as they are to stand in the payload.
+  // RelLoc, DataLoc: the bytes of whole elements.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
   // The payload, valid until the next value; the encoder is then ready for another one.

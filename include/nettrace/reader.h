@@ -31,15 +31,15 @@
 namespace nettrace {
 
 struct ReaderOptions {
-  // What the tables (metadata, threads, stacks, label lists) may hold at a time, estimated bytes.
-  // Beyond it reading stops.
+  // The tables (metadata, threads, stacks, label lists) may hold so many bytes at a time, by
+  // estimate. Reading stops beyond it.
   std::size_t max_table_bytes = std::size_t{1} << 30;
   // The largest block read from a V4 or V5 stream, bytes; V6 blocks have less than 16 MiB.
   std::size_t max_legacy_block_size = std::size_t{64} << 20;
 };
 
-// An event. The pointers are never null. All is valid until the reader's next step; the metadata,
-// threads and (V6) labels pointed to even until the step after the next sequence point.
+// An event. Its pointers are never null. It is valid until the reader's next step; the metadata,
+// threads and (V6) labels that it points to are valid until the step after the next sequence point.
 struct Event {
   std::uint64_t offset = 0;  // of its row in the stream
   MetadataId metadata_id = kNoMetadata;
@@ -95,14 +95,14 @@ class Reader {
  public:
   struct Stats {
     std::uint64_t events = 0;
-    // By gaps in the numbers of events, sequence points and removed threads, as the reference
-    // reader counts: a number that goes back counts 2^31-1.
+    // Counted by gaps in the numbers of events, sequence points and removed threads. As in
+    // TraceEvent a number that goes back counts 2^31-1.
     std::uint64_t lost = 0;
     std::uint64_t sequence_points = 0;
     std::uint64_t threads = 0;                     // rows; V4, V5: threads seen
     std::uint64_t metadata = 0;                    // rows
     std::uint64_t bytes = 0;                       // of the stream, read so far
-    std::optional<std::uint64_t> first_timestamp;  // least and greatest of all events
+    std::optional<std::uint64_t> first_timestamp;  // minimum and maximum of all events
     std::optional<std::uint64_t> last_timestamp;
     std::array<std::uint64_t, 256> blocks = {};  // by block kind, unknown ones included
     bool complete = false;                       // EndOfStream was there

@@ -1,4 +1,4 @@
-// What writer and reader share: descriptions of a trace, its events, threads and labels.
+// Descriptions of a trace, its events, threads and labels, for writer and reader.
 // Plain values; copying them copies all they own.
 #ifndef NETTRACE_SCHEMA_H_
 #define NETTRACE_SCHEMA_H_
@@ -17,7 +17,7 @@
 namespace nettrace {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
-// As in the file: i32, i16, i16 little-endian, then 8 bytes. See GuidFromUuid.
+// The bytes in the file: i32, i16, i16 little-endian, then 8 bytes. See GuidFromUuid.
 using Guid = std::array<std::byte, 16>;
 
 // Reorders an RFC 4122 (network order) UUID into the file's Guid; its own inverse.

@@ -1,4 +1,4 @@
-// Where a Writer's bytes go. Append only, never seeking: a file, a pipe, a socket, memory.
+// Destinations of a Writer's bytes, appended without seeking: a file, a pipe, a socket, memory.
 #ifndef NETTRACE_SINK_H_
 #define NETTRACE_SINK_H_
 

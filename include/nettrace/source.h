@@ -1,4 +1,4 @@
-// Where a Reader's bytes come from: a file, a pipe, memory. Read once, from front to back.
+// Origins of a Reader's bytes, read once from front to back: a file, a pipe, memory.
 #ifndef NETTRACE_SOURCE_H_
 #define NETTRACE_SOURCE_H_
 
@@ -17,8 +17,8 @@ class Source {
   virtual ~Source() = default;
   // Reads up to `buffer.size()` bytes, at least one unless at the end, where it returns 0.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
-  // All of them, if they are in memory and stay there unchanged as long as the source: they are
-  // then read where they are, and Read is not called. Else empty.
+  // All bytes, if they are in memory and stay there unchanged as long as the source: they are then
+  // read in place, and Read is not called. Else empty.
   virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 

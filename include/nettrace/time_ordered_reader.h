@@ -1,5 +1,5 @@
-// A stream's events in the order of time: sorted within each interval between sequence points,
-// which the format guarantees to be all the sorting that is needed.
+// A stream's events in the order of time. They are sorted within each interval between sequence
+// points; the format guarantees that this is enough.
 #ifndef NETTRACE_TIME_ORDERED_READER_H_
 #define NETTRACE_TIME_ORDERED_READER_H_
 
@@ -13,12 +13,12 @@
 namespace nettrace {
 
 struct TimeOrderOptions {
-  // What is kept of an interval, estimated bytes. A longer one is sorted in parts of this size.
+  // An interval of more bytes, by estimate, is sorted in parts of this size.
   std::size_t max_interval_bytes = std::size_t{256} << 20;
 };
 
-// The steps of a Reader, but for their order: in each interval first its events by time (those of
-// one time in file order), then its removed threads, then the sequence point. Not thread-safe.
+// Takes the steps of a Reader in another order: in each interval first the events by time (events
+// of one time in file order), then the removed threads, then the sequence point. Not thread-safe.
 class TimeOrderedReader {
  public:
   using Step = Reader::Step;
@@ -29,12 +29,14 @@ class TimeOrderedReader {
   const Event& event() const { return event_; }
   const RemovedThread& removed_thread() const { return removed_thread_; }
   const SequencePoint& sequence_point() const { return reader_->sequence_point(); }
-  // For what holds of the whole stream. Its statistics are ahead of the events delivered.
+  // The reader below, for facts about the whole stream. Its statistics are ahead of the events
+  // delivered.
   const Reader& reader() const { return *reader_; }
   Reader& reader() { return *reader_; }
   // True once an interval was too long to be sorted as a whole.
   bool sorted_in_parts() const { return sorted_in_parts_; }
-  // The current interval is such a one: until its end an event may be earlier than those before it.
+  // True while the current interval is sorted in parts: until its end an event may be earlier than
+  // those before it.
   bool in_parts() const { return in_parts_; }
 
  private:

@@ -1,5 +1,5 @@
-// Checks a NetTrace stream against the format's text and against what the reference reader
-// (TraceEvent) needs beyond it. docs/format/verify-rules.md explains each rule.
+// Checks a NetTrace stream against the specification and against what TraceEvent, the library of
+// PerfView and dotnet-trace, demands beyond it. docs/format/verify-rules.md explains each rule.
 #ifndef NETTRACE_VERIFIER_H_
 #define NETTRACE_VERIFIER_H_
 
@@ -16,14 +16,14 @@
 namespace nettrace {
 
 enum class Severity : std::uint8_t {
-  kError,   // against the text
-  kHazard,  // right by the text, and yet the reference reader fails or shows something else
+  kError,   // against the specification
+  kHazard,  // right by the specification, and yet TraceEvent fails or shows something else
 };
 
 struct Rule {
   const char* name;
   Severity severity;
-  const char* section;  // of the specification; "reference reader" for hazards
+  const char* section;  // of the specification, or "TraceEvent"
   const char* summary;  // what must hold
 };
 
@@ -37,9 +37,9 @@ struct Finding {
 };
 
 struct VerifyOptions {
-  // Findings kept for each rule; more are only counted.
+  // So many findings are kept for each rule; more are only counted.
   std::size_t max_findings_per_rule = 20;
-  // What the tables may hold, estimated bytes. Beyond it verification ends with a finding.
+  // The tables may hold so many bytes, by estimate. Verification ends with a finding beyond it.
   std::size_t max_table_bytes = std::size_t{1} << 30;
 };
 
@@ -51,8 +51,8 @@ struct VerifyReport {
   std::uint64_t events = 0;
 };
 
-// Reads `source` to its end. Of V4 and V5 streams it checks that they can be read. Errors, as those
-// of Reader::Open, are for streams that cannot be verified at all.
+// Reads `source` to its end. V4 and V5 streams are only checked to be readable. Errors are those of
+// Reader::Open, for streams that cannot be verified at all.
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source,
                                     const VerifyOptions& options = {});
 

@@ -4,9 +4,9 @@
 // which everything is defined before an event refers to it, a sequence point now and then, Finish.
 // Rows are buffered; a row always reaches the sink before the first event that refers to it.
 //
-// Each capture thread (an OS thread, or a CPU's ring) has event blocks of its own, as the reference
-// reader needs. Its events must be written in the order of their timestamps, and lie between the
-// sequence points around them; WriteEvent refuses what does not.
+// Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, as TraceEvent
+// demands. Its events must be written in the order of their timestamps, and lie between the
+// sequence points around them; WriteEvent refuses others.
 //
 // Text that is not UTF-8 is written with U+FFFD for each byte that does not belong.
 //
@@ -32,8 +32,8 @@
 namespace nettrace {
 
 struct WriterOptions {
-  // An open event block is written before its rows pass this many bytes; a longer row has a block
-  // of its own. 1..16,777,195.
+  // An open event block is written before its rows pass this many bytes; a longer row gets a block
+  // for itself. 1..16,777,195.
   std::size_t event_block_size = 64 * 1024;
   // All open blocks are written, and their buffers freed, before those pass this many bytes.
   std::size_t max_buffer_bytes = 64 << 20;
@@ -41,7 +41,7 @@ struct WriterOptions {
   // (threads, metadata: a flushing one) makes room again.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
-  std::size_t max_threads = 1 << 20;  // no more than that
+  std::size_t max_threads = 1 << 20;  // at most 1 << 20
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
@@ -50,8 +50,8 @@ struct WriterOptions {
   // blocks are written, so they may pass the bound by the open blocks.
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
-  // Indices of threads are counted from here. RemoveThread needs it above all OS thread ids, as the
-  // TraceEvent confuses the two; on Linux 4,194,305 is. Larger numbers take more bytes.
+  // Thread indices are counted from here; not kNoThread. RemoveThread needs it above all OS thread
+  // ids, which TraceEvent takes for indices: 4,194,305 on Linux. Larger numbers take more bytes.
   ThreadIndex first_thread_index{1};
   // Refuse what the specification allows and TraceEvent (PerfView, dotnet-trace) misreads.
   bool traceevent_compatible = true;
@@ -78,18 +78,16 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Defines a kind of event and returns its metadata id (1, 2, …). Valid until a sequence point
-  // that flushes metadata. InvalidArgument names what is wrong with it (type, size, duplicate event
-  // id).
+  // Defines a metadata row and returns its id, valid until a sequence point that flushes metadata.
+  // InvalidArgument says what is wrong with it (type, size, duplicate event id).
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
   // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that
   // flushes threads. Indices are never used twice in a stream.
   absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
 
-  // The thread is gone: no later event refers to it; readers learn its last sequence number. What
-  // becomes of its index in the TraceEvent: see WriterOptions::first_thread_index
-  // (FailedPrecondition).
+  // The thread is gone: no later event refers to it; readers learn its last sequence number.
+  // FailedPrecondition if TraceEvent might remove another thread: see first_thread_index.
   absl::Status RemoveThread(ThreadIndex index);
 
   // The id of this label list or stack (leaf first), added if it is new since the last sequence

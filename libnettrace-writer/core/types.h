@@ -2,6 +2,7 @@
 #ifndef LIBNETTRACE_WRITER_CORE_TYPES_H_
 #define LIBNETTRACE_WRITER_CORE_TYPES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -17,9 +18,11 @@ inline bool IsLocation(const Type& type) {
   return type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
 }
 inline bool IsArray(const Type& type) { return IsPlainArray(type) || IsLocation(type); }
-inline bool IsCodeUnit(const Type& type) {
-  return type.code == TypeCode::kUtf8CodeUnit || type.code == TypeCode::kUtf16CodeUnit;
+// Bytes of a code unit; 0 for other types.
+inline std::size_t CodeUnitSize(const Type& type) {
+  return type.code == TypeCode::kUtf8CodeUnit ? 1 : type.code == TypeCode::kUtf16CodeUnit ? 2 : 0;
 }
+inline bool IsCodeUnit(const Type& type) { return CodeUnitSize(type) != 0; }
 
 // An array of code units in place.
 inline bool IsText(const Type& type) {

@@ -1,6 +1,6 @@
-// Conversions between encodings of text: payloads have it as UTF-8 or UTF-16 code units, which may
-// be anything, and the reference reader shows text that is not ASCII right only in UTF-16. All
-// functions may be called from any thread.
+// Conversions between encodings of text. Payloads have UTF-8 or UTF-16 code units, which need not
+// be valid; TraceEvent shows text that is not ASCII right only in UTF-16. All functions may be
+// called from any thread.
 #ifndef LIBNETTRACE_WRITER_CORE_UTF_H_
 #define LIBNETTRACE_WRITER_CORE_UTF_H_
 
@@ -13,7 +13,7 @@ namespace nettrace::internal {
 
 enum class TextKind { kAscii, kUtf8, kInvalid };
 
-// What the bytes are as UTF-8.
+// Whether the bytes are UTF-8.
 TextKind ClassifyUtf8(std::span<const std::byte> text);
 
 // These append `text` to `out` as UTF-16LE. What does not form a character becomes U+FFFD.

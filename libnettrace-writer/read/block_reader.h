@@ -1,4 +1,4 @@
-// Cuts a stream of any version into its blocks: V6 block headers, V4/V5 FastSerialization objects.
+// Cuts a stream of any version into its blocks: those of V6, and the objects of V4 and V5.
 #ifndef LIBNETTRACE_WRITER_READ_BLOCK_READER_H_
 #define LIBNETTRACE_WRITER_READ_BLOCK_READER_H_
 
@@ -52,7 +52,7 @@ class BlockReader {
 
  private:
   bool Fill(std::size_t count);  // makes `count` bytes available at held()[next_]
-  // What the source gave, from memory or into the buffer; its end is end_.
+  // The bytes that the source gave, in memory or in the buffer, up to end_.
   std::span<const std::byte> held() const {
     return memory_.empty() ? std::span<const std::byte>(buffer_) : memory_;
   }

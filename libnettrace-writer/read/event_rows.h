@@ -30,8 +30,8 @@ struct EventRowHeader {
   friend bool operator==(const EventRowHeader&, const EventRowHeader&) = default;
 };
 
-// What EventRows::header() does not tell of a row that was read the short way: members would be
-// stored for each event only to be copied from there.
+// The parts of a short row that EventRows::header() does not have: as members they would be stored
+// for each event only to be copied from there.
 struct ShortRow {
   std::uint64_t offset = 0;  // in the stream
   std::span<const std::byte> payload;
@@ -52,24 +52,24 @@ class EventRows {
   bool AtEnd() const { return reader_.empty(); }
   // The next row. False if it does not fit the block. Not to be called at the end.
   bool Next();
-  // Of the row that Next read.
+  // These are of the row that Next read.
   std::span<const std::byte> payload() const { return payload_; }
   std::uint64_t offset() const { return offset_; }  // in the stream
-  // Of the row that was read last.
+  // The header of the row that was read last.
   const EventRowHeader& header() const { return header_; }
 
-  // These read the next row if nothing in its header differs from the one before but time and
-  // number, as most do, or also metadata and payload size. False: nothing was read; there may be no
-  // row, ask AtEnd and Next. V6 only.
+  // These read the next row if its header differs from the one before only in time and number, as
+  // most do, or also in metadata and payload size. False: nothing was read, perhaps as there is no
+  // row; AtEnd and Next know. V6 only.
   bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
-  bool NextOfOtherKind(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
+  bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 
  private:
   // Flags and three numbers of 4 bytes at most.
   static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
 
-  // Of a row that has no flags but kFlags and kIsSorted. Most have neither: a function of their own
-  // does not even test for the others.
+  // Reads a row that has no flags but kFlags and kIsSorted. Most rows have neither, and their
+  // instance does not test for others.
   template <unsigned kFlags>
   bool NextShort(ShortRow* row) {
     const std::span<const std::byte> rest = reader_.rest();

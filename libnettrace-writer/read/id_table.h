@@ -1,4 +1,4 @@
-// Rows by their ids, which a well-made stream counts from 1, and another may choose as it likes.
+// Rows by their ids, which a well-made stream counts from 1 and others choose at will.
 #ifndef LIBNETTRACE_WRITER_READ_ID_TABLE_H_
 #define LIBNETTRACE_WRITER_READ_ID_TABLE_H_
 
@@ -12,8 +12,8 @@
 
 namespace nettrace::internal {
 
-// Ids that are not far above the number of rows index a vector, which a hash table would make
-// several cache misses of; the rest is in a hash table. The memory is in proportion to the rows.
+// Ids that are not far above the number of rows index a vector, as a hash table would take several
+// cache misses; the others are in a hash table. The memory is in proportion to the rows.
 //
 // Entry: converts to false if it is default-constructed, and to true else.
 template <typename Id, typename Entry>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint8_t kTagOpcode = 1;
 constexpr std::uint8_t kTagV2Params = 2;
-constexpr std::size_t kMaxLegacyRowSize = std::size_t{1} << 20;  // ours: the format has no limit
+constexpr std::size_t kMaxLegacyRowSize = std::size_t{1} << 20;  // the format has no limit
 
 // UTF-16 with a terminator.
 std::string Utf16Z(ByteReader* reader) {

@@ -14,9 +14,8 @@
 
 namespace nettrace::internal {
 
-// Ids that count up, as those of a well-made stream do, tell where their rows are: however many
-// rows there are, finding one takes no cache miss, and looks at none. Other ids are in a hash
-// table.
+// Ids that count up, as in a well-made stream, are places in an array: however many rows there are,
+// finding one takes no cache miss and reads no row. Other ids are in a hash table.
 class MetadataTable {
  public:
   // nullptr if there is none. Valid until Clear.
@@ -43,7 +42,7 @@ class MetadataTable {
   void Clear() { *this = MetadataTable(); }
 
  private:
-  // So many that chunks_ stays small enough for the nearest cache.
+  // Keeps chunks_ small enough for the first cache.
   static constexpr std::size_t kChunkRows = 256;
 
   const EventMetadata* FindOther(MetadataId id) const {

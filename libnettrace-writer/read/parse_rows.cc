@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/civil_time.h"
-#include "absl/time/time.h"
+#include "libnettrace-writer/core/date_time.h"
 
 namespace nettrace::internal {
 namespace {
 
-// Of key/values in the Trace block and of labels in a list: one takes 2 bytes in the file and many
+// Bounds key/values in the Trace block and labels in a list: one takes 2 bytes in the file and many
 // times that in memory.
 constexpr int kMaxEntries = 65536;
 
@@ -61,24 +60,14 @@ const char* ParseFields(ByteReader* reader, int depth, std::vector<Field>* field
   return reader->ok() ? nullptr : "the fields are cut short";
 }
 
-}  // namespace
-
-namespace {
-
 const char* TakeTraceFields(ByteReader* block, TraceInfo* info) {
-  std::int16_t time[8];
-  for (std::int16_t& part : time) part = block->Number<std::int16_t>();
+  info->sync_time = ToTime(ReadDateTime(block));
   info->sync_ticks = block->Number<std::int64_t>();
   info->ticks_per_second = block->Number<std::int64_t>();
   info->pointer_size = block->Number<std::int32_t>();
   if (!block->ok()) return "the block is cut short";
   if (info->ticks_per_second <= 0) return "the tick frequency is not positive";
   if (info->pointer_size != 4 && info->pointer_size != 8) return "the pointer size is not 4 or 8";
-  // year, month, day of the week, day, hour, minute, second, millisecond
-  info->sync_time =
-      absl::FromCivil(absl::CivilSecond(time[0], time[1], time[3], time[4], time[5], time[6]),
-                      absl::UTCTimeZone()) +
-      absl::Milliseconds(time[7]);
   return nullptr;
 }
 

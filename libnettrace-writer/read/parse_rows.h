@@ -1,5 +1,5 @@
-// Parsing of the rows of every table but the events'. Each function takes one row off the reader
-// and returns null, or what is wrong with it.
+// Parsers of the rows of all tables but the events'. Each reads one row and returns null, or what
+// is wrong with it.
 #ifndef LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 #define LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 
@@ -12,7 +12,7 @@
 namespace nettrace::internal {
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
-// Of V4 and V5; what only they have becomes the key/values that V6 has for it.
+// V4 and V5: values that only they have become the key/values that V6 has for them.
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
 const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata);
 // `row` is the payload of a row of a V4 or V5 metadata block.
@@ -25,7 +25,7 @@ struct SequencePointHeader {
   std::uint32_t flags = 0;  // always 0 in V4 and V5
   std::uint32_t threads = 0;
 };
-// These two leave it to the caller to ask the reader whether all was there.
+// The callers of these two ask the reader whether all was there.
 SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy);
 
 struct ThreadSequence {

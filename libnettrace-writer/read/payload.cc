@@ -4,6 +4,8 @@
 
 #include "absl/time/civil_time.h"
 #include "libnettrace-writer/core/byte_reader.h"
+#include "libnettrace-writer/core/date_time.h"
+#include "libnettrace-writer/core/types.h"
 
 namespace nettrace {
 namespace {
@@ -19,7 +21,7 @@ class Walker {
 
   bool Fields(const std::vector<Field>& fields, ByteReader* reader) {
     for (const Field& field : fields) {
-      visitor_->Name(field.name);
+      visitor_->OnName(field.name);
       if (!Value(field.type, reader)) return false;
     }
     return true;
@@ -37,9 +39,9 @@ class Walker {
     if (++values_ > kMaxPayloadValues) return Placeholder("it has too many values");
     switch (type.code) {
       case TypeCode::kObject: {
-        visitor_->BeginObject();
+        visitor_->OnBeginObject();
         const bool ok = Fields(type.fields, reader);
-        visitor_->EndObject();
+        visitor_->OnEndObject();
         return ok;
       }
       case TypeCode::kArray:
@@ -60,9 +62,9 @@ class Walker {
     }
   }
 
-  // What has a name must have a value, even where the payload ends.
+  // A field whose name was passed on must get a value, even where the payload ends.
   bool Placeholder(const char* error) {
-    visitor_->Utf8({});
+    visitor_->OnUtf8({});
     return Fail(error);
   }
 
@@ -77,9 +79,9 @@ class Walker {
     T value;
     if (!Take(reader, &value)) return false;
     if constexpr (std::is_signed_v<T>) {
-      visitor_->Int(value);
+      visitor_->OnInt(value);
     } else {
-      visitor_->UInt(value);
+      visitor_->OnUInt(value);
     }
     return true;
   }
@@ -105,37 +107,37 @@ class Walker {
       case TypeCode::kBoolean8: {
         std::uint8_t value;
         if (!Take(reader, &value)) return false;
-        visitor_->Bool(value != 0);
+        visitor_->OnBool(value != 0);
         return true;
       }
       case TypeCode::kBoolean32: {
         std::uint32_t value;
         if (!Take(reader, &value)) return false;
-        visitor_->Bool(value != 0);
+        visitor_->OnBool(value != 0);
         return true;
       }
       case TypeCode::kSingle: {
         float value;
         if (!Take(reader, &value)) return false;
-        visitor_->Single(value);
+        visitor_->OnSingle(value);
         return true;
       }
       case TypeCode::kDouble: {
         double value;
         if (!Take(reader, &value)) return false;
-        visitor_->Double(value);
+        visitor_->OnDouble(value);
         return true;
       }
       case TypeCode::kVarInt: {
         const std::int64_t value = reader->VarInt64();
         if (!reader->ok()) return Placeholder("it ends within a field");
-        visitor_->Int(value);
+        visitor_->OnInt(value);
         return true;
       }
       case TypeCode::kVarUInt: {
         const std::uint64_t value = reader->VarUInt64();
         if (!reader->ok()) return Placeholder("it ends within a field");
-        visitor_->UInt(value);
+        visitor_->OnUInt(value);
         return true;
       }
       case TypeCode::kGuid: {
@@ -143,7 +145,7 @@ class Walker {
         if (!reader->ok()) return Placeholder("it ends within a field");
         Guid guid;
         std::copy(bytes.begin(), bytes.end(), guid.begin());
-        visitor_->GuidValue(guid);
+        visitor_->OnGuid(guid);
         return true;
       }
       case TypeCode::kDateTime:
@@ -151,7 +153,7 @@ class Walker {
       case TypeCode::kDecimal: {
         const auto bytes = reader->Bytes(16);
         if (!reader->ok()) return Placeholder("it ends within a field");
-        visitor_->Decimal(bytes);
+        visitor_->OnDecimal(bytes);
         return true;
       }
       default:
@@ -168,16 +170,10 @@ class Walker {
              absl::Seconds(ticks / kTicksPerSecond) +
              absl::Nanoseconds(ticks % kTicksPerSecond * 100);
     } else {
-      // year, month, day of the week, day, hour, minute, second, millisecond
-      std::int16_t part[8];
-      for (std::int16_t& value : part) value = reader->Number<std::int16_t>();
-      time =
-          absl::FromCivil(absl::CivilSecond(part[0], part[1], part[3], part[4], part[5], part[6]),
-                          absl::UTCTimeZone()) +
-          absl::Milliseconds(part[7]);
+      time = internal::ToTime(internal::ReadDateTime(reader));
     }
     if (!reader->ok()) return Placeholder("it ends within a field");
-    visitor_->DateTime(time);
+    visitor_->OnDateTime(time);
     return true;
   }
 
@@ -186,15 +182,11 @@ class Walker {
     // Any number of locations may share their bytes.
     values_ += static_cast<int>(units.size() / kTextPerValue);
     if (unit == 1) {
-      visitor_->Utf8(units);
+      visitor_->OnUtf8(units);
     } else {
-      visitor_->Utf16(units);
+      visitor_->OnUtf16(units);
     }
     return true;
-  }
-
-  static std::size_t UnitSize(const Type& type) {
-    return type.code == TypeCode::kUtf8CodeUnit ? 1 : type.code == TypeCode::kUtf16CodeUnit ? 2 : 0;
   }
 
   static std::span<const std::byte> UntilZero(std::span<const std::byte> units, std::size_t unit) {
@@ -209,14 +201,14 @@ class Walker {
 
   bool Elements(const Type& type, std::size_t count, ByteReader* reader, bool ends_at_zero) {
     if (!reader->ok()) return Placeholder("it ends within a field");
-    if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
+    if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
       const auto units = reader->Bytes(count * unit);
       return Text(ends_at_zero ? UntilZero(units, unit) : units, unit, *reader);
     }
-    visitor_->BeginArray();
+    visitor_->OnBeginArray();
     bool ok = true;
     for (std::size_t i = 0; ok && i < count; ++i) ok = Value(type.element[0], reader);
-    visitor_->EndArray();
+    visitor_->OnEndArray();
     return ok;
   }
 
@@ -232,14 +224,14 @@ class Walker {
       return Placeholder("the location of a field lies outside of it");
     }
     const auto bytes = payload_.subspan(position, size);
-    if (const std::size_t unit = UnitSize(type.element[0]); unit != 0) {
+    if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
       return Text(UntilZero(bytes, unit), unit, *reader);
     }
     ByteReader elements(bytes);
-    visitor_->BeginArray();
+    visitor_->OnBeginArray();
     bool ok = true;
     while (ok && !elements.empty()) ok = Value(type.element[0], &elements);
-    visitor_->EndArray();
+    visitor_->OnEndArray();
     return ok;
   }
 

@@ -27,7 +27,7 @@ using internal::IdTable;
 using internal::MetadataTable;
 using internal::ShortRow;
 
-// What a row costs in memory beside its own bytes, roughly; a Field costs more than it takes in the
+// The memory that a row takes beside its own bytes, roughly; a Field takes more than it has in the
 // file.
 constexpr std::size_t kRowCost = 256;
 
@@ -55,7 +55,7 @@ struct Thread {
   std::size_t cost = 0;
 };
 
-// Of the interval's stack bytes.
+// A range of the interval's stack bytes.
 struct StackRange {
   explicit operator bool() const { return is_there; }
   std::size_t start = 0;
@@ -120,7 +120,7 @@ struct Reader::Impl {
   bool ReadStacks();
   bool ReadSequencePoint();
   bool NextEvent();
-  Step NextOfOtherKind();
+  Step NextOther();
   void TakeShortEvent(const ShortRow& row);
   bool NextRemovedThread();
   bool ResolveEvent();
@@ -173,7 +173,7 @@ struct Reader::Impl {
   absl::Status status;
   std::optional<Damage> damage;
   Stats stats;
-  // Of all events, if there are any.
+  // Minimum and maximum of all events, if there are any.
   std::uint64_t first_timestamp = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t last_timestamp = 0;
 };
@@ -249,7 +249,7 @@ Reader::Step Reader::Impl::Next() {
   return step;
 }
 
-// What the last step's item needed is now free to go.
+// Frees what the item of the last step needed.
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
     removed_threads.push_back(threads.Remove(removed.thread_index));
@@ -576,9 +576,9 @@ inline void Reader::Impl::TakeShortEvent(const ShortRow& row) {
   ++stats.events;
 }
 
-Reader::Step Reader::Impl::NextOfOtherKind() {
+Reader::Step Reader::Impl::NextOther() {
   ShortRow row;
-  if (!rows.NextOfOtherKind(&row) || !ResolveMetadata(row.offset)) return Next();
+  if (!rows.NextWithMetadata(&row) || !ResolveMetadata(row.offset)) return Next();
   TakeShortEvent(row);
   return Step::kEvent;
 }
@@ -598,14 +598,14 @@ std::uint32_t Reader::minor_version() const { return impl_->blocks.minor_version
 const TraceInfo& Reader::trace() const { return impl_->trace; }
 
 Reader::Step Reader::Next() {
-  // Most events are like the one before, which was an event, too, and refer to the same; most
-  // others are but of another kind.
+  // Most events follow an event and refer to the same rows as that; most others differ from it only
+  // in their metadata row.
   ShortRow row;
   if (impl_->rows.NextLikePrevious(&row)) [[likely]] {
     impl_->TakeShortEvent(row);
     return Step::kEvent;
   }
-  return impl_->NextOfOtherKind();
+  return impl_->NextOther();
 }
 
 const Event& Reader::event() const { return impl_->event; }

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "libnettrace-writer/core/date_time.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/types.h"
@@ -38,7 +39,7 @@ using internal::RuleId;
 using internal::ThreadSequence;
 namespace traceevent = internal::traceevent;
 
-// What a row costs in memory, roughly.
+// The memory that a row takes, roughly.
 constexpr std::size_t kRowCost = 256;
 constexpr std::size_t kThreadCost = 64;
 constexpr std::size_t kIdCost = 16;  // of a label list or a stack
@@ -48,21 +49,21 @@ class ArrayCounter : public PayloadVisitor {
  public:
   bool too_long() const { return too_long_; }
 
-  void Name(std::string_view) override {}
-  void BeginObject() override { Begin(false); }
-  void EndObject() override { --depth_; }
-  void BeginArray() override { Begin(true); }
-  void EndArray() override { --depth_; }
-  void Int(std::int64_t) override { Count(); }
-  void UInt(std::uint64_t) override { Count(); }
-  void Single(float) override { Count(); }
-  void Double(double) override { Count(); }
-  void Bool(bool) override { Count(); }
-  void GuidValue(const Guid&) override { Count(); }
-  void DateTime(absl::Time) override { Count(); }
-  void Decimal(std::span<const std::byte>) override { Count(); }
-  void Utf8(std::span<const std::byte> units) override { Text(units.size()); }
-  void Utf16(std::span<const std::byte> units) override { Text(units.size() / 2); }
+  void OnName(std::string_view) override {}
+  void OnBeginObject() override { Begin(false); }
+  void OnEndObject() override { --depth_; }
+  void OnBeginArray() override { Begin(true); }
+  void OnEndArray() override { --depth_; }
+  void OnInt(std::int64_t) override { Count(); }
+  void OnUInt(std::uint64_t) override { Count(); }
+  void OnSingle(float) override { Count(); }
+  void OnDouble(double) override { Count(); }
+  void OnBool(bool) override { Count(); }
+  void OnGuid(const Guid&) override { Count(); }
+  void OnDateTime(absl::Time) override { Count(); }
+  void OnDecimal(std::span<const std::byte>) override { Count(); }
+  void OnUtf8(std::span<const std::byte> units) override { Text(units.size()); }
+  void OnUtf16(std::span<const std::byte> units) override { Text(units.size() / 2); }
 
  private:
   struct Level {
@@ -102,27 +103,27 @@ class Verifier {
   using EventKey = std::pair<std::string, std::uint32_t>;
 
   void Report(RuleId rule, std::uint64_t offset, std::string explanation);
-  void BlockContent();
-  void TraceBlock();
-  void MetadataBlock();
-  void Metadata(MetadataId id, EventMetadata row, std::uint64_t offset);
-  void FieldTypes(const std::vector<Field>& fields, std::uint64_t offset);
-  void FieldType(const Type& type, std::uint64_t offset);
-  void ThreadBlock();
-  void RemoveThreadBlock();
-  void LabelBlock();
-  void StackBlock();
-  void EventBlock();
-  void EventRow(const EventRows& rows);
-  void EventOrder(const EventRows& rows);
-  void EventPayload(const EventRows& rows);
-  void SequencePoint();
-  void Finish();
+  void CheckBlock();
+  void CheckTraceBlock();
+  void CheckMetadataBlock();
+  void CheckMetadata(MetadataId id, EventMetadata row, std::uint64_t offset);
+  void CheckFieldTypes(const std::vector<Field>& fields, std::uint64_t offset);
+  void CheckFieldType(const Type& type, std::uint64_t offset);
+  void CheckThreadBlock();
+  void CheckRemoveThreadBlock();
+  void CheckLabelListBlock();
+  void CheckStackBlock();
+  void CheckEventBlock();
+  void CheckEventRow(const EventRows& rows);
+  void CheckEventOrder(const EventRows& rows);
+  void CheckEventPayload(const EventRows& rows);
+  void CheckSequencePoint();
+  void CheckEnd();
   std::uint64_t OffsetOf(const ByteReader& reader) const {
     return block_.content_offset + block_.content.size() - reader.size();
   }
   void ExpectEnd(const ByteReader& reader);
-  // Of the strings of one row.
+  // Checks the strings of one row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                   const KeyValues& pairs = {});
   // Counts a row kept in a table; false, and reported once, when there is no room left.
@@ -207,10 +208,10 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
     has_trace |= is_trace;
     first = false;
     if (block_.kind == static_cast<std::uint8_t>(BlockKind::kEndOfStream)) {
-      Finish();
+      CheckEnd();
       return std::move(report_);
     }
-    BlockContent();
+    CheckBlock();
   }
   if (!blocks_.source_status().ok()) return blocks_.source_status();
   if (!blocks_.stop_reason().empty()) {
@@ -222,7 +223,7 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
   return std::move(report_);
 }
 
-void Verifier::Finish() {
+void Verifier::CheckEnd() {
   if (!block_.content.empty()) {
     Report(RuleId::kEndOfStreamContent, block_.offset,
            absl::StrCat("the EndOfStream block has ", block_.content.size(), " bytes"));
@@ -235,24 +236,24 @@ void Verifier::Finish() {
   }
 }
 
-void Verifier::BlockContent() {
+void Verifier::CheckBlock() {
   switch (static_cast<BlockKind>(block_.kind)) {
     case BlockKind::kTrace:
-      return TraceBlock();
+      return CheckTraceBlock();
     case BlockKind::kEvent:
-      return EventBlock();
+      return CheckEventBlock();
     case BlockKind::kMetadata:
-      return MetadataBlock();
+      return CheckMetadataBlock();
     case BlockKind::kSequencePoint:
-      return SequencePoint();
+      return CheckSequencePoint();
     case BlockKind::kStack:
-      return StackBlock();
+      return CheckStackBlock();
     case BlockKind::kThread:
-      return ThreadBlock();
+      return CheckThreadBlock();
     case BlockKind::kRemoveThread:
-      return RemoveThreadBlock();
+      return CheckRemoveThreadBlock();
     case BlockKind::kLabelList:
-      return LabelBlock();
+      return CheckLabelListBlock();
     case BlockKind::kEndOfStream:
       return;
   }
@@ -260,26 +261,20 @@ void Verifier::BlockContent() {
          absl::StrCat("a block of kind ", static_cast<int>(block_.kind), ", which readers skip"));
 }
 
-void Verifier::TraceBlock() {
+void Verifier::CheckTraceBlock() {
   TraceInfo info;
   if (const char* error = internal::ParseTraceBlock(ByteReader(block_.content), &info)) {
     return Report(RuleId::kTraceFields, block_.offset, error);
   }
   pointer_size_ = static_cast<std::size_t>(info.pointer_size);
   ByteReader time(block_.content);
-  std::array<std::int16_t, 8> part{};
-  for (std::int16_t& value : part) value = time.Number<std::int16_t>();
-  const absl::CivilSecond civil(part[0], part[1], part[3], part[4], part[5], part[6]);
-  // Years as the writer and .NET's DateTime have them.
-  const bool is_date = civil.year() == part[0] && part[0] >= 1 && part[0] <= 9999 &&
-                       civil.month() == part[1] && civil.day() == part[3] &&
-                       civil.hour() == part[4] && civil.minute() == part[5] &&
-                       civil.second() == part[6] && part[7] >= 0 && part[7] < 1000;
-  if (!is_date) Report(RuleId::kTraceFields, block_.offset, "SyncTimeUTC is not a date and time");
+  if (!internal::IsValid(internal::ReadDateTime(&time))) {
+    Report(RuleId::kTraceFields, block_.offset, "SyncTimeUTC is not a date and time");
+  }
   ExpectUtf8(block_.offset, {}, info.key_values);
 }
 
-void Verifier::MetadataBlock() {
+void Verifier::CheckMetadataBlock() {
   ByteReader reader(block_.content);
   reader.Bytes(reader.Number<std::uint16_t>());
   if (!reader.ok()) {
@@ -293,16 +288,16 @@ void Verifier::MetadataBlock() {
       return Report(RuleId::kMetadataRow, offset, error);
     }
     if (!Charge(2 * (kRowCost + 8 * (OffsetOf(reader) - offset)))) return;
-    Metadata(id, std::move(row), offset);
+    CheckMetadata(id, std::move(row), offset);
   }
 }
 
-void Verifier::Metadata(MetadataId id, EventMetadata row, std::uint64_t offset) {
+void Verifier::CheckMetadata(MetadataId id, EventMetadata row, std::uint64_t offset) {
   ExpectUtf8(
       offset,
       {row.provider, row.name, row.message_template.value_or(""), row.description.value_or("")},
       row.key_values);
-  FieldTypes(row.fields, offset);
+  CheckFieldTypes(row.fields, offset);
   if (!traceevent::IsEventId(row.provider, row.event_id)) {
     Report(RuleId::kEventIdRange, offset,
            absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
@@ -326,22 +321,22 @@ void Verifier::Metadata(MetadataId id, EventMetadata row, std::uint64_t offset) 
   }
 }
 
-void Verifier::FieldTypes(const std::vector<Field>& fields, std::uint64_t offset) {
+void Verifier::CheckFieldTypes(const std::vector<Field>& fields, std::uint64_t offset) {
   for (const Field& field : fields) {
     ExpectUtf8(offset, {field.name});
-    FieldType(field.type, offset);
+    CheckFieldType(field.type, offset);
   }
 }
 
-void Verifier::FieldType(const Type& type, std::uint64_t offset) {
-  FieldTypes(type.fields, offset);
+void Verifier::CheckFieldType(const Type& type, std::uint64_t offset) {
+  CheckFieldTypes(type.fields, offset);
   if (traceevent::IsMisread(type.code)) {
     Report(RuleId::kTypeMisread, offset,
            type.code == TypeCode::kDecimal ? "a field is a Decimal" : "a field is a DateTime");
   }
   if (!IsArray(type)) return;
   const Type& element = type.element[0];
-  FieldType(element, offset);
+  CheckFieldType(element, offset);
   if (internal::IsLocation(type) && !internal::FixedSize(element)) {
     Report(RuleId::kLocationElement, offset, "a location's element type has no fixed size");
   } else if (traceevent::IsMisreadArrayOfArrays(type)) {
@@ -357,7 +352,7 @@ void Verifier::FieldType(const Type& type, std::uint64_t offset) {
   }
 }
 
-void Verifier::ThreadBlock() {
+void Verifier::CheckThreadBlock() {
   ByteReader reader(block_.content);
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
@@ -375,7 +370,7 @@ void Verifier::ThreadBlock() {
   }
 }
 
-void Verifier::RemoveThreadBlock() {
+void Verifier::CheckRemoveThreadBlock() {
   ByteReader reader(block_.content);
   while (!reader.empty()) {
     const std::uint64_t offset = OffsetOf(reader);
@@ -402,7 +397,7 @@ void Verifier::RemoveThreadBlock() {
   }
 }
 
-void Verifier::LabelBlock() {
+void Verifier::CheckLabelListBlock() {
   ByteReader reader(block_.content);
   const auto first = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
@@ -428,7 +423,7 @@ void Verifier::LabelBlock() {
   ExpectEnd(reader);
 }
 
-void Verifier::StackBlock() {
+void Verifier::CheckStackBlock() {
   ByteReader reader(block_.content);
   const auto first = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
@@ -456,7 +451,7 @@ void Verifier::StackBlock() {
   ExpectEnd(reader);
 }
 
-void Verifier::EventBlock() {
+void Verifier::CheckEventBlock() {
   EventRows rows(block_, false);
   if (!rows.ok()) {
     return Report(RuleId::kEventBlockHeader, block_.offset, "the block's header is cut short");
@@ -476,7 +471,7 @@ void Verifier::EventBlock() {
     first = false;
     min = std::min(min, rows.header().timestamp);
     max = std::max(max, rows.header().timestamp);
-    EventRow(rows);
+    CheckEventRow(rows);
   }
   if (min != rows.min_timestamp() || max != rows.max_timestamp()) {
     Report(RuleId::kBlockTimestamps, block_.offset,
@@ -485,7 +480,7 @@ void Verifier::EventBlock() {
   }
 }
 
-void Verifier::EventRow(const EventRows& rows) {
+void Verifier::CheckEventRow(const EventRows& rows) {
   ++report_.events;
   const EventRowHeader& row = rows.header();
   if (!threads_.contains(row.thread)) {
@@ -512,11 +507,11 @@ void Verifier::EventRow(const EventRows& rows) {
   if (!traceevent::IsProcessor(row.processor)) {
     Report(RuleId::kProcessorNumber, rows.offset(), absl::StrCat("processor ", row.processor));
   }
-  EventOrder(rows);
-  EventPayload(rows);
+  CheckEventOrder(rows);
+  CheckEventPayload(rows);
 }
 
-void Verifier::EventOrder(const EventRows& rows) {
+void Verifier::CheckEventOrder(const EventRows& rows) {
   const EventRowHeader& row = rows.header();
   const auto earlier = [&](RuleId rule, const char* what, std::uint64_t time) {
     if (row.timestamp >= time) return;
@@ -545,7 +540,7 @@ void Verifier::EventOrder(const EventRows& rows) {
   last.last_timestamp = row.timestamp;
 }
 
-void Verifier::EventPayload(const EventRows& rows) {
+void Verifier::CheckEventPayload(const EventRows& rows) {
   const std::span<const std::byte> payload = rows.payload();
   if (payload.size() > traceevent::kMaxPayloadSize) {
     Report(RuleId::kPayloadSize, rows.offset(),
@@ -571,7 +566,7 @@ void Verifier::EventPayload(const EventRows& rows) {
   }
 }
 
-void Verifier::SequencePoint() {
+void Verifier::CheckSequencePoint() {
   ByteReader reader(block_.content);
   const internal::SequencePointHeader header = internal::ParseSequencePointHeader(&reader, false);
   if (!reader.ok()) {
@@ -620,7 +615,7 @@ void Verifier::SequencePoint() {
   if (header.flags & kSequencePointFlushMetadata) metadata_.clear();
 }
 
-// V4 and V5 are what the .NET runtime wrote: what can be said of them is whether they can be read.
+// Only the .NET runtime writes V4 and V5: they are checked to be readable.
 VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
   while (reader->Next() != Reader::Step::kEnd) {
   }
@@ -634,7 +629,7 @@ VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
   return report;
 }
 
-// Gives the bytes that were looked at before `rest`.
+// Gives the bytes that were peeked at, then those of `rest`.
 class PeekedSource : public Source {
  public:
   PeekedSource(std::vector<std::byte> peeked, std::unique_ptr<Source> rest)

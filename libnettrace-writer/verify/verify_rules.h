@@ -1,4 +1,4 @@
-// The verifier's rules by number.
+// The numbers of the verifier's rules.
 #ifndef LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_
 #define LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_
 

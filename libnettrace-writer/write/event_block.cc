@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "libnettrace-writer/core/copy.h"
+#include "libnettrace-writer/write/copy_payload.h"
 
 namespace nettrace::internal {
 namespace {

@@ -1,4 +1,4 @@
-// One capture thread's open event block: rows with compressed headers, in a buffer of its own.
+// The open event block of one capture thread: compressed rows in a buffer.
 #ifndef LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_
 #define LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_
 
@@ -16,7 +16,7 @@ namespace nettrace::internal {
 
 // Where the rows of a block begin.
 inline constexpr std::size_t kRowsOffset = kBlockHeaderSize + kEventBlockHeaderSize;
-// No header of a row is longer, nor is what PutVarUInt touches beyond its end.
+// The maximum length of a row's header, with what PutVarUInt touches beyond its end.
 inline constexpr std::size_t kMaxRowHeader = 64;
 
 class EventBlock {
@@ -45,17 +45,16 @@ class EventBlock {
            payload_size == previous_size_ && epoch == epoch_ && FollowsInTime(row.timestamp) &&
            HasRoom(payload_size);
   }
-  // The next row is not to be taken for one like the one before: events between them were lost.
+  // The next row is not like the one before: events between them were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
-  // Of the last row there ever was in this thread's blocks, else 0.
+  // These are the last row's of all in this thread's blocks, written ones included; 0 if none was.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
-  // Losses that a sequence point told of: the rows to come are numbered after them. For an empty
-  // block.
+  // Numbers the rows to come after losses that a sequence point has listed. The block is empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // Its number is the next. `copy`: copies the payload.
+  // Appends a row with the next number. `copy` copies the payload.
   template <typename Copy>
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
                           const Copy& copy) {
@@ -70,7 +69,7 @@ class EventBlock {
     copy(out, payload.data(), payload.size());
   }
 
-  // Any row there is room for, no earlier than the one before.
+  // Appends any row there is room for, no earlier than the one before.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload);
 
@@ -88,7 +87,7 @@ class EventBlock {
     return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp) >= 0;
   }
 
-  // What the next row's header is relative to; zeros before the first row.
+  // The row that the next row's header is relative to; zeros before the first row.
   EventRow previous_;
   std::size_t previous_size_ = 0;
   std::uint64_t epoch_ = kNoEpoch;
@@ -96,7 +95,7 @@ class EventBlock {
   std::byte* end_ = nullptr;
   std::uint32_t previous_sequence_ = 0;
   std::uint32_t uncounted_ = 0;  // previous_sequence_ less the rows in the block
-  // Of the last row of the block before; see last_timestamp().
+  // The last row of the block before; see last_timestamp().
   std::uint64_t last_timestamp_ = 0;
   std::uint32_t last_sequence_ = 0;
   std::uint64_t first_timestamp_ = 0;

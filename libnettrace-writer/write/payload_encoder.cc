@@ -81,7 +81,7 @@ void PayloadEncoder::Fail(std::string_view what) {
       absl::StrCat("payload, at '", path, "': ", absl::string_view(what.data(), what.size())));
 }
 
-// The type of the value that comes next, nullptr if there is none.
+// The type of the next value; nullptr if there is none.
 const Type* PayloadEncoder::Take() {
   if (finished_) Start();
   if (!status_.ok()) return nullptr;
@@ -190,7 +190,7 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   return *this;
 }
 
-// What stands before the elements of an array; false if it cannot have so many.
+// Puts the count before the elements of an array; false if the array cannot have so many.
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;

@@ -11,7 +11,7 @@ constexpr std::size_t kSoftBlockSize = 64 * 1024;
 
 }  // namespace
 
-// What stands before the rows: the metadata block's own header, or first id and count.
+// The bytes before the rows: the metadata block's header, or first id and count.
 std::size_t RowBlock::PrefixSize() const {
   if (kind_ == BlockKind::kMetadata) return sizeof(std::uint16_t);
   return IsNumbered() ? 2 * sizeof(std::uint32_t) : 0;

@@ -1,4 +1,4 @@
-// The live rows of the thread table, and what their capture threads are about to write.
+// The live rows of the thread table, with the open event blocks of capture threads.
 #ifndef LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 #define LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 
@@ -17,11 +17,11 @@ namespace nettrace::internal {
 struct Thread {
   ThreadIndex index = kNoThread;
   std::optional<std::uint64_t> os_thread_id;
-  std::uint64_t lost = 0;  // since its last event, or the sequence point that told of them
+  std::uint64_t lost = 0;  // since its last event or the sequence point that lists them
   bool captures = false;   // it has had an event or a loss
   EventBlock block;
 
-  // Of its last event or loss.
+  // The number of its last event or loss.
   std::uint32_t sequence() const {
     return block.last_sequence() + static_cast<std::uint32_t>(lost);
   }
@@ -43,7 +43,7 @@ class ThreadTable {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
-  // The same if it was found lately, else any other, or one that has no events and no index.
+  // That thread if it was found lately, else another, or one that has no events and no index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
   // Marks a thread as one that captures events; those are Capturing(), in order of index.

@@ -10,15 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/block_layout.h"
 #include "libnettrace-writer/core/byte_writer.h"
-#include "libnettrace-writer/core/copy.h"
+#include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "libnettrace-writer/core/traceevent.h"
-#include "libnettrace-writer/core/type_rules.h"
 #include "libnettrace-writer/write/block_output.h"
+#include "libnettrace-writer/write/copy_payload.h"
 #include "libnettrace-writer/write/event_block.h"
 #include "libnettrace-writer/write/intern_table.h"
+#include "libnettrace-writer/write/put_rows.h"
 #include "libnettrace-writer/write/row_block.h"
-#include "libnettrace-writer/write/rows.h"
 #include "libnettrace-writer/write/thread_table.h"
 
 namespace nettrace {
@@ -34,24 +34,24 @@ using internal::Thread;
 using internal::ThreadTable;
 namespace traceevent = internal::traceevent;
 
-// A capture thread's buffer begins with so many bytes, for there may be very many of them.
+// The first buffer of a capture thread is small, for there may be very many of them.
 constexpr std::size_t kFirstBuffer = 4096;
 constexpr std::size_t kBufferGrowth = 8;
 constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();
-// So many threads always fit one sequence point.
-constexpr std::size_t kMostThreads = 1 << 20;
-constexpr std::size_t kMostRowBytes =
+// One sequence point can list so many threads.
+constexpr std::size_t kMaxThreads = 1 << 20;
+constexpr std::size_t kMaxRowBytes =
     kMaxBlockSize - (internal::kRowsOffset - internal::kBlockHeaderSize);
-constexpr std::size_t kMostPayload = kMostRowBytes - internal::kMaxRowHeader;
+constexpr std::size_t kMaxRowPayload = kMaxRowBytes - internal::kMaxRowHeader;
 constexpr std::uint32_t kKnownFlags = kSequencePointFlushThreads | kSequencePointFlushMetadata;
 
 absl::Status CheckOptions(const WriterOptions& options) {
-  if (options.event_block_size == 0 || options.event_block_size > kMostRowBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("event_block_size: not in 1..", kMostRowBytes));
+  if (options.event_block_size == 0 || options.event_block_size > kMaxRowBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("event_block_size: not in 1..", kMaxRowBytes));
   }
-  if (options.max_threads > kMostThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("max_threads: over ", kMostThreads));
+  if (options.max_threads > kMaxThreads) {
+    return absl::InvalidArgumentError(absl::StrCat("max_threads: over ", kMaxThreads));
   }
   if (options.first_thread_index == kNoThread) {
     return absl::InvalidArgumentError("first_thread_index: 0");
@@ -228,8 +228,8 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   }
   if (absl::Status status = w.WriteEventBlock(thread); !status.ok()) return status;
 
-  // The row of the removal is written after the blocks that are open now, whose events may refer to
-  // this thread; no later event can.
+  // The removal is written after the blocks that are open now, whose events may refer to this
+  // thread; no later event can.
   w.scratch.Clear();
   w.scratch.VarUInt(ToNumber(index));
   w.scratch.VarUInt(thread->sequence());
@@ -268,12 +268,12 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
   Impl& w = *impl_;
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if (frames.empty()) return kNoStack;
-  const std::size_t most = w.options.traceevent_compatible
-                               ? traceevent::kMaxStackFrames
-                               : (kMaxBlockSize - 3 * sizeof(std::uint32_t)) / w.pointer_size;
-  if (frames.size() > most) {
+  const std::size_t max = w.options.traceevent_compatible
+                              ? traceevent::kMaxStackFrames
+                              : (kMaxBlockSize - 3 * sizeof(std::uint32_t)) / w.pointer_size;
+  if (frames.size() > max) {
     return absl::OutOfRangeError(
-        absl::StrCat("a stack of ", frames.size(), " frames: at most ", most, " can be written"));
+        absl::StrCat("a stack of ", frames.size(), " frames: at most ", max, " can be written"));
   }
   w.scratch.Clear();
   w.scratch.Fixed(static_cast<std::uint32_t>(frames.size() * w.pointer_size));
@@ -294,9 +294,9 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
 
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
   Impl& w = *impl_;
-  // Most events are like the one before on their capture thread, and small: nothing to check but
-  // the time and nothing to write but time and payload. All else, and all that is wrong, takes the
-  // longer way, the only call here: registers need not be saved for another.
+  // Most events are small and like the one before on their capture thread: only the time needs a
+  // check, and only time and payload are written. All others, and all that is wrong, go through the
+  // only call here, so that no registers need to be saved for another.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
   if (payload.size() <= internal::kMaxShortCopy &&
       block.IsLikePrevious(row, w.removed_threads, payload.size()) && w.interval_events_left > 0)
@@ -333,11 +333,11 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
                   capture->block.last_timestamp());
   }
   if (row.timestamp > kMaxTimestamp) return refuse("time ", row.timestamp, " is over 2^63 - 1");
-  const std::size_t most =
-      options.traceevent_compatible ? traceevent::kMaxPayloadSize : kMostPayload;
-  if (payload_size > most) {
+  const std::size_t max =
+      options.traceevent_compatible ? traceevent::kMaxPayloadSize : kMaxRowPayload;
+  if (payload_size > max) {
     return absl::OutOfRangeError(
-        absl::StrCat("a payload of ", payload_size, " bytes: at most ", most, " can be written"));
+        absl::StrCat("a payload of ", payload_size, " bytes: at most ", max, " can be written"));
   }
   if (interval_events_left == 0 || interval_bytes >= options.max_interval_bytes) {
     return CacheFull("events in this interval", kNeedsSequencePoint);
@@ -367,14 +367,14 @@ absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::
   return absl::OkStatus();
 }
 
-// The sink takes nothing and the buffers are full: the event is lost, and readers are to see that.
+// The sink takes nothing and the buffers are full: the event is lost, which readers must see.
 void Writer::Impl::Drop(Thread* capture) {
   ++stats.events_dropped;
   capture->block.Interrupt();
   if (capture->lost < kMaxGap) ++capture->lost;
 }
 
-// For a block without room.
+// Makes room in a block that has none.
 absl::Status Writer::Impl::MakeRoom(Thread* capture, std::size_t payload_size) {
   const std::size_t row = internal::kMaxRowHeader + payload_size;
   if (capture->block.row_bytes() + row > options.event_block_size) {
@@ -508,8 +508,8 @@ void Writer::Impl::StartInterval(std::uint64_t timestamp) {
   interval_last = 0;
   interval_bytes = 0;
   const std::uint64_t events = events_end - interval_events_left;
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - events;
-  interval_events_left = std::min(most, options.max_interval_events);
+  const std::uint64_t max = std::numeric_limits<std::uint64_t>::max() - events;
+  interval_events_left = std::min(max, options.max_interval_events);
   events_end = events + interval_events_left;
 }
 

@@ -1,7 +1,7 @@
 // Writes the files that the conformance tests read: every type, label and kind of sequence point,
 // threads that come and go, lost events. Usage: generate DIR
-// Beside types.nettrace and quirks.nettrace stands what their events have to show, one JSON object
-// a line: types.expected, quirks.expected.
+// types.expected and quirks.expected have the payloads that readers must show of types.nettrace and
+// quirks.nettrace, one JSON object a line.
 
 #include <array>
 #include <cstdint>
@@ -99,7 +99,8 @@ nettrace::Guid Guid(int first) {
   return guid;
 }
 
-// Each case as three events, with another one between, so that nothing depends on being the first.
+// Each case has three events, with another between them, so that nothing depends on being the
+// first.
 void WriteTypes(const std::string& path, const std::vector<TypeCase>& cases) {
   std::unique_ptr<Writer> writer = Create(path + ".nettrace");
   std::ofstream expected(path + ".expected");
@@ -150,7 +151,7 @@ std::vector<Labels> LabelCases() {
   return cases;
 }
 
-// Each kind of label alone and all together, and between them events that have none.
+// Each label kind alone and all together, and between them events that have none.
 void WriteLabels(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventMetadata metadata = Numbered("Labelled", 1);
@@ -178,7 +179,7 @@ void WriteLabels(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Names and opcodes that the reference reader has ideas of its own about.
+// Names and opcodes that TraceEvent shows in another way.
 void WriteNames(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventRow row;
@@ -235,7 +236,7 @@ class Intervals {
       have_threads_ = true;
     }
     if (!have_metadata_) {
-      // In another order each time: ids of rows are not those of events.
+      // The order differs each time, so that metadata ids are not EventIds.
       for (std::uint32_t i = 0; i < kinds_.size(); ++i) {
         const std::uint32_t kind = (i + generation_) % static_cast<std::uint32_t>(kinds_.size());
         kinds_[kind] =
@@ -247,7 +248,7 @@ class Intervals {
   }
 
   std::uint32_t Random(std::uint32_t below) {
-    // Not a std distribution: their results differ between libraries.
+    // The results of std distributions differ between libraries.
     return static_cast<std::uint32_t>(random_() % below);
   }
 

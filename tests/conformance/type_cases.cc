@@ -38,7 +38,7 @@ Type O(std::vector<Field> fields) { return Type::Object(std::move(fields)); }
 
 constexpr std::int32_t kSentinel = 0x12345678;
 
-// A field `a` of this type, and one behind it that shows whether its size was understood.
+// A field `a` of this type, and one after it that shows whether its size was understood.
 TypeCase One(std::string name, Type type, P payload, const std::string& json) {
   return {std::move(name),
           {{"a", std::move(type)}, {"z", S(kI32)}},
@@ -46,7 +46,7 @@ TypeCase One(std::string name, Type type, P payload, const std::string& json) {
           "{\"a\":" + json + ",\"z\":" + std::to_string(kSentinel) + "}"};
 }
 
-// The same with a field of variable size in front.
+// These fields after one of variable size.
 TypeCase Behind(std::string name, Type type, const P& payload, const std::string& json) {
   P all;
   all.ZeroTerminated(u"front");
@@ -197,7 +197,8 @@ void AddObjects(std::vector<TypeCase>* cases) {
       One("ObjectsEightDeep", nested, P().Text(u"deep").Put(std::int32_t{3}), nested_json));
 }
 
-// `a` is somewhere behind the fields; positions count from the payload's start, or from behind `a`.
+// `a` is somewhere after the fields; positions count from the payload's start, or from the end of
+// `a`.
 void AddLocations(std::vector<TypeCase>* cases) {
   const auto located = [cases](std::string name, Type type, P payload, std::string_view units,
                                const std::string& json) {

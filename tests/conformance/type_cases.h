@@ -18,9 +18,9 @@ struct TypeCase {
   std::string json;  // the payload as `nettrace dump --json` has to show it
 };
 
-// Shown by the reference reader as they are.
+// TraceEvent shows these as they are.
 std::vector<TypeCase> TypeCases();
-// Right by the specification, and shown by the reference reader in a way of its own.
+// These are right by the specification, and TraceEvent shows them differently.
 std::vector<TypeCase> QuirkCases();
 
 }  // namespace conformance

@@ -10,7 +10,7 @@ void AddCut(CLI::App& app, int* exit_code) {
   auto rewrite = std::make_shared<Rewrite>();
   rewrite->command = "cut";
 
-  CLI::App* command = app.add_subcommand("cut", "Write a part of a file as a file of its own");
+  CLI::App* command = app.add_subcommand("cut", "Write a part of a file as a new file");
   rewrite->inputs.resize(1);
   command->add_option("file", rewrite->inputs[0], "File to read; - is standard input")->required();
   command->add_option("-o,--output", rewrite->output, "File to write")->required();

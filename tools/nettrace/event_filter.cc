@@ -16,14 +16,14 @@ bool IsOneOf(const std::vector<T>& values, const Value& value) {
   return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// One value each time: what follows is the file to read.
+// Takes one value at a time: the next word is the file to read.
 template <typename T>
 CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* values,
                          const char* help) {
   return command->add_option(name, *values, help)->allow_extra_args(false);
 }
 
-// CLI11 takes numbers beyond 64 bits, and below 0, for others.
+// CLI11 wraps numbers beyond 64 bits, and below 0.
 std::string IsId(const std::string& text) {
   std::uint64_t id = 0;
   return absl::SimpleAtoi(text, &id) ? "" : text + " is no id";
@@ -50,7 +50,7 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
   if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
     return false;
   }
-  // A thread without an id is none that is asked for.
+  // A thread without an id does not have any of the ids.
   if (!IsOneOf(pids, event.thread->process_id) || !IsOneOf(tids, event.thread->thread_id)) {
     return false;
   }

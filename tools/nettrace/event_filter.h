@@ -1,4 +1,4 @@
-// Choosing events by what they are, for the subcommands that show or copy a part of a file.
+// Chooses events by their facts, for the subcommands that show or copy a part of a file.
 #ifndef TOOLS_NETTRACE_EVENT_FILTER_H_
 #define TOOLS_NETTRACE_EVENT_FILTER_H_
 
@@ -15,13 +15,13 @@ class App;
 
 namespace tools {
 
-// An event passes if it has one of the values of every criterion that is set.
+// An event passes if, for every criterion that is set, it has one of its values.
 struct EventFilter {
   std::vector<std::string> providers;
   std::vector<std::string> events;  // names
   std::vector<std::uint64_t> pids;
   std::vector<std::uint64_t> tids;
-  std::optional<unsigned> level;  // this one and the more severe ones; level 0 is always meant
+  std::optional<unsigned> level;  // this one and the more severe ones, 0 included
   std::uint64_t keywords = 0;     // one of these bits, or an event without keywords
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // not included

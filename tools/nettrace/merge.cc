@@ -15,8 +15,7 @@ void AddMerge(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
 
   command->footer(
-      "Their clocks are brought together by their sync times; the first file's is that of the "
-      "output.\n"
+      "Timestamps are converted to the clock of the first file by the sync times of all files.\n"
       "The output appears by rename, whole or not at all.\n\n"
       "Exit code: 0 written; 1 an input is damaged (see repair) or the output cannot be written;\n"
       "2 an input cannot be read, or wrong usage.\n\n"

@@ -96,12 +96,12 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     if (formats != nullptr) open_.push_back({formats, 0});
   }
 
-  void Name(std::string_view name) override {
+  void OnName(std::string_view name) override {
     if (in_wrapper_) return;
     if (!open_.empty()) ++open_.back().members;
     PutKey(json_, name);
   }
-  void BeginObject() override {
+  void OnBeginObject() override {
     if (Is(FieldFormat::Values::kWrappedBytes)) {
       in_wrapper_ = true;
       return;
@@ -111,7 +111,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* format = Current();
     open_.push_back({format == nullptr ? &kNone : &format->members, 0});
   }
-  void EndObject() override {
+  void OnEndObject() override {
     if (in_wrapper_) {
       in_wrapper_ = false;
       return;
@@ -119,7 +119,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     json_->EndObject();
     if (!open_.empty()) open_.pop_back();
   }
-  void BeginArray() override {
+  void OnBeginArray() override {
     if (Is(FieldFormat::Values::kBytes) || in_wrapper_) {
       in_bytes_ = true;
       bytes_.clear();
@@ -127,7 +127,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       json_->StartArray();
     }
   }
-  void EndArray() override {
+  void OnEndArray() override {
     if (in_bytes_) {
       in_bytes_ = false;
       PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, style_, json_);
@@ -135,10 +135,10 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       json_->EndArray();
     }
   }
-  void Int(std::int64_t value) override {
+  void OnInt(std::int64_t value) override {
     if (!PutFormatted(static_cast<std::uint64_t>(value))) json_->Int64(value);
   }
-  void UInt(std::uint64_t value) override {
+  void OnUInt(std::uint64_t value) override {
     if (in_bytes_) {
       for (std::size_t i = 0; i < IntegerSize(Current()->note.encoding); ++i, value >>= 8) {
         bytes_.push_back(static_cast<std::byte>(value));
@@ -147,13 +147,13 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       json_->Uint64(value);
     }
   }
-  void Single(float value) override { PutFloat(json_, value); }
-  void Double(double value) override { PutFloat(json_, value); }
-  void Bool(bool value) override { json_->Bool(value); }
-  void GuidValue(const nettrace::Guid& value) override { PutString(json_, FormatGuid(value)); }
-  void DateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
-  void Decimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
-  void Utf8(std::span<const std::byte> units) override {
+  void OnSingle(float value) override { PutFloat(json_, value); }
+  void OnDouble(double value) override { PutFloat(json_, value); }
+  void OnBool(bool value) override { json_->Bool(value); }
+  void OnGuid(const nettrace::Guid& value) override { PutString(json_, FormatGuid(value)); }
+  void OnDateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
+  void OnDecimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
+  void OnUtf8(std::span<const std::byte> units) override {
     if (in_bytes_) return;  // stands for the value at which a cut payload ends
     text_.clear();
     if (Is(FieldFormat::Values::kNumbers) && Current()->note.format == eh::Format::kString8) {
@@ -165,7 +165,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     }
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
-  void Utf16(std::span<const std::byte> units) override {
+  void OnUtf16(std::span<const std::byte> units) override {
     text_.clear();
     nettrace::internal::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));

@@ -11,14 +11,13 @@ void AddRepair(CLI::App& app, int* exit_code) {
   rewrite->command = "repair";
   rewrite->accept_damage = true;
   CLI::App* command =
-      app.add_subcommand("repair", "Write what is whole of a cut or damaged file as a V6 file");
+      app.add_subcommand("repair", "Write the whole part of a cut or damaged file as a V6 file");
   rewrite->inputs.resize(1);
   command->add_option("file", rewrite->inputs[0], "File to read; - is standard input")->required();
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
 
   command->footer(
-      "All that stands before the damage is written, in the order of time and with the same counts "
-      "of\n"
+      "All events before the damage are written, in the order of time and with the same counts of\n"
       "lost events. V4 and V5 files become V6. The output appears by rename, whole or not at "
       "all.\n\n"
       "Exit code: 0 written; 1 the output cannot be written;\n"

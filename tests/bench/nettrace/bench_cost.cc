@@ -1,8 +1,8 @@
-// What writing and reading an event costs, beside a memcpy of the same payloads in the same run.
+// The cost of writing and reading an event, beside a memcpy of the same payloads in the same run.
 //
 //   bench_nettrace_cost [--json] [--instructions]
 //
-// The floor of both is PayloadCopier (streams.h). What is read is what was written, from memory.
+// The floor of both is PayloadCopier (streams.h). The written stream is read from memory.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -40,7 +40,7 @@ class Recording {
   double bytes_per_event() const {
     return static_cast<double>(bytes_.size() - tables_size_) / static_cast<double>(events_);
   }
-  // Tables and events are to be read one after the other.
+  // Reads the tables; ReadEvents then reads the events.
   void ReadTables() {
     reader_.emplace(std::make_unique<nettrace::MemorySource>(bytes_));
     reader_->SkipToSequencePoint();
@@ -54,8 +54,8 @@ class Recording {
   std::optional<bench::StreamReader> reader_;
 };
 
-// So many that what is read stays in the second cache, as what is copied and written does; where
-// metadata rows take turns, so many that many of them are used.
+// All that is read stays in the second cache, as all that is copied and written does. Where
+// metadata rows take turns, there are enough events that many rows are used.
 std::size_t CountEvents(const Stream& stream) {
   constexpr std::size_t kMost = 1 << 14;
   constexpr std::size_t kBytes = 1 << 19;
@@ -107,7 +107,7 @@ class Case {
        {[this] { recording_.ReadEvents(); }, [this] { recording_.ReadTables(); }}}};
 };
 
-// All in use, in turns. The first has as much to tell of each event as the others.
+// All rows are used, in turns. Also with 2 rows each event states its row.
 constexpr std::size_t kMetadataRows[] = {2, 10, 1000, 100'000};
 
 std::vector<Stream> Streams() {

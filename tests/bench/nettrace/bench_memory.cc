@@ -24,7 +24,7 @@ double PeakMemoryMiB() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// What a Writer writes while it is read.
+// The bytes that a Writer writes while they are read.
 class WriterSource : public nettrace::Source {
  public:
   WriterSource(std::uint64_t events, const bench::Reporter& reporter)
@@ -44,7 +44,7 @@ class WriterSource : public nettrace::Source {
   }
 
  private:
-  // A thousand events, now and then a sequence point.
+  // Writes a thousand events, and now and then a sequence point.
   void WriteMore() {
     const std::uint64_t written = stream_.writer().stats().events;
     if (written == events_) {

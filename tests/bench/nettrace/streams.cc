@@ -45,7 +45,7 @@ Words WordsAt(const std::byte* at) {
   return words;
 }
 
-// Every byte is looked at, at about the speed of a copy: what is measured is not this.
+// Reads every byte at about the speed of a copy, so that this is not what is measured.
 std::uint64_t Sum(std::span<const std::byte> bytes) {
   Words even = {};
   Words odd = {};
@@ -120,7 +120,7 @@ StreamWriter::StreamWriter(const Stream& stream, std::unique_ptr<nettrace::Sink>
 }
 
 void StreamWriter::Write(std::size_t events) {
-  // In locals: what the calls may not change need not be looked up again for each event.
+  // Locals, as the calls cannot change them: they are not loaded again for each event.
   const Stream stream = stream_;
   const Payloads payloads = payloads_;
   nettrace::Writer& writer = *writer_;
@@ -130,7 +130,7 @@ void StreamWriter::Write(std::size_t events) {
                             .capture_thread = nettrace::ThreadIndex{1},
                             .thread = nettrace::ThreadIndex{1}};
   Turn thread(1, stream.threads);
-  Turn metadata(7919, stream.metadata_rows);  // next to one another in no cache line
+  Turn metadata(7919, stream.metadata_rows);  // never two rows of one cache line in a row
   Turn labels(1, labels_.size());
   Turn stacks(1, stacks_.size());
   for (std::uint64_t i = events_; i < end; ++i) {

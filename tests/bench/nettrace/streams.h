@@ -64,8 +64,8 @@ class Payloads {
   CacheLines bytes_;
 };
 
-// What writing can cost at best: the payloads copied one after another into a block of the
-// writer's size, which then goes to the same sink.
+// The minimum that writing can cost: copies payloads one after another into a block of the writer's
+// size, which then goes to the same sink.
 class PayloadCopier {
  public:
   PayloadCopier(std::size_t payload_size, std::unique_ptr<nettrace::Sink> sink);
@@ -84,7 +84,7 @@ class StreamWriter {
  public:
   StreamWriter(const Stream& stream, std::unique_ptr<nettrace::Sink> sink);
   void Write(std::size_t events);
-  // Just after the last event.
+  // Writes a sequence point just after the last event.
   void WriteSequencePoint();
   nettrace::Writer& writer() { return *writer_; }
 
@@ -102,9 +102,9 @@ class StreamWriter {
 class StreamReader {
  public:
   explicit StreamReader(std::unique_ptr<nettrace::Source> source);
-  // Goes behind the next sequence point; there must be one.
+  // Reads up to the next sequence point; there must be one.
   void SkipToSequencePoint();
-  // There must be so many events in the whole stream.
+  // The whole stream must have so many events.
   void ReadToEnd(std::uint64_t events);
 
  private:

@@ -21,24 +21,24 @@ void Require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-// A digest of all that it is shown, every byte of it.
+// A digest of all values, every byte of them.
 class Digest : public nettrace::PayloadVisitor {
  public:
-  void Name(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
-  void BeginObject() override { ++depth_; }
-  void EndObject() override { --depth_; }
-  void BeginArray() override { ++depth_; }
-  void EndArray() override { --depth_; }
-  void Int(std::int64_t value) override { Add(static_cast<std::uint64_t>(value)); }
-  void UInt(std::uint64_t value) override { Add(value); }
-  void Single(float value) override { Add(value > 0 ? 1 : 0); }
-  void Double(double value) override { Add(value > 0 ? 1 : 0); }
-  void Bool(bool value) override { Add(value ? 1 : 0); }
-  void GuidValue(const nettrace::Guid& value) override { Touch(value); }
-  void DateTime(absl::Time utc) override { Add(utc > absl::UnixEpoch() ? 1 : 0); }
-  void Decimal(std::span<const std::byte> bytes) override { Touch(bytes); }
-  void Utf8(std::span<const std::byte> units) override { Touch(units); }
-  void Utf16(std::span<const std::byte> units) override { Touch(units); }
+  void OnName(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
+  void OnBeginObject() override { ++depth_; }
+  void OnEndObject() override { --depth_; }
+  void OnBeginArray() override { ++depth_; }
+  void OnEndArray() override { --depth_; }
+  void OnInt(std::int64_t value) override { Add(static_cast<std::uint64_t>(value)); }
+  void OnUInt(std::uint64_t value) override { Add(value); }
+  void OnSingle(float value) override { Add(value > 0 ? 1 : 0); }
+  void OnDouble(double value) override { Add(value > 0 ? 1 : 0); }
+  void OnBool(bool value) override { Add(value ? 1 : 0); }
+  void OnGuid(const nettrace::Guid& value) override { Touch(value); }
+  void OnDateTime(absl::Time utc) override { Add(utc > absl::UnixEpoch() ? 1 : 0); }
+  void OnDecimal(std::span<const std::byte> bytes) override { Touch(bytes); }
+  void OnUtf8(std::span<const std::byte> units) override { Touch(units); }
+  void OnUtf16(std::span<const std::byte> units) override { Touch(units); }
 
   void Touch(std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes) Add(static_cast<std::uint64_t>(byte));
@@ -52,7 +52,7 @@ class Digest : public nettrace::PayloadVisitor {
   int depth_ = 0;
 };
 
-// Gives 1 byte, then 2, up to 64, and from 1 on again: as a pipe may, but worse.
+// Gives 1 byte, then 2, up to 64, then 1 again, as a pipe might at worst.
 class PieceSource : public nettrace::Source {
  public:
   explicit PieceSource(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -83,7 +83,7 @@ std::uint64_t DigestOf(const nettrace::Event& event) {
   Require(digest.balanced());
   digest.Touch(event.stack);
   digest.Touch(event.payload);
-  digest.Name(event.thread->name.value_or(""));
+  digest.OnName(event.thread->name.value_or(""));
   for (const std::uint64_t value :
        {event.offset, ToNumber(event.thread_index), ToNumber(event.capture_thread_index),
         event.timestamp, event.lost_before, event.keywords(), std::uint64_t{event.sequence_number},
@@ -117,12 +117,12 @@ bool Same(const Reader::Stats& a, const Reader::Stats& b) {
          a.blocks == b.blocks && a.complete == b.complete;
 }
 
-// Rows read the short way, where that can be, are the same as all read the long way.
+// Rows that are read as short rows where possible equal those read without.
 void CompareRows(nettrace::internal::EventRows rows) {
   nettrace::internal::EventRows expected = rows;
   while (rows.ok() && !rows.AtEnd()) {
     nettrace::internal::ShortRow row;
-    if (!rows.NextLikePrevious(&row) && !rows.NextOfOtherKind(&row)) {
+    if (!rows.NextLikePrevious(&row) && !rows.NextWithMetadata(&row)) {
       rows.Next();
       row = {rows.offset(), rows.payload()};
     }

@@ -24,14 +24,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     *taken = block.size();
     return absl::OkStatus();
   };
-  // What the format can hold but a row of the writer cannot: a refusal, not a crash.
+  // A stream can hold rows that the writer refuses: an error, not a crash.
   if (!merger.Run(std::make_unique<nettrace::CallbackSink>(keep)).ok()) return 0;
   const auto report = nettrace::Verify(std::make_unique<nettrace::MemorySource>(copy));
   if (!report.ok() || report->events != merger.stats().events) __builtin_trap();
   if (report->events + merger.out_of_order(0) != merger.input(0).stats().events) __builtin_trap();
   for (const nettrace::Finding& finding : report->findings) {
     const std::string_view rule = finding.rule->name;
-    // These are faults of the payloads and types themselves, which are copied as they are.
+    // Payloads and types are copied as they are, with their faults.
     const bool own = rule == "payload" || rule == "location-element" || rule == "trace-fields" ||
                      rule == "stack-size";
     if (finding.rule->severity == nettrace::Severity::kError && !own) __builtin_trap();

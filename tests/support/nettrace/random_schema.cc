@@ -4,6 +4,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "libnettrace-writer/core/traceevent.h"
+
 namespace nettrace::testing {
 namespace {
 
@@ -30,7 +32,7 @@ constexpr int kMaxDepth = 4;
 
 std::string Randomly::Text() {
   std::string text;
-  const std::size_t pieces = for_reference_reader() ? kPiecesWithoutNul : std::size(kPieces);
+  const std::size_t pieces = for_traceevent() ? kPiecesWithoutNul : std::size(kPieces);
   for (std::uint64_t n = Below(OneIn(10) ? 200 : 6); n > 0; --n) {
     text += kPieces[Below(pieces)].utf8;
   }
@@ -39,7 +41,7 @@ std::string Randomly::Text() {
 
 std::u16string Randomly::Text16() {
   std::u16string text;
-  const std::size_t pieces = for_reference_reader() ? kPiecesWithoutNul : std::size(kPieces);
+  const std::size_t pieces = for_traceevent() ? kPiecesWithoutNul : std::size(kPieces);
   for (std::uint64_t n = Below(OneIn(10) ? 200 : 6); n > 0; --n) {
     text += kPieces[Below(pieces)].utf16;
   }
@@ -82,9 +84,9 @@ nettrace::Type Randomly::FixedSizeType(int depth) {
   return nettrace::Type::Simple(static_cast<TypeCode>(kScalars[Below(kFixedSizeScalars)]));
 }
 
-// The reference reader takes of arrays of arrays only those of text, and no empty objects.
+// TraceEvent reads no arrays of empty objects, and no arrays of arrays but those of text.
 nettrace::Type Randomly::ArrayElement(int depth) {
-  if (!for_reference_reader()) return Type(depth);
+  if (!for_traceevent()) return Type(depth);
   switch (Below(4)) {
     case 0:
       return nettrace::Type::Object(Fields(depth + 1, 1));
@@ -100,7 +102,7 @@ nettrace::Type Randomly::ArrayElement(int depth) {
 }
 
 std::uint16_t Randomly::FixedCount() {
-  if (for_reference_reader()) return static_cast<std::uint16_t>(1 + Below(5));
+  if (for_traceevent()) return static_cast<std::uint16_t>(1 + Below(5));
   return static_cast<std::uint16_t>(OneIn(20) ? Below(65536) : Below(5));
 }
 
@@ -148,8 +150,10 @@ EventMetadata Randomly::Metadata() {
 
 ThreadInfo Randomly::Thread() {
   ThreadInfo thread;
-  // What a thread id can be on Linux; the reference reader has 32 bits for it.
-  const auto id = [&] { return for_reference_reader() ? Below(4'194'304) : Number(); };
+  // Thread ids of Linux; TraceEvent has 32 bits for them.
+  const auto id = [&] {
+    return for_traceevent() ? Below(internal::traceevent::kMaxOsThreadId) : Number();
+  };
   Maybe(&thread.name, [&] { return Text(); });
   Maybe(&thread.process_id, id);
   Maybe(&thread.thread_id, id);

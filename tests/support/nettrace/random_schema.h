@@ -1,5 +1,5 @@
 // Random numbers, texts, schemas, threads, labels and stacks, the same for the same seed on every
-// machine. The ground of random_trace.h.
+// machine.
 #ifndef TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
 #define TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
 
@@ -15,26 +15,24 @@
 
 namespace nettrace::testing {
 
-// What is to be made of it: everything the format can hold, or what the reference reader shows,
-// too.
-enum class RandomFor : std::uint8_t { kAnyReader, kReferenceReader };
+// Whether everything is made that the format can hold, or only what TraceEvent shows, too.
+enum class RandomFor : std::uint8_t { kAnyReader, kTraceEvent };
 
 class Randomly {
  public:
   Randomly(unsigned seed, RandomFor whom) : whom_(whom), random_(seed) {}
 
-  bool for_reference_reader() const { return whom_ == RandomFor::kReferenceReader; }
+  bool for_traceevent() const { return whom_ == RandomFor::kTraceEvent; }
   std::uint64_t Below(std::uint64_t end) { return random_() % end; }
   bool OneIn(std::uint64_t n) { return Below(n) == 0; }
-  // All magnitudes are as likely.
+  // All magnitudes are equally likely.
   std::uint64_t Number() { return random_() >> Below(64); }
   template <typename T, typename Make>
   void Maybe(std::optional<T>* value, Make make) {
     if (OneIn(2)) *value = static_cast<T>(make());
   }
 
-  // Without NUL for the reference reader, which shows nothing behind one. Never only half a
-  // character.
+  // Whole characters. Without NUL for TraceEvent, which shows nothing after one.
   std::string Text();
   std::u16string Text16();
   std::array<std::byte, 16> Sixteen();

@@ -17,12 +17,12 @@ auto AnyOf(const Map& map, Randomly* random) {
 
 WriterOptions RandomOptions(Randomly* random) {
   WriterOptions options;
-  options.traceevent_compatible = random->for_reference_reader();
+  options.traceevent_compatible = random->for_traceevent();
   options.event_block_size = 1 + random->Below(random->OneIn(2) ? 300 : 20000);
   options.max_buffer_bytes = 1 + random->Below(200'000);
   options.first_thread_index = ThreadIndex{1 + random->Number() / 2};
   // Threads are removed: see WriterOptions::first_thread_index.
-  if (random->for_reference_reader()) {
+  if (random->for_traceevent()) {
     options.first_thread_index =
         ThreadIndex{internal::traceevent::kMinRemovableThreadIndex + random->Below(100)};
   }
@@ -34,8 +34,8 @@ TraceInfo RandomInfo(unsigned seed, Randomly* random) {
   info.sync_time = absl::FromUnixMillis(static_cast<std::int64_t>(seed) * 1'234'567'891);
   info.sync_ticks = static_cast<std::int64_t>(random->Number() >> 1);
   info.ticks_per_second = 1 + static_cast<std::int64_t>(random->Number() >> 1);
-  if (random->for_reference_reader()) {
-    // It computes with times of day in ticks of 100 ns, which are not to overflow.
+  if (random->for_traceevent()) {
+    // TraceEvent computes times in ticks of 100 ns, which must not overflow.
     static constexpr std::int64_t kFrequencies[] = {1000, 10'000'000, 1'000'000'000, 2'893'201'000};
     info.sync_ticks >>= 8;
     info.ticks_per_second = kFrequencies[random->Below(std::size(kFrequencies))];
@@ -49,7 +49,7 @@ TraceInfo RandomInfo(unsigned seed, Randomly* random) {
 RandomTrace::RandomTrace(unsigned seed, RandomFor whom) : random_(seed, whom) {
   info_ = RandomInfo(seed, &random_);
   out_ = std::make_unique<WriterToString>(RandomOptions(&random_), info_);
-  if (random_.for_reference_reader()) now_ = static_cast<std::uint64_t>(info_.sync_ticks);
+  if (random_.for_traceevent()) now_ = static_cast<std::uint64_t>(info_.sync_ticks);
 }
 
 bool RandomTrace::Check(const absl::Status& status) {
@@ -76,12 +76,12 @@ void RandomTrace::Step() {
 
 EventMetadata RandomTrace::NewMetadata() {
   EventMetadata metadata = random_.Metadata();
-  if (!random_.for_reference_reader()) return metadata;
-  // One meaning for each (provider, id), few providers, names that are shown; and the opcode, which
-  // it would else guess from the name.
+  if (!random_.for_traceevent()) return metadata;
+  // One meaning for each (provider, id), few providers, names that are shown, and an opcode, which
+  // TraceEvent takes from the name otherwise.
   static constexpr const char* kProviders[] = {"Random", "Random-größe", "R"};
   metadata.provider = kProviders[random_.Below(std::size(kProviders))];
-  metadata.event_id = static_cast<std::uint32_t>(1 + kinds_.size() * 7);
+  metadata.event_id = static_cast<std::uint32_t>(1 + schemas_.size() * 7);
   metadata.name.insert(0, "N");
   metadata.opcode = metadata.opcode.value_or(0);
   return metadata;
@@ -89,14 +89,14 @@ EventMetadata RandomTrace::NewMetadata() {
 
 void RandomTrace::AddMetadata() {
   EventMetadata metadata = NewMetadata();
-  if (random_.OneIn(2) && !kinds_.empty()) {
-    // One that was flushed, again.
-    metadata = kinds_[random_.Below(kinds_.size())];
+  if (random_.OneIn(2) && !schemas_.empty()) {
+    // A row that was flushed, again.
+    metadata = schemas_[random_.Below(schemas_.size())];
     for (const auto& [id, defined] : metadata_) {
       if (defined == metadata) return;
     }
   } else {
-    kinds_.push_back(metadata);
+    schemas_.push_back(metadata);
   }
   const auto id = writer().AddMetadata(metadata);
   if (Check(id.status())) metadata_[*id] = std::move(metadata);
@@ -119,7 +119,7 @@ void RandomTrace::RemoveThread() {
 
 void RandomTrace::SequencePoint() {
   const auto flags = static_cast<std::uint32_t>(random_.OneIn(2) ? 0 : random_.Below(4));
-  now_ += 1 + (random_.Number() >> (random_.for_reference_reader() ? 40 : 12));
+  now_ += 1 + (random_.Number() >> (random_.for_traceevent() ? 40 : 12));
   Check(writer().WriteSequencePoint(now_, flags));
   if ((flags & kSequencePointFlushThreads) != 0) threads_.clear();
   if ((flags & kSequencePointFlushMetadata) != 0) metadata_.clear();
@@ -130,8 +130,8 @@ void RandomTrace::SequencePoint() {
 void RandomTrace::AddLost() {
   if (threads_.empty()) return;
   const ThreadIndex index = AnyOf(threads_, &random_).first;
-  // The reference reader's sum has 31 bits.
-  const std::uint64_t count = random_.Number() >> (random_.for_reference_reader() ? 44 : 34);
+  // TraceEvent's sum has 31 bits.
+  const std::uint64_t count = random_.Number() >> (random_.for_traceevent() ? 44 : 34);
   Check(writer().AddLost(index, count));
   pending_lost_[index] += count;
 }
@@ -139,8 +139,8 @@ void RandomTrace::AddLost() {
 void RandomTrace::Vary(WrittenEvent* event) {
   std::tie(event->row.thread, event->thread) = AnyOf(threads_, &random_);
   std::tie(event->row.metadata_id, event->metadata) = AnyOf(metadata_, &random_);
-  event->row.processor = static_cast<std::uint32_t>(
-      random_.for_reference_reader() ? random_.Below(256) : random_.Number());
+  event->row.processor =
+      static_cast<std::uint32_t>(random_.for_traceevent() ? random_.Below(256) : random_.Number());
   if (random_.OneIn(20)) event->row.processor = kNoProcessor;
   event->labels = random_.Labels();
   event->stack = random_.Stack();
@@ -149,7 +149,7 @@ void RandomTrace::Vary(WrittenEvent* event) {
   if (Check(labels.status())) event->row.label_list_id = *labels;
   if (Check(stack.status())) event->row.stack_id = *stack;
   event->json.reset();
-  if (random_.for_reference_reader() || !random_.OneIn(4)) {
+  if (random_.for_traceevent() || !random_.OneIn(4)) {
     if (auto values = RandomValues(&random_, event->metadata.fields)) {
       event->payload = std::move(values->bytes);
       event->json = std::move(values->json);
@@ -164,7 +164,7 @@ void RandomTrace::WriteEvents() {
   std::tie(event.row.capture_thread, event.capture_thread) = AnyOf(threads_, &random_);
   do {
     if (event.row.thread == kNoThread || random_.OneIn(4)) Vary(&event);
-    if (random_.for_reference_reader()) {
+    if (random_.for_traceevent()) {
       now_ += 1 + random_.Below(random_.OneIn(4) ? 5000 : 3);
     } else {
       now_ += random_.OneIn(4) ? random_.Number() >> 20 : random_.Below(3);

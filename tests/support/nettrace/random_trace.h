@@ -1,5 +1,5 @@
-// Writes traces of whatever, and keeps what it wrote: random kinds of events, values, threads,
-// labels and stacks, removed threads, flushes, losses, sizes of blocks and intervals.
+// Writes random traces and keeps what it wrote: schemas, values, threads, labels and stacks,
+// removed threads, flushes, losses, sizes of blocks and intervals.
 #ifndef TESTS_SUPPORT_NETTRACE_RANDOM_TRACE_H_
 #define TESTS_SUPPORT_NETTRACE_RANDOM_TRACE_H_
 
@@ -26,12 +26,12 @@ struct WrittenEvent {
   Labels labels;
   std::vector<std::uint64_t> stack;
   std::vector<std::byte> payload;
-  // Of the values in the payload. None where the payload is any bytes, which fit its fields or not.
+  // The payload's values. None where it is random bytes, which may not fit its fields.
   std::optional<std::string> json;
 };
 
-// For the reference reader, a trace is strict; no two of its events have one time, and all of them
-// have values.
+// A trace for TraceEvent is compatible with it, all its events have values, and no two have the
+// same time.
 class RandomTrace {
  public:
   RandomTrace(unsigned seed, RandomFor whom);
@@ -39,11 +39,11 @@ class RandomTrace {
   // Each step writes a few events, and sometimes something else before. Ends the trace.
   void Write(int steps);
 
-  // What the writer refused, and should not have; OK if nothing.
+  // The writer's refusal, if there was one: it should not refuse anything.
   const absl::Status& status() const { return status_; }
-  // For each capture thread in order.
+  // The events of each capture thread, in order.
   const std::map<ThreadIndex, std::deque<WrittenEvent>>& events() const { return events_; }
-  // That a reader can know of.
+  // The lost events that a reader can know of.
   std::uint64_t lost() const { return lost_; }
   const TraceInfo& info() const { return info_; }
   const std::string& bytes() const { return *out_->written; }
@@ -69,7 +69,7 @@ class RandomTrace {
   std::unique_ptr<WriterToString> out_;
   std::map<ThreadIndex, std::deque<WrittenEvent>> events_;
   std::uint64_t lost_ = 0;
-  std::vector<EventMetadata> kinds_;              // all there ever were
+  std::vector<EventMetadata> schemas_;            // all, flushed ones included
   std::map<MetadataId, EventMetadata> metadata_;  // by id, those that are defined
   std::map<ThreadIndex, ThreadInfo> threads_;
   std::map<ThreadIndex, std::uint64_t> pending_lost_;

@@ -13,19 +13,19 @@ namespace nettrace::testing {
 namespace {
 
 // Fields that hold more than this many values, in fixed arrays of fixed arrays, get none.
-constexpr std::uint64_t kMostValues = 2000;
+constexpr std::uint64_t kMaxValues = 2000;
 
-std::uint64_t LeastValues(const std::vector<Field>& fields);
+std::uint64_t MinValues(const std::vector<Field>& fields);
 
-std::uint64_t LeastValues(const Type& type) {
-  if (type.code == TypeCode::kObject) return LeastValues(type.fields);
+std::uint64_t MinValues(const Type& type) {
+  if (type.code == TypeCode::kObject) return MinValues(type.fields);
   if (type.code != TypeCode::kFixedLengthArray) return 1;
-  return std::min(kMostValues + 1, type.count * LeastValues(type.element.front()));
+  return std::min(kMaxValues + 1, type.count * MinValues(type.element.front()));
 }
 
-std::uint64_t LeastValues(const std::vector<Field>& fields) {
+std::uint64_t MinValues(const std::vector<Field>& fields) {
   std::uint64_t sum = 1;
-  for (const Field& field : fields) sum = std::min(kMostValues + 1, sum + LeastValues(field.type));
+  for (const Field& field : fields) sum = std::min(kMaxValues + 1, sum + MinValues(field.type));
   return sum;
 }
 
@@ -35,14 +35,14 @@ std::span<const std::byte> UnitBytes(const std::basic_string<Unit>& units, bool 
   return std::as_bytes(std::span(units)).first(end * sizeof(Unit));
 }
 
-// Gives each value to an encoder, and says which one it was.
+// Gives each value to an encoder and to a visitor.
 class Values {
  public:
-  Values(Randomly* random, PayloadVisitor* told) : random_(random), told_(told) {}
+  Values(Randomly* random, PayloadVisitor* visitor) : random_(random), visitor_(visitor) {}
 
   void Fields(const std::vector<Field>& fields, PayloadEncoder* to) {
     for (const Field& field : fields) {
-      told_->Name(field.name);
+      visitor_->OnName(field.name);
       Value(field.type, to);
     }
   }
@@ -55,11 +55,11 @@ class Values {
   void Value(const Type& type, PayloadEncoder* to) {
     switch (type.code) {
       case TypeCode::kObject:
-        told_->BeginObject();
+        visitor_->OnBeginObject();
         to->BeginObject();
         Fields(type.fields, to);
         to->EndObject();
-        told_->EndObject();
+        visitor_->OnEndObject();
         break;
       case TypeCode::kArray:
       case TypeCode::kFixedLengthArray:
@@ -73,7 +73,7 @@ class Values {
         std::u16string text = random_->Text16();
         text.resize(std::min(text.size(), text.find(u'\0')));
         to->Utf16(text);
-        told_->Utf16(UnitBytes(text, false));
+        visitor_->OnUtf16(UnitBytes(text, false));
         break;
       }
       default:
@@ -87,17 +87,17 @@ class Values {
     if (element.code == TypeCode::kUtf8CodeUnit) {
       const std::string text = fixed ? FixedText<std::string>(type.count) : random_->Text();
       to->Utf8(text);
-      told_->Utf8(UnitBytes(text, fixed));
+      visitor_->OnUtf8(UnitBytes(text, fixed));
     } else if (element.code == TypeCode::kUtf16CodeUnit) {
       const std::u16string text = fixed ? FixedText<std::u16string>(type.count) : random_->Text16();
       to->Utf16(text);
-      told_->Utf16(UnitBytes(text, fixed));
+      visitor_->OnUtf16(UnitBytes(text, fixed));
     } else {
       const std::size_t count = fixed ? type.count : random_->Below(5);
       to->BeginArray(count);
-      told_->BeginArray();
+      visitor_->OnBeginArray();
       for (std::size_t i = 0; i < count; ++i) Value(element, to);
-      told_->EndArray();
+      visitor_->OnEndArray();
       to->EndArray();
     }
   }
@@ -115,17 +115,17 @@ class Values {
     if (element.code == TypeCode::kUtf8CodeUnit) {
       const std::string text = random_->Text();
       to->Located(UnitBytes(text, false));
-      told_->Utf8(UnitBytes(text, true));
+      visitor_->OnUtf8(UnitBytes(text, true));
     } else if (element.code == TypeCode::kUtf16CodeUnit) {
       const std::u16string text = random_->Text16();
       to->Located(UnitBytes(text, false));
-      told_->Utf16(UnitBytes(text, true));
+      visitor_->OnUtf16(UnitBytes(text, true));
     } else {
       const std::vector<Field> elements(random_->Below(5), Field{"", element});
       PayloadEncoder encoder(&elements);
-      told_->BeginArray();
+      visitor_->OnBeginArray();
       for (const Field& field : elements) Value(field.type, &encoder);
-      told_->EndArray();
+      visitor_->OnEndArray();
       to->Located(*encoder.Finish());
     }
   }
@@ -141,37 +141,37 @@ class Values {
       case TypeCode::kBoolean32: {
         const bool value = random_->OneIn(2);
         to->Bool(value);
-        told_->Bool(value);
+        visitor_->OnBool(value);
         break;
       }
       case TypeCode::kUtf8CodeUnit: {
         const std::string unit(1, static_cast<char>(' ' + random_->Below(90)));
         to->UInt(static_cast<unsigned char>(unit[0]));
-        told_->Utf8(UnitBytes(unit, false));
+        visitor_->OnUtf8(UnitBytes(unit, false));
         break;
       }
       case TypeCode::kUtf16CodeUnit: {
         const std::u16string unit(1, static_cast<char16_t>(' ' + random_->Below(0xD000)));
         to->UInt(unit[0]);
-        told_->Utf16(UnitBytes(unit, false));
+        visitor_->OnUtf16(UnitBytes(unit, false));
         break;
       }
       case TypeCode::kSingle: {
         const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random_->Below(~0U)));
         to->Single(value);
-        told_->Single(value);
+        visitor_->OnSingle(value);
         break;
       }
       case TypeCode::kDouble: {
         const auto value = std::bit_cast<double>(random_->Below(~0ULL));
         to->Double(value);
-        told_->Double(value);
+        visitor_->OnDouble(value);
         break;
       }
       case TypeCode::kGuid: {
         const Guid value = random_->Sixteen();
         to->GuidValue(value);
-        told_->GuidValue(value);
+        visitor_->OnGuid(value);
         break;
       }
       case TypeCode::kSByte:
@@ -197,17 +197,17 @@ class Values {
   void SignedNumber(unsigned bits, PayloadEncoder* to) {
     const std::int64_t value = Signed(bits);
     to->Int(value);
-    told_->Int(value);
+    visitor_->OnInt(value);
   }
 
   void UnsignedNumber(unsigned bits, PayloadEncoder* to) {
     const std::uint64_t value = random_->Number() >> (64 - bits);
     to->UInt(value);
-    told_->UInt(value);
+    visitor_->OnUInt(value);
   }
 
   Randomly* random_;
-  PayloadVisitor* told_;
+  PayloadVisitor* visitor_;
 };
 
 }  // namespace
@@ -240,7 +240,7 @@ void JsonText::Put(std::string_view value) {
   text_ += value;
 }
 
-void JsonText::Name(std::string_view name) {
+void JsonText::OnName(std::string_view name) {
   Put(JsonString(name));
   text_ += ':';
 }
@@ -248,7 +248,7 @@ void JsonText::Name(std::string_view name) {
 void JsonText::Floating(double value) {
   if (std::isfinite(value)) {
     std::string number = absl::StrFormat("%.17g", value);
-    // A whole one is to be seen to be no integer.
+    // A whole number must not look like an integer.
     if (number.find_first_of(".e") == std::string::npos) number += ".0";
     Put(number);
   } else {
@@ -256,17 +256,17 @@ void JsonText::Floating(double value) {
   }
 }
 
-void JsonText::DateTime(absl::Time utc) { Put(JsonString(absl::FormatTime(utc))); }
+void JsonText::OnDateTime(absl::Time utc) { Put(JsonString(absl::FormatTime(utc))); }
 
-void JsonText::Decimal(std::span<const std::byte> bytes) {
+void JsonText::OnDecimal(std::span<const std::byte> bytes) {
   Put(std::to_string(bytes.size()) + " bytes");
 }
 
-void JsonText::Utf8(std::span<const std::byte> units) {
+void JsonText::OnUtf8(std::span<const std::byte> units) {
   Put(JsonString({reinterpret_cast<const char*>(units.data()), units.size()}));
 }
 
-void JsonText::Utf16(std::span<const std::byte> units) {
+void JsonText::OnUtf16(std::span<const std::byte> units) {
   std::string text = "\"";
   for (; units.size() >= 2; units = units.subspan(2)) {
     text += absl::StrFormat("\\u%02x%02x", static_cast<unsigned>(units[1]),
@@ -276,18 +276,18 @@ void JsonText::Utf16(std::span<const std::byte> units) {
 }
 
 std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields) {
-  if (LeastValues(fields) > kMostValues) return std::nullopt;
-  // One that is too large was that by chance: others of these fields are not.
+  if (MinValues(fields) > kMaxValues) return std::nullopt;
+  // A payload is too large by chance: others of these fields are not.
   for (int attempt = 0; attempt < 100; ++attempt) {
-    JsonText told;
+    JsonText json;
     PayloadEncoder encoder(&fields);
-    Values(random, &told).Fields(fields, &encoder);
+    Values(random, &json).Fields(fields, &encoder);
     const auto payload = encoder.Finish();
     if (!payload.ok() && !absl::StrContains(payload.status().message(), "64 KiB")) {
       return RandomPayload{{}, payload.status().ToString()};  // no JSON: equal to no reading
     }
     if (!payload.ok() || payload->size() > internal::traceevent::kMaxPayloadSize) continue;
-    return RandomPayload{{payload->begin(), payload->end()}, told.Finish()};
+    return RandomPayload{{payload->begin(), payload->end()}, json.Finish()};
   }
   return std::nullopt;
 }

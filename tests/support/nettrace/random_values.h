@@ -1,4 +1,4 @@
-// Random values for the fields of an event, and what they are as JSON.
+// Random values for the fields of an event, and the same values as JSON.
 #ifndef TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_
 #define TESTS_SUPPORT_NETTRACE_RANDOM_VALUES_H_
 
@@ -14,29 +14,29 @@
 namespace nettrace::testing {
 
 std::string JsonString(std::string_view utf8);
-// As people write it, in quotes.
+// The usual notation of a GUID, in quotes.
 std::string JsonGuid(const Guid& guid);
 
-// What it is told, as a JSON object.
+// Makes a JSON object of a payload.
 class JsonText : public PayloadVisitor {
  public:
   std::string Finish() { return std::move(text_) + "}"; }
 
-  void Name(std::string_view name) override;
-  void BeginObject() override { Put("{"); }
-  void EndObject() override { text_ += "}"; }
-  void BeginArray() override { Put("["); }
-  void EndArray() override { text_ += "]"; }
-  void Int(std::int64_t value) override { Put(std::to_string(value)); }
-  void UInt(std::uint64_t value) override { Put(std::to_string(value)); }
-  void Single(float value) override { Floating(value); }
-  void Double(double value) override { Floating(value); }
-  void Bool(bool value) override { Put(value ? "true" : "false"); }
-  void GuidValue(const Guid& value) override { Put(JsonGuid(value)); }
-  void DateTime(absl::Time utc) override;
-  void Decimal(std::span<const std::byte> bytes) override;
-  void Utf8(std::span<const std::byte> units) override;
-  void Utf16(std::span<const std::byte> units) override;
+  void OnName(std::string_view name) override;
+  void OnBeginObject() override { Put("{"); }
+  void OnEndObject() override { text_ += "}"; }
+  void OnBeginArray() override { Put("["); }
+  void OnEndArray() override { text_ += "]"; }
+  void OnInt(std::int64_t value) override { Put(std::to_string(value)); }
+  void OnUInt(std::uint64_t value) override { Put(std::to_string(value)); }
+  void OnSingle(float value) override { Floating(value); }
+  void OnDouble(double value) override { Floating(value); }
+  void OnBool(bool value) override { Put(value ? "true" : "false"); }
+  void OnGuid(const Guid& value) override { Put(JsonGuid(value)); }
+  void OnDateTime(absl::Time utc) override;
+  void OnDecimal(std::span<const std::byte> bytes) override;
+  void OnUtf8(std::span<const std::byte> units) override;
+  void OnUtf16(std::span<const std::byte> units) override;
 
  private:
   void Put(std::string_view value);

@@ -1,8 +1,8 @@
-// Writes random traces that the reference reader can show, and what it has to show of them.
+// Writes random traces that TraceEvent can show, and the events that it has to show.
 // Usage: write_random_traces DIR STEPS SEED...
-// For each seed: DIR/random-SEED.nettrace, and DIR/random-SEED.expected with one JSON object for
-// each event, in the order of time, of the keys that `nettrace dump --json` has for it, and in the
-// last line {"lost": N}.
+// Each seed makes DIR/random-SEED.nettrace and DIR/random-SEED.expected: a line with a JSON object
+// for each event, in the order of time, with the keys of `nettrace dump --json`, and a last line
+// {"lost": N}.
 
 #include <cstdlib>
 #include <fstream>
@@ -41,9 +41,9 @@ std::string ToJson(const WrittenEvent& event) {
       OrNull(labels.related_activity_id), event.json.value_or("null"));
 }
 
-// False, and said why, if the trace cannot be written.
+// False, with the reason printed, if the trace cannot be written.
 bool Write(const std::string& path, int steps, unsigned seed) {
-  RandomTrace trace(seed, RandomFor::kReferenceReader);
+  RandomTrace trace(seed, RandomFor::kTraceEvent);
   trace.Write(steps);
   if (!trace.status().ok()) {
     std::cerr << "write_random_traces: seed " << seed << ": " << trace.status() << "\n";

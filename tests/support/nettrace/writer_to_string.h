@@ -1,4 +1,4 @@
-// What the tests of the writer share: views of bytes, and sinks to look into.
+// A writer whose bytes can be looked at, and views of bytes.
 #ifndef TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_
 #define TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_
 
@@ -45,7 +45,7 @@ struct WriterToString {
             info, options)),
         start(written->size()) {}
 
-  // What was written after the stream header and the Trace block, as hexadecimal digits.
+  // The bytes after the stream header and the Trace block, as hexadecimal digits.
   std::string blocks() const { return Hex(std::string_view(*written).substr(start)); }
 
   std::unique_ptr<std::string> written = std::make_unique<std::string>();

@@ -1,4 +1,4 @@
-// What the output of a Merger has of its inputs. Each output must be without a finding of Verify.
+// The output of a Merger has all that is whole in its inputs, and Verify finds nothing in it.
 #include <gtest/gtest.h>
 
 #include <cstddef>

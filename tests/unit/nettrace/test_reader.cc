@@ -46,7 +46,7 @@ std::string ReasonOf(const Bytes& stream) {
   return reader->damage() ? reader->damage()->reason : "";
 }
 
-// What every stream of one event needs first.
+// The rows that every stream of one event needs first.
 Bytes Prologue() { return Start().Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2})); }
 
 TEST(Reader, GivesEveryColumnOfAnEvent) {
@@ -110,7 +110,7 @@ TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
   EXPECT_EQ(event.lost_before, 0u);
 }
 
-// One number at a time takes each length; the others are long or short as they come.
+// One number at a time takes each length; the others are long or short at random.
 TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   const std::vector<std::uint64_t> numbers = {0,
                                               1,
@@ -125,11 +125,11 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
                                               1u << 31,
                                               std::uint64_t{1} << 35,
                                               std::uint64_t{1} << 56};
-  constexpr std::uint64_t kMostId = 0xFFFFFFFF;
-  constexpr std::uint64_t kMostPayload = 0x4000;
+  constexpr std::uint64_t kMaxId = 0xFFFFFFFF;
+  constexpr std::uint64_t kMaxPayload = 0x4000;
   Bytes stream = Start().Append(ThreadBlock({1}));
   for (const std::uint64_t id : numbers) {
-    if (id <= kMostId) stream.Append(MetadataBlock({{.id = id, .event_id = id + 1}}));
+    if (id <= kMaxId) stream.Append(MetadataBlock({{.id = id, .event_id = id + 1}}));
   }
   Bytes content = EventHeader(2000, 2000);
   content.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(1).Var(2000).Var(0);
@@ -140,9 +140,9 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   for (const std::uint64_t number : numbers) {
     for (const unsigned flags : {0, 1, 128, 1 | 128, 64, 1 | 64 | 128}) {
       content.U8(flags);
-      if ((flags & 1) != 0) content.Var(id = number <= kMostId ? number : kMostId >> 31);
+      if ((flags & 1) != 0) content.Var(id = number <= kMaxId ? number : kMaxId >> 31);
       content.Var(number);
-      if ((flags & 128) != 0) content.Var(payload_size = std::min(number, kMostPayload));
+      if ((flags & 128) != 0) content.Var(payload_size = std::min(number, kMaxPayload));
       const Bytes payload = Bytes().Raw(std::string(payload_size, static_cast<char>(flags)));
       content.Append(payload);
       expected.push_back({.metadata_id = static_cast<std::uint32_t>(id),
@@ -182,7 +182,7 @@ TEST(Reader, TellsTheLeastTimeWhereTimesOverflow) {
   EXPECT_EQ(stats.last_timestamp, ~std::uint64_t{0});
 }
 
-// Of a writer that counts them, and of one that does not.
+// The ids of a writer that counts them, and of one that does not.
 TEST(Reader, FindsMetadataRowsOfAnyIds) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 7; id < 1000; ++id) ids.push_back(id);
@@ -367,10 +367,9 @@ TEST(ReaderDamage, TablesAreBounded) {
   EXPECT_TRUE(absl::StrContains(reader->damage()->reason, "10000 bytes"));
 }
 
-// Whatever the cut, all events of the whole blocks before it are delivered, and the rest is told
-// of.
+// All events of the whole blocks before a cut are delivered, and the rest is reported.
 void ExpectCutsDeliverWholeBlocks(std::span<const std::byte> stream) {
-  // What a whole reading has delivered by the end of each block.
+  // The events delivered up to the end of each block when all is read.
   std::vector<std::pair<std::size_t, std::uint64_t>> events_by_end;
   {
     auto reader = OpenBytes(stream);

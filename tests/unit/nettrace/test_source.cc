@@ -1,4 +1,4 @@
-// A stream reads the same wherever its bytes come from.
+// A stream reads the same from each source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class PieceSource : public Source {
   std::size_t piece_;
 };
 
-// Events whose times, sizes and kinds change now and then, on two threads, some of them lost.
+// Events whose times, sizes and metadata change now and then, on two threads, some of them lost.
 std::vector<std::byte> WriteStream() {
   std::vector<std::byte> bytes;
   auto sink = std::make_unique<CallbackSink>([&](auto block, std::size_t* taken) {
@@ -66,7 +66,7 @@ std::vector<std::byte> WriteStream() {
   return bytes;
 }
 
-// All that a reader tells of it.
+// All that a reader delivers, as text.
 std::string Describe(std::unique_ptr<Source> source) {
   auto opened = Reader::Open(std::move(source));
   if (!opened.ok()) return opened.status().ToString();

@@ -67,7 +67,7 @@ std::vector<Broken> AllBroken() {
 
 TEST(Verify, EachBrokenFileBreaksTheRuleOfItsNameAndNoOther) {
   for (const Broken& file : AllBroken()) {
-    // The file of table-size has more in its tables than this, no other one has.
+    // Only the file of table-size has more in its tables than this.
     const VerifyReport report =
         ReportOn(std::as_bytes(std::span(file.bytes)), {.max_table_bytes = 100'000});
     EXPECT_EQ(Describe(report), file.finds);

@@ -1,5 +1,5 @@
-// A sink that fails, in every way, at every place: what was taken is readable, what was not is
-// told.
+// A sink that fails in every way and at every place: the bytes that it took are readable, and the
+// others are reported.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -97,7 +97,7 @@ std::unique_ptr<Writer> MakeWriter(Device* device) {
   return MakeWriter(std::make_unique<FaultySink>(device), 256);
 }
 
-// Writes event number `number`, on a thread by its number.
+// Writes event number `number`, on a thread that depends on it.
 absl::Status WriteNumber(Writer* writer, std::uint64_t number) {
   const ThreadIndex thread{1 + number % kThreads};
   Labels labels;
@@ -225,12 +225,12 @@ TEST(WriterFault, ADeadSinkCostsEventsButNoMemory) {
   const Writer::Stats stats = writer->stats();
   EXPECT_EQ(stats.events + stats.events_dropped, 100000U);
 
-  // To its last whole block it is readable.
+  // The stream is readable up to its last whole block.
   const ReadBack back = Read(device.bytes);
   EXPECT_TRUE(back.damaged);
   EXPECT_EQ(back.payloads.size(), stats.events_written);
 
-  // And it goes on.
+  // The writer goes on.
   device.failing = false;
   ASSERT_TRUE(WriteNumber(writer.get(), 100001).ok());
   ASSERT_TRUE(writer->WriteSequencePoint(200000).ok());

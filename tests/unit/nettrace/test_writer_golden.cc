@@ -43,7 +43,7 @@ class WriterGolden : public ::testing::Test {
   void Begin(const TraceInfo& info = {}) {
     out_ = std::make_unique<WriterToString>(WriterOptions(), info);
   }
-  // With rows of metadata and of threads, numbered from 1.
+  // Begins a stream with rows of metadata and of threads, numbered from 1.
   void BeginWithRows(std::uint32_t metadata, std::uint64_t threads, const TraceInfo& info = {}) {
     Begin(info);
     for (std::uint32_t id = 1; id <= metadata; ++id) {
@@ -63,8 +63,8 @@ class WriterGolden : public ::testing::Test {
                                Span(payload));
   }
 
-  // Ends the stream and compares it with the file of the test's name, which has no fault. Reads
-  // that file from then on.
+  // Ends the stream and compares it with the file of the test's name, in which Verify finds
+  // nothing. Reads that file from then on.
   void ExpectGolden() {
     golden_ = GoldenBytes(::testing::UnitTest::GetInstance()->current_test_info()->name());
     EXPECT_TRUE(writer().Finish().ok());
@@ -80,7 +80,7 @@ class WriterGolden : public ::testing::Test {
   }
   Reader& reader() { return *reader_; }
 
-  // The next step is an event, this one.
+  // Expects the next step to be this event.
   void ExpectEvent(std::uint64_t capture_thread, std::uint32_t number, std::uint64_t thread,
                    std::uint64_t time, std::string_view payload = {}) {
     ASSERT_EQ(reader().Next(), Step::kEvent) << reader().status();

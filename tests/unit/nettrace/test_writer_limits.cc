@@ -1,4 +1,5 @@
-// What the writer refuses, by name, and that a refusal leaves the stream as it was.
+// The writer refuses what the format or TraceEvent cannot hold, and a refusal leaves the stream as
+// it was.
 #include <gtest/gtest.h>
 
 #include <limits>

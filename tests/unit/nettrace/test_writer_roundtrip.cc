@@ -1,4 +1,4 @@
-// What a random trace was written with is what is read from it.
+// A random trace is read as it was written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,8 +84,8 @@ TEST_P(WriterRoundTrip, WhatIsWrittenIsRead) {
   trace.Write(kSteps);
   ASSERT_TRUE(trace.status().ok()) << trace.status();
   ExpectRead(trace);
-  // Hazards there are, as these traces are not for the reference reader, and some payloads are any
-  // bytes. Nothing else is wrong.
+  // These traces have hazards, as they are not for TraceEvent, and payloads of random bytes.
+  // Nothing else is wrong.
   for (const Finding& finding : FindingsIn(trace)) {
     if (finding.rule->severity == Severity::kHazard) continue;
     EXPECT_STREQ(finding.rule->name, "payload") << finding.explanation;
@@ -93,7 +93,7 @@ TEST_P(WriterRoundTrip, WhatIsWrittenIsRead) {
 }
 
 TEST_P(WriterRoundTrip, WhatIsStrictIsReadAndClean) {
-  RandomTrace trace(GetParam(), RandomFor::kReferenceReader);
+  RandomTrace trace(GetParam(), RandomFor::kTraceEvent);
   trace.Write(kSteps);
   ASSERT_TRUE(trace.status().ok()) << trace.status();
   ExpectRead(trace);

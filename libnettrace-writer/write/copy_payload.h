@@ -1,6 +1,6 @@
 // Copies payloads, small ones without a call.
-#ifndef LIBNETTRACE_WRITER_CORE_COPY_H_
-#define LIBNETTRACE_WRITER_CORE_COPY_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
+#define LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
 
 #include <cstddef>
 #include <cstring>
@@ -27,11 +27,11 @@ inline void CopyShort(std::byte* to, const std::byte* from, std::size_t size) {
   if (size == 1) *to = *from;
 }
 
-// Of any size; `from` may be null if that is 0.
+// Copies any size; `from` may be null if that is 0.
 inline void Copy(std::byte* to, const std::byte* from, std::size_t size) {
   if (size > 0) std::memcpy(to, from, size);
 }
 
 }  // namespace nettrace::internal
 
-#endif  // LIBNETTRACE_WRITER_CORE_COPY_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_

@@ -1,10 +1,10 @@
-#include "libnettrace-writer/write/rows.h"
+#include "libnettrace-writer/write/put_rows.h"
 
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/civil_time.h"
 #include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/core/date_time.h"
 #include "libnettrace-writer/write/block_output.h"
 #include "nettrace/format.h"
 
@@ -102,23 +102,6 @@ absl::Status PutOptionalMetadata(const EventMetadata& metadata, ByteWriter* out)
   return size.Close("optional metadata");
 }
 
-absl::Status PutSyncTime(absl::Time time, ByteWriter* out) {
-  const auto civil = absl::UTCTimeZone().At(time);
-  if (civil.cs.year() < 1 || civil.cs.year() > 9999) {
-    return absl::InvalidArgumentError("sync_time: the year is not one of 1 to 9999");
-  }
-  const auto put = [out](auto value) { out->Fixed(static_cast<std::int16_t>(value)); };
-  put(civil.cs.year());
-  put(civil.cs.month());
-  put((static_cast<int>(absl::GetWeekday(civil.cs)) + 1) % 7);  // absl: Monday 0; here: Sunday 0
-  put(civil.cs.day());
-  put(civil.cs.hour());
-  put(civil.cs.minute());
-  put(civil.cs.second());
-  put(absl::ToInt64Milliseconds(civil.subsecond));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
@@ -128,11 +111,15 @@ absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
   if (info.ticks_per_second <= 0) {
     return absl::InvalidArgumentError("ticks_per_second: not above 0");
   }
+  const DateTime sync_time = FromTime(info.sync_time);
+  if (!IsValid(sync_time)) {
+    return absl::InvalidArgumentError("sync_time: the year is not one of 1 to 9999");
+  }
   out->Bytes(std::as_bytes(std::span(std::string_view(kMagic))));
   for (const std::uint32_t version_word : {0, 6, 0}) out->Fixed(version_word);
 
   const std::size_t block = out->Reserve(kBlockHeaderSize);
-  if (absl::Status status = PutSyncTime(info.sync_time, out); !status.ok()) return status;
+  for (const std::int16_t part : sync_time) out->Fixed(part);
   out->Fixed(info.sync_ticks);
   out->Fixed(info.ticks_per_second);
   out->Fixed(info.pointer_size);

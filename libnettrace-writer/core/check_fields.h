@@ -1,6 +1,6 @@
 // Checks the types of fields before they are written.
-#ifndef LIBNETTRACE_WRITER_CORE_TYPE_RULES_H_
-#define LIBNETTRACE_WRITER_CORE_TYPE_RULES_H_
+#ifndef LIBNETTRACE_WRITER_CORE_CHECK_FIELDS_H_
+#define LIBNETTRACE_WRITER_CORE_CHECK_FIELDS_H_
 
 #include <vector>
 
@@ -15,4 +15,4 @@ absl::Status CheckFields(const std::vector<Field>& fields, bool traceevent_compa
 
 }  // namespace nettrace::internal
 
-#endif  // LIBNETTRACE_WRITER_CORE_TYPE_RULES_H_
+#endif  // LIBNETTRACE_WRITER_CORE_CHECK_FIELDS_H_

@@ -1,4 +1,4 @@
-#include "libnettrace-writer/core/type_rules.h"
+#include "libnettrace-writer/core/check_fields.h"
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // The rows of the tables and the Trace block, as bytes.
-#ifndef LIBNETTRACE_WRITER_WRITE_ROWS_H_
-#define LIBNETTRACE_WRITER_WRITE_ROWS_H_
+#ifndef LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
+#define LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 
 #include <cstdint>
 
@@ -24,4 +24,4 @@ void PutLabelList(const Labels& labels, ByteWriter* out);
 
 }  // namespace nettrace::internal
 
-#endif  // LIBNETTRACE_WRITER_WRITE_ROWS_H_
+#endif  // LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
