@@ -38,7 +38,7 @@ def run_in_vm(build, suite, tests, prefix):
 
 
 def vm_options(test):
-    """What a program asks of its machine, by the suites it is registered in beside its own."""
+    """The options of vm.py that a program asks for by the suites it is registered in beside its own."""
     if "icount" in test.suites:
         return ["--icount"]
     cpus = [suite.removeprefix("cpus-") for suite in test.suites if suite.startswith("cpus-")]

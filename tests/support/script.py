@@ -1,4 +1,4 @@
-"""What tests that are scripts have in common: the paths on their command lines, and how they end."""
+"""The command lines of tests that are scripts, and how they end."""
 
 import argparse
 import pathlib

@@ -1,4 +1,4 @@
-"""What load_service writes, derived from (thread, number) alone, and the check that a recording of it
+"""The events that load_service writes, derived from (thread, number) alone, and the check that a recording
 shows every event once and right, and that what it does not show is counted as lost."""
 
 import collections

@@ -29,7 +29,7 @@ class ExampleTest(unittest.TestCase):
     maxDiff = None
 
     def recorded(self, provider, tracepoints, *command):
-        """What `command` printed, and all events of the recording as `nettrace dump --json` has them, in the
+        """The output of `command`, and all events of the recording as `nettrace dump --json` has them, in the
         order of their time."""
         with tempfile.TemporaryDirectory(prefix="examples-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
