@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what is missing of the packages in packages.txt for the purposes named as arguments.
+# Installs the packages of packages.txt that are missing for the purposes named as arguments.
 set -euo pipefail
 list=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/packages.txt
 

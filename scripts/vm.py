@@ -36,7 +36,7 @@ QEMU = "qemu-system-x86_64"
 EXIT_TIMEOUT = 124
 EXIT_MACHINE = 125
 
-# Of the caller's environment only these reach the guest, so that a run is the same everywhere.
+# Only these variables of the caller reach the guest, so that a run is the same everywhere.
 PASSED_ON = ("CI", "SHARED_DIR", "TERM", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 PASSED_ON_PREFIXES = ("GTEST_",)
 

@@ -41,9 +41,8 @@ def command(benchmark, *options):
 
 def run(benchmark):
     """Its results, as dictionaries with KEYS."""
-    done = subprocess.run(
-        command(benchmark, "--json"), cwd=configuration.RELEASE.folder, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False)
+    done = subprocess.run(command(benchmark, "--json"), cwd=configuration.RELEASE.folder, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{done.stderr}")
     results = [_parse(line) for line in done.stdout.splitlines()]

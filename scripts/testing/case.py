@@ -1,4 +1,4 @@
-"""What is counted: one case is one promise checked."""
+"""The cases that are counted: one case is one promise checked."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 class Case:
     name: str
     outcome: str
-    detail: str = ""  # What failed, or why it was skipped.
+    detail: str = ""  # Says what failed, or why it was skipped.
 
 
 def passed(name):

@@ -33,12 +33,13 @@ def run_in_vm(build, suite, tests, prefix):
         seconds = 60 + GUEST_SLOWNESS * sum(test.seconds or 600 for test in group)
         cases += _run(build, group, prefix, out / log, [
             SCRIPTS / "vm.py", "--out", out, "--timeout", str(seconds), *vm_options(group[0]), "--",
-            *_command(build, suite, group, f"/out/{log}"), "-t", str(GUEST_SLOWNESS), "--num-processes", "1"])
+            # --verbose shows which test ran when the machine went down.
+            *_command(build, suite, group, f"/out/{log}"), "-t", str(GUEST_SLOWNESS), "--num-processes", "1", "--verbose"])
     return cases
 
 
 def vm_options(test):
-    """What a program asks of its machine, by the suites it is registered in beside its own."""
+    """The options of vm.py that a program asks for by the suites it is registered in beside its own."""
     if "icount" in test.suites:
         return ["--icount"]
     cpus = [suite.removeprefix("cpus-") for suite in test.suites if suite.startswith("cpus-")]

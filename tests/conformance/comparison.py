@@ -1,12 +1,12 @@
-"""Compares what `nettrace dump --json` and the reference reader show of one file.
+"""Compares what `nettrace dump --json` and TraceEvent show of one file.
 
-TraceEvent shows some things in a way of its own that is not the file's fault. They are known here one
-by one, and counted, so that a test can say which of them its file may meet:
+TraceEvent shows some things differently though the file is right. They are known here one by one, and
+counted, so that a test can say which of them its file may meet:
   latin1   text in UTF-8 code units that is not ASCII is shown byte by byte
   nul      text ends at its first NUL
   empty    an object without fields at the end of the payload is shown as null
   implied  a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
-What a file does not say, TraceEvent shows as something: a process id of 0, a thread id of -1, the name
+TraceEvent shows something where a file says nothing: a process id of 0, a thread id of -1, the name
 EventID(n), the CPU of some event before.
 """
 
@@ -22,31 +22,31 @@ MAX_SHOWN = 20
 
 
 class Comparison:
-    """events: how many there are; differences: texts, at most MAX_SHOWN; count: how many there were; quirks: a
+    """events: how many there are; differences: messages, at most MAX_SHOWN; count: how many there were; quirks: a
     Counter of QUIRKS."""
 
     def __init__(self, allowed=(), own_ids=False):
-        """`own_ids`: the events keep ids of their own, beside those that their rows were given."""
+        """`own_ids`: the events keep their own ids, beside those that their metadata rows were given."""
         self._allowed = frozenset(allowed)
         self._own_ids = own_ids
-        self._kinds = {}  # By the reader's provider and id: our id and name.
+        self._schemas = {}  # Our id and name by TraceEvent's provider and id.
         self.events = 0
         self.quirks = collections.Counter()
         self.differences = []
         self.count = 0
 
     def files(self, dumped, shown, totals, lost):
-        """`dumped`: our events; `shown`, `totals`: the reader's; `lost`: what our reader says was lost."""
+        """`dumped`: our events; `shown`, `totals`: TraceEvent's; `lost`: how many our reader says were lost."""
         if totals["exception"]:
-            self._differ("the reference reader threw: " + totals["exception"].splitlines()[0])
+            self._differ("TraceEvent threw: " + totals["exception"].splitlines()[0])
         if totals["payloadFailures"]:
-            self._differ(f"the reference reader could not read the payloads of {totals['payloadFailures']} events")
+            self._differ(f"TraceEvent could not read the payloads of {totals['payloadFailures']} events")
         self._same("events lost", lost, totals["lost"])
         self.events = len(dumped)
         self._same("number of events", len(dumped), len(shown))
         for before, after in itertools.pairwise(shown):
             if after["timestamp"] < before["timestamp"]:
-                self._differ(f"the reference reader shows {after['timestamp']} after {before['timestamp']}")
+                self._differ(f"TraceEvent shows {after['timestamp']} after {before['timestamp']}")
         # Ours may come in the file's order. Among events of one time the order says nothing.
         for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
             self._event(f"event {number} ({_show(ours['provider'] + '/' + ours['name'])} at {ours['timestamp']})",
@@ -74,9 +74,9 @@ class Comparison:
     def _id(self, where, ours, theirs):
         if not self._own_ids:
             self._same(f"{where}: id", ours["id"], theirs["id"])
-        kind = (ours["id"], ours["name"])
-        before = self._kinds.setdefault((theirs["provider"], theirs["id"]), kind)
-        self._same(f"{where}: id and name of earlier events with the reader's id {theirs['id']}", before, kind)
+        schema = (ours["id"], ours["name"])
+        before = self._schemas.setdefault((theirs["provider"], theirs["id"]), schema)
+        self._same(f"{where}: id and name of earlier events with TraceEvent's id {theirs['id']}", before, schema)
 
     def _name(self, where, ours, theirs):
         name, opcode = theirs["name"], theirs["opcode"]
@@ -140,14 +140,14 @@ def _in_order(events):
 
 
 def _nanoseconds(utc):
-    """Of "2026-11-21T10:00:00.1234567Z", with any number of digits. The reader shows 100 ns."""
+    """Nanoseconds since 1970 of "2026-11-21T10:00:00.1234567Z", with any number of digits. TraceEvent shows 100 ns."""
     seconds, _, fraction = utc.removesuffix("Z").partition(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return round(whole.timestamp()) * 10**9 + int(fraction[:9].ljust(9, "0"))
 
 
 def _as_int32(number):
-    """Ids are 64 bits wide in the file, and 32 bits, signed, in the reader."""
+    """Ids are 64 bits wide in the file, and 32 bits, signed, in TraceEvent."""
     return (number + 2**31) % 2**32 - 2**31
 
 

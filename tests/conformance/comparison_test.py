@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The comparison must see every difference: otherwise the conformance tests could not fail."""
 
 import copy
@@ -46,7 +45,7 @@ class ComparisonTest(unittest.TestCase):
                                   ("2026-11-21T11:00:00.1234567Z", 1)):
             self.assertEqual(compare([ours], [changed(THEIRS, time=time)]).count, differences, time)
 
-    def test_ids_of_their_own_still_tell_kinds_apart(self):
+    def test_own_ids_still_tell_schemas_apart(self):
         theirs = changed(THEIRS, id=7)
         self.assertEqual(compare(theirs=[theirs], own_ids=True).differences, [])
         ours = [OURS, changed(OURS, timestamp=11, name="F")]
@@ -145,7 +144,3 @@ class ComparisonTest(unittest.TestCase):
     def test_only_so_many_differences_are_kept(self):
         result = compare([OURS] * 50, [changed(THEIRS, name="F")] * 50)
         self.assertEqual((result.count, len(result.differences)), (50, comparison.MAX_SHOWN))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,26 +1,26 @@
 #!/usr/bin/python3
-"""What readers make of the files that the generator writes with our writer: the reference reader shows
-what `nettrace dump` shows, and both show the values that the generator says are in there."""
+"""Readers of the files that the generator writes with our writer: TraceEvent shows what `nettrace dump`
+shows, and both show the values that the generator says are in there."""
 
-import argparse
 import json
-import pathlib
 import subprocess
-import sys
+
+from support import commands
+from support import script
 
 import check_files
 import comparison
 import reader
 
-# Each file, and what the reference reader may show in its own way there: it has to, too.
+# Each file, with what TraceEvent shows in its own way there: it may and it has to.
 FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": (), "names": (), "intervals": (), "lost": (), "empty": ()}
 LOST = {"lost": 129}
 
 
 def check_expected(folder, name, nettrace):
-    """Texts that say where our own reading differs from what the generator wrote."""
+    """Messages that say where `nettrace dump` differs from what the generator wrote."""
     expected = [json.loads(line) for line in (folder / f"{name}.expected").read_text().splitlines()]
-    events, _ = check_files.dump(nettrace, folder / f"{name}.nettrace")
+    events = check_files.dump(nettrace, folder / f"{name}.nettrace")
     result = comparison.Comparison()
     if len(events) != len(expected):
         return [f"{name}: {len(events)} events instead of {len(expected)}"]
@@ -34,9 +34,9 @@ def check_file(folder, name, allowed, args, command):
     result = check_files.check(args.nettrace, command, file, allowed)
     passed = check_files.report(file, result)
     for kind in set(allowed) - set(result.quirks):
-        print(f"  the reference reader no longer shows text in its own way ({kind}): drop that from the documents")
+        print(f"  TraceEvent no longer shows text in its own way ({kind}): drop that from the documents")
         passed = False
-    lost = check_files.dump(args.nettrace, file)[1]["lost"]
+    lost = commands.info(args.nettrace, file)["lost"]
     if lost != LOST.get(name, 0):
         print(f"  {lost} events lost instead of {LOST.get(name, 0)}")
         passed = False
@@ -44,11 +44,7 @@ def check_file(folder, name, allowed, args, command):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    check_files.add_options(parser)
-    parser.add_argument("--generate", required=True, type=pathlib.Path, help="the generator")
-    parser.add_argument("--out", required=True, type=pathlib.Path, metavar="DIR", help="where it writes")
-    args = parser.parse_args()
+    args = script.parser(__doc__, "nettrace", "reader", "generate", "out").parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     subprocess.run([args.generate, args.out], check=True)
     passed = True
@@ -56,15 +52,11 @@ def main():
         for text in check_expected(args.out, name, args.nettrace):
             print(text)
             passed = False
-    try:
-        command = reader.build(args.reader)
-    except reader.Unavailable as reason:
-        print(reason)
-        return check_files.EXIT_SKIPPED if passed else 1
-    for name, allowed in FILES.items():
-        passed &= check_file(args.out, name, allowed, args, command)
-    return 0 if passed else 1
+    if not passed:
+        return False
+    command = reader.build(args.reader)
+    return all([check_file(args.out, name, allowed, args, command) for name, allowed in FILES.items()])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script.main(main)

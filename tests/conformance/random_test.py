@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Random traces, of random kinds of events, values, threads, labels, losses and flushes: the reference
-reader shows, and `nettrace dump` prints, exactly the events and values that were written, and `nettrace
-verify --strict` finds nothing. Merged into one file, they are shown as `nettrace dump` shows that.
+"""Random traces, of random schemas, values, threads, labels, losses and flushes: TraceEvent shows, and
+`nettrace dump` prints, exactly the events and values that were written, and `nettrace verify --strict`
+finds nothing. Merged into one file, they are shown as `nettrace dump` shows that.
 
 examples:
   random_test.py --nettrace build/bin/nettrace --reader build/traceevent \\
@@ -11,17 +11,17 @@ examples:
 A failure names its seed: --seeds SEED is that one again.
 """
 
-import argparse
 import json
-import pathlib
 import subprocess
-import sys
+
+from support import commands
+from support import script
 
 import check_files
 import comparison
 import reader
 
-# Texts and types are random: what is not ASCII in UTF-8 code units, objects without fields.
+# The random values have text that is not ASCII in UTF-8 code units, and objects without fields.
 ALLOWED = ("latin1", "empty")
 
 
@@ -32,7 +32,7 @@ def seeds(text):
 
 
 def check_seed(args, command, seed):
-    """Texts that say what is wrong, and the number of events."""
+    """Messages that say what is wrong, and the number of events."""
     file = args.out / f"random-{seed}.nettrace"
     *expected, totals = [json.loads(line) for line in file.with_suffix(".expected").read_text().splitlines()]
     texts = []
@@ -40,10 +40,10 @@ def check_seed(args, command, seed):
         [args.nettrace, "verify", "--strict", file], stdout=subprocess.PIPE, text=True, check=False)
     if verified.returncode != 0:
         texts += [f"nettrace verify: {line}" for line in verified.stdout.splitlines()]
-    events, info = check_files.dump(args.nettrace, file)
+    events = check_files.dump(args.nettrace, file)
     # They are shown in the same form, but for what nettrace dump adds.
     ours = comparison.Comparison()
-    ours.values("lost", totals["lost"], info["lost"])
+    ours.values("lost", totals["lost"], commands.info(args.nettrace, file)["lost"])
     ours.values("events", len(expected), len(events))
     for number, (wanted, event) in enumerate(zip(expected, sorted(events, key=lambda event: event["timestamp"])), 1):
         ours.values(f"event {number}", wanted, {key: event[key] for key in wanted})
@@ -51,28 +51,22 @@ def check_seed(args, command, seed):
     if command:
         theirs = comparison.Comparison(ALLOWED)
         theirs.files(expected, *reader.read(command, file), totals["lost"])
-        texts += [f"the reference reader: {text}" for text in theirs.differences]
+        texts += [f"TraceEvent: {text}" for text in theirs.differences]
     return texts, len(expected)
 
 
 def check_merged(args, command):
     """Whether all of them, whatever their clocks, are shown right as one file."""
-    def ticks_per_second(file):
-        info = subprocess.run([args.nettrace, "info", "--json", file], stdout=subprocess.PIPE, check=True).stdout
-        return json.loads(info)["ticksPerSecond"]
-
     # The finest clock first: it is that of the merged file, and no two events get one time.
-    files = sorted((args.out / f"random-{seed}.nettrace" for seed in args.seeds), key=ticks_per_second)[::-1]
+    files = sorted((args.out / f"random-{seed}.nettrace" for seed in args.seeds),
+                   key=lambda file: commands.info(args.nettrace, file)["ticksPerSecond"])[::-1]
     merged = args.out / "merged.nettrace"
     subprocess.run([args.nettrace, "merge", *files, "-o", merged], check=True)
     return check_files.report(merged, check_files.check(args.nettrace, command, merged, ALLOWED, own_ids=True))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    check_files.add_options(parser)
-    parser.add_argument("--generate", required=True, type=pathlib.Path, help="the generator")
-    parser.add_argument("--out", required=True, type=pathlib.Path, metavar="DIR", help="where it writes")
+    parser = script.parser(__doc__, "nettrace", "reader", "generate", "out")
     parser.add_argument("--seeds", default=range(1, 21), type=seeds, metavar="FIRST-LAST")
     parser.add_argument("--steps", default=300, type=int, help="a few events each")
     args = parser.parse_args()
@@ -81,7 +75,7 @@ def main():
     unavailable, command = None, None
     try:
         command = reader.build(args.reader)
-    except reader.Unavailable as reason:
+    except script.Skipped as reason:
         unavailable = reason
     failed, events = 0, 0
     for seed in args.seeds:
@@ -94,10 +88,9 @@ def main():
     if command and len(args.seeds) > 1:
         failed += not check_merged(args, command)
     if failed == 0 and unavailable:
-        print(unavailable)
-        return check_files.EXIT_SKIPPED
-    return 1 if failed else 0
+        raise unavailable
+    return failed == 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script.main(main)

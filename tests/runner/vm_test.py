@@ -1,4 +1,4 @@
-"""What ./run vm promises to those who run commands by it."""
+"""./run vm: status, output and files of a command, and every bad end."""
 
 import pathlib
 import subprocess

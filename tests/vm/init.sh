@@ -49,7 +49,7 @@ for folder in /tmp /var/tmp; do
 done
 cd "$cwd" || exit 1
 
-# As Debian's systemd sets them; the kernel's own hard limit is 4096.
+# The limits are those of Debian's systemd; the kernel's own hard limit is 4096.
 ulimit -Hn 524288
 ulimit -Sn 1024
 

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """The table of folders in docs/architecture.md is that of the tree, and the sources include no others."""
 
-import pathlib
 import re
-import sys
 import unittest
 
-SOURCE = pathlib.Path()  # The argument: the source tree.
+from support import script
+
+SOURCE = script.options(__doc__, "source").source
 
 ROOMS = ("include", "libeventheader", "libnettrace-writer", "tools")
 SOURCES = (".h", ".cc", ".c")
@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
 def table():
-    """Of each folder, those in its last column."""
+    """The folders in the last column, by the folder in the first."""
     text = (SOURCE / "docs/architecture.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
     return {CELL.search(cells[0])[1]: set(CELL.findall(cells[2]))
@@ -23,7 +23,7 @@ def table():
 
 
 def reachable(folders):
-    """Of each folder, all that it may include."""
+    """All folders that each folder may include."""
     result = {}
     for folder in folders:
         found, new = {folder}, [folder]
@@ -74,5 +74,4 @@ class ArchitectureTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SOURCE = pathlib.Path(sys.argv[1])
-    unittest.main(argv=sys.argv[:1])
+    unittest.main()

@@ -5,16 +5,17 @@ import fnmatch
 import os
 import pathlib
 import re
-import sys
 import unittest
 
-SOURCE = ""  # The argument: the source tree.
+from support import script
+
+SOURCE = script.options(__doc__, "source").source
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/**/*.md"]
 # A path may be written from the tree's root or from an include root, or be relative to the document.
 INCLUDE_ROOT = "include"
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh", ".md", ".build", ".map", ".supp"}
-# What a build makes is not in the tree.
+# Folders that builds make are not in the tree.
 MADE = ("build/", "build-gcc/", "build-clang/", "build-asan/", "build-tsan/")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
@@ -64,7 +65,7 @@ class Tree:
         return any(start in self._paths or ("*" in start and fnmatch.filter(self._paths, start)) for start in starts)
 
     def missing(self, text, relative_to):
-        """What a document's text names that is not there."""
+        """The paths that a document names and that are not there."""
         text = FENCE.sub("", text)
         named = [code for code in CODE.findall(text) if looks_like_a_path(code)]
         wanting = [code for code in named
@@ -82,7 +83,7 @@ class DocumentsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.tree = Tree()
-        root = pathlib.Path(SOURCE)
+        root = SOURCE
         cls.documents = sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)})
 
     def test_all_that_documents_name_is_there(self):
@@ -107,5 +108,4 @@ class DocumentsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SOURCE = sys.argv[1]
-    unittest.main(argv=sys.argv[:1])
+    unittest.main()

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """The tables of docs/format have the numbers of the headers and the formats of the golden bytes."""
 
-import pathlib
 import re
-import sys
 import unittest
 
-SOURCE = pathlib.Path()  # The argument: the source tree.
+from support import script
+
+SOURCE = script.options(__doc__, "source").source
 
 
 def read(path):
@@ -41,7 +41,7 @@ def snake(name):
 
 
 def formats_of_golden_bytes():
-    """Of each encoding's name, the formats' names that it has golden bytes for."""
+    """The names of the formats that have golden bytes, by the name of the encoding."""
     body = re.search(r"FormatsOf\(Encoding encoding\) \{(.*?)\n\}", read("tests/unit/eventheader/golden/golden.cc"), re.DOTALL)[1]
     result, cases = {}, []
     for case, formats in re.findall(r"case Encoding::k(\w+):|return \{([^}]+)\}", body):
@@ -94,5 +94,4 @@ class NetTraceTablesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SOURCE = pathlib.Path(sys.argv[1])
-    unittest.main(argv=sys.argv[:1])
+    unittest.main()

@@ -5,11 +5,12 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
-SOURCE, EXAMPLES, NETTRACE = "", "", ""  # The arguments: source tree, worked_examples, nettrace.
+from support import script
+
+ARGS = script.options(__doc__, "source", "examples", "nettrace")
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^ *(\d+) +(\d+) {2}(.+?)(?: {2,}\S.*)?$")
@@ -17,7 +18,7 @@ ROW = re.compile(r"^ *(\d+) +(\d+) {2}(.+?)(?: {2,}\S.*)?$")
 
 def blocks(document, language):
     """The contents of the document's fenced blocks in a language."""
-    text = (pathlib.Path(SOURCE) / "docs/format" / document).read_text(encoding="utf-8")
+    text = (ARGS.source / "docs/format" / document).read_text(encoding="utf-8")
     return [content for kind, content in BLOCK.findall(text) if kind == language]
 
 
@@ -53,14 +54,14 @@ class WorkedExamplesTest(unittest.TestCase):
     maxDiff = None
 
     def assert_same_bytes(self, document, made_as):
-        self.assertEqual(example(document).hex(" "), bytes.fromhex(run(EXAMPLES, made_as)).hex(" "))
+        self.assertEqual(example(document).hex(" "), bytes.fromhex(run(ARGS.examples, made_as)).hex(" "))
 
     def test_eventheader_bytes_are_what_the_provider_writes(self):
         self.assert_same_bytes("eventheader.md", "eventheader")
 
     def test_eventheader_json_is_what_the_decoder_reads(self):
         [text] = blocks("eventheader.md", "json")
-        self.assertEqual(json.loads(text), json.loads(run(EXAMPLES, "json")))
+        self.assertEqual(json.loads(text), json.loads(run(ARGS.examples, "json")))
 
     def test_nettrace_bytes_are_what_the_writer_writes(self):
         self.assert_same_bytes("nettrace-v6.md", "nettrace")
@@ -69,9 +70,9 @@ class WorkedExamplesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="worked-examples-") as folder:
             file = pathlib.Path(folder) / "example.nettrace"
             file.write_bytes(example("nettrace-v6.md"))
-            run(NETTRACE, "verify", "--strict", file)
-            lines = run(NETTRACE, "dump", "--json", file).splitlines()
-            info = json.loads(run(NETTRACE, "info", "--json", file))
+            run(ARGS.nettrace, "verify", "--strict", file)
+            lines = run(ARGS.nettrace, "dump", "--json", file).splitlines()
+            info = json.loads(run(ARGS.nettrace, "info", "--json", file))
         events = [json.loads(line) for line in lines]
         self.assertEqual((info["events"], info["lost"]), (3, 3))
         shown = [json.loads(text) for text in blocks("nettrace-v6.md", "json")]
@@ -80,5 +81,4 @@ class WorkedExamplesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    SOURCE, EXAMPLES, NETTRACE = sys.argv[1:4]
-    unittest.main(argv=sys.argv[:1])
+    unittest.main()

@@ -1,18 +1,19 @@
 #!/usr/bin/python3
-"""Every example runs to its end where nobody listens to its events, on a kernel without user_events, too,
-and what it prints is what it says it does."""
+"""Every example runs to its end while its events are not enabled, also on a kernel without user_events, and
+prints what its help says."""
 
-import argparse
 import http.client
 import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 
-ARGS = None  # A program for each attribute.
+from support import script
+
+ARGS = script.options(__doc__, *("example-" + name for name in (
+    "service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read", "nettrace-write")))
 
 # The trace context of the caller, as in the recommendation's own example.
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -55,7 +56,7 @@ class CServiceTest(ExampleTest):
 
 
 class LoggerBridgeTest(ExampleTest):
-    def test_prints_every_line_whoever_listens(self):
+    def test_prints_every_line_whether_enabled_or_not(self):
         *lines, last = self.printed(ARGS.example_logger_bridge, "--lines", "6")
         levels = [line.split(" ")[0] for line in lines]
         self.assertEqual(levels, ["INFO", "DEBUG", "WARNING", "ERROR", "FATAL", "INFO"])
@@ -139,15 +140,5 @@ class UsageTest(ExampleTest):
                 self.assertTrue(done.stderr.startswith(usage), done.stderr)
 
 
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read",
-                 "nettrace-write"):
-        parser.add_argument("--example-" + name, required=True)
-    ARGS = parser.parse_args()
-    unittest.main(argv=sys.argv[:1])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

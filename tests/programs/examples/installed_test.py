@@ -2,17 +2,17 @@
 """Both libraries as they are installed: examples are compiled against nothing else, found by pkg-config,
 and run."""
 
-import argparse
 import glob
 import os
 import pathlib
 import shlex
 import subprocess
-import sys
 import tempfile
 import unittest
 
-ARGS = None  # --meson, --build, --source, --cc, --cxx
+from support import script
+
+ARGS = script.options(__doc__, "build", "source", "meson", "cc", "cxx")
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 C = ["-std=c11", *WARNINGS]
@@ -26,7 +26,7 @@ class InstalledTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         root = cls.folder / "root"
-        call(*shlex.split(ARGS.meson), "install", "-C", ARGS.build, "--no-rebuild", "--quiet", "--tags", "devel", "--destdir",
+        call(*shlex.split(str(ARGS.meson)), "install", "-C", ARGS.build, "--no-rebuild", "--quiet", "--tags", "devel", "--destdir",
              root)
         [package_files] = glob.glob(f"{root}/**/pkgconfig", recursive=True)
         [cls.headers] = root.glob("**/include")
@@ -38,14 +38,14 @@ class InstalledTest(unittest.TestCase):
     def build(self, compiler, options, package, *sources):
         """Returns the program."""
         program = self.folder / "program"
-        call(*shlex.split(compiler), *options, "-o", program, *sources, *self.package("--cflags", "--libs", package))
+        call(*shlex.split(str(compiler)), *options, "-o", program, *sources, *self.package("--cflags", "--libs", package))
         return program
 
     def example(self, name):
-        return pathlib.Path(ARGS.source) / "examples" / name
+        return ARGS.source / "examples" / name
 
     def test_every_public_header_is_there(self):
-        public = pathlib.Path(ARGS.source) / "include"
+        public = ARGS.source / "include"
         self.assertEqual(headers_in(self.headers), headers_in(public))
 
     def test_headers_need_nothing_that_is_not_installed(self):
@@ -53,7 +53,7 @@ class InstalledTest(unittest.TestCase):
             source = self.folder / "headers.cc"
             source.write_text("".join(f"#include <{header}>\n" for header in headers_in(self.headers)
                                       if header.startswith(name + "/")))
-            call(*shlex.split(ARGS.cxx), *CXX, "-fsyntax-only", source, *self.package("--cflags", package))
+            call(*shlex.split(str(ARGS.cxx)), *CXX, "-fsyntax-only", source, *self.package("--cflags", package))
 
     def test_service_in_c(self):
         program = self.build(ARGS.cc, C, "eventheader", self.example("c_service.c"))
@@ -82,14 +82,5 @@ def call(*command, environment=None):
     return done.stdout
 
 
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("meson", "build", "source", "cc", "cxx"):
-        parser.add_argument("--" + name, required=True)
-    ARGS = parser.parse_args()
-    unittest.main(argv=sys.argv[:1])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

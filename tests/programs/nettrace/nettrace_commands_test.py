@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""The commands of nettrace that read files, run as a user runs them.
-Usage: nettrace_commands_test.py NETTRACE WRITE_RANDOM_TRACES CORPUS"""
+"""The commands of nettrace that read files, run as a user runs them."""
 
 import datetime
 import json
@@ -9,24 +8,26 @@ import pathlib
 import pty
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-NETTRACE, GENERATE, CORPUS = map(pathlib.Path, sys.argv[1:4])
+from support import commands
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
 
 
 def nettrace(*arguments, expect=0, stdin=None):
-    """What it prints on standard output and on standard error."""
-    ran = subprocess.run([NETTRACE, *map(str, arguments)], input=stdin, capture_output=True, check=False)
+    """Runs a command; returns its standard output and standard error."""
+    ran = subprocess.run([ARGS.nettrace, *map(str, arguments)], input=stdin, capture_output=True, check=False)
     assert ran.returncode == expect, (arguments, ran.returncode, ran.stderr)
     return ran.stdout.decode(), ran.stderr.decode()
 
 
 def dump(file, *options):
-    return [json.loads(line) for line in nettrace("dump", "--json", *options, file)[0].splitlines()]
+    return list(commands.dump(ARGS.nettrace, file, *map(str, options)))
 
 
 def nanoseconds(event):
@@ -40,7 +41,7 @@ class CommandsTest(unittest.TestCase):
     def setUpClass(cls):
         cls._folder = tempfile.TemporaryDirectory(prefix="nettrace-commands-")
         cls.folder = pathlib.Path(cls._folder.name)
-        subprocess.run([GENERATE, cls.folder, "200", *map(str, SEEDS)], check=True)
+        subprocess.run([ARGS.generate, cls.folder, "200", *map(str, SEEDS)], check=True)
         cls.traces = [cls.folder / f"random-{seed}.nettrace" for seed in SEEDS]
         cls.events = dump(cls.traces[0])
         cls.out = cls.folder / "out.nettrace"
@@ -53,7 +54,7 @@ class CommandsTest(unittest.TestCase):
         self.out.unlink(missing_ok=True)
 
     def filters(self):
-        """Options, and which events they mean."""
+        """Options, each with the condition of the events that it chooses."""
         events = self.events
         middle = events[len(events) // 2]
         pid = next(event["pid"] for event in events if event["pid"])
@@ -100,9 +101,9 @@ class CommandsTest(unittest.TestCase):
         for command in ("dump", "info", "verify"):
             for options in ([], ["--json"]):
                 if (command, options) == ("verify", ["--json"]):
-                    continue  # Of a clean file that prints nothing.
+                    continue  # It prints nothing about a clean file.
                 with open("/dev/full", "wb") as full:
-                    ran = subprocess.run([NETTRACE, command, *options, self.traces[0]], stdout=full,
+                    ran = subprocess.run([ARGS.nettrace, command, *options, self.traces[0]], stdout=full,
                                          stderr=subprocess.PIPE, check=False)
                 self.assertEqual(ran.returncode, 1, (command, options))
                 self.assertIn(b"standard output cannot be written", ran.stderr)
@@ -121,7 +122,7 @@ class CommandsTest(unittest.TestCase):
         self.assertNotEqual(sorted_events, self.events, "the file is sorted already")
 
     def test_info_counts_what_is_there(self):
-        info = json.loads(nettrace("info", "--json", self.traces[0])[0])
+        info = commands.info(ARGS.nettrace, self.traces[0])
         self.assertEqual((info["version"], info["events"], info["complete"]), (6, len(self.events), True))
         table, _ = nettrace("info", self.traces[0])
         self.assertIn(f"{info['ticksPerSecond']} ticks a second", table)
@@ -182,10 +183,10 @@ class CommandsTest(unittest.TestCase):
 
     def test_repair_makes_v6_of_v4_and_v5(self):
         for version in ("v4", "v5"):
-            nettrace("repair", CORPUS / version, "-o", self.out)
+            nettrace("repair", ARGS.corpus / version, "-o", self.out)
             nettrace("verify", "--strict", self.out)
-            self.assertEqual(json.loads(nettrace("info", "--json", self.out)[0])["version"], 6)
-            before, after = dump(CORPUS / version, "--time-order"), dump(self.out, "--time-order")
+            self.assertEqual(commands.info(ARGS.nettrace, self.out)["version"], 6)
+            before, after = dump(ARGS.corpus / version, "--time-order"), dump(self.out, "--time-order")
             self.assertGreater(len(before), 0)
             for key in ("timestamp", "time", "provider", "name", "level", "keywords", "pid", "tid", "cpu", "activityId"):
                 self.assertEqual([event[key] for event in after], [event[key] for event in before], key)
@@ -197,7 +198,7 @@ class CommandsTest(unittest.TestCase):
             nettrace("verify", "--strict", self.out)
 
     def test_merge_sorts_by_time_whatever_the_clocks(self):
-        infos = [json.loads(nettrace("info", "--json", trace)[0]) for trace in self.traces]
+        infos = [commands.info(ARGS.nettrace, trace) for trace in self.traces]
         self.assertGreater(len({info["ticksPerSecond"] for info in infos}), 1, "they have one clock")
         for traces in (self.traces, self.traces[::-1]):
             nettrace("merge", *traces, "-o", self.out)
@@ -205,7 +206,7 @@ class CommandsTest(unittest.TestCase):
             merged = dump(self.out, "--time-order")
             wanted = sorted((event for trace in traces for event in dump(trace)), key=nanoseconds)
             self.assertEqual(len(merged), len(wanted))
-            info = json.loads(nettrace("info", "--json", self.out)[0])
+            info = commands.info(ARGS.nettrace, self.out)
             self.assertEqual(info["lost"], sum(one["lost"] for one in infos))
             tick = 10**9 / info["ticksPerSecond"]
             for before, after in zip(wanted, merged):
@@ -216,7 +217,7 @@ class CommandsTest(unittest.TestCase):
     def test_killed_halfway_leaves_the_old_output(self):
         self.out.write_text("the old one")
         bytes_ = self.traces[0].read_bytes()
-        with subprocess.Popen([NETTRACE, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
+        with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
             repair.stdin.write(bytes_[:len(bytes_) // 2])
             repair.stdin.flush()
             temporary = self.folder / f"out.nettrace.{repair.pid}.tmp"
@@ -239,7 +240,7 @@ class CommandsTest(unittest.TestCase):
         """Standard error of a command that reads half of its input half a second after the other half."""
         ours, theirs = pty.openpty() if on_terminal else os.pipe()
         bytes_ = self.traces[0].read_bytes()
-        with subprocess.Popen([NETTRACE, command[0], "-", *command[1:]], stdin=subprocess.PIPE,
+        with subprocess.Popen([ARGS.nettrace, command[0], "-", *command[1:]], stdin=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, stderr=theirs) as process:
             os.close(theirs)
             process.stdin.write(bytes_[:len(bytes_) // 2])
@@ -258,7 +259,7 @@ class CommandsTest(unittest.TestCase):
 def read_or_end(fd):
     try:
         return os.read(fd, 4096)
-    except OSError:  # What a terminal says that nobody has open any more.
+    except OSError:  # A terminal that nobody has open any more.
         return b""
 
 
@@ -270,4 +271,4 @@ def until(condition):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main()

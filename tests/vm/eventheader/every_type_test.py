@@ -2,15 +2,15 @@
 """Every type of field from a service through the kernel and `nettrace record` into a file, and out of it by
 `nettrace dump`. Needs root and a kernel with user_events (./run vm)."""
 
-import argparse
 import json
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-ARGS = None  # --service, --nettrace
+from support import commands
+from support import script
+
+ARGS = script.options(__doc__, "service", "nettrace")
 LOOPBACK6 = [0] * 15 + [1]
 # Values that nettrace dump --json shows in another way than libeventheader's JSON: by type and that.
 SHOWN = {
@@ -57,14 +57,11 @@ class EveryType(unittest.TestCase):
     def test_is_recorded_with_its_value(self):
         with tempfile.TemporaryDirectory(prefix="every-type-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
-            service = subprocess.run([ARGS.nettrace, "record", "-o", file, "-e", "Vm_EveryType_L4K1", "--", ARGS.service],
-                                     stdout=subprocess.PIPE, text=True, check=True)
-            shown, raw = (subprocess.run([ARGS.nettrace, "dump", "--json", *options, file], stdout=subprocess.PIPE,
-                                         text=True, check=True).stdout.splitlines() for options in ([], ["--raw"]))
-        written = [json.loads(line) for line in service.stdout.splitlines()]
+            printed = commands.record(ARGS.nettrace, file, ["Vm_EveryType_L4K1"], [ARGS.service])
+            shown, raw = (list(commands.dump(ARGS.nettrace, file, *options)) for options in ([], ["--raw"]))
+        written = [json.loads(line) for line in printed.splitlines()]
         self.assertGreater(len(written), 80)
-        for lines, table in ((shown, SHOWN), (raw, IN_THE_FILE)):
-            recorded = [json.loads(line) for line in lines]
+        for recorded, table in ((shown, SHOWN), (raw, IN_THE_FILE)):
             self.assertEqual(len(written), len(recorded))
             for wanted, event in zip(written, recorded):
                 with self.subTest(wanted["type"]):
@@ -73,15 +70,5 @@ class EveryType(unittest.TestCase):
                     self.assertEqual(event["payload"], {"f": lookup(table, wanted["type"], wanted["value"])})
 
 
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--service", required=True, type=pathlib.Path)
-    parser.add_argument("--nettrace", required=True, type=pathlib.Path)
-    parser.add_argument("tests", nargs="*", metavar="TEST")
-    ARGS = parser.parse_args()
-    unittest.main(argv=[sys.argv[0], *ARGS.tests])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

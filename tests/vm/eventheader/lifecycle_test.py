@@ -2,26 +2,22 @@
 """Follows a service from its start to its end: others of the same name, exec, tracefs or permission
 that come later, static objects. Needs root and a kernel with user_events (./run vm)."""
 
-import argparse
 import contextlib
 import errno
 import os
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
-ARGS = None  # --puppet
+from support import failures
+from support import script
+
+ARGS = script.options(__doc__, "puppet")
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 DATA = TRACEFS / "user_events_data"
 TRACEPOINT = "Vm_Puppet_L4K1"
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
-NOBODY = 65534
-AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-# A new mount namespace, with no tracefs in it.
-WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
-                   "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec \"$@\"", "sh"]
 
 
 class Puppet:
@@ -35,12 +31,12 @@ class Puppet:
     def answer(self):
         return self.process.stdout.readline().rstrip("\n")
 
-    def tell(self, line):
+    def ask(self, line):
         self.process.stdin.write(line + "\n")
         return self.answer()
 
     def status(self):
-        return int(self.tell("status"))
+        return int(self.ask("status"))
 
     def end(self):
         """Returns its exit status."""
@@ -53,7 +49,7 @@ class Puppet:
 def following(remedy):
     """Runs the command in brackets that the remedy for EACCES gives, for the group of nobody, and undoes it."""
     try:
-        subprocess.run(re.search(r"\((mount .*)\)", remedy).group(1).replace("GROUP", str(NOBODY)), shell=True,
+        subprocess.run(re.search(r"\((mount .*)\)", remedy).group(1).replace("GROUP", str(failures.NOBODY)), shell=True,
                        check=True)
         yield
     finally:
@@ -97,7 +93,7 @@ class Lifecycle(unittest.TestCase):
         return b"".join(pages)
 
     def assert_arrives(self, puppet, text):
-        self.assertEqual(puppet.tell(f"write {text}"), "written")
+        self.assertEqual(puppet.ask(f"write {text}"), "written")
         self.assertEqual(self.recorded().count(text.encode()), 1)
 
     def test_two_processes_have_the_same_provider(self):
@@ -106,7 +102,7 @@ class Lifecycle(unittest.TestCase):
         self.assert_arrives(first, "from the first")
         self.assert_arrives(second, "from the second")
         self.enable(False)
-        self.assertEqual([first.tell("write x"), second.tell("write x")], ["disabled", "disabled"])
+        self.assertEqual([first.ask("write x"), second.ask("write x")], ["disabled", "disabled"])
         self.enable(True)
         self.assertEqual(first.end(), 0)
         self.assert_arrives(second, "the second goes on")
@@ -118,37 +114,37 @@ class Lifecycle(unittest.TestCase):
 
     def test_exec_closes_the_descriptor_and_the_next_program_registers_again(self):
         puppet = self.puppet()
-        self.assertEqual(puppet.tell("descriptors"), "1")
+        self.assertEqual(puppet.ask("descriptors"), "1")
         self.assert_arrives(puppet, "before exec")
-        self.assertEqual(puppet.tell("exec"), "ready")
-        self.assertEqual(puppet.tell("descriptors"), "1")
+        self.assertEqual(puppet.ask("exec"), "ready")
+        self.assertEqual(puppet.ask("descriptors"), "1")
         self.assertEqual(puppet.status(), 0)
         self.assert_arrives(puppet, "after exec")
-        descriptors = puppet.tell("list")
+        descriptors = puppet.ask("list")
         self.assertNotIn("user_events_data", descriptors)
         self.assertIn("pipe:", descriptors)
 
     def test_tracefs_mounted_after_the_start(self):
         for retry in ("retry", "retry all"):
             with self.subTest(retry):
-                puppet = self.puppet(*WITHOUT_TRACEFS)
+                puppet = self.puppet(*failures.WITHOUT_TRACEFS)
                 self.assertEqual(puppet.status(), errno.ENOENT)
-                self.assertRegex(puppet.tell("remedy"), "mount tracefs at /sys/kernel/tracing")
-                self.assertEqual(puppet.tell("write x"), "disabled")
-                self.assertEqual(puppet.tell(retry), str(errno.ENOENT))
+                self.assertRegex(puppet.ask("remedy"), "mount tracefs at /sys/kernel/tracing")
+                self.assertEqual(puppet.ask("write x"), "disabled")
+                self.assertEqual(puppet.ask(retry), str(errno.ENOENT))
                 self.mount_for(puppet, "/sys/kernel/tracing")
                 self.assertEqual(puppet.status(), errno.ENOENT)
-                self.assertEqual(puppet.tell(retry), "0")
+                self.assertEqual(puppet.ask(retry), "0")
                 self.assertEqual(puppet.status(), 0)
                 self.assert_arrives(puppet, f"after {retry}")
 
     def test_tracefs_mounted_elsewhere(self):
-        puppet = self.puppet(*WITHOUT_TRACEFS)
+        puppet = self.puppet(*failures.WITHOUT_TRACEFS)
         elsewhere = pathlib.Path("/tmp/trace fs")
         elsewhere.mkdir()
         self.addCleanup(elsewhere.rmdir)
         self.mount_for(puppet, elsewhere)
-        self.assertEqual(puppet.tell("retry"), "0")
+        self.assertEqual(puppet.ask("retry"), "0")
         self.assert_arrives(puppet, "found elsewhere")
 
     def mount_for(self, puppet, where):
@@ -159,27 +155,27 @@ class Lifecycle(unittest.TestCase):
     def test_permission_that_comes_later(self):
         for retry in ("retry", "retry all"):
             with self.subTest(retry):
-                puppet = self.puppet(*AS_NOBODY)
+                puppet = self.puppet(*failures.AS_NOBODY)
                 self.assertEqual(puppet.status(), errno.EACCES)
-                remedy = puppet.tell("remedy")
+                remedy = puppet.ask("remedy")
                 self.assertRegex(remedy, "no permission")
-                self.assertEqual(puppet.tell("write x"), "disabled")
-                self.assertEqual(puppet.tell(retry), str(errno.EACCES))
+                self.assertEqual(puppet.ask("write x"), "disabled")
+                self.assertEqual(puppet.ask(retry), str(errno.EACCES))
                 with following(remedy):
                     self.assertEqual(puppet.status(), errno.EACCES)
-                    self.assertEqual(puppet.tell(retry), "0")
+                    self.assertEqual(puppet.ask(retry), "0")
                 self.assertEqual(puppet.status(), 0)
                 self.assert_arrives(puppet, f"with permission, {retry}")
 
     def test_descriptor_outlives_the_permission(self):
         puppet = self.puppet()
-        self.assertEqual(puppet.tell(f"user {NOBODY}"), "done")
-        self.assertEqual(puppet.tell("retry"), "0")
+        self.assertEqual(puppet.ask(f"user {failures.NOBODY}"), "done")
+        self.assertEqual(puppet.ask("retry"), "0")
         self.assert_arrives(puppet, "as nobody")
 
     def test_static_objects_may_write(self):
         puppet = self.puppet()
-        early = puppet.tell("early")
+        early = puppet.ask("early")
         self.assertIn(early, ("written", "disabled"))
         arrived = self.recorded().count(b"from a static constructor")
         self.assertEqual(arrived, 1 if early == "written" else 0)
@@ -188,14 +184,5 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual(puppet.end(), 0)
 
 
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--puppet", required=True, type=pathlib.Path)
-    parser.add_argument("tests", nargs="*", metavar="TEST")
-    ARGS = parser.parse_args()
-    unittest.main(argv=[sys.argv[0], *ARGS.tests])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

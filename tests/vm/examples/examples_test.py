@@ -2,20 +2,20 @@
 """Records every example with `nettrace record`: the file has exactly the events that the example writes.
 Needs root and a kernel with user_events (./run vm)."""
 
-import argparse
 import collections
-import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-ARGS = None  # --nettrace, and a program for each example.
+from support import commands
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin")
 
 STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
 # An event as far as an example decides it. `activity` and `related` are ids, or None; `labels` those of traces.
@@ -29,24 +29,18 @@ class ExampleTest(unittest.TestCase):
     maxDiff = None
 
     def recorded(self, provider, tracepoints, *command):
-        """What `command` printed, and all events of the recording as `nettrace dump --json` has them, in the
+        """The output of `command`, and all events of the recording as `nettrace dump --json` has them, in the
         order of their time."""
         with tempfile.TemporaryDirectory(prefix="examples-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
-            selectors = [word for suffix in tracepoints for word in ("-e", f"{provider}_{suffix}")]
-            printed = self.printed(ARGS.nettrace, "record", "-o", file, *selectors, "--", *command)
-            info = json.loads(self.printed(ARGS.nettrace, "info", "--json", file))
-            events = [json.loads(line) for line in self.printed(ARGS.nettrace, "dump", "--json", file).splitlines()]
+            selectors = [f"{provider}_{suffix}" for suffix in tracepoints]
+            printed = commands.record(ARGS.nettrace, file, selectors, command)
+            info = commands.info(ARGS.nettrace, file)
+            events = list(commands.dump(ARGS.nettrace, file))
         self.assertEqual((info["events"], info["lost"], info["complete"]), (len(events), 0, True))
         self.assertEqual({event["provider"] for event in events} - {provider}, set())
         self.assertEqual({(event["id"], event["version"]) for event in events} - {(0, 0)}, set())
         return printed.splitlines(), sorted(events, key=lambda event: event["timestamp"])
-
-    def printed(self, *command):
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=120,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        return done.stdout
 
     def check_counted(self, line, events):
         self.assertRegex(line, rf"^{len(events)} events written,.* 0 failed; registered$")
@@ -176,7 +170,7 @@ class PluginTest(ExampleTest):
         """Whether it has user_events open, and code mapped."""
         process = pathlib.Path("/proc") / str(pid)
         files = [os.readlink(entry) for entry in (process / "fd").iterdir()]
-        return any("user_events_data" in file for file in files), ARGS.plugin in (process / "maps").read_text()
+        return any("user_events_data" in file for file in files), str(ARGS.plugin) in (process / "maps").read_text()
 
 
 class HttpServiceTest(ExampleTest):
@@ -268,14 +262,5 @@ def became_true(condition, seconds=20):
     return True
 
 
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("nettrace", "service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin"):
-        parser.add_argument("--" + name, required=True)
-    ARGS = parser.parse_args()
-    unittest.main(argv=sys.argv[:1])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

@@ -2,7 +2,6 @@
 """Where recording is not possible, `nettrace record` and `eventheader` say in one line why and what to do,
 and a service runs as if nothing were there. Needs root and a kernel with user_events (./run vm)."""
 
-import argparse
 import contextlib
 import fcntl
 import json
@@ -10,19 +9,19 @@ import os
 import pathlib
 import select
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-import failures
+from support import failures
+from support import script
 
-ARGS = None  # --nettrace, --eventheader, --service
+ARGS = script.options(__doc__, "nettrace", "eventheader", "service")
 
 
 @contextlib.contextmanager
 def tracefs_for_group(group):
-    """Group `group` may read and write all of tracefs."""
+    """Lets group `group` read and write all of tracefs."""
     def remount(options):
         subprocess.run(["mount", "-o", f"remount,{options}", "/sys/kernel/tracing"], check=True)
     remount(f"mode=770,gid={group}")
@@ -39,8 +38,8 @@ class RecordFailuresTest(unittest.TestCase):
         os.chmod(folder.name, 0o777)
         self.file = pathlib.Path(folder.name) / "trace.nettrace"
 
-    def record(self, *command, output=None, selector="FirstLight_L4K1"):
-        """The words that record for a moment or, if there is a `command`, for as long as that runs."""
+    def record(self, *command, output=None, selector="Load_L4K1"):
+        """The command line that records for a moment or, if there is a `command`, for as long as that runs."""
         until = ["--", *command] if command else ["--duration", "300ms"]
         return [ARGS.nettrace, "record", "-o", output or self.file, "-e", selector, *until]
 
@@ -54,7 +53,7 @@ class RecordFailuresTest(unittest.TestCase):
         self.assertTrue(self.file.exists())
 
     def test_no_tracefs(self):
-        for selector in ("FirstLight", "FirstLight_L4K1", "sched:sched_switch"):
+        for selector in ("Load", "Load_L4K1", "sched:sched_switch"):
             self.check_start_failure([*failures.WITHOUT_TRACEFS, *self.record(selector=selector)],
                                      "tracefs is not mounted.*mount -t tracefs")
 
@@ -124,7 +123,7 @@ class RecordFailuresTest(unittest.TestCase):
 
     def check_stop_despite_reader(self, output, read_end, stdout):
         fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 4096)
-        load = "while :; do :; done"  # It is interrupted, and so switched, for ever.
+        load = "while :; do :; done"  # Timer interrupts switch it for ever.
         command = self.record("sh", "-c", load, output=output, selector="sched:sched_switch")
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as recorder:
             self.assertTrue(select.select([read_end], [], [], 60)[0], "it has written nothing")
@@ -147,7 +146,7 @@ class RecordFailuresTest(unittest.TestCase):
         self.assertEqual(done.returncode, 42, done.stderr)
 
     def test_eventheader_tool(self):
-        for command in (["register", "FirstLight_L4K1"], ["list"]):
+        for command in (["register", "Load_L4K1"], ["list"]):
             command = [ARGS.eventheader, *command]
             failures.check_failure(self, [*failures.WITHOUT_TRACEFS, *command], "tracefs.*mount")
             failures.check_failure(self, [*failures.AS_NOBODY, *command], "root")
@@ -162,19 +161,8 @@ class RecordFailuresTest(unittest.TestCase):
     def test_service_runs_unharmed(self):
         self.check_service(failures.WITHOUT_TRACEFS)
         self.check_service(failures.AS_NOBODY)
-        self.check_service([])  # Nobody listens.
-
-
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nettrace", required=True, type=pathlib.Path)
-    parser.add_argument("--eventheader", required=True, type=pathlib.Path)
-    parser.add_argument("--service", required=True, type=pathlib.Path)
-    parser.add_argument("tests", nargs="*", metavar="TEST")
-    ARGS = parser.parse_args()
-    unittest.main(argv=[sys.argv[0], *ARGS.tests])
+        self.check_service([])  # Its events are not enabled.
 
 
 if __name__ == "__main__":
-    main()
+    unittest.main()

@@ -1,22 +1,23 @@
 #!/usr/bin/python3
-"""Binds to libeventheader-c.so as another language does: checks its symbols, and writes events through it."""
+"""Binds to libeventheader-c.so as another language does: checks its symbols, and writes events through it.
+AnywhereTest, or KernelTest on a kernel with user_events, as root."""
 
-import argparse
 import ctypes
 import errno
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
-ARGS = None  # --library, --header, --kernel
+from support import script
+
+ARGS = script.options(__doc__, "library", "header")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K1")
 
 
 class Library(unittest.TestCase):
     def setUp(self):
-        self.library = ctypes.CDLL(ARGS.library)
+        self.library = ctypes.CDLL(str(ARGS.library))
         for name in ("provider_create", "event_set_create", "builder_create", "status_text"):
             getattr(self.library, "eh_" + name).restype = ctypes.c_void_p
         self.library.eh_event_set_enabled.restype = ctypes.c_bool
@@ -44,11 +45,11 @@ class Library(unittest.TestCase):
 
 
 class AnywhereTest(Library):
-    def test_shows_the_functions_of_the_header_and_nothing_else(self):
+    def test_exports_the_functions_of_the_header_and_nothing_else(self):
         symbols = subprocess.run(["nm", "--dynamic", "--defined-only", "--format=posix", ARGS.library], check=True,
                                  capture_output=True, text=True).stdout
         shown = {line.split(" ")[0].split("@")[0] for line in symbols.splitlines()} - {"EVENTHEADER_0"}
-        header = pathlib.Path(ARGS.header).read_text()
+        header = ARGS.header.read_text()
         self.assertEqual(shown, set(re.findall(r"\b(eh_\w+)\(", header)))
 
     def test_disabled_event_returns_ebadf_and_is_not_counted(self):
@@ -56,7 +57,7 @@ class AnywhereTest(Library):
         self.assertEqual(self.write(), errno.EBADF)
         self.assertEqual(self.counters(), [0, 0, 0, 0])
 
-    def test_provider_out_of_form_is_told_with_a_text(self):
+    def test_provider_out_of_form_has_a_status_with_a_message(self):
         provider = ctypes.c_void_p(self.library.eh_provider_create(b"no name", b""))
         event_set = ctypes.c_void_p(self.library.eh_event_set_create(provider, 4, ctypes.c_uint64(1)))
         status = self.library.eh_event_set_status(event_set)
@@ -79,15 +80,5 @@ class KernelTest(Library):
         self.assertEqual(len(shown), 1)
 
 
-def main():
-    global ARGS
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--header", required=True)
-    parser.add_argument("--kernel", action="store_true", help="on a kernel with user_events, as root")
-    ARGS = parser.parse_args()
-    unittest.main(argv=[sys.argv[0], "KernelTest" if ARGS.kernel else "AnywhereTest"])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

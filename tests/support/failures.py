@@ -1,5 +1,5 @@
-"""What every failure of a program of ours has to look like: an exit status that says so, and one line that
-says what and what to do."""
+"""Surroundings in which programs fail, and what every failure has to look like: an exit status that says so,
+and one line that says what and what to do."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-// Threads that write numbered events whose every value follows from (thread, number): load.py knows
-// the same rules. Prints how many writes succeeded, as JSON.
+// Threads write numbered events whose every value follows from (thread, number); load.py has the same
+// rules. Prints how many writes succeeded, as JSON.
 #include <eventheader/eh.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kThreads = 4;
 
-inline constinit eh::Provider provider("FirstLight");
+inline constinit eh::Provider provider("Load");
 
 using ThreadField = eh::Field<"thread", std::uint32_t>;
 using NumberField = eh::Field<"number", std::uint32_t>;
@@ -108,7 +108,7 @@ void Print(const std::vector<Worker>& workers) {
 int Usage(std::FILE* to, int exit_code) {
   std::fputs(
       "usage: load_service [--events N] [--wait]\n"
-      "Writes N numbered events (100000), N/4 in each of 4 threads, as provider FirstLight.\n"
+      "Writes N numbered events (100000), N/4 in each of 4 threads, as provider Load.\n"
       "  --wait  stop once the threads are there, by SIGSTOP; write after SIGCONT\n"
       "example: load_service --events 1000\n",
       to);

@@ -7,23 +7,24 @@ DIR/NAME.json. Needs root and a kernel with user_events (./run vm).
   small-rings     as recorder-first, with rings of one page
 """
 
-import argparse
 import os
 import pathlib
 import subprocess
 import sys
 import threading
 
-import load
+from support import commands
+from support import script
+from support.load import load
 
-# Enough for all that one CPU can be given.
+# One CPU writes less than this.
 LARGE_RINGS = ("--ring-size", "8M")
 SMALL_RINGS = ("--ring-size", "4K")
 
 
 def recorder_first(nettrace, service, file, rings=LARGE_RINGS):
     """Returns what the service printed."""
-    return _record(nettrace, file, load.TRACEPOINTS, rings, [service, "--events", str(load.EVENTS)])
+    return commands.record(nettrace, file, load.TRACEPOINTS, [service, "--events", str(load.EVENTS)], rings)
 
 
 def small_rings(nettrace, service, file):
@@ -37,11 +38,11 @@ def service_first(nettrace, service, file):
         if not os.WIFSTOPPED(state):
             raise RuntimeError(f"the service ended early, with wait status {state}")
         printed = []
-        # Takes what it prints, and waits for it: until then it would still be there for tail.
+        # Until somebody waits for the service, tail would still see it.
         reaper = threading.Thread(target=lambda: printed.append(process.communicate()[0]))
         reaper.start()
         go_on = f"kill -CONT {process.pid} && exec tail --pid={process.pid} -s 0.1 -f /dev/null"
-        _record(nettrace, file, [load.PROVIDER], LARGE_RINGS, ["sh", "-c", go_on])
+        commands.record(nettrace, file, [load.PROVIDER], ["sh", "-c", go_on], LARGE_RINGS)
         reaper.join()
     return printed[0]
 
@@ -49,21 +50,8 @@ def service_first(nettrace, service, file):
 WAYS = {"recorder-first": recorder_first, "service-first": service_first, "small-rings": small_rings}
 
 
-def _record(nettrace, file, selectors, options, command):
-    select = [word for selector in selectors for word in ("-e", selector)]
-    done = subprocess.run([nettrace, "record", "-o", file, *select, *options, "--", *command],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout
-
-
-def add_options(parser):
-    parser.add_argument("--nettrace", required=True, type=pathlib.Path)
-    parser.add_argument("--service", required=True, type=pathlib.Path, help="load_service")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
+    parser = script.parser(__doc__, "nettrace", "service")
     parser.add_argument("folder", type=pathlib.Path, metavar="DIR")
     args = parser.parse_args()
     for name, way in WAYS.items():

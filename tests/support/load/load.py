@@ -1,18 +1,19 @@
-"""What load_service writes, derived from (thread, number) alone, and the check that a recording of it
+"""The events that load_service writes, derived from (thread, number) alone, and the check that a recording
 shows every event once and right, and that what it does not show is counted as lost."""
 
 import collections
 import json
-import subprocess
+
+from support import commands
 
 EVENTS = 100_000
-PROVIDER = "FirstLight"
-TRACEPOINTS = ("FirstLight_L4K1", "FirstLight_L5K2", "FirstLight_L3K4")
+PROVIDER = "Load"
+TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
 MAX_SHOWN = 20
 
 
 def expected(thread, number):
-    """The event that thread `thread` (0, 1, …) writes as its `number`th, as far as it does not vary."""
+    """The `number`th event of thread `thread` (0, 1, …), without what varies from run to run."""
     event = {"provider": PROVIDER, "id": 0, "version": 0, "opcode": 0, "activityId": None, "relatedActivityId": None}
     ids = {"thread": thread, "number": number}
     shape = number % 3
@@ -37,7 +38,7 @@ def activity_id(thread, number):
 def problems(nettrace, file, service, lossy):
     """Texts that say what is wrong with a recording. `service`: what load_service printed; `lossy`: the
     rings were too small, so that something has to be lost, and otherwise nothing."""
-    info = json.loads(subprocess.run([nettrace, "info", "--json", file], stdout=subprocess.PIPE, check=True).stdout)
+    info = commands.info(nettrace, file)
     texts, right = _wrong_events(nettrace, file, service)
 
     def same(what, wanted, got):
@@ -59,7 +60,7 @@ def _wrong_events(nettrace, file, service):
     texts = []
     seen = set()
     times = collections.defaultdict(list)
-    for event in _dump(nettrace, file):
+    for event in commands.dump(nettrace, file):
         key = (event["payload"].get("thread"), event["payload"].get("number"))
         problem = _difference(event, key, service) or (key in seen and "it is there twice")
         if not problem:
@@ -72,16 +73,6 @@ def _wrong_events(nettrace, file, service):
         if numbers != sorted(numbers):
             texts.append(f"the events of thread {thread} are not in the order in which it wrote them")
     return texts, len(seen)
-
-
-def _dump(nettrace, file):
-    # One line at a time: a whole recording is large for a small machine.
-    command = [nettrace, "dump", "--json", file]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as dump:
-        for line in dump.stdout:
-            yield json.loads(line)
-    if dump.returncode != 0:
-        raise subprocess.CalledProcessError(dump.returncode, command)
 
 
 def _difference(event, key, service):

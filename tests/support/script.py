@@ -1,0 +1,35 @@
+"""The command lines of tests that are scripts, and how they end."""
+
+import argparse
+import pathlib
+import sys
+
+EXIT_SKIPPED = 77
+
+
+class Skipped(Exception):
+    """The test cannot be run here; the message is the reason, in one line."""
+
+
+def parser(description, *paths):
+    """A parser that requires `--NAME PATH` for each of `paths`."""
+    result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in paths:
+        result.add_argument(f"--{name}", required=True, type=pathlib.Path, metavar="PATH")
+    return result
+
+
+def options(description, *paths):
+    """The paths that the command line gives; what else it has is left to unittest."""
+    result, rest = parser(description, *paths).parse_known_args()
+    sys.argv[1:] = rest
+    return result
+
+
+def main(check):
+    """Ends the script: status 0 or 1 where `check` returns whether all is well, 77 where it raises Skipped."""
+    try:
+        sys.exit(0 if check() else 1)
+    except Skipped as reason:
+        print(reason)
+        sys.exit(EXIT_SKIPPED)
