@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/hex.h"
+#include "libeventheader/base/hex.h"
 
 namespace eh {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/user_events.h"
+#include "libeventheader/base/user_events.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/errno_keeper.h"
 #include "eventheader/wire.h"
+#include "libeventheader/base/errno_keeper.h"
 
 namespace eh::internal::user_events {
 namespace {

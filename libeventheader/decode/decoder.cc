@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "decode/byte_reader.h"
 #include "eventheader/internal/field_rules.h"
+#include "libeventheader/decode/byte_reader.h"
 
 namespace eh {
 namespace {

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/hex.h"
-#include "decode/json_writer.h"
 #include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
+#include "libeventheader/base/hex.h"
+#include "libeventheader/decode/json_writer.h"
 
 namespace eh {
 namespace internal {

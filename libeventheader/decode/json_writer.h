@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
-#include "base/hex.h"
-#include "base/utf.h"
-#include "decode/text_reader.h"
+#include "libeventheader/base/hex.h"
+#include "libeventheader/base/utf.h"
+#include "libeventheader/decode/text_reader.h"
 
 namespace eh::internal {
 

@@ -1,6 +1,6 @@
-#include "decode/byte_reader.h"
 #include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
+#include "libeventheader/decode/byte_reader.h"
 
 namespace eh {
 

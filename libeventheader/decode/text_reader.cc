@@ -1,8 +1,8 @@
-#include "decode/text_reader.h"
+#include "libeventheader/decode/text_reader.h"
 
 #include <cstring>
 
-#include "base/utf.h"
+#include "libeventheader/base/utf.h"
 
 namespace eh::internal {
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "base/errno_keeper.h"
-#include "base/hex.h"
+#include "libeventheader/base/errno_keeper.h"
+#include "libeventheader/base/hex.h"
 
 namespace eh {
 namespace {

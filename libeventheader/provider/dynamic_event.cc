@@ -6,7 +6,7 @@
 #include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
 #include "eventheader/internal/record.h"
-#include "provider/record.h"
+#include "libeventheader/provider/record.h"
 
 namespace eh {
 namespace {

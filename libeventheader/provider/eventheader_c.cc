@@ -8,7 +8,7 @@
 #include "eventheader/dynamic_event.h"
 #include "eventheader/macros.h"
 #include "eventheader/provider.h"
-#include "provider/record.h"
+#include "libeventheader/provider/record.h"
 
 using eh::ActivityId;
 

@@ -3,8 +3,8 @@
 #include <cerrno>
 
 #include "eventheader/testing/transport.h"
-#include "provider/registry.h"
-#include "provider/user_events_transport.h"
+#include "libeventheader/provider/registry.h"
+#include "libeventheader/provider/user_events_transport.h"
 
 namespace eh {
 

@@ -1,4 +1,4 @@
-#include "provider/registry.h"
+#include "libeventheader/provider/registry.h"
 
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "eventheader/tracepoint_name.h"
-#include "provider/user_events_transport.h"
+#include "libeventheader/provider/user_events_transport.h"
 
 namespace eh::internal {
 

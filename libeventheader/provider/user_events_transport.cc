@@ -1,4 +1,4 @@
-#include "provider/user_events_transport.h"
+#include "libeventheader/provider/user_events_transport.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <atomic>
 #include <cerrno>
 
-#include "base/errno_keeper.h"
-#include "base/user_events.h"
+#include "libeventheader/base/errno_keeper.h"
+#include "libeventheader/base/user_events.h"
 
 // The object (program or shared object) that this code is linked into.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "eventheader/testing/transport.h"
-#include "provider/write_call.h"
+#include "libeventheader/provider/write_call.h"
 
 namespace eh::internal {
 
