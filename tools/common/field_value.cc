@@ -115,6 +115,9 @@ void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, Value
 void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> bytes,
                    ValueStyle style, JsonWriter* json) {
   format = eh::ValueFormat(encoding, format, bytes.size());
+  // The file may be cut, or contradict itself: the note on the field and its type are two facts.
+  const std::size_t size = eh::internal::FixedSize(encoding);
+  if (size != 0 && bytes.size() != size) format = Format::kHexBytes;
   switch (format) {
     case Format::kDefault:
       json->Null();

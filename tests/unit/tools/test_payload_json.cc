@@ -157,6 +157,11 @@ TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
       {Type::Object({{"m", number}}), "value32 hex_int", "\1\0\0\0"s, R"({"m":1})"},
       {number, "struct tag=0x1", "\1\0\0\0"s, "1"},
       {number, "value128 uuid", "\1\0\0\0"s, "1"},
+      {Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 2), "value32 ip_address", "\1\2"s,
+       R"("0102")"},
+      {Type::Array(Type::Simple(TypeCode::kByte)), "value128 ip_address", "\3\0\1\2\3"s,
+       R"("010203")"},
+      {Type::Array(Type::Simple(TypeCode::kByte)), "value32 ip_address", "\0\0"s, R"("")"},
       {number, "binary_length16_char8 string_utf", "\1\0\0\0"s, "1"},
       {number, "no note", "\1\0\0\0"s, "1"},
   };
