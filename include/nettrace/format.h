@@ -91,6 +91,15 @@ inline constexpr std::size_t kMaxFields = 65535;   // of an event or object
 inline constexpr int kMaxTypeDepth = 32;  // of types in types; this library's, to bound recursion
 inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET writes it for an unknown one
 
+// The largest timestamp, in ticks: readers take it for signed.
+inline constexpr std::uint64_t kMaxTimestamp = (std::uint64_t{1} << 63) - 1;
+
+// Keys of a trace that readers know (TraceInfo::key_values).
+inline constexpr char kKeyProcessId[] = "ProcessId";
+inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // above all CPU numbers
+inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
+inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
+
 }  // namespace nettrace
 
 #endif  // NETTRACE_FORMAT_H_

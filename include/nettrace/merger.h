@@ -46,7 +46,9 @@ class Merger {
   void AddInput(std::unique_ptr<Reader> input);
 
   // Reads all inputs and writes the output; to be called once. Errors: the sink's; those of a
-  // Writer for rows that no stream can hold; InvalidArgument without an input. Damage of an input
+  // Writer for rows that no stream can hold; ResourceExhausted for more than 65,534 metadata rows
+  // of a provider or too many threads; InvalidArgument without an input, or if the first one's sync
+  // time is no date. Damage of an input
   // is no error here: see its status().
   absl::Status Run(std::unique_ptr<Sink> sink);
 

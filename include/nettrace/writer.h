@@ -8,7 +8,8 @@
 // demands. Its events must be written in the order of their timestamps, and lie between the
 // sequence points around them; WriteEvent refuses others.
 //
-// Text that is not UTF-8 is written with U+FFFD for each byte that does not belong.
+// Text that is not UTF-8 is written with one U+FFFD for each maximal part of a sequence that is not
+// well formed.
 //
 // When the sink fails, the blocks that it did not take are kept and given again with every call
 // that writes, the untaken rest of a torn one first: the stream is well-formed up to the last byte

@@ -130,11 +130,8 @@ bool MetadataReader::Next(FieldDefinition* field) noexcept {
   }
   rest_ = reader.rest();
 
-  const int base = encoding & kEncodingMask;
-  if (base == 0 || base > static_cast<int>(Encoding::kBinaryLength16Char8)) {
-    return fail(ParseError::kBadEncoding);
-  }
-  field->encoding = static_cast<Encoding>(base);
+  field->encoding = static_cast<Encoding>(encoding & kEncodingMask);
+  if (!internal::IsEncoding(field->encoding)) return fail(ParseError::kBadEncoding);
   field->depth = static_cast<std::uint8_t>(depth_);
   if (depth_ > 0) --remaining_[depth_ - 1];
   format &= kFormatMask;

@@ -11,8 +11,8 @@
 namespace eh {
 namespace {
 
-bool IsEncoding(Encoding encoding) noexcept {
-  return encoding > Encoding::kStruct && encoding <= Encoding::kBinaryLength16Char8;
+bool IsValueEncoding(Encoding encoding) noexcept {
+  return encoding != Encoding::kStruct && internal::IsEncoding(encoding);
 }
 
 // Whether one of eight bytes is NUL or ';', which no name has.
@@ -153,7 +153,7 @@ void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity
 void DynamicEvent::AddRaw(std::string_view name, Encoding encoding, Arity arity,
                           std::uint16_t count, Format format, std::uint16_t tag,
                           std::span<const std::byte> data) noexcept {
-  if (!IsEncoding(encoding)) return Fail(WriteResult::kInvalid);
+  if (!IsValueEncoding(encoding)) return Fail(WriteResult::kInvalid);
   AddDefinition(name, encoding, arity, count, static_cast<std::uint8_t>(format), tag);
   if (error_ != WriteResult::kWritten) return;
   if (data.empty()) {

@@ -1,6 +1,7 @@
 // What TraceEvent, the library of PerfView and dotnet-trace, demands of a stream beyond the
-// specification. The writer refuses what breaks these rules (WriterOptions::traceevent_compatible),
-// the verifier reports it as a hazard, and the merger avoids it.
+// specification. The writer refuses what breaks these rules (WriterOptions::traceevent_compatible)
+// but kMaxArrayCount and IsProcessor, whose values are shown cut and cost no other event; the
+// verifier reports all of it as hazards, and the merger avoids what it can.
 #ifndef LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 #define LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 
@@ -19,6 +20,9 @@ namespace nettrace::internal::traceevent {
 inline constexpr std::uint32_t kMaxEventId = 65534;
 // The provider whose EventIds TraceEvent itself defines, 0 among them.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
+// The key under which a metadata row has the id that its event's author gave it, where TraceEvent's
+// demand made another EventId necessary.
+inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
 constexpr std::uint32_t MinEventId(std::string_view provider) {
   return provider == kUniversalSystem ? 0 : 1;

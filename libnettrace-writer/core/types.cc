@@ -13,8 +13,8 @@ std::optional<std::uint64_t> SumOfSizes(const std::vector<Field>& fields) {
   for (const Field& field : fields) {
     const std::optional<std::uint64_t> size = FixedSize(field.type);
     if (!size) return std::nullopt;
-    sum += *size;
-    if (sum > kMaxBlockSize) return kMaxBlockSize;  // no payload is so long; keeps sums small
+    // No payload is longer; the cap keeps sums of sums small.
+    sum = std::min<std::uint64_t>(sum + *size, kMaxBlockSize);
   }
   return sum;
 }

@@ -63,8 +63,6 @@ void AppendLatin1AsUtf16(std::span<const std::byte> text, std::vector<std::byte>
 
 void AppendUtf32AsUtf16(std::span<const std::byte> text, bool little_endian,
                         std::vector<std::byte>* out) {
-  // A part of a code unit at the end is left out.
-  text = text.first(text.size() / 4 * 4);
   while (!text.empty()) AppendCharacter(DecodeUtf32(&text, little_endian), out);
 }
 

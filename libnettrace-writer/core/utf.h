@@ -19,7 +19,7 @@ TextKind ClassifyUtf8(std::span<const std::byte> text);
 // These append `text` to `out` as UTF-16LE. What does not form a character becomes U+FFFD.
 void AppendUtf8AsUtf16(std::span<const std::byte> text, std::vector<std::byte>* out);
 void AppendLatin1AsUtf16(std::span<const std::byte> text, std::vector<std::byte>* out);
-// Code units of 4 bytes; 1 to 3 last bytes are left out.
+// Code units of 4 bytes.
 void AppendUtf32AsUtf16(std::span<const std::byte> text, bool little_endian,
                         std::vector<std::byte>* out);
 

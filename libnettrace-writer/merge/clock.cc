@@ -9,7 +9,7 @@
 namespace nettrace::internal {
 namespace {
 
-constexpr absl::int128 kMaxTicks = std::numeric_limits<std::int64_t>::max();
+constexpr absl::int128 kMaxTicks = kMaxTimestamp;
 
 // Sync times are whole milliseconds.
 absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to) {

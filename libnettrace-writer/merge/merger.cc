@@ -20,10 +20,6 @@ using Step = TimeOrderedReader::Step;
 
 // A sequence point follows after so many events, so that readers need not keep more to sort them.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
-constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();
-
-constexpr char kProcessIdKey[] = "ProcessId";
-constexpr char kHardwareThreadCountKey[] = "HardwareThreadCount";
 
 // The readers bound the memory; the writer takes all that they deliver, also what was written
 // without regard to TraceEvent.
@@ -50,10 +46,10 @@ void AddKeyValues(const KeyValues& more, KeyValues* to) {
     std::uint64_t theirs = 0;
     if (found == to->end()) {
       to->emplace_back(key, value);
-    } else if (key == kHardwareThreadCountKey && absl::SimpleAtoi(value, &theirs) &&
+    } else if (key == kKeyHardwareThreadCount && absl::SimpleAtoi(value, &theirs) &&
                (!absl::SimpleAtoi(found->second, &ours) || theirs > ours)) {
       found->second = value;
-    } else if (key == kProcessIdKey && found->second != value) {
+    } else if (key == kKeyProcessId && found->second != value) {
       found->second.clear();
     }
   }
@@ -68,7 +64,7 @@ TraceInfo CommonTrace(const std::vector<TraceInfo>& traces) {
     if (&trace != &traces.front()) AddKeyValues(trace.key_values, &common.key_values);
   }
   std::erase_if(common.key_values, [](const auto& entry) {
-    return entry.first == kProcessIdKey && entry.second.empty();
+    return entry.first == kKeyProcessId && entry.second.empty();
   });
   return common;
 }

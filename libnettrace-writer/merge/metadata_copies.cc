@@ -7,8 +7,6 @@
 namespace nettrace::internal {
 namespace {
 
-constexpr char kOwnIdKey[] = "EventHeader.Id";
-
 // Makes V6 types of those that V4 and V5 have in addition, or mean otherwise, for the same bytes.
 void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding);
 
@@ -48,9 +46,11 @@ absl::StatusOr<MetadataId> MetadataCopies::IdOf(const EventMetadata& metadata,
                                                        " has more than ", traceevent::kMaxEventId,
                                                        " metadata rows"));
     }
-    const bool has_own_id = std::any_of(copy.key_values.begin(), copy.key_values.end(),
-                                        [](const auto& entry) { return entry.first == kOwnIdKey; });
-    if (!has_own_id) copy.key_values.emplace_back(kOwnIdKey, absl::StrCat(copy.event_id));
+    const bool has_own_id =
+        std::any_of(copy.key_values.begin(), copy.key_values.end(),
+                    [](const auto& entry) { return entry.first == traceevent::kOwnIdKey; });
+    if (!has_own_id)
+      copy.key_values.emplace_back(traceevent::kOwnIdKey, absl::StrCat(copy.event_id));
     copy.event_id = provider.next_free;
   }
   const auto id = writer_->AddMetadata(copy);

@@ -83,7 +83,7 @@ const char* ParseTraceBlock(ByteReader block, TraceInfo* info) {
 
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info) {
   if (const char* error = TakeTraceFields(&block, info)) return error;
-  for (const char* key : {"ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"}) {
+  for (const char* key : {kKeyProcessId, kKeyHardwareThreadCount, kKeyExpectedCpuSamplingRate}) {
     info->key_values.emplace_back(key, absl::StrCat(block.Number<std::int32_t>()));
   }
   return block.ok() ? nullptr : "the block is cut short";

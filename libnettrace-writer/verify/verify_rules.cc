@@ -71,7 +71,7 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
      "a (provider, EventId) always means the same metadata row"},
     {"type-misread", kHazard, kTraceEvent, "no field is a Decimal or a DateTime"},
     {"array-of-arrays", kHazard, kTraceEvent,
-     "no array has arrays as elements, but for arrays of code units in place"},
+     "no array has arrays as elements, but for an Array or FixedLengthArray of text"},
     {"array-of-empty-objects", kHazard, kTraceEvent,
      "no array has objects without fields as elements"},
     {"fixed-array-size", kHazard, kTraceEvent,

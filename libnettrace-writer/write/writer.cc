@@ -38,7 +38,6 @@ namespace traceevent = internal::traceevent;
 constexpr std::size_t kFirstBuffer = 4096;
 constexpr std::size_t kBufferGrowth = 8;
 constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint64_t kMaxTimestamp = std::numeric_limits<std::int64_t>::max();
 // One sequence point can list so many threads.
 constexpr std::size_t kMaxThreads = 1 << 20;
 constexpr std::size_t kMaxRowBytes =

@@ -21,7 +21,7 @@ def read(tests, prefix, logbase, ended):
     cases, missing = [], []
     for test in tests:
         name = f"{prefix}/{test.name}"
-        if test.name in entries and (junit or not test.is_gtest):
+        if test.name in entries and (junit is not None or not test.is_gtest):
             cases += _cases(name, test, entries[test.name], junit)
         else:
             missing.append(case.failed(name, "it has no result"))
@@ -46,7 +46,9 @@ def _entries(log):
 
 def _junit(report):
     try:
-        return xml.etree.ElementTree.parse(report)
+        text = report.read_text(errors="replace")
+        # Meson writes a program's output as it is, with the control characters that XML cannot have.
+        return xml.etree.ElementTree.fromstring(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "?", text))
     except (FileNotFoundError, xml.etree.ElementTree.ParseError):
         return None
 

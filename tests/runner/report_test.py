@@ -30,6 +30,7 @@ SCRIPTS = {
     "fails": "echo to stdout; echo to stderr >&2; exit 3",
     "skips": "echo more; echo no tracefs; exit 77",
     "crashes": "kill -SEGV $$",
+    "prints what XML cannot have": r"printf 'bold \033[1m and \000\n'",
     "hangs": "echo before; sleep 60 & wait",
     "gtest passes": gtest(ONE, TWO),
     "gtest fails": gtest(FAILED, then="exit 1"),
@@ -86,6 +87,7 @@ def assert_failed(cases, name, *said):
 
 def test_plain_programs_are_one_case(cases_of):
     assert cases_of("passes") == [case.passed("suite/passes")]
+    assert cases_of("prints what XML cannot have") == [case.passed("suite/prints what XML cannot have")]
     assert cases_of("skips") == [case.skipped("suite/skips", "no tracefs")]
     assert_failed(cases_of("fails"), "suite/fails", "exit status 3", "to stdout", "to stderr")
 

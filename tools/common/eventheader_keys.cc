@@ -1,5 +1,7 @@
 #include "tools/common/eventheader_keys.h"
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -85,7 +87,8 @@ std::optional<FieldNote> ParseFieldNote(std::string_view value) {
 std::optional<std::size_t> ParseFieldKey(std::string_view key) {
   absl::string_view text(key.data(), key.size());
   std::uint32_t index = 0;
-  if (!absl::ConsumePrefix(&text, kKeyField) || !absl::SimpleAtoi(text, &index)) {
+  if (!absl::ConsumePrefix(&text, kKeyField) || !absl::c_all_of(text, absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(text, &index)) {
     return std::nullopt;
   }
   return index;

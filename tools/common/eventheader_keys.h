@@ -16,7 +16,8 @@
 //
 // The types of the fields, and with them the metadata row, say how a value is laid out in the file.
 // Numbers are in the file's byte order, ports too. A byte sequence (IsByteSequence) is as the event
-// had it; in an array, each is the member "Value" of an Object.
+// had it; in an array, each is the member "Value" of an Object. A field of byte sequences always
+// has its key: without one, nothing would tell it from an array of numbers, or from a struct.
 #ifndef TOOLS_COMMON_EVENTHEADER_KEYS_H_
 #define TOOLS_COMMON_EVENTHEADER_KEYS_H_
 
@@ -27,11 +28,12 @@
 #include <string_view>
 
 #include "eventheader/wire.h"
+#include "libnettrace-writer/core/traceevent.h"
 
 namespace tools {
 
 inline constexpr char kKeyTracepoint[] = "EventHeader.Tracepoint";
-inline constexpr char kKeyId[] = "EventHeader.Id";
+inline constexpr std::string_view kKeyId = nettrace::internal::traceevent::kOwnIdKey;
 inline constexpr char kKeyTag[] = "EventHeader.Tag";
 inline constexpr char kKeyGroup[] = "EventHeader.Group";
 inline constexpr char kKeyAttributes[] = "EventHeader.Attributes";

@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "eventheader/internal/field_rules.h"
+#include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
 #include "tools/common/field_value.h"
@@ -61,6 +62,13 @@ bool IsWrappedIntegers(const Type& type, std::size_t size) {
   return members.size() == 1 && IsIntegers(members.front().type, size);
 }
 
+// Whether the values of a field of `type`, or those in its array, are as long as `encoding` says.
+bool HasSizeOf(eh::Encoding encoding, const Type& type) {
+  const std::size_t size = eh::internal::FixedSize(encoding);
+  return size == 0 ||
+         nettrace::internal::FixedSize(IsArray(type) ? type.element.front() : type) == size;
+}
+
 // The formats of `fields`, with the notes of the definitions from `*index` on. A note that the
 // field's type contradicts is none.
 std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
@@ -74,7 +82,7 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
       format.note = note->second;
       const std::size_t unit = IntegerSize(format.note.encoding);
       if (!IsByteSequence(format.note.encoding, format.note.format)) {
-        format.values = Values::kNumbers;
+        if (HasSizeOf(format.note.encoding, field.type)) format.values = Values::kNumbers;
       } else if (IsIntegers(field.type, unit)) {
         format.values = Values::kBytes;
       } else if (IsWrappedIntegers(field.type, unit)) {
@@ -189,11 +197,14 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   // False if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
-    if (!Is(FieldFormat::Values::kNumbers) ||
-        eh::internal::FixedSize(Current()->note.encoding) == 0) {
+    if (!Is(FieldFormat::Values::kNumbers)) return false;
+    const FieldNote& note = Current()->note;
+    // Floats have types of their own in the file: a note that calls an integer one is false.
+    if (eh::internal::FixedSize(note.encoding) == 0 ||
+        eh::internal::ShownFormat(note.encoding, note.format) == eh::Format::kFloat) {
       return false;
     }
-    PutFieldNumber(Current()->note.encoding, Current()->note.format, value, style_, json_);
+    PutFieldNumber(note.encoding, note.format, value, style_, json_);
     return true;
   }
 

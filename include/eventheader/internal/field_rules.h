@@ -51,6 +51,10 @@ constexpr std::size_t CodeUnitSize(Encoding encoding) noexcept {
 }
 constexpr Format DefaultFormat(Encoding encoding) noexcept { return FactsOf(encoding).own_format; }
 
+constexpr bool IsEncoding(Encoding encoding) noexcept {
+  return encoding != Encoding::kInvalid &&
+         static_cast<std::size_t>(encoding) < std::size(kEncodings);
+}
 constexpr bool IsZeroTerminated(Encoding encoding) noexcept {
   return encoding >= Encoding::kZStringChar8 && encoding <= Encoding::kZStringChar32;
 }
@@ -148,7 +152,7 @@ static_assert(TablesAreByNumber());
 // Whether a field of `encoding` may be given `format`.
 constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
   const FormatFacts* const facts = FactsOf(format);
-  return facts != nullptr && encoding <= Encoding::kBinaryLength16Char8 &&
+  return facts != nullptr && IsEncoding(encoding) &&
          (facts->encodings & EncodingSet(encoding)) != 0;
 }
 

@@ -1,5 +1,5 @@
-// Threads write numbered events whose every value follows from (thread, number); load.py has the same
-// rules. Prints how many writes succeeded, as JSON.
+// Threads write numbered events whose every value follows from (thread, number); load.py has the
+// same rules. Prints how many writes succeeded, as JSON.
 #include <eventheader/eh.h>
 #include <pthread.h>
 #include <signal.h>

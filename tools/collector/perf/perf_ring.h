@@ -24,6 +24,7 @@ namespace collector {
 class PerfRing {
  public:
   static constexpr std::size_t kLookAhead = 64;
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
   // Maps the ring of `fd` with `size` bytes of data, a power of two of at least one page.
   static absl::StatusOr<PerfRing> Map(int fd, std::size_t size);

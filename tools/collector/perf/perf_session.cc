@@ -194,8 +194,7 @@ void PerfSession::Disable() {
 void PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
   tasks_.clear();
   for (Cpu& cpu : cpus_) {
-    constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
-    cpu.side_band_ring.Drain(kNoLimit, [this](const PerfRecord& record) {
+    cpu.side_band_ring.Drain(PerfRing::kNoLimit, [this](const PerfRecord& record) {
       tasks_.emplace_back(record.timestamp,
                           std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
     });

@@ -13,8 +13,6 @@
 namespace collector {
 namespace {
 
-constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
-
 std::uint64_t Nanoseconds(absl::Duration duration) {
   return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
 }
@@ -30,8 +28,8 @@ nettrace::TraceInfo MakeTraceInfo(std::size_t cpus) {
   info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
   info.ticks_per_second = 1'000'000'000;
   info.pointer_size = static_cast<std::int32_t>(sizeof(void*));
-  info.key_values = {{"HardwareThreadCount", absl::StrCat(cpus)},
-                     {"SystemPageSize", absl::StrCat(sysconf(_SC_PAGESIZE))}};
+  info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(cpus)},
+                     {nettrace::kKeySystemPageSize, absl::StrCat(sysconf(_SC_PAGESIZE))}};
   return info;
 }
 
@@ -211,7 +209,7 @@ absl::Status Recorder::DrainSamples(std::uint64_t limit) {
 absl::StatusOr<RecorderSummary> Recorder::Finish() {
   session_.Disable();
   UpdateTasks();
-  COLLECTOR_RETURN_IF_ERROR(DrainSamples(kNoLimit));
+  COLLECTOR_RETURN_IF_ERROR(DrainSamples(PerfRing::kNoLimit));
   COLLECTOR_RETURN_IF_ERROR(session_.AccountLost(
       [this](std::size_t cpu, std::uint64_t count) { return samples_->AddLost(cpu, count); }));
   const std::uint64_t now = SessionClockNow();

@@ -1,0 +1,52 @@
+// Shows the events of hostile files in every style: each is one line of valid JSON.
+#include <rapidjson/document.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "nettrace/reader.h"
+#include "tools/nettrace/event_json.h"
+#include "tools/nettrace/payload_json.h"
+
+namespace {
+
+void RequireLineOfJson(const std::string& text) {
+  if (text.find('\n') != std::string::npos) __builtin_trap();
+  rapidjson::Document document;
+  // Iterative: types may be nested deeper than the stack of an instrumented parser allows.
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      text.data(), text.size());
+  if (document.HasParseError() || !document.IsObject()) __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
+  if (!reader.ok()) return 0;
+  tools::PayloadJson raw(tools::PayloadStyle::kRaw);
+  tools::PayloadJson for_programs(tools::PayloadStyle::kForPrograms);
+  tools::PayloadJson for_people(tools::PayloadStyle::kForPeople);
+  using Step = nettrace::Reader::Step;
+  // A small file may hold very many events; a few thousand of them show all that matters.
+  int events = 0;
+  for (Step step = (*reader)->Next(); step != Step::kEnd && events < 4096;
+       step = (*reader)->Next()) {
+    if (step == Step::kSequencePoint) {
+      for (tools::PayloadJson* payloads : {&raw, &for_programs, &for_people}) {
+        payloads->ForgetRows();
+      }
+    }
+    if (step != Step::kEvent) continue;
+    ++events;
+    const nettrace::Event& event = (*reader)->event();
+    RequireLineOfJson(tools::EventToJson(**reader, event, &raw));
+    RequireLineOfJson(tools::EventToJson(**reader, event, &for_programs));
+    tools::PayloadToText(event, &for_people);
+  }
+  return 0;
+}
