@@ -2,7 +2,7 @@
 // event's bytes are:
 //
 //   {"provider":"MyProvider","name":"Request","level":4,"opcode":1,
-//    "activity_id":"00112233-4455-6677-8899-aabbccddeeff","fields":{"path":"/","status":200}}
+//    "activityId":"00112233-4455-6677-8899-aabbccddeeff","fields":{"path":"/","status":200}}
 //
 // opcode, id, version and tag are there unless 0, the others if the event has them. A field's name
 // may occur twice in an event, and so in the object. The payload of an event without metadata is

@@ -226,8 +226,8 @@ void WriteEvent(const EventView& event, std::string_view provider, JsonWriter* j
   WriteUnlessZero("id", event.header.id, json);
   WriteUnlessZero("version", event.header.version, json);
   WriteUnlessZero("tag", event.header.tag, json);
-  WriteId("activity_id", event.activity_id, json);
-  WriteId("related_id", event.related_id, json);
+  WriteId("activityId", event.activity_id, json);
+  WriteId("relatedActivityId", event.related_id, json);
   if (described) {
     json->Key("fields");
     json->BeginObject();

@@ -55,8 +55,8 @@ TEST(EventJson, HeaderExtensionsAndFields) {
       Hex("00 0100") + metadata + Hex("0100 2f 07");
   EXPECT_EQ(Json(bytes, "MyProvider"),
             R"({"provider":"MyProvider","name":"Request","level":4,"opcode":1,"id":1,)"
-            R"("version":2,"tag":3,"activity_id":"00112233-4455-6677-8899-aabbccddeeff",)"
-            R"("related_id":"0f0e0d0c-0b0a-0908-0706-050403020100",)"
+            R"("version":2,"tag":3,"activityId":"00112233-4455-6677-8899-aabbccddeeff",)"
+            R"("relatedActivityId":"0f0e0d0c-0b0a-0908-0706-050403020100",)"
             R"("fields":{"path":"/","n":7}})");
 }
 

@@ -89,8 +89,8 @@ TEST_F(WriteAndDecode, LeastValuesWithActivity) {
   EXPECT_EQ(TakeJson(),
             R"({"provider":"Test_WriteAndDecode","name":"AllTypes","level":3,"opcode":1,)"
             R"("id":4660,"version":5,"tag":26505,)"
-            R"("activity_id":"00112233-4455-6677-8899-aabbccddeeff",)"
-            R"("related_id":"ffeeddcc-bbaa-9988-7766-554433221100",)"
+            R"("activityId":"00112233-4455-6677-8899-aabbccddeeff",)"
+            R"("relatedActivityId":"ffeeddcc-bbaa-9988-7766-554433221100",)"
             R"("fields":{"b":false,"i8":-128,"u8":0,"i16":-32768,"u16":0,"i32":-2147483648,)"
             R"("u32":0,"i64":-9223372036854775808,"u64":0,"f":"-Infinity","d":"NaN","s":""}})");
 }

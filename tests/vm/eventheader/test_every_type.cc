@@ -79,8 +79,8 @@ TEST_F(EveryTypeTest, WhatAnEventHasBesidesItsFieldsArrives) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(Json(events[0].bytes),
             R"({"name":"Traits","level":1,"opcode":240,"id":4660,"version":255,"tag":65244,)"
-            R"("activity_id":"00010203-0405-0607-0809-0a0b0c0d0e0f",)"
-            R"("related_id":"ff000000-0000-0000-0000-000000000000","fields":{"f":-1}})");
+            R"("activityId":"00010203-0405-0607-0809-0a0b0c0d0e0f",)"
+            R"("relatedActivityId":"ff000000-0000-0000-0000-000000000000","fields":{"f":-1}})");
   EXPECT_NE(events[0].bytes.find("Traits;k=a;;b"), std::string::npos);
 }
 
