@@ -47,6 +47,7 @@ struct Arguments {
   bool json = false;
   bool raw = false;
   bool time_order = false;
+  bool processes = false;
   EventFilter filter;
 };
 
@@ -108,6 +109,8 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Show values as they are in the file, not in their EventHeader formats");
   dump->add_flag("--time-order", arguments->time_order,
                  "Sort by time, further than the file is sorted");
+  dump->add_flag("--processes", arguments->processes,
+                 "Show the events that describe processes (provider Universal.System), too");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
@@ -122,7 +125,10 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n"
       "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
       "trace.nettrace\n");
-  dump->callback([arguments, exit_code] { *exit_code = Dump(*arguments); });
+  dump->callback([arguments, exit_code] {
+    arguments->filter.hides_processes = !arguments->processes;
+    *exit_code = Dump(*arguments);
+  });
 }
 
 }  // namespace tools
