@@ -45,7 +45,7 @@ std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const
 
 SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), tasks_(tasks) {
+    : writer_(writer), tasks_(tasks), processes_(writer, tasks) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -280,14 +280,18 @@ absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  COLLECTOR_RETURN_IF_ERROR(processes_.Write(timestamp));
   const bool flush = tasks_->rows() >= kThreadRowsPerFlush;
   COLLECTOR_RETURN_IF_ERROR(
       writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
   if (flush) {
     tasks_->ForgetRows();
+    processes_.ForgetRows();
     for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
   }
-  tasks_->DropEnded(timestamp);
+  // What ended in this interval is kept for another one: an event may be later than its thread's
+  // end.
+  tasks_->DropEnded(interval_start_);
   interval_start_ = timestamp;
   labels_in_interval_ = 0;
   events_in_interval_ = 0;

@@ -28,6 +28,7 @@
 #include "eventheader/decoder.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/event_schema.h"
+#include "tools/collector/convert/process_writer.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
@@ -48,6 +49,7 @@ class SampleWriter {
   struct Stats {
     std::uint64_t undecoded = 0;
     std::uint64_t late = 0;
+    std::uint64_t process_events = 0;
   };
 
   // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
@@ -62,18 +64,25 @@ class SampleWriter {
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
 
-  // Closes the interval at `timestamp`.
+  // Closes the interval at `timestamp`. What has happened to processes until then is written, too.
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
   // The interval has grown to what one should hold.
   bool interval_is_full() const {
-    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval;
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval ||
+           tasks_->processes().waiting() >= kProcessEventsPerInterval ||
+           tasks_->rows() >= kThreadRowsPerFlush;
   }
 
-  const Stats& stats() const { return stats_; }
+  Stats stats() const {
+    Stats stats = stats_;
+    stats.process_events = processes_.written();
+    return stats;
+  }
 
  private:
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
+  static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
 
   struct Cpu {
@@ -154,6 +163,7 @@ class SampleWriter {
 
   nettrace::Writer* writer_;
   TaskTracker* tasks_;
+  ProcessWriter processes_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   absl::flat_hash_map<std::string, Provider> providers_;
