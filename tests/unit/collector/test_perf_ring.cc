@@ -1,47 +1,24 @@
 // The ring reader on memory laid out as the kernel does.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <memory>
 #include <random>
 
+#include "tests/support/collector/memory_ring.h"
 #include "tools/collector/perf/perf_ring.h"
 
 namespace collector {
 namespace {
 
-class FakeRing {
+class FakeRing : public MemoryRing {
  public:
-  explicit FakeRing(std::size_t size)
-      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
-        size_(size),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(page_, page_ + size))) {
-    std::memset(memory_.get(), 0, page_ + size);
-  }
-
-  perf_event_mmap_page* control() { return reinterpret_cast<perf_event_mmap_page*>(memory_.get()); }
-  PerfRing reader() { return PerfRing::OverMemory(control(), size_); }
-
-  // Moves both ends, as if so many bytes had been written and read before.
-  void StartAt(std::uint64_t position) { control()->data_head = control()->data_tail = position; }
-
-  void Put(const std::vector<std::byte>& bytes) {
-    for (std::byte byte : bytes) {
-      memory_.get()[page_ + (control()->data_head++ & (size_ - 1))] = byte;
-    }
-  }
+  using MemoryRing::MemoryRing;
 
   // A sample whose raw data is `number` and padding up to `raw_size`.
   void PutSample(std::uint64_t time, std::uint32_t number, std::uint32_t raw_size = 4) {
-    std::vector<std::byte> bytes(28 + raw_size);
-    Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(bytes.size())});
-    Set(&bytes, 8, std::uint32_t{10});
-    Set(&bytes, 12, std::uint32_t{11});
-    Set(&bytes, 16, time);
-    Set(&bytes, 24, raw_size);
-    Set(&bytes, 28, number);
-    Put(bytes);
+    std::vector<std::byte> raw(raw_size);
+    Set(&raw, 0, number);
+    Put(Sample(10, 11, time, raw));
   }
 
   void PutLost(std::uint64_t time, std::uint64_t lost) {
@@ -51,19 +28,6 @@ class FakeRing {
     Set(&bytes, 32, time);
     Put(bytes);
   }
-
-  template <typename T>
-  static void Set(std::vector<std::byte>* bytes, std::size_t at, const T& value) {
-    std::memcpy(bytes->data() + at, &value, sizeof value);
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::size_t page_;
-  std::size_t size_;
-  std::unique_ptr<std::byte, Free> memory_;
 };
 
 // The numbers of the samples that come up to `limit`.

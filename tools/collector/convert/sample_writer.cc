@@ -151,7 +151,6 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   absl::StatusOr<Schema*> schema = FindSchema(tracepoint, event, &reason);
   if (!schema.ok()) return schema.status();
   if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
-  if (event.header.opcode != (*schema)->opcode) labels_.opcode = event.header.opcode;
   if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
 
   const Form& form = (*schema)->bytes;
@@ -186,8 +185,9 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
                                                                const eh::EventView& event,
                                                                const char** reason) {
   SchemaKeyView key;
-  key.header = std::uint64_t{event.header.tag} << 32 | std::uint64_t{event.header.id} << 16 |
-               std::uint64_t{event.header.version} << 8 | event.header.flags;
+  key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
+               std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
+               event.header.flags;
   key.metadata = AsText(event.metadata);
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint->schemas.find(key); found != tracepoint->schemas.end()) {
@@ -207,7 +207,6 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
   provider.schema_bytes += key.metadata.size();
 
   auto schema = std::make_unique<Schema>();
-  schema->opcode = event.header.opcode;
   schema->trace_context = NamesTraceContext(event);
   if (absl::Status status =
           AddForm(*tracepoint, event, TextForm::kBytes, &schema->bytes, &schema->usable);

@@ -94,15 +94,15 @@ class SampleWriter {
     PayloadProgram program;
   };
   struct Schema {
-    std::uint8_t opcode = 0;
     Form bytes;
     Form utf16;          // made when the first text comes that needs it
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
   };
-  // Distinguishes the schemas of a tracepoint.
+  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
+  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
   struct SchemaKey {
-    std::uint64_t header = 0;  // flags, version, id and tag
+    std::uint64_t header = 0;  // flags, version, id, tag and opcode
     std::string metadata;
     friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
   };
