@@ -3,6 +3,8 @@
 #define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,11 +26,16 @@ struct TracepointSchema {
   };
   std::vector<Location> locations;
   std::string first_field;  // "" if there is none
+  // Of the tid that the kernel puts among the common fields; none if it does not.
+  std::optional<std::size_t> tid_offset;
 
   // Sets `*payload` to the payload of the record `raw`, a view of `raw`, or of `*scratch` where it
   // had to be changed. Returns false if the record is cut short, or a location points out of it.
   bool MakePayload(std::span<const std::byte> raw, std::vector<std::byte>* scratch,
                    std::span<const std::byte>* payload) const;
+
+  // The tid in the common fields of the record `raw`. It is that of the first pid namespace.
+  std::optional<std::uint32_t> ReadTid(std::span<const std::byte> raw) const;
 };
 
 // Parses `format`, the text of a tracepoint's format file. InvalidArgument if it cannot be parsed.
