@@ -55,15 +55,22 @@ struct PerfRecord {
   std::uint32_t type() const { return LoadHeader(bytes).type; }
 };
 
+// Where the timestamp of a record of `type` is that has `size` bytes.
+inline std::size_t TimestampOffset(std::uint32_t type, std::size_t size) {
+  return type == PERF_RECORD_SAMPLE ? internal::kHeaderSize + 8 : size - 8;
+}
+
+// The least size of a record of `type` with a timestamp.
+inline std::size_t MinSize(std::uint32_t type) {
+  return type == PERF_RECORD_SAMPLE ? internal::kSampleFixedSize
+                                    : internal::kHeaderSize + internal::kTrailerSize;
+}
+
 // Reads the timestamp of a record with a whole header; false if the record is too short for one.
 inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* timestamp) {
-  if (LoadHeader(bytes).type == PERF_RECORD_SAMPLE) {
-    if (bytes.size() < internal::kSampleFixedSize) return false;
-    *timestamp = internal::Load<std::uint64_t>(bytes, internal::kHeaderSize + 8);
-  } else {
-    if (bytes.size() < internal::kHeaderSize + internal::kTrailerSize) return false;
-    *timestamp = internal::Load<std::uint64_t>(bytes, bytes.size() - 8);
-  }
+  const std::uint32_t type = LoadHeader(bytes).type;
+  if (bytes.size() < MinSize(type)) return false;
+  *timestamp = internal::Load<std::uint64_t>(bytes, TimestampOffset(type, bytes.size()));
   return true;
 }
 
