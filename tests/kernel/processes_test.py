@@ -112,7 +112,7 @@ class ExitingThreadsTest(unittest.TestCase):
         owners = {tid: done["pid"] for tid in done["tids"]} | {pid: pid for pid in done["pids"]}
         died = set()
         for event in recording.events:
-            if int(event["payload"]["prev_state"]) & DEAD == 0:
+            if int(str(event["payload"]["prev_state"]), 0) & DEAD == 0:
                 continue
             tid = event["payload"]["prev_pid"]
             self.assertEqual(event["tid"], tid, event)
