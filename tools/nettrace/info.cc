@@ -76,9 +76,9 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   const nettrace::TraceInfo& trace = reader.trace();
   PutText(&json, "syncTime", FormatUtc(trace.sync_time));
   json.Key("syncTicks");
-  json.Int64(trace.sync_ticks);
+  PutInteger(&json, trace.sync_ticks);
   json.Key("ticksPerSecond");
-  json.Int64(trace.ticks_per_second);
+  PutInteger(&json, trace.ticks_per_second);
   json.Key("pointerSize");
   json.Int(trace.pointer_size);
   json.Key("keyValues");
