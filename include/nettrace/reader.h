@@ -39,7 +39,8 @@ struct ReaderOptions {
 };
 
 // An event. Its pointers are never null. It is valid until the reader's next step; the metadata,
-// threads and (V6) labels that it points to are valid until the step after the next sequence point.
+// threads, stack and (V6) labels that it points to are valid until the step after the next sequence
+// point.
 struct Event {
   std::uint64_t offset = 0;  // of its row in the stream
   MetadataId metadata_id = kNoMetadata;

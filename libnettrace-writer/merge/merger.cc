@@ -171,7 +171,7 @@ absl::Status Merger::Impl::Advance(Input* input) {
         status = input->copier->CopyRemovedThread(input->reader.removed_thread());
         break;
       case Step::kEnd:
-        return absl::OkStatus();
+        return input->reader.sort_status();
     }
     if (!status.ok()) return status;
   }
@@ -199,13 +199,9 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   return WriteSequencePoint(std::max(time, last_timestamp));
 }
 
-// Does nothing if the point would not be later than the one before, or if earlier events may
-// follow.
+// Does nothing if the point would not be later than the one before.
 absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
   if (timestamp <= last_point) return absl::OkStatus();
-  for (const auto& input : inputs) {
-    if (input->reader.in_parts()) return absl::OkStatus();
-  }
   last_point = timestamp;
   lost_at_point = writer->stats().lost;
   last_timestamp = std::max(last_timestamp, timestamp);

@@ -55,11 +55,9 @@ struct Thread {
   std::size_t cost = 0;
 };
 
-// A range of the interval's stack bytes.
-struct StackRange {
+struct Stack {
   explicit operator bool() const { return is_there; }
-  std::size_t start = 0;
-  std::size_t size = 0;
+  std::span<const std::byte> frames;
   bool is_there = false;
 };
 
@@ -149,8 +147,8 @@ struct Reader::Impl {
   Table<ThreadIndex, Thread> threads;
   std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
   Table<LabelListId, Labels> labels;
-  IdTable<StackId, StackRange> stacks;
-  std::vector<std::byte> stack_bytes;
+  IdTable<StackId, Stack> stacks;
+  std::vector<std::vector<std::byte>> stack_blocks;  // what the interval's stacks point to
   std::size_t table_bytes = 0;
   std::size_t metadata_bytes = 0;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
@@ -258,7 +256,7 @@ void Reader::Impl::FinishStep() {
   if (step != Step::kSequencePoint) return;
   labels.Clear();
   stacks.Clear();
-  stack_bytes.clear();
+  stack_blocks.clear();
   removed_threads.clear();
   table_bytes -= interval_bytes;
   interval_bytes = 0;
@@ -398,18 +396,22 @@ bool Reader::Impl::ReadStacks() {
   const auto first = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
   if (!reader.ok()) return Stop(block.offset, "the stack block's header is cut short");
+  const std::span<const std::byte> content = reader.rest();
+  const std::vector<std::byte>& kept = stack_blocks.emplace_back(content.begin(), content.end());
+  interval_bytes += content.size();
+  if (!Charge(content.size(), block.offset)) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
-    const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
+    const auto frames = reader.Bytes(reader.Number<std::uint32_t>());
     if (!reader.ok()) return Stop(offset, "a stack does not fit its block");
     const StackId id{first + i};  // modulo 2^32, as an event's
-    if (!stacks.Add(id, {stack_bytes.size(), bytes.size(), true})) {
+    const std::size_t start = content.size() - reader.size() - frames.size();
+    if (!stacks.Add(id, {std::span(kept).subspan(start, frames.size()), true})) {
       return Stop(offset, absl::StrCat("stack ", ToNumber(id), " is defined twice"));
     }
-    stack_bytes.insert(stack_bytes.end(), bytes.begin(), bytes.end());
-    const std::size_t cost = 4 * sizeof(StackRange) + bytes.size();
-    interval_bytes += cost;
-    if (!Charge(cost, offset)) return false;
+    constexpr std::size_t kCost = 4 * sizeof(Stack);
+    interval_bytes += kCost;
+    if (!Charge(kCost, offset)) return false;
   }
   return true;
 }
@@ -537,9 +539,7 @@ bool Reader::Impl::ResolveEvent() {
   event.stack = {};
   if (row.stack_id != kNoStack) {
     // An event whose stack is not there is shown without one, as TraceEvent does.
-    if (const StackRange* found = stacks.Find(row.stack_id)) {
-      event.stack = std::span<const std::byte>(stack_bytes).subspan(found->start, found->size);
-    }
+    if (const Stack* found = stacks.Find(row.stack_id)) event.stack = found->frames;
   }
   return true;
 }

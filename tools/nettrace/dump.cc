@@ -46,7 +46,8 @@ struct Arguments {
   std::string path;
   bool json = false;
   bool raw = false;
-  bool time_order = false;
+  bool file_order = false;
+  bool processes = false;
   EventFilter filter;
 };
 
@@ -70,6 +71,14 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
   }
 }
 
+// Prints the error of the temporary file.
+void PrintSortError(const std::string& path, const absl::Status& status) {
+  PrintInputError("dump", path, status);
+  absl::FPrintF(stderr,
+                "nettrace dump: more lies between two sequence points than is sorted in memory; "
+                "TMPDIR names a folder with room for it, and --file-order does not sort\n");
+}
+
 int Dump(const Arguments& arguments) {
   // Events on the terminal are progress enough.
   Progress progress("dump", isatty(STDOUT_FILENO) == 0);
@@ -80,18 +89,16 @@ int Dump(const Arguments& arguments) {
   }
   nettrace::TimeOrderedReader ordered(*std::move(opened));
   nettrace::Reader& reader = ordered.reader();
-  if (arguments.time_order) {
-    PrintEvents(&ordered, reader, arguments);
-  } else {
+  if (arguments.file_order) {
     PrintEvents(&reader, reader, arguments);
+  } else {
+    PrintEvents(&ordered, reader, arguments);
   }
   progress.Hide();
   if (const int exit_code = FinishOutput("dump", kExitOk); exit_code != kExitOk) return exit_code;
-  if (ordered.sorted_in_parts()) {
-    absl::FPrintF(stderr,
-                  "nettrace dump: %s: has more between two sequence points than is sorted at once; "
-                  "some events may be out of order\n",
-                  arguments.path);
+  if (!ordered.sort_status().ok()) {
+    PrintSortError(arguments.path, ordered.sort_status());
+    return kExitFailed;
   }
   if (reader.status().ok()) return kExitOk;
   PrintInputError("dump", arguments.path, reader.status());
@@ -106,14 +113,15 @@ void AddDump(CLI::App& app, int* exit_code) {
   dump->add_flag("--json", arguments->json, "One JSON object a line");
   dump->add_flag("--raw", arguments->raw,
                  "Show values as they are in the file, not in their EventHeader formats");
-  dump->add_flag("--time-order", arguments->time_order,
-                 "Sort by time, further than the file is sorted");
+  dump->add_flag("--file-order", arguments->file_order,
+                 "Do not sort: events come in the order of the file");
+  dump->add_flag("--processes", arguments->processes,
+                 "Show the events that describe processes (provider Universal.System), too");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
-      "Events come in the order of the file: sorted by time for each CPU, and between sequence\n"
-      "points. Fields of EventHeader events are shown in their formats: errnos with their names,\n"
-      "addresses, hex, booleans and times.\n\n"
+      "Events come in the order of time. Fields of EventHeader events are shown in their formats:\n"
+      "errnos with their names, addresses, hex, booleans and times.\n\n"
       "Exit code: 0 the file is whole; 1 it is cut or damaged, and all that came before was "
       "printed;\n"
       "2 it cannot be read, or wrong usage.\n\n"
@@ -122,7 +130,10 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n"
       "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
       "trace.nettrace\n");
-  dump->callback([arguments, exit_code] { *exit_code = Dump(*arguments); });
+  dump->callback([arguments, exit_code] {
+    arguments->filter.hides_processes = !arguments->processes;
+    *exit_code = Dump(*arguments);
+  });
 }
 
 }  // namespace tools

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -19,15 +20,37 @@ ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
 
 
-def nettrace(*arguments, expect=0, stdin=None):
+def nettrace(*arguments, expect=0, stdin=None, environment=None):
     """Runs a command; returns its standard output and standard error."""
-    ran = subprocess.run([ARGS.nettrace, *map(str, arguments)], input=stdin, capture_output=True, check=False)
+    ran = subprocess.run([ARGS.nettrace, *map(str, arguments)], input=stdin, capture_output=True, check=False,
+                         env={**os.environ, **(environment or {})})
     assert ran.returncode == expect, (arguments, ran.returncode, ran.stderr)
     return ran.stdout.decode(), ran.stderr.decode()
 
 
 def dump(file, *options):
     return list(commands.dump(ARGS.nettrace, file, *map(str, options)))
+
+
+def one_interval(events):
+    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times."""
+    def block(kind, content):
+        return struct.pack("<I", len(content) | kind << 24) + content
+
+    def row(content):
+        return struct.pack("<H", len(content)) + content
+
+    trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
+    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<HH", 0, 0)
+    stream = b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace)
+    stream += block(3, b"\0\0" + row(metadata)) + block(6, b"".join(row(bytes([i, 3, i])) for i in (1, 2)))
+    for thread in (1, 2):
+        # The first row has metadata id, capture thread, thread, no stack, no labels and an empty payload; each of the
+        # others is one tick later.
+        first = bytes([0x9F, 1, 0, thread, 0, thread, 0, 1, 0, 0])
+        rows = first + b"\0\1" * (events // 2 - 1)
+        stream += block(2, struct.pack("<HHQQ", 20, 1, 1, events // 2) + rows)
+    return stream + block(0, b"")
 
 
 def nanoseconds(event):
@@ -116,10 +139,24 @@ class CommandsTest(unittest.TestCase):
         out, _ = nettrace("dump", "--json", "-", stdin=self.traces[0].read_bytes())
         self.assertEqual([json.loads(line) for line in out.splitlines()], self.events)
 
-    def test_dump_in_time_order_is_sorted(self):
-        sorted_events = dump(self.traces[0], "--time-order")
-        self.assertEqual(sorted_events, sorted(self.events, key=lambda event: event["timestamp"]))
-        self.assertNotEqual(sorted_events, self.events, "the file is sorted already")
+    def test_dump_sorts_by_time_unless_told_not_to(self):
+        in_file_order = dump(self.traces[0], "--file-order")
+        self.assertEqual(self.events, sorted(in_file_order, key=lambda event: event["timestamp"]))
+        self.assertNotEqual(self.events, in_file_order, "the file is sorted already")
+
+    def test_dump_sorts_an_interval_that_does_not_fit_in_memory(self):
+        events, file = 500_000, self.folder / "long"
+        file.write_bytes(one_interval(events))
+        out, _ = nettrace("dump", file, environment={"TMPDIR": self.folder})
+        times = [line[:30] for line in out.splitlines()]
+        self.assertEqual(len(times), events)
+        self.assertEqual(times, sorted(times))
+        out, error = nettrace("dump", file, environment={"TMPDIR": "/nowhere"}, expect=1)
+        self.assertIn("/nowhere", error)
+        self.assertIn("--file-order", error)
+        self.assertGreater(len(out), 0)
+        out, _ = nettrace("dump", "--file-order", file, environment={"TMPDIR": "/nowhere"})
+        self.assertEqual(out.count("\n"), events)
 
     def test_info_counts_what_is_there(self):
         info = commands.info(ARGS.nettrace, self.traces[0])
@@ -163,7 +200,7 @@ class CommandsTest(unittest.TestCase):
             self.assertFalse(self.out.exists())
         nettrace("repair", cut, "-o", self.out)
         nettrace("verify", "--strict", self.out)
-        self.assertEqual(dump(self.out, "--time-order"), dump(self.traces[0], "--time-order"))
+        self.assertEqual(dump(self.out), dump(self.traces[0]))
 
     def test_verify_tells_errors_hazards_and_clean_files_apart(self):
         self.assertEqual(nettrace("verify", "--strict", "--json", self.traces[0])[0], "")
@@ -186,7 +223,7 @@ class CommandsTest(unittest.TestCase):
             nettrace("repair", ARGS.corpus / version, "-o", self.out)
             nettrace("verify", "--strict", self.out)
             self.assertEqual(commands.info(ARGS.nettrace, self.out)["version"], 6)
-            before, after = dump(ARGS.corpus / version, "--time-order"), dump(self.out, "--time-order")
+            before, after = dump(ARGS.corpus / version), dump(self.out)
             self.assertGreater(len(before), 0)
             for key in ("timestamp", "time", "provider", "name", "level", "keywords", "pid", "tid", "cpu", "activityId"):
                 self.assertEqual([event[key] for event in after], [event[key] for event in before], key)
@@ -194,7 +231,7 @@ class CommandsTest(unittest.TestCase):
     def test_cut_takes_what_dump_shows(self):
         for options, _ in self.filters():
             nettrace("cut", self.traces[0], *options, "-o", self.out)
-            self.assertEqual(dump(self.out, "--time-order"), dump(self.traces[0], "--time-order", *options), options)
+            self.assertEqual(dump(self.out), dump(self.traces[0], *options), options)
             nettrace("verify", "--strict", self.out)
 
     def test_merge_sorts_by_time_whatever_the_clocks(self):
@@ -203,7 +240,7 @@ class CommandsTest(unittest.TestCase):
         for traces in (self.traces, self.traces[::-1]):
             nettrace("merge", *traces, "-o", self.out)
             nettrace("verify", self.out)
-            merged = dump(self.out, "--time-order")
+            merged = dump(self.out)
             wanted = sorted((event for trace in traces for event in dump(trace)), key=nanoseconds)
             self.assertEqual(len(merged), len(wanted))
             info = commands.info(ARGS.nettrace, self.out)
@@ -216,15 +253,58 @@ class CommandsTest(unittest.TestCase):
 
     def test_killed_halfway_leaves_the_old_output(self):
         self.out.write_text("the old one")
+        before = set(self.folder.iterdir())
         bytes_ = self.traces[0].read_bytes()
         with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
             repair.stdin.write(bytes_[:len(bytes_) // 2])
             repair.stdin.flush()
-            temporary = self.folder / f"out.nettrace.{repair.pid}.tmp"
-            until(temporary.exists)
+            until(lambda: self.is_writing(repair.pid))
             repair.send_signal(signal.SIGKILL)
         self.assertEqual(self.out.read_text(), "the old one")
-        temporary.unlink()
+        for left in set(self.folder.iterdir()) - before:
+            # Only where the file system has no files without a name.
+            self.assertRegex(left.name, r"^\.nettrace-[0-9a-f]{32}\.tmp$")
+            left.unlink()
+
+    def is_writing(self, pid):
+        """Whether the process has a file in the folder open, with a name or without one."""
+        open_files = []
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                open_files.append(os.readlink(fd))
+            except FileNotFoundError:  # Closed since.
+                pass
+        return any(file.startswith(f"{self.folder}/") for file in open_files)
+
+    def test_outputs_have_the_mode_of_their_input(self):
+        for command, inputs in (("repair", 1), ("cut", 1), ("merge", 2)):
+            for mode in (0o600, 0o640, 0o664):
+                with self.subTest(command=command, mode=oct(mode)):
+                    for trace in self.traces[:inputs]:
+                        trace.chmod(mode)
+                    nettrace(command, *self.traces[:inputs], "-o", self.out)
+                    self.assertEqual(self.out.stat().st_mode & 0o7777, mode)
+            nettrace(command, *self.traces[:inputs], "-o", self.out, "--mode", "0604")
+            self.assertEqual(self.out.stat().st_mode & 0o7777, 0o604)
+            for wrong in ("0888", "rw", "", "04755", "1777"):
+                _, error = nettrace(command, *self.traces[:inputs], "-o", self.out, f"--mode={wrong}", expect=2)
+                self.assertIn("--mode", error)
+        nettrace("repair", "-", "-o", self.out, stdin=self.traces[0].read_bytes())
+        self.assertEqual(self.out.stat().st_mode & 0o7777, 0o600)
+
+    def test_a_planted_link_is_not_written_through(self):
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        self.out.symlink_to(victim)
+        # Names that a temporary file might be expected to have.
+        with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
+            planted = self.folder / f"out.nettrace.{repair.pid}.tmp"
+            planted.symlink_to(victim)
+            repair.communicate(self.traces[0].read_bytes())
+        self.assertEqual(repair.returncode, 0)
+        self.assertEqual(victim.read_text(), "precious")
+        self.assertFalse(self.out.is_symlink())
+        planted.unlink()
 
     def test_progress_is_shown_on_a_terminal(self):
         for command, show in ((["dump"], "dump: "), (["info"], "info: "), (["verify"], "verify: "),

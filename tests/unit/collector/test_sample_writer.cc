@@ -200,18 +200,40 @@ TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
   EXPECT_EQ(shown[0].labels.related_activity_id, shown[0].labels.activity_id);
 }
 
-TEST_F(SampleWriterTest, OpcodeAndLevelThatDifferFromTheRowBecomeLabels) {
-  Write(Event("E", "", "", 1));
-  Write(Event("E", "", "", 2));
-  Write(Event("E", "", "", 1, 3));
+TEST_F(SampleWriterTest, EachOpcodeHasARowOfItsOwn) {
+  for (int i = 0; i < 2; ++i) {
+    Write(Event("Round", "", "", 1));
+    Write(Event("Round", "", "", 2));
+  }
   const auto shown = Finish();
-  ASSERT_EQ(shown.size(), 3u);
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(writer_->stats().metadata, 2u);
+  EXPECT_NE(shown[0].event_id, shown[1].event_id);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ(shown[i].opcode, 1 + i % 2);
+    EXPECT_EQ(shown[i].metadata_id, shown[i % 2].metadata_id);
+    EXPECT_TRUE(shown[i].labels.empty());
+  }
+}
+
+TEST_F(SampleWriterTest, OpcodesCountTowardsTheProvidersShare) {
+  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas; ++i) {
+    Write(Event("E" + std::to_string(i / 256), "", "", static_cast<char>(i % 256)));
+  }
+  EXPECT_EQ(samples_->stats().undecoded, 0u);
+  Write(Event("E", "", "", 1));
+  EXPECT_EQ(samples_->stats().undecoded, 1u);
+}
+
+TEST_F(SampleWriterTest, LevelThatIsNotTheTracepointsBecomesALabel) {
+  Write(Event("E"));
+  Write(Event("E", "", "", 0, 3));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 2u);
   EXPECT_EQ(writer_->stats().metadata, 1u);
   EXPECT_TRUE(shown[0].labels.empty());
-  EXPECT_EQ(shown[1].opcode, 2);
-  EXPECT_EQ(shown[1].labels.opcode, 2);
-  EXPECT_EQ(shown[2].level, 3);
-  EXPECT_EQ(shown[2].labels.level, 3);
+  EXPECT_EQ(shown[1].level, 3);
+  EXPECT_EQ(shown[1].labels.level, 3);
 }
 
 TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16AndInvalidTextAsItIs) {
