@@ -102,6 +102,9 @@ int Dump(const Arguments& arguments) {
     PrintSortError(arguments.path, ordered.sort_status());
     return kExitFailed;
   }
+  if (!reader.traceevent_refusal().empty()) {
+    PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
+  }
   if (reader.status().ok()) return kExitOk;
   PrintInputError("dump", arguments.path, reader.status());
   return kExitDamaged;
