@@ -39,7 +39,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
   absl::StrAppend(&line, " ", PayloadToText(event, payloads));
-  return OneLine(std::move(line));
+  return Printable(line);
 }
 
 struct Arguments {

@@ -70,7 +70,7 @@ void PrintJson(const nettrace::Reader& reader) {
   json.Key("complete");
   json.Bool(stats.complete);
   json.EndObject();
-  std::puts(buffer.GetString());
+  PrintJsonLine(buffer);
 }
 
 std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
@@ -80,7 +80,7 @@ std::string TimeText(const nettrace::Reader& reader, const std::optional<std::ui
 void PrintTable(const nettrace::Reader& reader) {
   const nettrace::Reader::Stats& stats = reader.stats();
   const auto row = [](const char* name, const std::string& value) {
-    absl::PrintF("%-16s %s\n", name, value);
+    absl::PrintF("%-16s %s\n", name, Printable(value));
   };
   row("version", absl::StrCat(reader.major_version(), ".", reader.minor_version()));
   row("events", absl::StrCat(stats.events));
@@ -101,7 +101,7 @@ void PrintTable(const nettrace::Reader& reader) {
                             FormatUtc(trace.sync_time)));
   row("pointer size", absl::StrCat(trace.pointer_size));
   for (const auto& [key, value] : trace.key_values) {
-    row("key", OneLine(absl::StrCat(key, " = ", value)));
+    row("key", absl::StrCat(key, " = ", value));
   }
   row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
 }

@@ -51,6 +51,9 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
 // all that was printed could be written.
 int FinishOutput(const char* command, int exit_code);
 
+// `path` for people; "standard input" for "-".
+std::string InputName(const std::string& path);
+
 // Prints "nettrace COMMAND: FILE: why".
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status);
 
