@@ -64,6 +64,7 @@ void PrintJson(const collector::RecorderSummary& summary) {
   PutNumber(&json, "lost", summary.lost);
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
+  PutNumber(&json, "processEvents", summary.process_events);
   PutNumber(&json, "bytes", summary.bytes);
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);

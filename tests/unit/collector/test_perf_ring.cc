@@ -147,6 +147,97 @@ TEST(PerfRing, LostRecordHasItsPlaceInTime) {
   EXPECT_EQ(types, (Numbers{PERF_RECORD_SAMPLE, PERF_RECORD_LOST}));
 }
 
+// The types of the records, or the numbers of samples, in the order of delivery.
+Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
+  Numbers seen;
+  ring->Drain(limit, [&](const PerfRecord& record) {
+    SampleRecord sample;
+    std::uint32_t number = 0;
+    if (ParseSample(record, &sample)) std::memcpy(&number, sample.raw.data(), sizeof number);
+    seen.push_back(number);
+  });
+  return seen;
+}
+
+// The kernel takes a LOST record's time after that of the record that follows it.
+TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  fake.PutSample(1, 1);
+  fake.PutLost(11, 17);
+  fake.PutSample(10, 2);
+  fake.PutSample(12, 3);
+  EXPECT_EQ(DrainAll(&ring, 9), (Numbers{1}));
+  EXPECT_EQ(DrainAll(&ring, 10), (Numbers{0, 2}));
+  EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{3}));
+
+  // Likewise where records are sorted, and where it waits as a copy.
+  fake.PutSample(30, 5);
+  fake.PutLost(31, 17);
+  fake.PutSample(28, 4);
+  fake.PutSample(20, 2);
+  EXPECT_EQ(DrainAll(&ring, 25), (Numbers{2}));
+  EXPECT_EQ(DrainAll(&ring, 28), (Numbers{0, 4}));
+  EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{5}));
+  EXPECT_EQ(ring.corrupt(), 0u);
+}
+
+TEST(PerfRing, RecordsInOrderAreHandedOutWhereTheyLie) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  for (std::uint32_t i = 0; i < 100; ++i) fake.PutSample(i, i);
+  std::size_t seen = 0;
+  ring.Drain(kAll, [&](const PerfRecord& record) {
+    EXPECT_EQ(record.bytes.data(), fake.data() + 32 * seen);
+    ++seen;
+  });
+  EXPECT_EQ(seen, 100u);
+}
+
+// 64 records past the limit are looked at for one that came late; a later one waits for the next
+// call.
+TEST(PerfRing, LateRecordIsLookedForPastTheLimit) {
+  for (const std::uint32_t between : {0U, 1U, 63U, 64U, 100U}) {
+    FakeRing fake(8192);
+    PerfRing ring = fake.reader();
+    fake.PutSample(1, 1);
+    for (std::uint32_t i = 0; i < between; ++i) fake.PutSample(20 + i, 100 + i);
+    fake.PutSample(2, 2);
+    const bool found = between < PerfRing::kLookAhead;
+    EXPECT_EQ(Drain(&ring, 10), found ? (Numbers{1, 2}) : (Numbers{1})) << between;
+    const Numbers rest = DrainAll(&ring, kAll);
+    EXPECT_EQ(rest.size(), between + (found ? 0 : 1)) << between;
+    EXPECT_EQ(ring.fill(), 0u);
+  }
+}
+
+TEST(PerfRing, UnalignedSizeIsCountedAndPassedOver) {
+  for (const __u16 size : {__u16{4}, __u16{33}, __u16{36}}) {
+    FakeRing fake(4096);
+    PerfRing ring = fake.reader();
+    fake.PutSample(1, 1);
+    std::vector<std::byte> bytes(40);
+    FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, size});
+    fake.Put(bytes);
+    EXPECT_EQ(Drain(&ring, kAll), Numbers{1});
+    EXPECT_EQ(ring.corrupt(), 1u);
+    fake.PutSample(2, 2);
+    EXPECT_EQ(Drain(&ring, kAll), Numbers{2});
+  }
+}
+
+TEST(PerfRing, SampleWithoutATimestampIsCountedAndLeftOut) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  fake.PutSample(1, 1);
+  std::vector<std::byte> bytes(16);
+  FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 16});
+  fake.Put(bytes);
+  fake.PutSample(2, 2);
+  EXPECT_EQ(Drain(&ring, kAll), (Numbers{1, 2}));
+  EXPECT_EQ(ring.corrupt(), 1u);
+}
+
 TEST(PerfRing, BadSizeIsCountedAndPassedOver) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
