@@ -291,6 +291,8 @@ TEST_F(NullableTest, FormThatMostEventsHaveHasTheEventsOwnId) {
   EXPECT_EQ(schema_.metadata.event_id, 0u);
   CompileSeen("n\0\x8D\x02"s, kSeenNull | kSeen4Bytes);
   EXPECT_EQ(schema_.metadata.event_id, 0u);
+  CompileSeen("n\0\xCD\x02"s, 0);  // of an array without elements
+  EXPECT_EQ(schema_.metadata.event_id, 0u);
   Compile("s\0\x0A"s, TextForm::kUtf16);
   EXPECT_EQ(schema_.metadata.event_id, 0u);
 }

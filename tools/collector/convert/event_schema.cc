@@ -331,8 +331,9 @@ class Compiler {
 }  // namespace
 
 bool ValueForms::AreUsual() const {
-  return text == TextForm::kBytes &&
-         std::all_of(seen.begin(), seen.end(), [](char set) { return (set & kSeenNull) == 0; });
+  return text == TextForm::kBytes && std::all_of(seen.begin(), seen.end(), [](char set) {
+           return set != 0 && (set & kSeenNull) == 0;
+         });
 }
 
 absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
