@@ -34,6 +34,8 @@ namespace collector {
 
 // Raises RLIMIT_NOFILE to its hard limit: a session holds a descriptor per CPU and tracepoint.
 void RaiseDescriptorLimit();
+// Raises the hard limit, too, as far as the kernel usually allows, if this process may.
+void RaiseHardDescriptorLimit();
 
 // Two rings a CPU: one takes every tracepoint's samples, the other takes thread creation, naming
 // and exit, so that names survive when samples are lost, and so that what the kernel counts as lost
