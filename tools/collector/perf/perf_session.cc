@@ -250,6 +250,12 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd
   return Counts{counts.value, counts.lost};
 }
 
+std::size_t PerfSession::waiting_bytes() const {
+  std::size_t bytes = 0;
+  for (const Cpu& cpu : cpus_) bytes += cpu.ring.fill();
+  return bytes;
+}
+
 bool PerfSession::IsPressed() const {
   return std::any_of(cpus_.begin(), cpus_.end(),
                      [](const Cpu& cpu) { return cpu.ring.fill() > cpu.ring.size() / 2; });

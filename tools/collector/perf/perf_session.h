@@ -93,6 +93,8 @@ class PerfSession {
   // of the kernel. Kernels before 6.0 have none: then nothing is reported.
   template <typename OnLost>
   absl::Status AccountLost(const OnLost& on_lost);
+  // Bytes of samples that wait in the rings.
+  std::size_t waiting_bytes() const;
   // A ring of samples is more than half full.
   bool IsPressed() const;
 

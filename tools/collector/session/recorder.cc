@@ -40,6 +40,9 @@ bool CountsAreExact(const std::string& system) {
   return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
 }
 
+// The rings are drained in parts of at least this time, in ns.
+constexpr std::uint64_t kSmallestPart = 10'000;
+
 bool IsNamed(const Selector& selector) { return selector.kind == Selector::Kind::kTracepoint; }
 
 // Whether the selector may match tracepoints of user_events that do not exist yet.
@@ -105,7 +108,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
       std::make_unique<SampleWriter>(recorder->writer_.get(), &recorder->tasks_, numbers);
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   recorder->tasks_.LoadFromProc(SessionClockNow());
-  recorder->interval_start_ = SessionClockNow();
+  recorder->interval_start_ = recorder->drained_ = SessionClockNow();
   COLLECTOR_RETURN_IF_ERROR(recorder->EnableNamed());
   COLLECTOR_RETURN_IF_ERROR(recorder->AttachPatterns(SessionClockNow()));
   return recorder;
@@ -242,27 +245,58 @@ absl::Status Recorder::Poll(absl::Duration timeout) {
   session_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
   const std::uint64_t now = SessionClockNow();
   COLLECTOR_RETURN_IF_ERROR(AttachPatterns(now));
-  return Round(now);
+  return Round(now, now - Nanoseconds(options_.slack));
 }
 
-absl::Status Recorder::Round(std::uint64_t now) {
-  // An interval ends at a moment when all its records are surely there: once `slack` has passed.
-  // Until then later records wait in their rings, unless those fill up.
-  if (closing_ == 0 &&
-      (now - interval_start_ >= Nanoseconds(options_.interval) || samples_->interval_is_full())) {
-    closing_ = now;
-  }
+// Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
+// whose time is over. `settled`: no record of an earlier time can still appear in a ring.
+absl::Status Recorder::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
-  COLLECTOR_RETURN_IF_ERROR(DrainSamples(closing_ != 0 ? closing_ : now));
-  if (closing_ == 0) return absl::OkStatus();
+  for (;;) {
+    const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
+    const std::size_t waiting = session_.waiting_bytes();
+    const std::size_t before = samples_->events_in_interval();
+    COLLECTOR_RETURN_IF_ERROR(DrainSamples(limit));
+    drained_ = limit;
+    const std::size_t drained = samples_->events_in_interval() - before;
+    if (limit == now && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
 
-  if (now - closing_ >= Nanoseconds(options_.slack) || session_.IsPressed()) {
+    if (closing_ == 0) {
+      if (!samples_->interval_is_full() &&
+          drained_ - interval_start_ < Nanoseconds(options_.interval)) {
+        if (limit == now) return absl::OkStatus();
+        continue;
+      }
+      closing_ = drained_;
+    }
+    // An interval ends at a moment when all its records are surely there. Until then later records
+    // wait in their rings, unless those fill up.
+    if (closing_ > settled && !session_.IsPressed()) return absl::OkStatus();
     COLLECTOR_RETURN_IF_ERROR(samples_->WriteSequencePoint(closing_));
     COLLECTOR_RETURN_IF_ERROR(writer_->Flush());
     interval_start_ = closing_;
     closing_ = 0;
+    if (drained_ == now) return absl::OkStatus();
   }
-  return absl::OkStatus();
+}
+
+// The time up to which the rings are drained next: `now`, or earlier where the interval's time is
+// over before, or where it would get too many events. How many wait until then is estimated from
+// the bytes that wait, as if they had come evenly since the rings were drained last: where that is
+// wrong, more and smaller parts come of it.
+std::uint64_t Recorder::NextLimit(std::uint64_t now) const {
+  const std::uint64_t end = interval_start_ + Nanoseconds(options_.interval);
+  std::uint64_t limit = std::max(std::min(now, end), drained_);
+  const std::size_t waiting = session_.waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
+  constexpr std::size_t kFull = SampleWriter::kFullInterval;
+  const std::size_t room = kFull * 3 / 2 - std::min(samples_->events_in_interval(), kFull);
+  if (waiting > room && now > drained_) {
+    // A quarter of what there is room for, as they may come closer together there.
+    const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
+    const double time = static_cast<double>(now - drained_) * part;
+    limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);
+  }
+  return limit;
 }
 
 // To be called before the samples are drained, as a thread's creation may stand in another ring
@@ -285,7 +319,8 @@ absl::Status Recorder::DrainSamples(std::uint64_t limit) {
 
 absl::StatusOr<RecorderSummary> Recorder::Finish() {
   session_.Disable();
-  UpdateTasks();
+  const std::uint64_t disabled = SessionClockNow();
+  COLLECTOR_RETURN_IF_ERROR(Round(disabled, disabled));
   COLLECTOR_RETURN_IF_ERROR(DrainSamples(PerfRing::kNoLimit));
   COLLECTOR_RETURN_IF_ERROR(session_.AccountLost(
       [this](std::size_t cpu, std::uint64_t count) { return samples_->AddLost(cpu, count); }));

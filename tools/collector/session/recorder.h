@@ -97,6 +97,9 @@ class Recorder {
   static constexpr std::size_t kMaxNamed = 20;
 
  private:
+  // Fewer events do not say how many bytes one takes.
+  static constexpr std::size_t kEventsToJudgeBy = 1000;
+
   Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session);
 
   absl::Status AttachNamed();
@@ -112,7 +115,8 @@ class Recorder {
   absl::Status AttachOne(const Tracefs::Name& name);
   absl::Status AttachToSession(const Tracefs::Name& name, int id);
   bool IsAttached(const Tracefs::Name& name) const;
-  absl::Status Round(std::uint64_t now);
+  absl::Status Round(std::uint64_t now, std::uint64_t settled);
+  std::uint64_t NextLimit(std::uint64_t now) const;
   void UpdateTasks();
   absl::Status DrainSamples(std::uint64_t limit);
 
@@ -139,6 +143,9 @@ class Recorder {
   bool awaits_tracepoints_ = false;
   std::uint64_t interval_start_ = 0;  // ns of the session's clock
   std::uint64_t closing_ = 0;         // end of the current interval; 0: not yet decided
+  std::uint64_t drained_ = 0;         // samples up to here have been taken from the rings
+  // Of the rings, for an event; at first no more than one can have.
+  std::size_t bytes_per_event_ = 40;
   std::uint64_t next_rescan_ = 0;
   std::uint64_t next_tracepoint_rescan_ = 0;
 };
