@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,21 @@ absl::Status Merge(AtomicFile* file, const FileAccess& access, Progress* progres
   return status;
 }
 
+// Prints which events of an input are not in the output as they were.
+void ReportEvents(const char* command, const std::string& path,
+                  const nettrace::Merger::NotAsItWas& events) {
+  if (events.moved > 0) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: %d events come after a sequence point that is later; they have "
+                  "its time, and their own in the label %s\n",
+                  command, path, events.moved, nettrace::kLabelOriginalTimestamp);
+  }
+  if (events.not_kept > 0) {
+    absl::FPrintF(stderr, "nettrace %s: %s: %d events cannot be written; they count as lost: %s\n",
+                  command, path, events.not_kept, events.why_not_kept);
+  }
+}
+
 // Prints what was wrong with the inputs; false if the output must not be kept then.
 bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
   bool good = true;
@@ -51,11 +68,12 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
       // Damaged bytes stay damaged; an input that cannot be read now may be read another time.
       good = good && rewrite.accept_damage && absl::IsDataLoss(status);
     }
-    if (merger.out_of_order(i) > 0) {
-      absl::FPrintF(stderr,
-                    "nettrace %s: %s: %d events are out of the order of time; they count as lost\n",
-                    rewrite.command, path, merger.out_of_order(i));
+    if (!merger.has_date(i)) {
+      absl::FPrintF(stderr, "nettrace %s: %s: the Trace block has no date%s\n", rewrite.command,
+                    path, rewrite.accept_damage ? "; 1970-01-01 is written" : "");
+      good = good && rewrite.accept_damage;
     }
+    ReportEvents(rewrite.command, path, merger.not_as_it_was(i));
   }
   return good;
 }
@@ -84,7 +102,8 @@ int RunRewrite(const Rewrite& rewrite) {
   AtomicFile file(rewrite.output);
   absl::Status status = Merge(&file, access, &progress, &merger);
   if (!status.ok()) {
-    PrintInputError(rewrite.command, rewrite.output, status);
+    const std::optional<std::size_t> input = merger.failed_input();
+    PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
     return kExitFailed;
   }
   if (!ReportInputs(rewrite, merger)) {
