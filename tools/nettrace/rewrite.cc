@@ -13,6 +13,7 @@
 #include "nettrace/merger.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/open_input.h"
 
 namespace tools {
@@ -43,17 +44,17 @@ absl::Status Merge(AtomicFile* file, const FileAccess& access, Progress* progres
 }
 
 // Prints which events of an input are not in the output as they were.
-void ReportEvents(const char* command, const std::string& path,
+void ReportEvents(const char* command, const std::string& input,
                   const nettrace::Merger::NotAsItWas& events) {
   if (events.moved > 0) {
     absl::FPrintF(stderr,
                   "nettrace %s: %s: %d events come after a sequence point that is later; they have "
                   "its time, and their own in the label %s\n",
-                  command, path, events.moved, nettrace::kLabelOriginalTimestamp);
+                  command, input, events.moved, nettrace::kLabelOriginalTimestamp);
   }
   if (events.not_kept > 0) {
     absl::FPrintF(stderr, "nettrace %s: %s: %d events cannot be written; they count as lost: %s\n",
-                  command, path, events.not_kept, events.why_not_kept);
+                  command, input, events.not_kept, Printable(events.why_not_kept));
   }
 }
 
@@ -70,10 +71,10 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
     }
     if (!merger.has_date(i)) {
       absl::FPrintF(stderr, "nettrace %s: %s: the Trace block has no date%s\n", rewrite.command,
-                    path, rewrite.accept_damage ? "; 1970-01-01 is written" : "");
+                    InputName(path), rewrite.accept_damage ? "; 1970-01-01 is written" : "");
       good = good && rewrite.accept_damage;
     }
-    ReportEvents(rewrite.command, path, merger.not_as_it_was(i));
+    ReportEvents(rewrite.command, InputName(path), merger.not_as_it_was(i));
   }
   return good;
 }
@@ -117,8 +118,8 @@ int RunRewrite(const Rewrite& rewrite) {
     PrintInputError(rewrite.command, rewrite.output, status);
     return kExitFailed;
   }
-  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command, rewrite.output,
-                merger.stats().events, merger.stats().bytes);
+  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command,
+                InputName(rewrite.output), merger.stats().events, merger.stats().bytes);
   return 0;
 }
 
