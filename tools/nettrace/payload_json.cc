@@ -153,8 +153,8 @@ void NameNotes(const std::vector<nettrace::Field>& fields, const std::vector<Fie
     if (parent.size() + fields[i].name.size() > kMaxPath) continue;
     const std::string path = parent + fields[i].name;
     if (note.tag || !note.attributes.empty()) named->push_back({path, &note});
-    const Type& type = nettrace::internal::IsArray(fields[i].type) ? fields[i].type.element.front()
-                                                                   : fields[i].type;
+    const Type& type =
+        IsPlainArray(fields[i].type) ? fields[i].type.element.front() : fields[i].type;
     NameNotes(type.fields, formats[i].members, path + ".", named);
   }
 }
