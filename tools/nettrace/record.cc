@@ -61,7 +61,7 @@ int FailHalfway(const absl::Status& status, const nettrace::Writer::Stats& stats
 std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
   const std::vector<std::string>& reasons = recorder.left_out();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
-    absl::FPrintF(stderr, "nettrace record: left out: %s\n", reasons[i]);
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
   const std::size_t count = recorder.left_out_names().size();
   const std::size_t not_named = count - std::max(shown, reasons.size());

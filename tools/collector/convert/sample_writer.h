@@ -49,7 +49,7 @@ class SampleWriter {
   static constexpr char kUndecoded[] = "Undecoded";
   // The label of an event that came after its interval was closed, with its own timestamp. The
   // event's timestamp is then the earliest that the format allows.
-  static constexpr char kLateLabel[] = "OriginalTimestamp";
+  static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
 
   struct Stats {
     std::uint64_t undecoded = 0;
