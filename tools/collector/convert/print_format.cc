@@ -445,7 +445,8 @@ class Compiler {
           names->value == nullptr ? std::nullopt : ParseNumber(names->value);
       if (number && names->str != nullptr) call->names.emplace_back(number->number, names->str);
     }
-    if (call->names.empty()) return std::nullopt;
+    // Alone, it would say no more than the number; within a choice, the other text says more.
+    if (call->names.empty() && depth == 0) return std::nullopt;
     return call;
   }
 
