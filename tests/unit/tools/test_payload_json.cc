@@ -140,8 +140,8 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
       {"\x83\x0B", "\xAC\x20"s, "\"\xE2\x82\xAC\""},              // value16 string_utf
       {"\x83\x07", "\1\0"s, "true"},                              // value16 boolean
       {"\x84\x07", "\0\0\0\0"s, "false"},                         // value32 boolean
-      {"\x84\x07", "\2\0\0\0"s, "true"},  // a Boolean32 in the file
-      {"\x83\x07", "\2\0"s, "2"},          // a UInt16
+      {"\x84\x07", "\2\0\0\0"s, "true"},                          // a Boolean32 in the file
+      {"\x83\x07", "\2\0"s, "2"},                                 // a UInt16
       {"\x85\x03", "\1\2\3\4\5\6\7\x88"s, R"("0x8807060504030201")"},
       {"\x85\x01", "\1\2\3\4\5\6\7\x88"s, R"("9801809732607083009")"},
       {"\x84\x06", "\0\0\0\0"s, R"("1970-01-01T00:00:00Z")"},
@@ -171,6 +171,42 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
     }
     EXPECT_EQ(Show("f\0"s + array, elements), R"({"f":[)"s + shown + "," + shown + "]}");
   }
+}
+
+TEST(PayloadJson, NamesOfErrnosAreSymbols) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type number = Type::Simple(TypeCode::kInt32);
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"e", number},
+                     {"a", Type::Array(number)},
+                     {"s", Type::Object({{"e", number}})},
+                     {"none", number},
+                     {"l", Type::Simple(TypeCode::kInt64)}};
+  metadata.key_values = {{"EventHeader.Field.0", "value32 errno"},
+                         {"EventHeader.Field.1", "value32 errno"},
+                         {"EventHeader.Field.3", "value32 errno"},
+                         {"EventHeader.Field.4", "value32 errno"},
+                         {"EventHeader.Field.5", "value64 errno"}};
+  const std::vector<std::byte> payload = ToBytes(
+      "\2\0\0\0"
+      "\2\0\1\0\0\0\0\0\0\0"
+      "\x16\0\0\0"
+      "\0\0\0\0"
+      "\2\0\0\0\0\0\0\0"s);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  PayloadJson payloads(PayloadStyle::kForPrograms);
+  json.StartObject();
+  json.Key("payload");
+  ASSERT_TRUE(payloads.Put(event, &json).ok());
+  payloads.PutSymbols("symbols", &json);
+  json.EndObject();
+  EXPECT_EQ(buffer.GetString(), R"({"payload":{"e":2,"a":[1,0],"s":{"e":22},"none":0,"l":2},)"
+                                R"("symbols":{"e":"ENOENT","a":["EPERM",null],"s.e":"EINVAL"}})"s);
 }
 
 // The extras of an event with the field definitions, as `name=json` after one another.
