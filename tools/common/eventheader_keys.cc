@@ -96,6 +96,12 @@ std::optional<std::size_t> ParseFieldKey(std::string_view key) {
   return index;
 }
 
+bool IsNullable(Encoding encoding, Format format) {
+  const Format shown = eh::internal::ShownFormat(encoding, format);
+  return eh::internal::CountsBytes(encoding) &&
+         eh::internal::FactsOf(shown)->kind == eh::internal::FormatKind::kFixedSize;
+}
+
 std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> attributes;
   while (!text.empty()) {

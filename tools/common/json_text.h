@@ -9,12 +9,14 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "libnettrace-writer/core/utf.h"
+#include "tools/common/text.h"
 
 namespace tools {
 
@@ -71,6 +73,11 @@ inline void PutNumber(JsonWriter* json, const char* key,
   } else {
     json->Null();
   }
+}
+
+// Prints the JSON text on standard output, as a line.
+inline void PrintJsonLine(const rapidjson::StringBuffer& json) {
+  std::puts(Printable(std::string_view(json.GetString(), json.GetSize())).c_str());
 }
 
 // Writes the shortest text that reads back as the same value, with a point or an exponent, so that

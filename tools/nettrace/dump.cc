@@ -40,7 +40,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   }
   if (verbose) absl::StrAppend(&line, ExtrasToText(metadata, payloads));
   absl::StrAppend(&line, " ", PayloadToText(event, payloads));
-  return OneLine(std::move(line));
+  return Printable(line);
 }
 
 struct Arguments {

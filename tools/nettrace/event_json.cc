@@ -123,7 +123,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
     PutString(&json, std::string(status.message()));
   }
   json.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
+  return Printable(std::string_view(buffer.GetString(), buffer.GetSize()));
 }
 
 }  // namespace tools

@@ -15,7 +15,7 @@ namespace tools {
 // keywords, opcode, pid, tid, thread, cpu (null where they are not known), activityId,
 // relatedActivityId, labels, those of RowNotes::extras that are there, stack where there is one,
 // payload; symbols where fields of a kernel tracepoint have some; error where the payload does not
-// fit its fields. Always valid UTF-8.
+// fit its fields. Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 

@@ -97,7 +97,7 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
     PutString(&json, reader.traceevent_refusal());
   }
   json.EndObject();
-  std::puts(buffer.GetString());
+  PrintJsonLine(buffer);
 }
 
 std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
@@ -107,7 +107,7 @@ std::string TimeText(const nettrace::Reader& reader, const std::optional<std::ui
 void PrintTable(const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
   const auto row = [](const char* name, const std::string& value) {
-    absl::PrintF("%-16s %s\n", name, value);
+    absl::PrintF("%-16s %s\n", name, Printable(value));
   };
   row("version", absl::StrCat(reader.major_version(), ".", reader.minor_version()));
   row("events", absl::StrCat(events.others));
@@ -129,9 +129,9 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
                             FormatUtc(trace.sync_time)));
   row("pointer size", absl::StrCat(trace.pointer_size));
   for (const auto& [key, value] : trace.key_values) {
-    row("key", OneLine(absl::StrCat(key, " = ", value)));
+    row("key", absl::StrCat(key, " = ", value));
   }
-  if (!reader.traceevent_refusal().empty()) row("warning", OneLine(RefusalText(reader)));
+  if (!reader.traceevent_refusal().empty()) row("warning", Printable(RefusalText(reader)));
   row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/source.h"
+#include "tools/common/text.h"
 
 namespace tools {
 namespace {
@@ -84,9 +85,13 @@ int FinishOutput(const char* command, int exit_code) {
   return kExitFailed;
 }
 
+std::string InputName(const std::string& path) {
+  return path == "-" ? "standard input" : Printable(path);
+}
+
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status) {
-  absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, path == "-" ? "standard input" : path,
-                status.message());
+  absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, InputName(path),
+                Printable(std::string(status.message())));
 }
 
 }  // namespace tools

@@ -54,6 +54,9 @@ std::string RefusalText(const nettrace::Reader& reader);
 // all that was printed could be written.
 int FinishOutput(const char* command, int exit_code);
 
+// `path` for people; "standard input" for "-".
+std::string InputName(const std::string& path);
+
 // Prints "nettrace COMMAND: FILE: why".
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status);
 

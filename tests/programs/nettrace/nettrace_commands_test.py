@@ -18,6 +18,9 @@ from support import script
 
 ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
+# What a terminal would obey: escape sequences of ESC and of C1, a title, an override of the direction of
+# text, line ends; and bytes that are no UTF-8.
+HOSTILE = b"\x1b[2J\xc2\x9b31m\x1b]0;t\x07\xe2\x80\xae\r\xff\x9b\x7f\n\xc2\x85"
 
 
 def nettrace(*arguments, expect=0, stdin=None, environment=None):
@@ -59,6 +62,13 @@ def nanoseconds(event):
     seconds, fraction = event["time"].removesuffix("Z").split(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return int(whole.timestamp()) * 10**9 + int(fraction)
+
+
+def check_printable(test, said):
+    """`said`, which may have lines, has nothing that a terminal obeys, and is UTF-8."""
+    for c in said.decode():
+        number = ord(c)
+        test.assertFalse(number < 0x20 and c != "\n" or 0x7f <= number < 0xa0 or number == 0x202e, said)
 
 
 class CommandsTest(unittest.TestCase):
@@ -318,6 +328,54 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(victim.read_text(), "precious")
         self.assertFalse(self.out.is_symlink())
         planted.unlink()
+
+    def hostile_trace(self):
+        """A trace in which names of threads, providers and events, and keys of the trace, are hostile."""
+        bytes_ = self.traces[0].read_bytes()
+        words = {event[key] for event in self.events for key in ("provider", "name", "thread") if event[key]}
+        words |= set(commands.info(ARGS.nettrace, self.traces[0])["keyValues"])
+        replaced = 0
+        for i, word in enumerate(sorted(words, key=len, reverse=True)):
+            old = word.encode()
+            if len(old) >= 4:
+                replaced += bytes_.count(old)
+                bytes_ = bytes_.replace(old, (HOSTILE[i % len(HOSTILE):] + 20 * HOSTILE)[:len(old)])
+        self.assertGreater(replaced, 5)
+        return bytes_
+
+    def test_hostile_names_do_not_reach_a_terminal(self):
+        hostile = self.folder / os.fsdecode(b"trace-\x1b[31m\xe2\x80\xae\xff\xc2\x9b.nettrace")
+        hostile.write_bytes(self.hostile_trace())
+        cut = self.folder / os.fsdecode(b"cut-\x1b[31m.nettrace")
+        cut.write_bytes(hostile.read_bytes()[:-3])
+        out = self.folder / os.fsdecode(b"out-\x1b[31m.nettrace")
+        missing = self.folder / os.fsdecode(b"missing-\x1b[31m")
+        escapes = 0
+        for file in (hostile, cut, missing):
+            for command in (["dump"], ["dump", "--json"], ["info"], ["info", "--json"], ["verify", "--strict"],
+                            ["verify", "--strict", "--json"], ["repair", "-o", out], ["cut", "-o", out],
+                            ["merge", file, "-o", out]):
+                ran = subprocess.run([ARGS.nettrace, command[0], file, *command[1:]], capture_output=True, check=False)
+                with self.subTest(command=command, file=file):
+                    check_printable(self, ran.stdout)
+                    check_printable(self, ran.stderr)
+                    escapes += (ran.stdout + ran.stderr).count(b"\\u001b")
+                    if "--json" in command:
+                        for line in ran.stdout.splitlines():
+                            json.loads(line)
+        self.assertGreater(escapes, 50)
+        out.unlink()
+
+    def test_hostile_arguments_do_not_reach_a_terminal(self):
+        for arguments in (["\x1b[2J"], ["dump", "\x1b[2J", "\x1b[2J"], ["dump", "--pid", "\x1b[2J", "file"],
+                          ["dump", "file", "--\x1b[2J"], ["dump", "--from", "\x1b[2J", "file"], ["dump", "--keyword", "\x1b[2J", "f"],
+                          ["cut", "f", "-o", "o", "--mode", "\x1b[2J"], ["record", "-o", "x", "-e", "a:\x1b[2J"],
+                          ["record", "-o", "x", "-e", "a", "--duration", "\x1b[2J"]):
+            with self.subTest(arguments):
+                ran = subprocess.run([ARGS.nettrace, *arguments], capture_output=True, check=False)
+                self.assertEqual(ran.returncode, 2)
+                check_printable(self, ran.stdout + ran.stderr)
+                self.assertIn(b"\\u001b", ran.stderr)
 
     def test_progress_is_shown_on_a_terminal(self):
         for command, show in ((["dump"], "dump: "), (["info"], "info: "), (["verify"], "verify: "),
