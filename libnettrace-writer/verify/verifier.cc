@@ -289,7 +289,7 @@ void Verifier::CheckMetadataBlock() {
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
-    if (!Charge(2 * (kRowCost + 8 * (OffsetOf(reader) - offset)))) return;
+    if (!Charge(2 * (kRowCost + 8 * static_cast<std::size_t>(OffsetOf(reader) - offset)))) return;
     CheckMetadata(id, std::move(row), offset);
   }
 }

@@ -207,6 +207,42 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
   }
 }
 
+TEST(PayloadJson, NamesOfErrnosAreSymbols) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type number = Type::Simple(TypeCode::kInt32);
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"e", number},
+                     {"a", Type::Array(number)},
+                     {"s", Type::Object({{"e", number}})},
+                     {"none", number},
+                     {"l", Type::Simple(TypeCode::kInt64)}};
+  metadata.key_values = {{"EventHeader.Field.0", "value32 errno"},
+                         {"EventHeader.Field.1", "value32 errno"},
+                         {"EventHeader.Field.3", "value32 errno"},
+                         {"EventHeader.Field.4", "value32 errno"},
+                         {"EventHeader.Field.5", "value64 errno"}};
+  const std::vector<std::byte> payload = ToBytes(
+      "\2\0\0\0"
+      "\2\0\1\0\0\0\0\0\0\0"
+      "\x16\0\0\0"
+      "\0\0\0\0"
+      "\2\0\0\0\0\0\0\0"s);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  PayloadJson payloads(PayloadStyle::kForPrograms);
+  json.StartObject();
+  json.Key("payload");
+  ASSERT_TRUE(payloads.Put(event, &json).ok());
+  payloads.PutSymbols("symbols", &json);
+  json.EndObject();
+  EXPECT_EQ(buffer.GetString(), R"({"payload":{"e":2,"a":[1,0],"s":{"e":22},"none":0,"l":2},)"
+                                R"("symbols":{"e":"ENOENT","a":["EPERM",null],"s.e":"EINVAL"}})"s);
+}
+
 // The extras of an event with the field definitions, as `name=json` after one another.
 std::string Extras(const nettrace::EventMetadata& metadata) {
   PayloadJson payloads(PayloadStyle::kForPrograms);
