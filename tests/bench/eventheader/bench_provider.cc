@@ -66,8 +66,8 @@ constexpr eh::Event<provider, "Verbose", eh::Traits{.level = eh::Level::kVerbose
 
 // The beginning of an event's bytes.
 template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fields>
-using PreambleOf = eh::internal::Preamble<kName, kEventTraits, Fields...>;
-using Preamble8 = Eight<PreambleOf>;
+using DescribedAs = eh::internal::Described<kName, kEventTraits, Fields...>;
+using Described8 = Eight<DescribedAs>;
 
 // Each writes its event, with an Activity before the fields' values or without.
 template <typename... Activity>
@@ -172,7 +172,7 @@ class CApi {
       "Bench8\0number\0\x84\2status\0\x84\2port\0\x84\2bytes\0\x84\2count\0\x84\2path\0\nhost\0\n"
       "agent\0\n";
   static_assert(std::string_view(kMetadata, sizeof(kMetadata) - 1) ==
-                    std::string_view(Preamble8::kBytes.metadata, Preamble8::kMetadataSize),
+                    std::string_view(Described8::kEvent.metadata, Described8::kMetadata),
                 "the bytes are those of the static event");
   static constexpr eh_event kPrepared{.id = 0,
                                       .version = 0,
@@ -406,7 +406,7 @@ int MeasureSizes(Report* report, const std::filesystem::path& folder) {
   report->Add("read-only data, a further call", "bytes", each(sites->read_only, base->read_only),
               each(plains->read_only, plain->read_only));
   report->Add("read-only data, a further event", "bytes", each(events->read_only, base->read_only),
-              Preamble8::kSize);
+              Described8::kHeadSize);
   report->Add("unwind tables, a further call", "bytes", each(sites->unwind, base->unwind),
               each(plains->unwind, plain->unwind));
   report->Add("unwind tables, a further event", "bytes", each(events->unwind, base->unwind),
