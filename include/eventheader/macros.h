@@ -349,7 +349,7 @@ constexpr Part PartOf(Kind kind, const Part* parts, std::size_t number) noexcept
 constexpr bool AreValidNames(const FieldFacts* fields, std::size_t number) noexcept {
   for (std::size_t i = 0; i < number; ++i) {
     if (fields[i].encoding != Encoding::kInvalid && !IsValidName(fields[i].name)) return false;
-    if (fields[i].members != nullptr && !AreValidNames(fields[i].members, fields[i].format)) {
+    if (fields[i].has_members && !AreValidNames(fields[i].members, fields[i].format)) {
       return false;
     }
   }
@@ -364,7 +364,7 @@ constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number,
     while (at < number && fields[at].encoding == Encoding::kInvalid) ++at;
     if (at >= number || depth > kMaxStructNesting) return number + 1;
     const FieldFacts& field = fields[at];
-    if (field.encoding == Encoding::kStruct && field.members == nullptr) {
+    if (field.encoding == Encoding::kStruct && !field.has_members) {
       at = AfterMembers(fields, number, at + 1, field.format, depth + 1);
       if (at > number) return number + 1;
       --at;
@@ -374,7 +374,7 @@ constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number,
 }
 constexpr bool AreWholeStructs(const FieldFacts* fields, std::size_t number) noexcept {
   for (std::size_t at = 0; at < number; ++at) {
-    if (fields[at].encoding != Encoding::kStruct || fields[at].members != nullptr) continue;
+    if (fields[at].encoding != Encoding::kStruct || fields[at].has_members) continue;
     at = AfterMembers(fields, number, at + 1, fields[at].format, 1);
     if (at > number) return false;
     --at;

@@ -56,7 +56,8 @@ struct FieldFacts {
   std::uint8_t format = 0;  // of a struct: the number of its members
   std::uint16_t count = 0;  // of a constant array
   std::uint16_t tag = 0;
-  const FieldFacts* members = nullptr;  // of a struct
+  const FieldFacts* members = nullptr;
+  bool has_members = false;  // of its own: a struct whose type says what they are
 
   Way way = Way::kNone;
   std::uint8_t suffix = 0;
@@ -76,6 +77,7 @@ constexpr FieldFacts FactsOfType() noexcept {
   if constexpr (Code::kEncoding == Encoding::kStruct) {
     facts.format = Code::Members::kMembers;
     facts.members = Code::Members::kFacts;
+    facts.has_members = true;
   } else {
     facts.format = static_cast<std::uint8_t>(Code::kFormat);
   }
@@ -125,7 +127,7 @@ constexpr void AddTotals(Totals* totals, const FieldFacts* fields, int number, i
       totals->fixed += std::size_t{field.fixed} + field.suffix;
       totals->pieces += field.way == Way::kBlob || field.way == Way::kMade ? 1 : 0;
     }
-    if (field.members != nullptr) AddTotals(totals, field.members, field.format, depth + 1);
+    if (field.has_members) AddTotals(totals, field.members, field.format, depth + 1);
   }
 }
 
@@ -148,7 +150,7 @@ constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) 
     out = PutText(out, field.attributes);
     *out++ = '\0';
     out = PutType(out, field.encoding, field.arity, field.count, field.format, field.tag);
-    if (field.members != nullptr) out = PutDefinitions(out, field.members, field.format);
+    if (field.has_members) out = PutDefinitions(out, field.members, field.format);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/eventheader_c.h>
+#include <eventheader/macros.h>
 #include <eventheader/testing/transport.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "disabled_calls.h"
 #include "disassembly.h"
 #include "libeventheader/base/user_events.h"
+#include "macros_c_calls.h"
 #include "object_size.h"
 
 // The events' values. External linkage keeps them unknown to the compiler.
@@ -92,6 +94,22 @@ bool Write20(const Activity&... activity) {
   return event20.Write(activity..., n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9],
                        n[10], n[11], n[12], n[13], n[14], s[0], s[1], s[2], s[3],
                        s[4]) == eh::WriteResult::kWritten;
+}
+
+// The macros of C++17 and of C, with the same eight fields. They say nothing of what came of it, so
+// each writes as often as the others.
+bool Write8ByMacro() {
+  const auto& n = input.numbers;
+  EVENTHEADER_EVENT(provider, "Bench8", 4, 1, EVENTHEADER_FIELD("number", n[0]),
+                    EVENTHEADER_FIELD("status", n[1]), EVENTHEADER_FIELD("port", n[2]),
+                    EVENTHEADER_FIELD("bytes", n[3]), EVENTHEADER_FIELD("count", n[4]),
+                    EVENTHEADER_FIELD("path", input.path), EVENTHEADER_FIELD("host", input.host),
+                    EVENTHEADER_FIELD("agent", input.agent));
+  return true;
+}
+bool Write8InC() {
+  WriteByMacroOfC(input.numbers, input.path.c_str(), input.host.c_str(), input.agent.c_str());
+  return true;
 }
 
 // The dynamic builder, with the same eight fields.
@@ -323,7 +341,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
   static Capture capture;
   static Dynamic dynamic;
   static CApi c_api;
-  if (dynamic.set().status() != 0 || eh_event_set_status(c_api.set()) != 0) {
+  if (eh_provider_status(ProviderOfMacrosOfC()) != 0 || dynamic.set().status() != 0 ||
+      eh_event_set_status(c_api.set()) != 0) {
     return Fail("cannot register the dynamic events' sets");
   }
   static const eh_activity c_activity{reinterpret_cast<const std::uint8_t*>(input.activity.data()),
@@ -347,6 +366,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
       {"activity, 8 fields, 3 strings", kActivity8, nullptr},
       {"activity, 20 fields, 5 strings", [] { return Write20(eh::Activity{input.activity}); },
        nullptr},
+      {"macro of C++17, 8 fields, 3 strings", Write8ByMacro, nullptr},
+      {"macro of C, 8 fields, 3 strings, measured", Write8InC, kPlain8},
       {"dynamic builder, 8 fields built and written",
        [] {
          dynamic.Build();
@@ -377,7 +398,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
 }
 
 int CheckDisassembly(Report* report, const std::string& program) {
-  for (const char* function : {"WriteDisabled", "WriteDisabledByMacro"}) {
+  for (const char* function :
+       {"WriteDisabled", "WriteDisabledByMacro", "WriteDisabledByCxx17", "WriteDisabledInC"}) {
     const DisabledPath path = FindDisabledPath(program, function);
     if (!path.error.empty()) return Fail("disassembly: " + path.error);
     report->Add(std::string("load, test, branch in ") + function, "instructions", path.instructions,
