@@ -11,7 +11,7 @@
 // one, and get EventIds by which TraceEvent can tell them apart. V4 and V5 types become those of
 // V6.
 //
-// Memory: that of the readers and of the copies' metadata, threads, labels and stacks.
+// Memory: that of the time-ordered readers and of the copies' metadata, threads, labels and stacks.
 // Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
@@ -45,11 +45,11 @@ class Merger {
   // Adds a stream of which nothing was read yet. The first one's clock is the output's.
   void AddInput(std::unique_ptr<Reader> input);
 
-  // Reads all inputs and writes the output; to be called once. Errors: the sink's; those of a
-  // Writer for rows that no stream can hold; ResourceExhausted for more than 65,534 metadata rows
-  // of a provider or too many threads; InvalidArgument without an input, or if the first one's sync
-  // time is no date. Damage of an input
-  // is no error here: see its status().
+  // Reads all inputs and writes the output; to be called once. Errors: the sink's; those of the
+  // temporary file by way of which long intervals are sorted; those of a Writer for rows that no
+  // stream can hold; ResourceExhausted for more than 65,534 metadata rows of a provider or too many
+  // threads; InvalidArgument without an input, or if the first one's sync time is no date. Damage
+  // of an input is no error here: see its status().
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // These count inputs from 0, in the order of AddInput.

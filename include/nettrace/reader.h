@@ -39,7 +39,8 @@ struct ReaderOptions {
 };
 
 // An event. Its pointers are never null. It is valid until the reader's next step; the metadata,
-// threads and (V6) labels that it points to are valid until the step after the next sequence point.
+// threads, stack and (V6) labels that it points to are valid until the step after the next sequence
+// point.
 struct Event {
   std::uint64_t offset = 0;  // of its row in the stream
   MetadataId metadata_id = kNoMetadata;
@@ -136,6 +137,9 @@ class Reader {
   const absl::Status& status() const;
   const std::optional<Damage>& damage() const;
   const Stats& stats() const;
+  // Why TraceEvent, the library of PerfView and dotnet-trace, shows nothing of this stream, though it
+  // is read here; empty if nothing of the kind was met so far.
+  const std::string& traceevent_refusal() const;
   // UTC of a timestamp, by the trace's sync time, to the nanosecond.
   absl::Time TimeOf(std::uint64_t ticks) const;
 

@@ -1,20 +1,32 @@
 // A stream's events in the order of time. They are sorted within each interval between sequence
 // points; the format guarantees that this is enough.
+//
+// Memory: the reader's, and TimeOrderOptions::max_memory, however long an interval is: what does
+// not fit is sorted by way of a temporary file.
 #ifndef NETTRACE_TIME_ORDERED_READER_H_
 #define NETTRACE_TIME_ORDERED_READER_H_
 
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "nettrace/reader.h"
 
 namespace nettrace {
 
+namespace internal {
+class EventSorter;
+}
+
 struct TimeOrderOptions {
-  // An interval of more bytes, by estimate, is sorted in parts of this size.
-  std::size_t max_interval_bytes = std::size_t{256} << 20;
+  // Bytes of events that are kept in memory; what an interval has beyond them goes to the temporary
+  // file. Merging that back takes a quarter more, and at least 16 KiB for each such part.
+  std::size_t max_memory = std::size_t{32} << 20;
+  // The folder of the temporary file, which has no name in it; empty: $TMPDIR, else /var/tmp.
+  std::string temporary_directory = {};
 };
 
 // Takes the steps of a Reader in another order: in each interval first the events by time (events
@@ -24,6 +36,8 @@ class TimeOrderedReader {
   using Step = Reader::Step;
 
   explicit TimeOrderedReader(std::unique_ptr<Reader> reader, const TimeOrderOptions& options = {});
+  TimeOrderedReader(TimeOrderedReader&&) noexcept;
+  ~TimeOrderedReader();
 
   Step Next();
   const Event& event() const { return event_; }
@@ -33,37 +47,25 @@ class TimeOrderedReader {
   // delivered.
   const Reader& reader() const { return *reader_; }
   Reader& reader() { return *reader_; }
-  // True once an interval was too long to be sorted as a whole.
-  bool sorted_in_parts() const { return sorted_in_parts_; }
-  // True while the current interval is sorted in parts: until its end an event may be earlier than
-  // those before it.
-  bool in_parts() const { return in_parts_; }
+
+  // After kEnd: OK if all that the reader reads was delivered; else the temporary file's error,
+  // with its folder. ResourceExhausted says that the disk is full.
+  const absl::Status& sort_status() const { return sort_status_; }
+  // Bytes that were written to the temporary file so far.
+  std::uint64_t spilled_bytes() const;
 
  private:
-  struct Kept {
-    Event event;  // its payload and stack are at `start` in bytes_
-    std::size_t start = 0;
-    std::size_t payload_size = 0;
-    std::size_t stack_size = 0;
-  };
   void ReadInterval();
-  void Keep(const Event& event);
-  void Deliver(const Kept& kept);
 
   std::unique_ptr<Reader> reader_;
-  const TimeOrderOptions options_;
-  std::vector<Kept> kept_;
-  std::vector<std::byte> bytes_;
-  std::deque<Labels> labels_;  // of V4 and V5 events
+  std::unique_ptr<internal::EventSorter> sorter_;
   std::vector<RemovedThread> removed_;
-  std::size_t next_ = 0;
   std::size_t next_removed_ = 0;
-  bool at_boundary_ = false;  // the reader's step, boundary_, was not delivered yet
+  bool at_boundary_ = false;  // the interval is read: boundary_ comes after it
   Step boundary_ = Step::kEnd;
   Event event_;
   RemovedThread removed_thread_;
-  bool sorted_in_parts_ = false;
-  bool in_parts_ = false;
+  absl::Status sort_status_;
 };
 
 }  // namespace nettrace

@@ -27,8 +27,7 @@ WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =
       std::numeric_limits<std::int32_t>::max();
-  options.max_label_bytes = options.max_stack_bytes = options.max_metadata_bytes =
-      std::numeric_limits<std::size_t>::max() / 2;
+  options.max_label_bytes = options.max_stack_bytes = std::numeric_limits<std::size_t>::max() / 2;
   options.max_interval_events = options.max_interval_bytes =
       std::numeric_limits<std::uint64_t>::max() / 2;
   options.first_thread_index = ThreadIndex{internal::traceevent::kMinRemovableThreadIndex};
@@ -172,7 +171,7 @@ absl::Status Merger::Impl::Advance(Input* input) {
         status = input->copier->CopyRemovedThread(input->reader.removed_thread());
         break;
       case Step::kEnd:
-        return absl::OkStatus();
+        return input->reader.sort_status();
     }
     if (!status.ok()) return status;
   }
@@ -200,13 +199,9 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   return WriteSequencePoint(std::max(time, last_timestamp));
 }
 
-// Does nothing if the point would not be later than the one before, or if earlier events may
-// follow.
+// Does nothing if the point would not be later than the one before.
 absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
   if (timestamp <= last_point) return absl::OkStatus();
-  for (const auto& input : inputs) {
-    if (input->reader.in_parts()) return absl::OkStatus();
-  }
   last_point = timestamp;
   lost_at_point = writer->stats().lost;
   last_timestamp = std::max(last_timestamp, timestamp);

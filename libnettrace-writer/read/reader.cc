@@ -14,6 +14,7 @@
 #include "libnettrace-writer/read/id_table.h"
 #include "libnettrace-writer/read/metadata_table.h"
 #include "libnettrace-writer/read/parse_rows.h"
+#include "libnettrace-writer/read/traceevent_refusal.h"
 
 namespace nettrace {
 namespace {
@@ -55,11 +56,9 @@ struct Thread {
   std::size_t cost = 0;
 };
 
-// A range of the interval's stack bytes.
-struct StackRange {
+struct Stack {
   explicit operator bool() const { return is_there; }
-  std::size_t start = 0;
-  std::size_t size = 0;
+  std::span<const std::byte> frames;
   bool is_there = false;
 };
 
@@ -149,10 +148,11 @@ struct Reader::Impl {
   Table<ThreadIndex, Thread> threads;
   std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
   Table<LabelListId, Labels> labels;
-  IdTable<StackId, StackRange> stacks;
-  std::vector<std::byte> stack_bytes;
+  IdTable<StackId, Stack> stacks;
+  std::vector<std::vector<std::byte>> stack_blocks;  // what the interval's stacks point to
   std::size_t table_bytes = 0;
   std::size_t metadata_bytes = 0;
+  internal::TraceEventRefusal refusal;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
 
   // The block being read. Other kinds are read whole when they are met.
@@ -258,7 +258,7 @@ void Reader::Impl::FinishStep() {
   if (step != Step::kSequencePoint) return;
   labels.Clear();
   stacks.Clear();
-  stack_bytes.clear();
+  stack_blocks.clear();
   removed_threads.clear();
   table_bytes -= interval_bytes;
   interval_bytes = 0;
@@ -268,6 +268,7 @@ void Reader::Impl::FinishStep() {
   }
   if (sequence_point.flags & kSequencePointFlushMetadata) {
     metadata.Clear();
+    refusal.SeeMetadataFlush();
     table_bytes -= metadata_bytes;
     metadata_bytes = 0;
   }
@@ -287,6 +288,7 @@ bool Reader::Impl::NextBlock() {
     case BlockKind::kEvent:
       rows = EventRows(block, legacy());
       if (!rows.ok()) return Stop(block.offset, "the event block's header is malformed");
+      if (rows.AtEnd() && !legacy()) refusal.SeeEmptyEventBlock(block.offset);
       open = InBlock::kEvents;
       return true;
     case BlockKind::kMetadata:
@@ -311,6 +313,7 @@ bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t siz
                                std::uint64_t offset) {
   const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
                            row.key_values.size() * sizeof(KeyValues::value_type);
+  if (!legacy()) refusal.SeeRow(row);
   if (!metadata.Add(id, std::move(row))) {
     if (legacy()) return true;  // the .NET runtime may repeat a row
     return Stop(offset, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
@@ -383,7 +386,8 @@ bool Reader::Impl::ReadLabels() {
     const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(reader) - offset) +
                              CountEntries(*list) * sizeof(KeyValues::value_type);
     interval_bytes += cost;
-    const LabelListId id{first + i};  // modulo 2^32, as an event's
+    const LabelListId id{first + i};
+    if (ToNumber(id) < first) return Stop(offset, "a label list's index is over 2^32 - 1");
     if (!labels.Add(id, std::move(list))) {
       return Stop(offset, absl::StrCat("label list ", ToNumber(id), " is defined twice"));
     }
@@ -397,18 +401,22 @@ bool Reader::Impl::ReadStacks() {
   const auto first = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
   if (!reader.ok()) return Stop(block.offset, "the stack block's header is cut short");
+  const std::span<const std::byte> content = reader.rest();
+  const std::vector<std::byte>& kept = stack_blocks.emplace_back(content.begin(), content.end());
+  interval_bytes += content.size();
+  if (!Charge(content.size(), block.offset)) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
-    const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
+    const auto frames = reader.Bytes(reader.Number<std::uint32_t>());
     if (!reader.ok()) return Stop(offset, "a stack does not fit its block");
     const StackId id{first + i};  // modulo 2^32, as an event's
-    if (!stacks.Add(id, {stack_bytes.size(), bytes.size(), true})) {
+    const std::size_t start = content.size() - reader.size() - frames.size();
+    if (!stacks.Add(id, {std::span(kept).subspan(start, frames.size()), true})) {
       return Stop(offset, absl::StrCat("stack ", ToNumber(id), " is defined twice"));
     }
-    stack_bytes.insert(stack_bytes.end(), bytes.begin(), bytes.end());
-    const std::size_t cost = 4 * sizeof(StackRange) + bytes.size();
-    interval_bytes += cost;
-    if (!Charge(cost, offset)) return false;
+    constexpr std::size_t kCost = 4 * sizeof(Stack);
+    interval_bytes += kCost;
+    if (!Charge(kCost, offset)) return false;
   }
   return true;
 }
@@ -536,9 +544,7 @@ bool Reader::Impl::ResolveEvent() {
   event.stack = {};
   if (row.stack_id != kNoStack) {
     // An event whose stack is not there is shown without one, as TraceEvent does.
-    if (const StackRange* found = stacks.Find(row.stack_id)) {
-      event.stack = std::span<const std::byte>(stack_bytes).subspan(found->start, found->size);
-    }
+    if (const Stack* found = stacks.Find(row.stack_id)) event.stack = found->frames;
   }
   return true;
 }
@@ -613,6 +619,7 @@ const SequencePoint& Reader::sequence_point() const { return impl_->sequence_poi
 const RemovedThread& Reader::removed_thread() const { return impl_->removed; }
 const absl::Status& Reader::status() const { return impl_->status; }
 const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
+const std::string& Reader::traceevent_refusal() const { return impl_->refusal.why(); }
 const Reader::Stats& Reader::stats() const {
   Stats& stats = impl_->stats;
   stats.bytes = impl_->blocks.position();

@@ -1,8 +1,12 @@
 #include "measure.h"
 
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -43,16 +47,41 @@ void Reporter::Report(const std::string& name, const char* unit, double value, d
   std::fflush(stdout);
 }
 
-void Measure(std::span<Body> bodies, std::size_t steps, int rounds) {
+InstructionCounter::InstructionCounter() {
+  perf_event_attr attr = {};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+  attr.exclude_hv = 1;
+  fd_ = static_cast<int>(syscall(SYS_perf_event_open, &attr, /*pid=*/0, /*cpu=*/-1, /*group_fd=*/-1,
+                                 PERF_FLAG_FD_CLOEXEC));
+}
+
+InstructionCounter::~InstructionCounter() {
+  if (valid()) close(fd_);
+}
+
+double InstructionCounter::Read() const {
+  std::uint64_t count = 0;
+  if (read(fd_, &count, sizeof count) != sizeof count) Fail("cannot read the instruction counter");
+  return static_cast<double>(count);
+}
+
+void Measure(std::span<Body> bodies, std::size_t steps, int rounds,
+             const InstructionCounter* counter) {
+  const bool counts = counter != nullptr && counter->valid();
+  const auto each = [steps](double all) { return all / static_cast<double>(steps); };
   for (int round = 0; round < rounds; ++round) {
     for (Body& body : bodies) {
       body.prepare();
       body.run();
       body.prepare();
+      const double instructions = counts ? counter->Read() : 0;
       const double begin = CpuNanoseconds();
       body.run();
-      const double cost = (CpuNanoseconds() - begin) / static_cast<double>(steps);
-      body.cost = std::min(body.cost, cost);
+      body.cost = std::min(body.cost, each(CpuNanoseconds() - begin));
+      if (counts)
+        body.instructions = std::min(body.instructions, each(counter->Read() - instructions));
     }
   }
 }

@@ -38,12 +38,31 @@ struct Body {
   std::function<void()> prepare = [] {};  // before each run; not measured
   // What one step of it cost, in nanoseconds of this thread's CPU time.
   double cost = std::numeric_limits<double>::max();
+  // Its instructions, user and kernel together, where an InstructionCounter counts them.
+  double instructions = std::numeric_limits<double>::max();
+};
+
+// Counts this thread's instructions, user and kernel together, by the processor's own counter.
+class InstructionCounter {
+ public:
+  InstructionCounter();
+  InstructionCounter(const InstructionCounter&) = delete;
+  InstructionCounter& operator=(const InstructionCounter&) = delete;
+  ~InstructionCounter();
+
+  // False if the machine has no such counter, or does not let this process read it.
+  bool valid() const { return fd_ >= 0; }
+  double Read() const;
+
+ private:
+  int fd_;
 };
 
 // Runs `bodies` in turns, `rounds` times, each once to have in the caches what it uses and once to
 // be measured. The least time counts: what else runs on the machine only ever adds. A run does
 // `steps` of what is measured.
-void Measure(std::span<Body> bodies, std::size_t steps, int rounds);
+void Measure(std::span<Body> bodies, std::size_t steps, int rounds,
+             const InstructionCounter* counter = nullptr);
 
 // Ends the program with what is wrong.
 [[noreturn]] void Fail(const std::string& what);

@@ -18,15 +18,18 @@ import reader
 
 
 def dump(nettrace, file):
-    # TraceEvent knows nothing of EventHeader's formats.
-    return list(commands.dump(nettrace, file, "--raw"))
+    # TraceEvent knows nothing of EventHeader's formats, and shows the events of processes among others.
+    return list(commands.dump(nettrace, file, "--raw", "--processes"))
 
 
-def check(nettrace, command, file, allowed=(), own_ids=False):
-    """The Comparison of one file."""
-    shown, totals = reader.read(command, file)
+def check(nettrace, command, file, allowed=(), own_ids=False, log=True):
+    """The Comparison of one file, with what programs that read events see, and with the TraceLog that PerfView shows.
+    `log`: False for a file of the .NET runtime, whose events a TraceLog shows by their parsers' names."""
     result = comparison.Comparison(allowed, own_ids)
-    result.files(dump(nettrace, file), shown, totals, commands.info(nettrace, file)["lost"])
+    events, lost = dump(nettrace, file), commands.info(nettrace, file)["lost"]
+    result.files(events, *reader.read(command, file), lost)
+    if log:
+        result.files(events, *reader.read(command, file, "--log"), lost, log=True)
     return result
 
 

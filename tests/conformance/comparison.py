@@ -6,6 +6,7 @@ counted, so that a test can say which of them its file may meet:
   nul      text ends at its first NUL
   empty    an object without fields at the end of the payload is shown as null
   implied  a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
+  label    an opcode label is ignored, the row's opcode is shown; a TraceLog's events only
 TraceEvent shows something where a file says nothing: a process id of 0, a thread id of -1, the name
 EventID(n), the CPU of some event before.
 """
@@ -13,9 +14,10 @@ EventID(n), the CPU of some event before.
 import collections
 import datetime
 import itertools
+import re
 import struct
 
-QUIRKS = ("latin1", "nul", "empty", "implied")
+QUIRKS = ("latin1", "nul", "empty", "implied", "label")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
 MAX_SHOWN = 20
@@ -30,13 +32,18 @@ class Comparison:
         self._allowed = frozenset(allowed)
         self._own_ids = own_ids
         self._schemas = {}  # Our id and name by TraceEvent's provider and id.
+        self._view = ""  # The part of TraceEvent that is compared with, for messages.
+        self._log = False
         self.events = 0
         self.quirks = collections.Counter()
         self.differences = []
         self.count = 0
 
-    def files(self, dumped, shown, totals, lost):
-        """`dumped`: our events; `shown`, `totals`: TraceEvent's; `lost`: how many our reader says were lost."""
+    def files(self, dumped, shown, totals, lost, log=False):
+        """`dumped`: our events; `shown`, `totals`: TraceEvent's, of a TraceLog if `log` says so; `lost`: how many our
+        reader says were lost."""
+        self._log = log
+        self._view = "TraceLog: " if log else ""
         if totals["exception"]:
             self._differ("TraceEvent threw: " + totals["exception"].splitlines()[0])
         if totals["payloadFailures"]:
@@ -88,6 +95,8 @@ class Comparison:
         implied = ending is not None and ours["opcode"] == 0 and ours["name"].lower().endswith(ending)
         if implied:
             self._quirk("implied", f"{where}: opcode 0 became {opcode}")
+        elif self._log and "OpCode" in ours.get("labels", {}) and ours["opcode"] != opcode:
+            self._quirk("label", f"{where}: opcode {ours['opcode']} became {opcode}")
         else:
             self._same(f"{where}: opcode", ours["opcode"], opcode)
         if ending and ours["name"].lower().endswith(ending) and name == ours["name"][:-len(ending)]:
@@ -95,6 +104,8 @@ class Comparison:
         self._same(f"{where}: name", ours["name"], name)
 
     def _value(self, where, ours, theirs):
+        if isinstance(ours, str) != isinstance(theirs, str):
+            ours, theirs = _integer(ours), _integer(theirs)
         if isinstance(ours, dict) and isinstance(theirs, dict):
             self._same(f"{where}: field names", list(ours), list(theirs))
             for key in ours.keys() & theirs.keys():
@@ -132,7 +143,14 @@ class Comparison:
     def _differ(self, text):
         self.count += 1
         if self.count <= MAX_SHOWN:
-            self.differences.append(text)
+            self.differences.append(self._view + text)
+
+
+def _integer(value):
+    """The number that a string of digits stands for in the JSON of `nettrace dump`; other values as they are."""
+    if isinstance(value, str) and re.fullmatch("-?[0-9]{16,20}", value) and abs(int(value)) > 2**53:
+        return int(value)
+    return value
 
 
 def _in_order(events):

@@ -113,6 +113,15 @@ class ComparisonTest(unittest.TestCase):
         theirs = changed(THEIRS, name="Reques/Start", opcode=1, opcodeName="Start")
         self.assertEqual(compare([ours], [theirs]).count, 1)
 
+    def test_large_numbers_are_strings_of_digits_in_ours(self):
+        for number in (2**53 + 1, -2**53 - 1, 2**64 - 1):
+            ours, theirs = changed(OURS, payload={"n": str(number)}), changed(THEIRS, payload={"n": number})
+            self.assertEqual(compare([ours], [theirs]).differences, [])
+            theirs = changed(THEIRS, payload={"n": number + 1})
+            self.assertEqual(compare([ours], [theirs]).count, 1)
+        ours, theirs = changed(OURS, payload={"n": "7"}), changed(THEIRS, payload={"n": 7})
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
     def test_empty_object_shown_as_null_is_a_difference_unless_allowed(self):
         ours, theirs = changed(OURS, payload={"o": {}}), changed(THEIRS, payload={"o": None})
         self.assertEqual(compare([ours], [theirs]).count, 1)
@@ -124,6 +133,20 @@ class ComparisonTest(unittest.TestCase):
         theirs = changed(THEIRS, name="Re/Start", opcode=1, opcodeName="Start")
         self.assertEqual(compare([ours], [theirs]).count, 1)
         self.assertEqual(compare([ours], [theirs], allowed=["implied"]).count, 0)
+
+    def test_opcode_of_a_label_is_a_difference_but_in_a_log_where_it_is_allowed(self):
+        ours, theirs = changed(OURS, opcode=3, labels={"OpCode": 3}), THEIRS
+        for log, allowed, labelled, differences in ((True, ["label"], True, 0), (True, [], True, 1),
+                                                    (False, ["label"], True, 1), (True, ["label"], False, 1)):
+            result = comparison.Comparison(allowed)
+            event = ours if labelled else changed(ours, labels={})
+            result.files([event], [theirs], TOTALS, 0, log=log)
+            self.assertEqual(result.count, differences, (log, allowed, labelled))
+
+    def test_differences_of_a_log_are_named_so(self):
+        result = comparison.Comparison()
+        result.files([OURS], [], TOTALS, 0, log=True)
+        self.assertTrue(result.differences[0].startswith("TraceLog: "))
 
     def test_quirks_of_text_are_differences_unless_allowed(self):
         for ours, theirs, quirk in (("\u00e9", "\u00c3\u00a9", "latin1"), ("a\0b", "a", "nul")):

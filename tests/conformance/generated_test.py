@@ -13,7 +13,7 @@ import comparison
 import reader
 
 # Each file, with what TraceEvent shows in its own way there: it may and it has to.
-FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": (), "names": (), "intervals": (), "lost": (), "empty": ()}
+FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "names": (), "intervals": (), "lost": (), "empty": ()}
 LOST = {"lost": 129}
 
 
@@ -34,7 +34,7 @@ def check_file(folder, name, allowed, args, command):
     result = check_files.check(args.nettrace, command, file, allowed)
     passed = check_files.report(file, result)
     for kind in set(allowed) - set(result.quirks):
-        print(f"  TraceEvent no longer shows text in its own way ({kind}): drop that from the documents")
+        print(f"  TraceEvent no longer shows it in its own way ({kind}): drop that from the documents")
         passed = False
     lost = commands.info(args.nettrace, file)["lost"]
     if lost != LOST.get(name, 0):

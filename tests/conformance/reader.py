@@ -44,9 +44,9 @@ def build(folder):
     return ["dotnet", folder / "bin/traceevent/release/traceevent.dll"]
 
 
-def read(command, file):
-    """The list of events that TraceEvent shows of a file, and its totals."""
-    ran = subprocess.run([*command, file], stdout=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}, check=False)
+def read(command, file, *options):
+    """The list of events that TraceEvent shows of a file, and its totals. `options`: those of Program.cs."""
+    ran = subprocess.run([*command, *options, file], stdout=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}, check=False)
     lines = ran.stdout.splitlines()
     totals = json.loads(lines[-1]) if lines else {}
     if "end" not in totals:

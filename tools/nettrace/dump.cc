@@ -23,7 +23,7 @@ std::string OrUnknown(const std::optional<std::uint64_t>& number) {
   return number ? absl::StrCat(*number) : "?";
 }
 
-std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event,
+std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   std::string line = FormatUtc(reader.TimeOf(event.timestamp));
@@ -38,15 +38,18 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   if (event.labels->related_activity_id) {
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
+  if (verbose) absl::StrAppend(&line, ExtrasToText(metadata, payloads));
   absl::StrAppend(&line, " ", PayloadToText(event, payloads));
-  return OneLine(std::move(line));
+  return Printable(line);
 }
 
 struct Arguments {
   std::string path;
   bool json = false;
   bool raw = false;
-  bool time_order = false;
+  bool verbose = false;
+  bool file_order = false;
+  bool processes = false;
   EventFilter filter;
 };
 
@@ -64,10 +67,18 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
     const nettrace::Event& event = steps->event();
     if (!arguments.filter.Passes(reader, event)) continue;
     std::string line = arguments.json ? EventToJson(reader, event, &payloads)
-                                      : EventToText(reader, event, &payloads);
+                                      : EventToText(reader, event, arguments.verbose, &payloads);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }
+}
+
+// Prints the error of the temporary file.
+void PrintSortError(const std::string& path, const absl::Status& status) {
+  PrintInputError("dump", path, status);
+  absl::FPrintF(stderr,
+                "nettrace dump: more lies between two sequence points than is sorted in memory; "
+                "TMPDIR names a folder with room for it, and --file-order does not sort\n");
 }
 
 int Dump(const Arguments& arguments) {
@@ -80,18 +91,19 @@ int Dump(const Arguments& arguments) {
   }
   nettrace::TimeOrderedReader ordered(*std::move(opened));
   nettrace::Reader& reader = ordered.reader();
-  if (arguments.time_order) {
-    PrintEvents(&ordered, reader, arguments);
-  } else {
+  if (arguments.file_order) {
     PrintEvents(&reader, reader, arguments);
+  } else {
+    PrintEvents(&ordered, reader, arguments);
   }
   progress.Hide();
   if (const int exit_code = FinishOutput("dump", kExitOk); exit_code != kExitOk) return exit_code;
-  if (ordered.sorted_in_parts()) {
-    absl::FPrintF(stderr,
-                  "nettrace dump: %s: has more between two sequence points than is sorted at once; "
-                  "some events may be out of order\n",
-                  arguments.path);
+  if (!ordered.sort_status().ok()) {
+    PrintSortError(arguments.path, ordered.sort_status());
+    return kExitFailed;
+  }
+  if (!reader.traceevent_refusal().empty()) {
+    PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
   }
   if (reader.status().ok()) return kExitOk;
   PrintInputError("dump", arguments.path, reader.status());
@@ -106,14 +118,17 @@ void AddDump(CLI::App& app, int* exit_code) {
   dump->add_flag("--json", arguments->json, "One JSON object a line");
   dump->add_flag("--raw", arguments->raw,
                  "Show values as they are in the file, not in their EventHeader formats");
-  dump->add_flag("--time-order", arguments->time_order,
-                 "Sort by time, further than the file is sorted");
+  dump->add_flag("--verbose", arguments->verbose,
+                 "Show tags, attributes and groups, too; --json does so at all times");
+  dump->add_flag("--file-order", arguments->file_order,
+                 "Do not sort: events come in the order of the file");
+  dump->add_flag("--processes", arguments->processes,
+                 "Show the events that describe processes (provider Universal.System), too");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
-      "Events come in the order of the file: sorted by time for each CPU, and between sequence\n"
-      "points. Fields of EventHeader events are shown in their formats: errnos with their names,\n"
-      "addresses, hex, booleans and times.\n\n"
+      "Events come in the order of time. Fields of EventHeader events are shown in their formats:\n"
+      "errnos with their names, addresses, hex, booleans and times.\n\n"
       "Exit code: 0 the file is whole; 1 it is cut or damaged, and all that came before was "
       "printed;\n"
       "2 it cannot be read, or wrong usage.\n\n"
@@ -122,7 +137,10 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n"
       "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
       "trace.nettrace\n");
-  dump->callback([arguments, exit_code] { *exit_code = Dump(*arguments); });
+  dump->callback([arguments, exit_code] {
+    arguments->filter.hides_processes = !arguments->processes;
+    *exit_code = Dump(*arguments);
+  });
 }
 
 }  // namespace tools

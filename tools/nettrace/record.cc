@@ -15,13 +15,16 @@
 #include "absl/time/time.h"
 #include "tools/collector/session/recorder.h"
 #include "tools/collector/session/selector.h"
+#include "tools/common/atomic_file.h"
 #include "tools/common/child_process.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
 #include "tools/common/output_sink.h"
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/output_options.h"
 
 namespace tools {
 namespace {
@@ -30,6 +33,7 @@ constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 
 struct RecordArguments {
   std::string output;
+  mode_t mode = kPrivateMode;
   std::vector<std::string> selectors;
   std::string duration;
   std::size_t ring_size = 1 << 20;
@@ -38,7 +42,7 @@ struct RecordArguments {
 };
 
 int Fail(const absl::Status& status, int exit_code = kExitFailed) {
-  absl::FPrintF(stderr, "nettrace record: %s\n", status.message());
+  absl::FPrintF(stderr, "nettrace record: %s\n", Printable(std::string(status.message())));
   return exit_code;
 }
 
@@ -60,12 +64,13 @@ void PrintJson(const collector::RecorderSummary& summary) {
   PutNumber(&json, "lost", summary.lost);
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
+  PutNumber(&json, "processEvents", summary.process_events);
   PutNumber(&json, "bytes", summary.bytes);
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);
   PutNumber(&json, "sequencePoints", summary.sequence_points);
   json.EndObject();
-  std::puts(buffer.GetString());
+  PrintJsonLine(buffer);
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
@@ -74,9 +79,10 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
     PrintJson(summary);
     std::fflush(stdout);
   }
-  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                arguments.output == kStandardOutput ? "standard output" : arguments.output,
-                summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
+  absl::FPrintF(
+      stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
+      arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output),
+      summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
   if (summary.lost != 0) {
     absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
   }
@@ -94,7 +100,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   *summary.hits);
   }
   for (const std::string& selector : unmatched) {
-    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", selector);
+    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", Printable(selector));
   }
 }
 
@@ -136,7 +142,8 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, absl::Time end,
       return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
                              stats.lost, stats.bytes);
     });
-    stop = IsStopPending() || absl::Now() >= end;
+    ClearWake();
+    stop = IsStopRequested() || absl::Now() >= end;
     if (!*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
@@ -153,12 +160,13 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = ReadArguments(arguments, &options, &duration); !status.ok()) {
     return Fail(status, kExitUsage);
   }
-  absl::StatusOr<collector::UniqueFd> signals = BlockSignals();
-  if (!signals.ok()) return Fail(signals.status());
-  auto recorder =
-      collector::Recorder::Start(options, [&] { return OpenOutputSink(arguments.output); });
+  if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
+  auto recorder = collector::Recorder::Start(
+      options, [&] { return OpenOutputSink(arguments.output, arguments.mode); });
   if (!recorder.ok()) return Fail(recorder.status());
-  if (absl::Status status = (*recorder)->WakeOn(signals->get()); !status.ok()) return Fail(status);
+  if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
+    return Fail(status);
+  }
   const absl::Time end = absl::Now() + duration;
 
   int exit_code = kExitOk;
@@ -192,6 +200,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::App* record = app.add_subcommand("record", "Record events into a NetTrace file");
   record->add_option("-o,--output", arguments->output, "File to write; - is standard output")
       ->required();
+  AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
   record
       ->add_option(
           "-e,--event", arguments->selectors,
@@ -210,9 +219,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_option("command", arguments->command,
                      "Record until this command ends; it stands after --");
   record->footer(
-      "It stops at the end of the duration or of the command, or on SIGINT or SIGTERM; a command "
-      "that\n"
-      "still runs then is sent SIGTERM.\n\n"
+      "It stops at the end of the duration or of the command, or on SIGINT, SIGTERM, SIGQUIT or\n"
+      "SIGHUP; a command that still runs then is sent SIGTERM. After a second SIGINT it does not\n"
+      "wait for a reader of the output any more.\n\n"
       "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
       "recording\n"
       "failed; 2 usage;\n"

@@ -1,5 +1,6 @@
-// The memory that writing and reading take, by the length of the stream: one thread's events of 64
-// bytes, written and read back as they come. The floor: the process's peak at a million events.
+// The memory that writing and reading take, by the length of the stream: events of 64 bytes,
+// written and read back as they come, first those of one thread, then those of four threads in one
+// interval, sorted by time. The floor: the process's peak at a million events.
 //
 //   bench_nettrace_memory [--json]
 #include <sys/resource.h>
@@ -7,16 +8,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "nettrace/time_ordered_reader.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/nettrace/streams.h"
 
 namespace {
 
-constexpr std::size_t kBatch = 1'000'000;  // events between sequence points
+constexpr std::uint64_t kBatch = 1'000'000;  // events between sequence points
 
 double PeakMemoryMiB() {
   rusage usage = {};
@@ -27,8 +31,15 @@ double PeakMemoryMiB() {
 // The bytes that a Writer writes while they are read.
 class WriterSource : public nettrace::Source {
  public:
-  WriterSource(std::uint64_t events, const bench::Reporter& reporter)
-      : events_(events), reporter_(reporter) {}
+  // Sequence points come after `interval` events each. `at_point` is called with the number of
+  // events before each of them.
+  WriterSource(std::uint64_t events, std::uint64_t interval, const bench::Stream& stream,
+               std::function<void(std::uint64_t)> at_point)
+      : events_(events),
+        interval_(interval),
+        at_point_(std::move(at_point)),
+        stream_(stream, std::make_unique<nettrace::CallbackSink>(
+                            [this](auto bytes, auto* taken) { return Take(bytes, taken); })) {}
 
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
     while (next_ == pending_.size()) {
@@ -52,18 +63,11 @@ class WriterSource : public nettrace::Source {
       finished_ = true;
     } else {
       stream_.Write(1000);
-      if ((written + 1000) % kBatch == 0) {
+      if ((written + 1000) % interval_ == 0) {
         stream_.WriteSequencePoint();
-        Report(written + 1000);
+        at_point_(written + 1000);
       }
     }
-  }
-
-  void Report(std::uint64_t events) {
-    if (events != 1'000'000 && events != 10'000'000 && events != 100'000'000) return;
-    if (first_ == 0) first_ = PeakMemoryMiB();
-    reporter_.Report(std::to_string(events / 1'000'000) + " million events written and read", "MiB",
-                     PeakMemoryMiB(), first_);
   }
 
   absl::Status Take(std::span<const std::byte> bytes, std::size_t* taken) {
@@ -72,16 +76,32 @@ class WriterSource : public nettrace::Source {
     return absl::OkStatus();
   }
 
-  std::uint64_t events_;
-  const bench::Reporter& reporter_;
+  const std::uint64_t events_;
+  const std::uint64_t interval_;
+  const std::function<void(std::uint64_t)> at_point_;
   std::vector<std::byte> pending_;
   std::size_t next_ = 0;
   bool finished_ = false;
-  double first_ = 0;
-  bench::StreamWriter stream_{{},
-                              std::make_unique<nettrace::CallbackSink>(
-                                  [this](auto bytes, auto* taken) { return Take(bytes, taken); })};
+  bench::StreamWriter stream_;
 };
+
+void SortOneInterval(std::uint64_t events) {
+  nettrace::TimeOrderedReader reader(
+      bench::Check(nettrace::Reader::Open(std::make_unique<WriterSource>(
+          events, events, bench::Stream{.threads = 4}, [](std::uint64_t) {}))));
+  std::uint64_t time = 0;
+  std::uint64_t seen = 0;
+  while (reader.Next() == nettrace::Reader::Step::kEvent) {
+    if (reader.event().timestamp < time) bench::Fail("the events are not in the order of time");
+    time = reader.event().timestamp;
+    ++seen;
+  }
+  if (seen != events) bench::Fail("not all events were sorted");
+}
+
+std::string Millions(std::uint64_t events, const char* what) {
+  return std::to_string(events / 1'000'000) + " million events " + what;
+}
 
 }  // namespace
 
@@ -89,6 +109,19 @@ int main(int argc, char** argv) {
   const bench::Options options = bench::ParseOptions(argc, argv);
   const bench::Reporter reporter("nettrace memory", options.json);
   constexpr std::uint64_t kEvents = 100'000'000;
-  bench::StreamReader(std::make_unique<WriterSource>(kEvents, reporter)).ReadToEnd(kEvents);
+  double floor = 0;
+  const auto report = [&](std::uint64_t events) {
+    if (events != 1'000'000 && events != 10'000'000 && events != kEvents) return;
+    if (floor == 0) floor = PeakMemoryMiB();
+    reporter.Report(Millions(events, "written and read"), "MiB", PeakMemoryMiB(), floor);
+  };
+  bench::StreamReader(std::make_unique<WriterSource>(kEvents, kBatch, bench::Stream(), report))
+      .ReadToEnd(kEvents);
+  floor = 0;
+  for (const std::uint64_t events : {1'000'000, 10'000'000}) {
+    SortOneInterval(events);
+    if (floor == 0) floor = PeakMemoryMiB();
+    reporter.Report(Millions(events, "of one interval sorted"), "MiB", PeakMemoryMiB(), floor);
+  }
   return 0;
 }

@@ -1,5 +1,10 @@
 // Prints what TraceEvent makes of a .nettrace file: one JSON object per event, in the order in which
-// TraceEvent shows them, and one last object with its totals. Usage: traceevent FILE
+// TraceEvent shows them, and one last object with its totals.
+//
+//   traceevent FILE                   as programs that read events do (EventPipeEventSource)
+//   traceevent --log FILE             as PerfView does: converted to a TraceLog, with processes and stacks
+//   traceevent --log --continue FILE  likewise, with "continue on error"
+//
 // Exit code 0: read to the end; 1: TraceEvent threw (the last line says what); 2: wrong usage.
 
 using System;
@@ -9,6 +14,9 @@ using System.IO;
 using System.Text.Encodings.Web;
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
+using Microsoft.Diagnostics.Tracing.Etlx;
+using Microsoft.Diagnostics.Tracing.EventPipe;
+using Microsoft.Diagnostics.Tracing.Parsers.Clr;
 
 internal static class Program
 {
@@ -17,12 +25,20 @@ internal static class Program
 
     private static int Main(string[] args)
     {
-        if (args.Length != 1 || args[0].StartsWith('-'))
+        bool log = args.Length > 1 && args[0] == "--log";
+        bool continueOnError = log && args.Length > 2 && args[1] == "--continue";
+        int options = (log ? 1 : 0) + (continueOnError ? 1 : 0);
+        if (args.Length != options + 1 || args[options].StartsWith('-'))
         {
-            Console.Error.WriteLine("usage: traceevent FILE");
+            Console.Error.WriteLine("usage: traceevent [--log [--continue]] FILE");
             return 2;
         }
         using Stream output = new BufferedStream(Console.OpenStandardOutput(), 1 << 20);
+        return log ? PrintLog(output, args[options], continueOnError) : PrintSource(output, args[options]);
+    }
+
+    private static int PrintSource(Stream output, string file)
+    {
         Exception? failure = null;
         long events = 0;
         long payloadFailures = 0;
@@ -30,7 +46,7 @@ internal static class Program
         Dictionary<string, string> header = new();
         try
         {
-            using EventPipeEventSource source = new(args[0]);
+            using EventPipeEventSource source = new(file);
             // Subscribing to the dynamic parser is what makes TraceEvent use the file's own metadata;
             // AllEvents comes after it and sees also what no parser knows.
             source.Dynamic.All += static _ => { };
@@ -53,7 +69,107 @@ internal static class Program
         {
             failure = exception;
         }
+        WriteTotals(output, events, payloadFailures, lost, failure, json =>
+        {
+            json.WritePropertyName("header");
+            WriteValue(json, header);
+        });
+        return failure == null ? 0 : 1;
+    }
 
+    private static int PrintLog(Stream output, string file, bool continueOnError)
+    {
+        Exception? failure = null;
+        long events = 0;
+        long payloadFailures = 0;
+        TraceLog? log = null;
+        string converted = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName() + ".etlx");
+        SortedDictionary<string, long> typed = new(StringComparer.Ordinal);
+        try
+        {
+            TraceLogOptions options = new() { ContinueOnError = continueOnError, ConversionLog = TextWriter.Null };
+            TraceLog.CreateFromEventPipeDataFile(file, converted, options);
+            log = new TraceLog(converted);
+            // To enumerate a log without events is an error, of TraceEvent's.
+            if (log.EventCount > 0)
+            {
+                foreach (TraceEvent traceEvent in log.Events)
+                {
+                    ++events;
+                    if (!WriteEvent(output, traceEvent, log)) ++payloadFailures;
+                }
+                CountTyped(log, typed);
+            }
+        }
+        catch (Exception exception)
+        {
+            failure = exception;
+        }
+        WriteTotals(output, events, payloadFailures, log?.EventsLost ?? 0, failure, json =>
+        {
+            json.WriteBoolean("truncated", log?.Truncated ?? false);
+            json.WriteStartArray("processes");
+            if (log != null) foreach (TraceProcess process in log.Processes) WriteProcess(json, process);
+            json.WriteEndArray();
+            WriteCodeAddresses(json, log);
+            json.WriteStartObject("typed");
+            foreach (KeyValuePair<string, long> entry in typed) json.WriteNumber(entry.Key, entry.Value);
+            json.WriteEndObject();
+        });
+        log?.Dispose();
+        File.Delete(converted);
+        return failure == null ? 0 : 1;
+    }
+
+    // Counts the events that TraceEvent's own parsers of the .NET runtime's providers recognise. They go by
+    // provider and id, and know nothing of the file's metadata.
+    private static void CountTyped(TraceLog log, SortedDictionary<string, long> typed)
+    {
+        TraceLogEventSource source = log.Events.GetSource();
+        Action<TraceEvent> count = traceEvent =>
+        {
+            string name = traceEvent.ProviderName + ":" + traceEvent.EventName;
+            typed[name] = typed.GetValueOrDefault(name) + 1;
+        };
+        source.Clr.All += count;
+        new ClrRundownTraceEventParser(source).All += count;
+        new SampleProfilerTraceEventParser(source).All += count;
+        source.Process();
+    }
+
+    // What stacks are made of, and how much of that has the name of a method.
+    private static void WriteCodeAddresses(Utf8JsonWriter json, TraceLog? log)
+    {
+        int resolved = 0;
+        SortedSet<string> methods = new(StringComparer.Ordinal);
+        foreach (TraceCodeAddress address in log?.CodeAddresses ?? Array.Empty<TraceCodeAddress>() as IEnumerable<TraceCodeAddress>)
+        {
+            if (address.Method == null) continue;
+            ++resolved;
+            methods.Add(address.FullMethodName);
+        }
+        json.WriteNumber("codeAddresses", log?.CodeAddresses.Count ?? 0);
+        json.WriteNumber("resolved", resolved);
+        json.WriteNumber("methods", methods.Count);
+    }
+
+    private static void WriteProcess(Utf8JsonWriter json, TraceProcess process)
+    {
+        json.WriteStartObject();
+        json.WriteNumber("pid", process.ProcessID);
+        json.WriteString("name", process.Name);
+        json.WriteString("image", process.ImageFileName);
+        json.WriteString("commandLine", process.CommandLine);
+        json.WriteNumber("startMs", process.StartTimeRelativeMsec);
+        json.WriteNumber("endMs", process.EndTimeRelativeMsec);
+        json.WriteString("start", process.StartTime.ToUniversalTime().ToString("O"));
+        json.WriteString("end", process.EndTime.ToUniversalTime().ToString("O"));
+        json.WriteEndObject();
+    }
+
+    private static void WriteTotals(Stream output, long events, long payloadFailures, int lost, Exception? failure,
+                                    Action<Utf8JsonWriter> writeMore)
+    {
         using (Utf8JsonWriter json = new(output, Options))
         {
             json.WriteStartObject();
@@ -62,16 +178,15 @@ internal static class Program
             json.WriteNumber("lost", lost);
             json.WriteNumber("payloadFailures", payloadFailures);
             json.WriteString("exception", failure?.ToString());
-            json.WritePropertyName("header");
-            WriteValue(json, header);
+            writeMore(json);
             json.WriteEndObject();
         }
         output.WriteByte((byte)'\n');
-        return failure == null ? 0 : 1;
     }
 
-    // Returns false if a payload value could not be read; its place then says why.
-    private static bool WriteEvent(Stream output, TraceEvent traceEvent)
+    // Returns false if a payload value could not be read; its place then says why. An event of a TraceLog has
+    // a process, a time since the trace's start, and a stack.
+    private static bool WriteEvent(Stream output, TraceEvent traceEvent, TraceLog? log = null)
     {
         bool readable = true;
         using (Utf8JsonWriter json = new(output, Options))
@@ -94,6 +209,12 @@ internal static class Program
             json.WriteString("relatedActivityId", traceEvent.RelatedActivityID);
             json.WriteNumber("payloadSize", traceEvent.EventDataLength);
             json.WriteString("kind", traceEvent.GetType().Name);
+            if (log != null)
+            {
+                json.WriteNumber("relativeMs", traceEvent.TimeStampRelativeMSec);
+                json.WriteString("process", traceEvent.Process()?.Name);
+                WriteStack(json, traceEvent.CallStack());
+            }
             json.WritePropertyName("payload");
             json.WriteStartObject();
             string[] names = traceEvent.PayloadNames ?? Array.Empty<string>();
@@ -120,6 +241,18 @@ internal static class Program
         }
         output.WriteByte((byte)'\n');
         return readable;
+    }
+
+    // The frames, innermost first: a method's name, or an address.
+    private static void WriteStack(Utf8JsonWriter json, TraceCallStack? stack)
+    {
+        json.WriteStartArray("stack");
+        for (; stack != null; stack = stack.Caller)
+        {
+            string method = stack.CodeAddress.FullMethodName;
+            json.WriteStringValue(method.Length > 0 ? method : "0x" + stack.CodeAddress.Address.ToString("x"));
+        }
+        json.WriteEndArray();
     }
 
     private static void WriteValue(Utf8JsonWriter json, object? value)

@@ -1,47 +1,24 @@
 // The ring reader on memory laid out as the kernel does.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <memory>
 #include <random>
 
+#include "tests/support/collector/memory_ring.h"
 #include "tools/collector/perf/perf_ring.h"
 
 namespace collector {
 namespace {
 
-class FakeRing {
+class FakeRing : public MemoryRing {
  public:
-  explicit FakeRing(std::size_t size)
-      : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
-        size_(size),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(page_, page_ + size))) {
-    std::memset(memory_.get(), 0, page_ + size);
-  }
-
-  perf_event_mmap_page* control() { return reinterpret_cast<perf_event_mmap_page*>(memory_.get()); }
-  PerfRing reader() { return PerfRing::OverMemory(control(), size_); }
-
-  // Moves both ends, as if so many bytes had been written and read before.
-  void StartAt(std::uint64_t position) { control()->data_head = control()->data_tail = position; }
-
-  void Put(const std::vector<std::byte>& bytes) {
-    for (std::byte byte : bytes) {
-      memory_.get()[page_ + (control()->data_head++ & (size_ - 1))] = byte;
-    }
-  }
+  using MemoryRing::MemoryRing;
 
   // A sample whose raw data is `number` and padding up to `raw_size`.
   void PutSample(std::uint64_t time, std::uint32_t number, std::uint32_t raw_size = 4) {
-    std::vector<std::byte> bytes(28 + raw_size);
-    Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, static_cast<__u16>(bytes.size())});
-    Set(&bytes, 8, std::uint32_t{10});
-    Set(&bytes, 12, std::uint32_t{11});
-    Set(&bytes, 16, time);
-    Set(&bytes, 24, raw_size);
-    Set(&bytes, 28, number);
-    Put(bytes);
+    std::vector<std::byte> raw(raw_size);
+    Set(&raw, 0, number);
+    Put(Sample(10, 11, time, raw));
   }
 
   void PutLost(std::uint64_t time, std::uint64_t lost) {
@@ -51,20 +28,10 @@ class FakeRing {
     Set(&bytes, 32, time);
     Put(bytes);
   }
-
-  template <typename T>
-  static void Set(std::vector<std::byte>* bytes, std::size_t at, const T& value) {
-    std::memcpy(bytes->data() + at, &value, sizeof value);
-  }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::size_t page_;
-  std::size_t size_;
-  std::unique_ptr<std::byte, Free> memory_;
 };
+
+// Bytes of a sample with 4 of raw data.
+constexpr std::size_t kSampleSize = 40;
 
 // The numbers of the samples that come up to `limit`.
 std::vector<std::uint32_t> Drain(PerfRing* ring, std::uint64_t limit) {
@@ -122,7 +89,7 @@ TEST(PerfRing, LaterThanTheLimitStays) {
   fake.PutSample(1, 1);
   fake.PutSample(5, 2);
   EXPECT_EQ(Drain(&ring, 4), Numbers{1});
-  EXPECT_EQ(ring.fill(), 32u);
+  EXPECT_EQ(ring.fill(), kSampleSize);
   EXPECT_EQ(Drain(&ring, 5), Numbers{2});
 }
 
@@ -167,7 +134,7 @@ TEST(PerfRing, SpaceGoesBackDuringALongDrain) {
   std::size_t seen = 0;
   ring.Drain(kAll, [&](const PerfRecord&) {
     if (++seen == 600) {
-      EXPECT_LE(ring.fill(), 500u * 32);
+      EXPECT_LE(ring.fill(), 600u * kSampleSize);
     }
   });
   EXPECT_EQ(seen, 1000u);
@@ -181,6 +148,97 @@ TEST(PerfRing, LostRecordHasItsPlaceInTime) {
   std::vector<std::uint32_t> types;
   ring.Drain(kAll, [&](const PerfRecord& record) { types.push_back(record.type()); });
   EXPECT_EQ(types, (Numbers{PERF_RECORD_SAMPLE, PERF_RECORD_LOST}));
+}
+
+// The types of the records, or the numbers of samples, in the order of delivery.
+Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
+  Numbers seen;
+  ring->Drain(limit, [&](const PerfRecord& record) {
+    SampleRecord sample;
+    std::uint32_t number = 0;
+    if (ParseSample(record, &sample)) std::memcpy(&number, sample.raw.data(), sizeof number);
+    seen.push_back(number);
+  });
+  return seen;
+}
+
+// The kernel takes a LOST record's time after that of the record that follows it.
+TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  fake.PutSample(1, 1);
+  fake.PutLost(11, 17);
+  fake.PutSample(10, 2);
+  fake.PutSample(12, 3);
+  EXPECT_EQ(DrainAll(&ring, 9), (Numbers{1}));
+  EXPECT_EQ(DrainAll(&ring, 10), (Numbers{0, 2}));
+  EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{3}));
+
+  // Likewise where records are sorted, and where it waits as a copy.
+  fake.PutSample(30, 5);
+  fake.PutLost(31, 17);
+  fake.PutSample(28, 4);
+  fake.PutSample(20, 2);
+  EXPECT_EQ(DrainAll(&ring, 25), (Numbers{2}));
+  EXPECT_EQ(DrainAll(&ring, 28), (Numbers{0, 4}));
+  EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{5}));
+  EXPECT_EQ(ring.corrupt(), 0u);
+}
+
+TEST(PerfRing, RecordsInOrderAreHandedOutWhereTheyLie) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  for (std::uint32_t i = 0; i < 100; ++i) fake.PutSample(i, i);
+  std::size_t seen = 0;
+  ring.Drain(kAll, [&](const PerfRecord& record) {
+    EXPECT_EQ(record.bytes.data(), fake.data() + kSampleSize * seen);
+    ++seen;
+  });
+  EXPECT_EQ(seen, 100u);
+}
+
+// 64 records past the limit are looked at for one that came late; a later one waits for the next
+// call.
+TEST(PerfRing, LateRecordIsLookedForPastTheLimit) {
+  for (const std::uint32_t between : {0U, 1U, 63U, 64U, 100U}) {
+    FakeRing fake(8192);
+    PerfRing ring = fake.reader();
+    fake.PutSample(1, 1);
+    for (std::uint32_t i = 0; i < between; ++i) fake.PutSample(20 + i, 100 + i);
+    fake.PutSample(2, 2);
+    const bool found = between < PerfRing::kLookAhead;
+    EXPECT_EQ(Drain(&ring, 10), found ? (Numbers{1, 2}) : (Numbers{1})) << between;
+    const Numbers rest = DrainAll(&ring, kAll);
+    EXPECT_EQ(rest.size(), between + (found ? 0 : 1)) << between;
+    EXPECT_EQ(ring.fill(), 0u);
+  }
+}
+
+TEST(PerfRing, UnalignedSizeIsCountedAndPassedOver) {
+  for (const __u16 size : {__u16{4}, __u16{33}, __u16{36}}) {
+    FakeRing fake(4096);
+    PerfRing ring = fake.reader();
+    fake.PutSample(1, 1);
+    std::vector<std::byte> bytes(40);
+    FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, size});
+    fake.Put(bytes);
+    EXPECT_EQ(Drain(&ring, kAll), Numbers{1});
+    EXPECT_EQ(ring.corrupt(), 1u);
+    fake.PutSample(2, 2);
+    EXPECT_EQ(Drain(&ring, kAll), Numbers{2});
+  }
+}
+
+TEST(PerfRing, SampleWithoutATimestampIsCountedAndLeftOut) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  fake.PutSample(1, 1);
+  std::vector<std::byte> bytes(16);
+  FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 16});
+  fake.Put(bytes);
+  fake.PutSample(2, 2);
+  EXPECT_EQ(Drain(&ring, kAll), (Numbers{1, 2}));
+  EXPECT_EQ(ring.corrupt(), 1u);
 }
 
 TEST(PerfRing, BadSizeIsCountedAndPassedOver) {
@@ -197,9 +255,9 @@ TEST(PerfRing, BadSizeIsCountedAndPassedOver) {
 TEST(PerfRing, RawSizeBeyondTheRecordIsNoSample) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
-  std::vector<std::byte> bytes(32);
-  FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 32});
-  FakeRing::Set(&bytes, 24, std::uint32_t{5});
+  std::vector<std::byte> bytes(40);
+  FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 40});
+  FakeRing::Set(&bytes, FakeRing::kRawSizeOffset, std::uint32_t{5});
   fake.Put(bytes);
   ring.Drain(kAll, [&](const PerfRecord& record) {
     SampleRecord sample;

@@ -317,9 +317,7 @@ TEST(Merger, EventsFromBeforeTheFirstInputsClockKeepTheirTimes) {
   }
 }
 
-// A sequence point in the midst of an interval that is too long to be sorted as a whole would leave
-// no place for the earlier events that are still to come.
-TEST(Merger, NoEventOfAnIntervalThatIsSortedInPartsIsLost) {
+TEST(Merger, NoEventOfAnIntervalThatDoesNotFitInMemoryIsLost) {
   Bytes one_interval = Start();
   one_interval.Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2}));
   for (std::uint32_t thread : {1, 2}) {
@@ -335,10 +333,17 @@ TEST(Merger, NoEventOfAnIntervalThatIsSortedInPartsIsLost) {
   one_interval.Append(End());
   const Bytes other = GoodStream();
   const Reader::Stats stats =
-      Merged({one_interval.span(), other.span()}, {.time_order = {.max_interval_bytes = 1}})
-          .CleanStats();
+      Merged({one_interval.span(), other.span()}, {.time_order = {.max_memory = 1}}).CleanStats();
   EXPECT_EQ(stats.events, 8u + 5);
   EXPECT_EQ(stats.lost, 0u);
+}
+
+TEST(Merger, EventsThatCannotBeSortedAreAnError) {
+  const Bytes stream = GoodStream();
+  Merger merger({.time_order = {.max_memory = 1, .temporary_directory = "/nowhere/at/all"}});
+  merger.AddInput(ReaderOf(stream.span()));
+  const absl::Status status = merger.Run(std::make_unique<MemorySink>());
+  EXPECT_NE(status.message().find("/nowhere/at/all"), std::string::npos) << status;
 }
 
 TEST(Merger, AnErrorOfTheSinkComesBack) {

@@ -10,6 +10,7 @@
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/common/eventheader_keys.h"
+#include "tools/common/tracepoint_keys.h"
 
 namespace collector {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::string_view kEventHeaderFirstField = [] {
   fields.remove_prefix(fields.find(' ') + 1);
   return fields.substr(0, fields.find(';'));
 }();
+
+constexpr char kTooManySchemas[] = "the provider has too many schemas";
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
   std::array<std::byte, 16> bytes;
@@ -45,7 +48,7 @@ std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const
 
 SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), tasks_(tasks) {
+    : writer_(writer), tasks_(tasks), processes_(writer, tasks) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -66,9 +69,13 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
   } else {
-    absl::StatusOr<nettrace::MetadataId> row = AddRow(tracepoint->layout.metadata);
+    absl::StatusOr<nettrace::MetadataId> row =
+        AddRow(tracepoint->layout.MetadataOf(TextForm::kBytes));
     if (!row.ok()) return row.status();
     tracepoint->metadata_id = *row;
+    if (!tracepoint->layout.kernel_addresses.empty() && !kernel_symbols_) {
+      kernel_symbols_ = KernelSymbols::Load();
+    }
   }
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
   tracepoints_[index] = std::move(tracepoint);
@@ -120,20 +127,93 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   if (!capture_thread.ok()) return capture_thread.status();
   row.capture_thread = *capture_thread;
   absl::StatusOr<nettrace::ThreadIndex> thread =
-      tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
+      sample.tid == kExitedTask
+          ? tasks_->ExitedRow(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp,
+                              writer_)
+          : tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 
-  if (!tracepoint->is_event_header) {
-    std::span<const std::byte> payload;
-    if (!tracepoint->layout.MakePayload(sample.raw, &payload_, &payload)) {
-      return WriteUndecoded(tracepoint, sample.raw, "the record does not match its format", &row);
-    }
-    row.metadata_id = tracepoint->metadata_id;
-    return Emit(&row, payload);
-  }
+  if (!tracepoint->is_event_header) return WriteKernelEvent(tracepoint, sample.raw, &row);
   const std::size_t offset = std::min(tracepoint->layout.payload_offset, sample.raw.size());
   return WriteEventHeader(tracepoint, sample.raw.subspan(offset), &row);
+}
+
+absl::Status SampleWriter::WriteKernelEvent(Tracepoint* tracepoint,
+                                            std::span<const std::byte> record,
+                                            nettrace::EventRow* row) {
+  const TracepointSchema& layout = tracepoint->layout;
+  if (!layout.kernel_addresses.empty()) {
+    COLLECTOR_RETURN_IF_ERROR(AddKernelSymbols(*tracepoint, record, row));
+  }
+  std::span<const std::byte> payload;
+  payload_.clear();
+  const RecordProgram::Outcome outcome =
+      layout.program.Run(record, TextForm::kBytes, &payload_, &payload);
+  if (!outcome.fits) {
+    return WriteUndecoded(tracepoint, record, "the record does not match its format", row);
+  }
+  row->metadata_id = tracepoint->metadata_id;
+  if (!outcome.non_ascii) return Emit(row, payload);
+
+  std::span<const std::byte> utf16;
+  utf16_payload_.clear();
+  // Text takes up to twice the room then, and may not fit.
+  if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) {
+    return Emit(row, payload);
+  }
+  if (tracepoint->utf16_id == nettrace::kNoMetadata) {
+    absl::StatusOr<nettrace::MetadataId> added = AddRow(layout.MetadataOf(TextForm::kUtf16));
+    if (!added.ok()) return added.status();
+    tracepoint->utf16_id = *added;
+  }
+  row->metadata_id = tracepoint->utf16_id;
+  return Emit(row, utf16);
+}
+
+absl::Status SampleWriter::AddKernelSymbols(const Tracepoint& tracepoint,
+                                            std::span<const std::byte> record,
+                                            nettrace::EventRow* row) {
+  if (!kernel_symbols_ || kernel_symbols_->empty()) return absl::OkStatus();
+  KernelAddresses key;
+  key.tracepoint = &tracepoint;
+  const auto& fields = tracepoint.layout.kernel_addresses;
+  const std::size_t count = std::min(fields.size(), KernelAddresses::kMax);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fields[i].offset + fields[i].size > record.size()) return absl::OkStatus();
+    if (fields[i].size == sizeof(std::uint64_t)) {
+      std::memcpy(&key.addresses[i], record.data() + fields[i].offset, sizeof(std::uint64_t));
+    } else {
+      std::uint32_t address = 0;
+      std::memcpy(&address, record.data() + fields[i].offset, sizeof address);
+      key.addresses[i] = address;
+    }
+  }
+  const auto found = labels_.empty() ? symbol_lists_.find(key) : symbol_lists_.end();
+  if (found != symbol_lists_.end()) {
+    row->label_list_id = found->second;
+    return absl::OkStatus();
+  }
+  const bool alone = labels_.empty();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
+    if (symbol.empty()) continue;
+    labels_.strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+                                 std::move(symbol));
+  }
+  if (!alone) return absl::OkStatus();
+  nettrace::LabelListId list = nettrace::kNoLabels;
+  if (!labels_.empty()) {
+    absl::StatusOr<nettrace::LabelListId> interned = writer_->InternLabels(labels_);
+    if (!interned.ok()) return interned.status();
+    list = *interned;
+    ++labels_in_interval_;
+    labels_ = nettrace::Labels();
+  }
+  if (symbol_lists_.size() >= kMaxSymbolLists) symbol_lists_.clear();
+  symbol_lists_.emplace(key, list);
+  row->label_list_id = list;
+  return absl::OkStatus();
 }
 
 absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
@@ -151,43 +231,39 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   absl::StatusOr<Schema*> schema = FindSchema(tracepoint, event, &reason);
   if (!schema.ok()) return schema.status();
   if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
-  if (event.header.opcode != (*schema)->opcode) labels_.opcode = event.header.opcode;
   if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
 
-  const Form& form = (*schema)->bytes;
+  const PayloadProgram& program = (*schema)->bytes.program;
   payload_.clear();
-  const bool identity = form.program.identity();
+  seen_.assign((*schema)->nullable_fields, 0);
+  const bool identity = program.identity();
+  const bool converts = !identity && seen_.empty();
   const PayloadProgram::Outcome outcome =
-      form.program.Run(event.data, identity ? nullptr : &payload_);
+      program.Run(event.data, converts ? &payload_ : nullptr, seen_);
   if (outcome.result == PayloadProgram::Result::kTruncated) {
     return WriteUndecoded(tracepoint, bytes, "the payload ends within a field", row);
   }
-  if (outcome.result == PayloadProgram::Result::kUnrepresentable) {
-    return WriteUndecoded(tracepoint, bytes, "a text in an array has no text form", row);
+  if (!outcome.non_ascii && seen_.empty()) {
+    row->metadata_id = (*schema)->bytes.metadata_id;
+    return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
   }
-  if (outcome.non_ascii && !outcome.invalid) {
-    Form& utf16 = (*schema)->utf16;
-    bool usable = true;
-    if (utf16.metadata_id == nettrace::kNoMetadata) {
-      COLLECTOR_RETURN_IF_ERROR(AddForm(*tracepoint, event, TextForm::kUtf16, &utf16, &usable));
-    }
-    if (usable) {
-      payload_.clear();
-      utf16.program.Run(event.data, &payload_);
-      row->metadata_id = utf16.metadata_id;
-      return Emit(row, payload_);
-    }
-  }
-  row->metadata_id = form.metadata_id;
-  return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
+  absl::StatusOr<Form*> form = FindForm(
+      *tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, *schema);
+  if (!form.ok()) return form.status();
+  if (*form == nullptr) return WriteUndecoded(tracepoint, bytes, kTooManySchemas, row);
+  payload_.clear();
+  (*form)->program.Run(event.data, &payload_);
+  row->metadata_id = (*form)->metadata_id;
+  return Emit(row, payload_);
 }
 
 absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* tracepoint,
                                                                const eh::EventView& event,
                                                                const char** reason) {
   SchemaKeyView key;
-  key.header = std::uint64_t{event.header.tag} << 32 | std::uint64_t{event.header.id} << 16 |
-               std::uint64_t{event.header.version} << 8 | event.header.flags;
+  key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
+               std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
+               event.header.flags;
   key.metadata = AsText(event.metadata);
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint->schemas.find(key); found != tracepoint->schemas.end()) {
@@ -197,37 +273,90 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
     *reason = "the event carries no metadata";
     return nullptr;
   }
-  Provider& provider = providers_[tracepoint->provider];
-  if (provider.schemas >= kMaxSchemas ||
-      provider.schema_bytes + key.metadata.size() > kMaxSchemaBytes) {
-    *reason = "the provider has too many schemas";
+  if (!TakeShare(*tracepoint, key.metadata.size())) {
+    *reason = kTooManySchemas;
     return nullptr;
   }
-  ++provider.schemas;
-  provider.schema_bytes += key.metadata.size();
-
   auto schema = std::make_unique<Schema>();
-  schema->opcode = event.header.opcode;
-  schema->trace_context = NamesTraceContext(event);
-  if (absl::Status status =
-          AddForm(*tracepoint, event, TextForm::kBytes, &schema->bytes, &schema->usable);
-      !status.ok()) {
-    return status;
-  }
+  COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, schema.get()));
   Schema* result = schema->usable ? schema.get() : nullptr;
   tracepoint->schemas.emplace(SchemaKey{key.header, std::string(key.metadata)}, std::move(schema));
   return result;
 }
 
-absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
-                                   TextForm text_form, Form* form, bool* usable) {
+absl::Status SampleWriter::MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event,
+                                      Schema* schema) {
+  schema->trace_context = NamesTraceContext(event);
   absl::StatusOr<EventSchema> compiled =
-      CompileEventSchema(event, tracepoint.parts, tracepoint.name, text_form);
+      CompileEventSchema(event, tracepoint.parts, tracepoint.name, ValueForms());
+  schema->usable = compiled.ok();
+  if (!compiled.ok()) return absl::OkStatus();
+  schema->nullable_fields = compiled->nullable_fields;
+  if (schema->nullable_fields != 0) {
+    schema->bytes.program = std::move(compiled->program);
+    return absl::OkStatus();
+  }
+  COLLECTOR_RETURN_IF_ERROR(AddForm(tracepoint, event, ValueForms(), &schema->bytes));
+  schema->usable = schema->bytes.usable;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SampleWriter::Form*> SampleWriter::FindForm(const Tracepoint& tracepoint,
+                                                           const eh::EventView& event,
+                                                           TextForm text, Schema* schema) {
+  Form* form = schema->nullable_fields == 0 ? &schema->utf16
+                                            : FindNullableForm(tracepoint, event, text, schema);
+  if (form != nullptr && form->usable && form->metadata_id == nettrace::kNoMetadata) {
+    const ValueForms forms{text, std::string_view(seen_).substr(0, schema->nullable_fields)};
+    COLLECTOR_RETURN_IF_ERROR(AddForm(tracepoint, event, forms, form));
+  }
+  return form != nullptr && form->usable ? form : nullptr;
+}
+
+SampleWriter::Form* SampleWriter::FindNullableForm(const Tracepoint& tracepoint,
+                                                   const eh::EventView& event, TextForm text,
+                                                   Schema* schema) {
+  auto& forms = schema->forms;
+  seen_ += static_cast<char>(text);
+  auto found = forms.find(seen_);
+  // Where each event has other nulls, the forms do not tell whether there is one; where sizes
+  // change, too, they tell nothing.
+  if (found == forms.end() && forms.size() >= kMaxForms) {
+    std::transform(seen_.begin(), seen_.end() - 1, seen_.begin(),
+                   [](char set) { return static_cast<char>(set | kSeenNull); });
+    found = forms.find(seen_);
+    if (found == forms.end() && forms.size() >= 2 * kMaxForms) {
+      std::fill(seen_.begin(), seen_.end() - 1, '\0');
+      found = forms.find(seen_);
+    }
+  }
+  if (found == forms.end()) {
+    if (!TakeShare(tracepoint, event.metadata.size())) return nullptr;
+    found = forms.emplace(seen_, Form()).first;
+  }
+  return &found->second;
+}
+
+bool SampleWriter::TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size) {
+  Provider& provider = providers_[tracepoint.provider];
+  if (provider.schemas >= kMaxSchemas || provider.schema_bytes + metadata_size > kMaxSchemaBytes) {
+    return false;
+  }
+  ++provider.schemas;
+  provider.schema_bytes += metadata_size;
+  return true;
+}
+
+absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                                   const ValueForms& forms, Form* form) {
+  absl::StatusOr<EventSchema> compiled =
+      CompileEventSchema(event, tracepoint.parts, tracepoint.name, forms);
   absl::StatusOr<nettrace::MetadataId> row =
       compiled.ok() ? AddRow(compiled->metadata) : compiled.status();
-  *usable = row.ok();
+  form->usable = row.ok();
   if (row.ok()) {
-    *form = Form{*row, std::move(compiled->program)};
+    form->metadata_id = *row;
+    form->program = std::move(compiled->program);
     return absl::OkStatus();
   }
   // A schema that the file format cannot hold is no error of the trace.
@@ -281,15 +410,20 @@ absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  COLLECTOR_RETURN_IF_ERROR(processes_.Write(timestamp));
   const bool flush = tasks_->rows() >= kThreadRowsPerFlush;
   COLLECTOR_RETURN_IF_ERROR(
       writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
   if (flush) {
     tasks_->ForgetRows();
+    processes_.ForgetRows();
     for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
   }
-  tasks_->DropEnded(timestamp);
+  // What ended in this interval is kept for another one: an event may be later than its thread's
+  // end.
+  tasks_->DropEnded(interval_start_);
   interval_start_ = timestamp;
+  symbol_lists_.clear();
   labels_in_interval_ = 0;
   events_in_interval_ = 0;
   return absl::OkStatus();

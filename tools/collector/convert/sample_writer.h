@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@
 #include "eventheader/decoder.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/event_schema.h"
+#include "tools/collector/convert/kernel_symbols.h"
+#include "tools/collector/convert/process_writer.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
@@ -40,6 +43,8 @@ class SampleWriter {
   // Bounds on what one provider's schemas may cost.
   static constexpr std::size_t kMaxSchemas = 4096;
   static constexpr std::size_t kMaxSchemaBytes = 4 << 20;
+  // Forms of a schema that tell apart which of its nullable fields are null.
+  static constexpr std::size_t kMaxForms = 64;
   static constexpr char kUndecoded[] = "Undecoded";
   // The label of an event that came after its interval was closed, with its own timestamp. The
   // event's timestamp is then the earliest that the format allows.
@@ -48,6 +53,7 @@ class SampleWriter {
   struct Stats {
     std::uint64_t undecoded = 0;
     std::uint64_t late = 0;
+    std::uint64_t process_events = 0;
   };
 
   // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
@@ -62,19 +68,27 @@ class SampleWriter {
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
 
-  // Closes the interval at `timestamp`.
+  // Closes the interval at `timestamp`. What has happened to processes until then is written, too.
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
   // The interval has grown to what one should hold.
   bool interval_is_full() const {
-    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval;
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval ||
+           tasks_->processes().waiting() >= kProcessEventsPerInterval ||
+           tasks_->rows() >= kThreadRowsPerFlush;
   }
 
-  const Stats& stats() const { return stats_; }
+  Stats stats() const {
+    Stats stats = stats_;
+    stats.process_events = processes_.written();
+    return stats;
+  }
 
  private:
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
+  static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
+  static constexpr std::size_t kMaxSymbolLists = 65536;
 
   struct Cpu {
     int number;
@@ -88,21 +102,25 @@ class SampleWriter {
     std::size_t schema_bytes = 0;
   };
 
-  // A schema in the form of one TextForm.
+  // A schema with the types that suit the values of some of its events.
   struct Form {
     nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
     PayloadProgram program;
+    bool usable = true;  // false: the file cannot hold its row
   };
   struct Schema {
-    std::uint8_t opcode = 0;
-    Form bytes;
-    Form utf16;          // made when the first text comes that needs it
+    Form bytes;  // for all events; without a row if there are nullable fields
+    Form utf16;  // made when the first text comes that needs it
+    // The forms of a schema with nullable fields: by the TextForm and the values seen in each.
+    absl::flat_hash_map<std::string, Form> forms;
+    std::size_t nullable_fields = 0;
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
   };
-  // Distinguishes the schemas of a tracepoint.
+  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
+  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
   struct SchemaKey {
-    std::uint64_t header = 0;  // flags, version, id and tag
+    std::uint64_t header = 0;  // flags, version, id, tag and opcode
     std::string metadata;
     friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
   };
@@ -131,12 +149,31 @@ class SampleWriter {
     std::string provider;
     eh::TracepointName parts;  // views into `name`
     TracepointSchema layout;
-    // The row of all its events, if it is no EventHeader tracepoint.
+    // The rows of its events, if it is no EventHeader tracepoint: of all but those with text that
+    // is not ASCII, and of those, made when the first one comes.
     nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
+    nettrace::MetadataId utf16_id = nettrace::kNoMetadata;
     nettrace::MetadataId undecoded_id = nettrace::kNoMetadata;  // until there is a row
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash, SchemaEqual> schemas;
   };
 
+  // The addresses of the kernel's code in an event.
+  struct KernelAddresses {
+    static constexpr std::size_t kMax = 4;  // what more an event has is not named
+    const Tracepoint* tracepoint = nullptr;
+    std::array<std::uint64_t, kMax> addresses = {};
+    friend bool operator==(const KernelAddresses&, const KernelAddresses&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const KernelAddresses& key) {
+      return H::combine(std::move(h), key.tracepoint, key.addresses);
+    }
+  };
+
+  absl::Status WriteKernelEvent(Tracepoint* tracepoint, std::span<const std::byte> record,
+                                nettrace::EventRow* row);
+  // Gives the event labels with the symbols of its addresses.
+  absl::Status AddKernelSymbols(const Tracepoint& tracepoint, std::span<const std::byte> record,
+                                nettrace::EventRow* row);
   absl::Status WriteEventHeader(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                                 nettrace::EventRow* row);
   absl::Status WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
@@ -144,24 +181,40 @@ class SampleWriter {
   // The schema of `event`; null, with the reason, if it has none.
   absl::StatusOr<Schema*> FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
                                      const char** reason);
-  // Writes the row of one form of the schema of `event`. `*usable` is false, and the status OK, if
-  // its metadata is malformed.
-  absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text_form,
-                       Form* form, bool* usable);
+  // Compiles `*schema` from its first event.
+  absl::Status MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event, Schema* schema);
+  // The form for events with the values that `seen_` and `text` tell, with its row; null if the
+  // provider's share is used up.
+  absl::StatusOr<Form*> FindForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                                 TextForm text, Schema* schema);
+  Form* FindNullableForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text,
+                         Schema* schema);
+  // Counts a schema of this size towards its provider's share. False if that is used up.
+  bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
+  // Compiles one form of the schema of `event` and writes its row. It is not usable, and the status
+  // is OK, if the file cannot hold it.
+  absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                       const ValueForms& forms, Form* form);
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   absl::StatusOr<nettrace::ThreadIndex> CaptureThread(Cpu* cpu);
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;
   TaskTracker* tasks_;
+  ProcessWriter processes_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   absl::flat_hash_map<std::string, Provider> providers_;
+  // Read when the first tracepoint comes that has addresses of the kernel.
+  std::optional<KernelSymbols> kernel_symbols_;
+  absl::flat_hash_map<KernelAddresses, nettrace::LabelListId> symbol_lists_;  // of the interval
   std::uint64_t interval_start_ = 0;
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
   nettrace::Labels labels_;         // of the event being written
   std::vector<std::byte> payload_;  // scratch
+  std::vector<std::byte> utf16_payload_;
+  std::string seen_;  // of the event being written, for each nullable field
   Stats stats_;
 };
 

@@ -3,9 +3,11 @@
 //
 // All events of a session have the sample type kSampleType and sample_id_all, so that every layout
 // is fixed. Numbers are in the machine's byte order:
-//   SAMPLE         header, u32 pid, u32 tid, u64 time, u32 raw size, raw bytes
+//   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
+//   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
+//                  NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
 // where the trailer, the end of every record but a sample, is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -21,7 +23,11 @@
 
 namespace collector {
 
-inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+// The period, which nobody needs, makes the kernel write one sample a hit: without it, a hit of a
+// tracepoint that counts something else, such as the nanoseconds of sched_stat_runtime, makes a
+// sample for each of those, until it is throttled.
+inline constexpr std::uint64_t kSampleType =
+    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 // The pid and tid that perf gives for a task that has already given up its ids.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
@@ -29,7 +35,7 @@ namespace internal {
 
 inline constexpr std::size_t kHeaderSize = sizeof(perf_event_header);
 inline constexpr std::size_t kTrailerSize = 16;
-inline constexpr std::size_t kSampleFixedSize = kHeaderSize + 20;
+inline constexpr std::size_t kSampleFixedSize = kHeaderSize + 28;
 
 template <typename T>
 T Load(std::span<const std::byte> bytes, std::size_t offset) {
@@ -53,15 +59,22 @@ struct PerfRecord {
   std::uint32_t type() const { return LoadHeader(bytes).type; }
 };
 
+// Where the timestamp of a record of `type` is that has `size` bytes.
+inline std::size_t TimestampOffset(std::uint32_t type, std::size_t size) {
+  return type == PERF_RECORD_SAMPLE ? internal::kHeaderSize + 8 : size - 8;
+}
+
+// The least size of a record of `type` with a timestamp.
+inline std::size_t MinSize(std::uint32_t type) {
+  return type == PERF_RECORD_SAMPLE ? internal::kSampleFixedSize
+                                    : internal::kHeaderSize + internal::kTrailerSize;
+}
+
 // Reads the timestamp of a record with a whole header; false if the record is too short for one.
 inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* timestamp) {
-  if (LoadHeader(bytes).type == PERF_RECORD_SAMPLE) {
-    if (bytes.size() < internal::kSampleFixedSize) return false;
-    *timestamp = internal::Load<std::uint64_t>(bytes, internal::kHeaderSize + 8);
-  } else {
-    if (bytes.size() < internal::kHeaderSize + internal::kTrailerSize) return false;
-    *timestamp = internal::Load<std::uint64_t>(bytes, bytes.size() - 8);
-  }
+  const std::uint32_t type = LoadHeader(bytes).type;
+  if (bytes.size() < MinSize(type)) return false;
+  *timestamp = internal::Load<std::uint64_t>(bytes, TimestampOffset(type, bytes.size()));
   return true;
 }
 
@@ -90,6 +103,7 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
 struct TaskRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
+  std::uint32_t parent_pid = 0;
   std::uint32_t parent_tid = 0;
 };
 bool ParseFork(const PerfRecord& record, TaskRecord* task);
@@ -100,8 +114,17 @@ struct CommRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::string_view name;
+  bool executes = false;  // it has it because it runs another program
 };
 bool ParseComm(const PerfRecord& record, CommRecord* comm);
+
+// A process has mapped a file as code. Other mappings are left out: false for those without a file,
+// and for those of a thread other than the main one, which is what loads a program.
+struct CodeRecord {
+  std::uint32_t pid = 0;
+  std::string_view path;
+};
+bool ParseCode(const PerfRecord& record, CodeRecord* code);
 
 // `*lost`: the number of records that the ring had no space for before this one.
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost);

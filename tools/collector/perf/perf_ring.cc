@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,9 +62,7 @@ std::size_t PerfRing::fill() const {
   return static_cast<std::size_t>(LoadHead() - control_->data_tail);
 }
 
-std::span<const std::byte> PerfRing::Contiguous(std::uint64_t position, std::size_t size) {
-  const std::size_t offset = static_cast<std::size_t>(position) & (size_ - 1);
-  if (offset + size <= size_) return {data_ + offset, size};
+std::span<const std::byte> PerfRing::Wrapped(std::size_t offset, std::size_t size) {
   // Only one record of a batch can lie across the end, as a batch is no longer than the ring.
   wrapped_.resize(size);
   const std::size_t first = size_ - offset;
@@ -74,15 +71,50 @@ std::span<const std::byte> PerfRing::Contiguous(std::uint64_t position, std::siz
   return wrapped_;
 }
 
+bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
+  const std::uint64_t head = LoadHead();
+  std::uint64_t position = control_->data_tail;
+  std::uint64_t last = 0;
+  std::size_t later = 0;
+  // Where LOST records begin whose place is that of the next record.
+  std::uint64_t begin = position;
+  if (head - position > size_) return false;
+  while (position < head && later < kLookAhead) {
+    const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
+    if (header.size < MinSize(header.type) || header.size % 8 != 0 ||
+        header.size > head - position) {
+      return false;
+    }
+    const std::uint64_t timestamp = LoadAt(position + TimestampOffset(header.type, header.size));
+    position += header.size;
+    if (header.type == PERF_RECORD_LOST) continue;
+    if (timestamp < last) return false;
+    last = timestamp;
+    if (timestamp <= limit) {
+      begin = position;
+    } else {
+      ++later;
+    }
+  }
+  // LOST records at the end, which the kernel does not write, wait for no other record.
+  *end = later == 0 ? position : begin;
+  return true;
+}
+
 void PerfRing::Scan(std::uint64_t limit) {
   const std::uint64_t head = LoadHead();
   std::uint64_t position = control_->data_tail;
   std::size_t later = batch_.size();
+  std::size_t lost = 0;  // LOST records that take the timestamp of the record after them
+  if (head - position > size_) {
+    ++corrupt_;
+    position = head;
+  }
   while (position < head && later < kLookAhead) {
     // A header never wraps: records are multiples of 8 bytes.
-    const auto header = LoadHeader(Contiguous(position, sizeof(perf_event_header)));
+    const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
     Waiting record;
-    if (header.size < sizeof header || header.size > head - position) {
+    if (header.size < sizeof header || header.size % 8 != 0 || header.size > head - position) {
       ++corrupt_;
       position = head;
       break;
@@ -95,29 +127,36 @@ void PerfRing::Scan(std::uint64_t limit) {
       ++corrupt_;
       continue;
     }
-    if (record.timestamp > limit) ++later;
+    if (header.type == PERF_RECORD_LOST) {
+      ++lost;
+    } else {
+      for (; lost > 0; --lost) batch_[batch_.size() - lost].timestamp = record.timestamp;
+      if (record.timestamp > limit) ++later;
+    }
     batch_.push_back(record);
   }
   scanned_ = position;
 }
 
 void PerfRing::Hold(std::size_t first, bool copies_only) {
-  std::vector<std::vector<std::byte>> held;
+  std::vector<Held> held;
   for (std::size_t i = first; i < batch_.size(); ++i) {
-    if (copies_only && batch_[i].order >= held_.size()) continue;
-    held.emplace_back(batch_[i].bytes.begin(), batch_[i].bytes.end());
+    const Waiting& record = batch_[i];
+    if (copies_only && record.order >= held_.size()) continue;
+    held.push_back({record.timestamp, {record.bytes.begin(), record.bytes.end()}});
   }
   held_ = std::move(held);
 }
 
-void PerfRing::Drain(std::uint64_t limit, const std::function<void(const PerfRecord&)>& consume) {
+void PerfRing::DrainSorted(std::uint64_t limit,
+                           absl::FunctionRef<void(const PerfRecord&)> consume) {
   batch_.clear();
-  for (const std::vector<std::byte>& bytes : held_) {
+  for (const Held& held : held_) {
     Waiting record;
-    record.bytes = bytes;
+    record.timestamp = held.timestamp;
+    record.bytes = held.bytes;
     record.order = batch_.size();
     record.end = control_->data_tail;
-    ParseTimestamp(record.bytes, &record.timestamp);
     batch_.push_back(record);
   }
   Scan(limit);

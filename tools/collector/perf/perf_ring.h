@@ -4,12 +4,15 @@
 
 #include <linux/perf_event.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "tools/collector/perf/perf_records.h"
 
@@ -19,8 +22,12 @@ namespace collector {
 //
 // Records are delivered in the order of their timestamps even where an interrupt came between a
 // record's timestamp and its place in the ring: what is read at once is sorted, and the reader
-// looks kLookAhead records past the limit for stragglers. Work and memory are bounded by the ring's
-// size. Not thread-safe.
+// looks kLookAhead records past the limit for stragglers. Only a LOST record keeps its place, which
+// is before the record that the ring had space for again; its timestamp is later than that one's.
+// Work and memory are bounded by the ring's size. Not thread-safe.
+//
+// Nearly always the records are in order already. One look at each timestamp tells; then they are
+// handed out where they lie, and nothing is kept of them.
 class PerfRing {
  public:
   static constexpr std::size_t kLookAhead = 64;
@@ -35,10 +42,11 @@ class PerfRing {
   PerfRing& operator=(PerfRing&&) = delete;
   ~PerfRing();
 
-  // Hands every record with a timestamp up to `limit` to `consume`, oldest first, and leaves the
-  // later ones for the next call. The bytes are valid during the call of `consume` only. Space is
-  // given back to the kernel as the records are consumed.
-  void Drain(std::uint64_t limit, const std::function<void(const PerfRecord&)>& consume);
+  // Hands every record with a timestamp up to `limit` to `consume(const PerfRecord&)`, oldest
+  // first, and leaves the later ones for the next call. The bytes are valid during the call of
+  // `consume` only. Space is given back to the kernel as the records are consumed.
+  template <typename Consume>
+  void Drain(std::uint64_t limit, const Consume& consume);
 
   // Bytes waiting in the ring.
   std::size_t fill() const;
@@ -51,6 +59,10 @@ class PerfRing {
     std::uint64_t end = 0;  // ring position after it
     std::size_t order = 0;  // place in the ring among those read at once
   };
+  struct Held {
+    std::uint64_t timestamp;
+    std::vector<std::byte> bytes;
+  };
 
   PerfRing(perf_event_mmap_page* control, std::size_t size, std::size_t mapped)
       : control_(control),
@@ -59,10 +71,32 @@ class PerfRing {
         mapped_(mapped) {}
   static std::size_t page_size();
 
+  // When so large a part of the ring is consumed, it goes back to the kernel: not with each record,
+  // as the place where the kernel finds it is in the line of cache that it writes its head to.
+  static constexpr std::size_t kGiveBackShare = 8;
+
   std::uint64_t LoadHead() const;
   void StoreTail(std::uint64_t tail);
+  // The number of 8 bytes at `position`, a multiple of 8, as all are in the ring.
+  std::uint64_t LoadAt(std::uint64_t position) const {
+    std::uint64_t value;
+    std::memcpy(&value, data_ + (position & (size_ - 1)), sizeof value);
+    return value;
+  }
+  // True if the records are well formed and in order, as far as they are to be looked at for
+  // `limit`; then `*end` is the ring position after those up to `limit`.
+  bool FindInOrder(std::uint64_t limit, std::uint64_t* end) const;
+  // Drain where records are to be sorted.
+  void DrainSorted(std::uint64_t limit, absl::FunctionRef<void(const PerfRecord&)> consume);
   void Scan(std::uint64_t limit);
-  std::span<const std::byte> Contiguous(std::uint64_t position, std::size_t size);
+  std::span<const std::byte> Contiguous(std::uint64_t position, std::size_t size) {
+    const std::size_t offset = static_cast<std::size_t>(position) & (size_ - 1);
+    if (offset + size <= size_) [[likely]]
+      return {data_ + offset, size};
+    return Wrapped(offset, size);
+  }
+  // A copy of the record that lies across the ring's end.
+  std::span<const std::byte> Wrapped(std::size_t offset, std::size_t size);
   // Keeps copies of batch_[first…], or only of those that already are copies.
   void Hold(std::size_t first, bool copies_only);
 
@@ -75,8 +109,31 @@ class PerfRing {
   std::vector<Waiting> batch_;      // records of the current Drain
   std::vector<std::byte> wrapped_;  // the one record that wraps around the ring's end
   // Copies of records later than a limit that stand before an earlier one in the ring.
-  std::vector<std::vector<std::byte>> held_;
+  std::vector<Held> held_;
 };
+
+template <typename Consume>
+void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
+  std::uint64_t end = 0;
+  if (!held_.empty() || !FindInOrder(limit, &end)) return DrainSorted(limit, consume);
+  std::uint64_t position = control_->data_tail;
+  std::uint64_t give_back_at = position + size_ / kGiveBackShare;
+  while (position != end) {
+    // FindInOrder has seen that its size and its timestamp are good.
+    const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
+    PerfRecord record;
+    record.bytes = Contiguous(position, header.size);
+    record.timestamp =
+        internal::Load<std::uint64_t>(record.bytes, TimestampOffset(header.type, header.size));
+    consume(std::as_const(record));
+    position += header.size;
+    if (position >= give_back_at) {
+      StoreTail(position);
+      give_back_at = position + size_ / kGiveBackShare;
+    }
+  }
+  StoreTail(end);
+}
 
 }  // namespace collector
 

@@ -1,0 +1,392 @@
+// The cost of the engine for an event: from a ring in memory, which no kernel fills, to a sink.
+//
+//   bench_engine [--json] [--instructions]
+//
+// The records are those that the kernel writes for an event, as many as wake a recorder. The engine
+// reads them by its PerfRing, converts them by its SampleWriter, and ends intervals as a recording
+// does. Its floor is what a recorder does that understands nothing, as perf: with a sink that takes
+// everything and keeps nothing a memcpy of the records, with a file a write() of them from the
+// ring.
+#include <eventheader/dynamic_event.h>
+#include <eventheader/eh.h>
+#include <eventheader/testing/recording_transport.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/bench/measure.h"
+#include "tests/support/collector/memory_ring.h"
+#include "tools/collector/convert/sample_writer.h"
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using collector::MemoryRing;
+
+constexpr std::size_t kRingSize = 1 << 20;
+constexpr std::size_t kWatermark = kRingSize / 4;  // at which a recorder wakes up
+constexpr std::uint64_t kInterval = 1'000'000'000;
+constexpr std::uint32_t kPid = 1000;
+constexpr std::uint32_t kFirstTid = 4'000'000;  // none that runs
+
+// The tracepoints' formats, as tracefs has them.
+#define COMMON_FIELDS                                                            \
+  "format:\n"                                                                    \
+  "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
+  "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
+  "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
+  "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+struct Format {
+  int id;
+  const char* system;
+  const char* event;
+  const char* text;
+};
+
+constexpr Format kGetppid = {7, "syscalls", "sys_enter_getppid",
+                             "name: sys_enter_getppid\nID: 7\n" COMMON_FIELDS
+                             "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+                             "print fmt: \"\"\n"};
+constexpr Format kSysEnter = {8, "raw_syscalls", "sys_enter",
+                              "name: sys_enter\nID: 8\n" COMMON_FIELDS
+                              "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+                              "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n\n"
+                              "print fmt: \"\"\n"};
+constexpr Format kEventHeader = {9, "user_events", "Bench_Engine_L4K1",
+                                 "name: Bench_Engine_L4K1\nID: 9\n" COMMON_FIELDS
+                                 "\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
+                                 "\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
+                                 "\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
+                                 "\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
+                                 "\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
+                                 "\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
+                                 "print fmt: \"\"\n"};
+
+#undef COMMON_FIELDS
+
+// The tracepoint's record: the common fields, then `body`.
+Bytes Raw(const Format& format, std::span<const std::byte> body) {
+  constexpr std::size_t kCommonFields = 8;
+  Bytes raw(kCommonFields + body.size());
+  MemoryRing::Set(&raw, 0, static_cast<std::uint16_t>(format.id));
+  std::copy(body.begin(), body.end(), raw.begin() + kCommonFields);
+  return raw;
+}
+
+// The events of a case, written by the library for services.
+class Service {
+ public:
+  Service() : provider_("Bench_Engine") {
+    if (provider_.SetTransport(&transport_) != 0) bench::Fail("cannot set the transport");
+    set_.emplace(provider_, eh::Level::kInformation, 1);
+  }
+
+  // 5 numbers and 3 strings.
+  Bytes Eight(const std::string& name, const eh::ActivityId* activity) {
+    event_.Reset(name);
+    int value = 1;
+    for (const char* field : {"number", "status", "port", "bytes", "count"}) {
+      event_.AddField(field, value *= 20);
+    }
+    event_.AddField("path", std::string_view("/index.html"));
+    event_.AddField("host", std::string_view("example.org"));
+    event_.AddField("agent", std::string_view("curl/7"));
+    return Written(activity);
+  }
+
+  // 15 numbers and 5 strings.
+  Bytes Twenty(const eh::ActivityId* activity) {
+    event_.Reset("Bench20");
+    for (int i = 0; i < 15; ++i) event_.AddField(absl::StrCat("f", i), i);
+    int i = 0;
+    for (const char* text : {"one", "two", "three", "four", "five"}) {
+      event_.AddField(absl::StrCat("s", i++), std::string_view(text));
+    }
+    return Written(activity);
+  }
+
+ private:
+  Bytes Written(const eh::ActivityId* id) {
+    const eh::Activity activity = {id == nullptr ? eh::ActivityId() : *id};
+    if (event_.Write(*set_, id == nullptr ? nullptr : &activity) != eh::WriteResult::kWritten) {
+      bench::Fail("an event was not written");
+    }
+    return Raw(kEventHeader, transport_.Take().at(0).event);
+  }
+
+  eh::RecordingTransport transport_;
+  eh::DynamicProvider provider_;
+  std::optional<eh::EventSet> set_;
+  eh::DynamicEvent event_;
+};
+
+// What the kernel writes: `raws` in turns, from `threads` threads in turns.
+struct Load {
+  std::string name;
+  const Format* format;
+  std::vector<Bytes> raws;
+  std::uint32_t threads = 1;
+};
+
+std::vector<Load> Loads() {
+  Service service;
+  Bytes sys_enter(56);
+  std::vector<Bytes> kinds;
+  kinds.reserve(64);
+  for (int i = 0; i < 64; ++i) kinds.push_back(service.Eight(absl::StrCat("Kind", i), nullptr));
+  // The activities of a service with so many requests at a time.
+  std::vector<Bytes> eight_in_activities;
+  std::vector<Bytes> twenty_in_activities;
+  for (unsigned i = 0; i < 64; ++i) {
+    eh::ActivityId id = {static_cast<std::byte>(i), std::byte{1}};
+    eight_in_activities.push_back(service.Eight("Bench8", &id));
+    twenty_in_activities.push_back(service.Twenty(&id));
+  }
+  const Bytes eight = service.Eight("Bench8", nullptr);
+  const Bytes twenty = service.Twenty(nullptr);
+  return {
+      {"bare tracepoint", &kGetppid, {Raw(kGetppid, Bytes(8))}},
+      {"raw_syscalls:sys_enter", &kSysEnter, {Raw(kSysEnter, sys_enter)}},
+      {"8 fields, 3 strings", &kEventHeader, {eight}},
+      {"8 fields, 3 strings, 64 activities", &kEventHeader, eight_in_activities},
+      {"20 fields, 5 strings", &kEventHeader, {twenty}},
+      {"20 fields, 5 strings, 64 activities", &kEventHeader, twenty_in_activities},
+      {"8 fields, 64 kinds in turns", &kEventHeader, kinds},
+      {"bare tracepoint, 1000 threads in turns", &kGetppid, {Raw(kGetppid, Bytes(8))}, 1000},
+      {"8 fields, 1000 threads in turns", &kEventHeader, {eight}, 1000},
+      {"8 fields, 1000 threads, 64 activities", &kEventHeader, eight_in_activities, 1000},
+  };
+}
+
+// The ring, which Fill fills up to the watermark as the kernel does.
+class Kernel {
+ public:
+  explicit Kernel(const Load& load) : ring_(kRingSize) {
+    std::size_t size = 0;
+    const std::size_t least = std::max<std::size_t>(load.threads, load.raws.size());
+    while (size < kWatermark || records_.size() < least) {
+      const std::size_t i = records_.size();
+      Bytes raw = load.raws[i % load.raws.size()];
+      const auto tid = kFirstTid + static_cast<std::uint32_t>(i % load.threads);
+      MemoryRing::Set(&raw, 4, tid);
+      records_.push_back(MemoryRing::Sample(kPid, tid, 0, raw));
+      size += records_.back().size();
+    }
+    size_ = size;
+  }
+
+  MemoryRing& ring() { return ring_; }
+  std::size_t events() const { return records_.size(); }
+  std::size_t bytes() const { return size_; }
+  std::uint64_t now() const { return now_; }
+
+  void Fill() {
+    ring_.control()->data_tail = ring_.control()->data_head;
+    for (Bytes& record : records_) {
+      now_ += 700 + now_ % 601;
+      MemoryRing::Set(&record, MemoryRing::kTimeOffset, now_);
+      ring_.Put(record);
+    }
+  }
+
+  // The bytes that wait, in two parts, the second of which may be empty.
+  std::array<std::span<const std::byte>, 2> Waiting() {
+    const std::size_t offset = ring_.control()->data_tail & (kRingSize - 1);
+    const std::size_t first = std::min(size_, kRingSize - offset);
+    return {std::span(ring_.data() + offset, first), std::span(ring_.data(), size_ - first)};
+  }
+
+ private:
+  MemoryRing ring_;
+  std::vector<Bytes> records_;
+  std::size_t size_ = 0;
+  std::uint64_t now_ = 1'000'000'000;
+};
+
+// A file without a name in the current folder.
+class File {
+ public:
+  File() : fd_(open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)) {
+    if (fd_ < 0) bench::Fail("cannot make a file in the current folder");
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { close(fd_); }
+
+  int fd() const { return fd_; }
+  // Another descriptor of it; both write at the same place.
+  int Duplicate() const { return fcntl(fd_, F_DUPFD_CLOEXEC, 0); }
+  // Empties it once it has grown large: until then each write needs new pages, as a recording's
+  // do, that are not in the processor's caches.
+  void EmptyIfLarge() {
+    constexpr off_t kLarge = 64 << 20;
+    if (lseek(fd_, 0, SEEK_CUR) < kLarge) return;
+    if (ftruncate(fd_, 0) != 0 || lseek(fd_, 0, SEEK_SET) != 0) bench::Fail("cannot empty a file");
+  }
+
+ private:
+  int fd_;
+};
+
+class NullSink : public nettrace::Sink {
+ public:
+  explicit NullSink(std::uint64_t* bytes) : bytes_(bytes) {}
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    *taken = bytes.size();
+    *bytes_ += bytes.size();
+    return absl::OkStatus();
+  }
+
+ private:
+  std::uint64_t* bytes_;
+};
+
+// All between a ring and a sink.
+class Engine {
+ public:
+  Engine(Kernel* kernel, const Format& format, std::unique_ptr<nettrace::Sink> sink)
+      : kernel_(kernel),
+        ring_(kernel->ring().reader()),
+        writer_(bench::Check(nettrace::Writer::Create(std::move(sink), {}))),
+        samples_(writer_.get(), &tasks_, {0}),
+        interval_start_(kernel->now()) {
+    bench::Check(samples_.AddTracepoint(format.id, format.system, format.event, format.text));
+  }
+
+  void Drain() {
+    absl::Status status;
+    ring_.Drain(kernel_->now(), [&](const collector::PerfRecord& record) {
+      collector::SampleRecord sample;
+      if (ParseSample(record, &sample)) status.Update(samples_.Write(0, sample, record.timestamp));
+    });
+    events_ += kernel_->events();
+    if (kernel_->now() - interval_start_ >= kInterval || samples_.interval_is_full()) {
+      interval_start_ = kernel_->now();
+      status.Update(samples_.WriteSequencePoint(interval_start_));
+      status.Update(writer_->Flush());
+    }
+    bench::Check(status);
+  }
+
+  // All that was written came through, and was understood.
+  void CheckAll() const {
+    if (writer_->stats().events != events_ || samples_.stats().undecoded != 0 ||
+        samples_.stats().late != 0 || ring_.corrupt() != 0) {
+      bench::Fail("the engine did not convert every event");
+    }
+  }
+  double events() const { return static_cast<double>(events_); }
+
+ private:
+  Kernel* kernel_;
+  collector::PerfRing ring_;
+  std::unique_ptr<nettrace::Writer> writer_;
+  collector::TaskTracker tasks_;
+  collector::SampleWriter samples_;
+  std::uint64_t interval_start_;
+  std::uint64_t events_ = 0;
+};
+
+class Case {
+ public:
+  explicit Case(const Load& load)
+      : name_(load.name),
+        kernel_(load),
+        copy_(kernel_.bytes()),
+        to_nothing_(&kernel_, *load.format, std::make_unique<NullSink>(&bytes_)),
+        to_file_(&kernel_, *load.format,
+                 std::make_unique<nettrace::FdSink>(file_.Duplicate(), "file")) {}
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+
+  void Measure(int rounds, const bench::InstructionCounter& counter) {
+    bench::Measure(bodies_, kernel_.events(), rounds, &counter);
+  }
+
+  void Report(const bench::Reporter& reporter, bool instructions, bool counted) const {
+    to_nothing_.CheckAll();
+    to_file_.CheckAll();
+    const char* const kTo[] = {"null sink, ", "file, "};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const bench::Body& floor = bodies_[2 * i];
+      const bench::Body& engine = bodies_[2 * i + 1];
+      reporter.Report(kTo[i] + name_, instructions ? "instructions/event" : "ns/event", engine.cost,
+                      floor.cost);
+      if (!counted) continue;
+      reporter.Report(kTo[i] + name_, "instructions/event", engine.instructions,
+                      floor.instructions);
+    }
+    reporter.Report("size, " + name_, "bytes/event",
+                    static_cast<double>(bytes_) / to_nothing_.events(),
+                    static_cast<double>(kernel_.bytes()) / static_cast<double>(kernel_.events()));
+  }
+
+ private:
+  void Copy() {
+    std::byte* out = copy_.data();
+    for (std::span<const std::byte> part : kernel_.Waiting()) {
+      if (!part.empty()) std::memcpy(out, part.data(), part.size());
+      out += part.size();
+    }
+    asm volatile("" : : "r"(copy_.data()) : "memory");
+  }
+
+  void WriteRecords() {
+    for (std::span<const std::byte> part : kernel_.Waiting()) {
+      while (!part.empty()) {
+        const ssize_t written = write(file_.fd(), part.data(), part.size());
+        if (written <= 0) bench::Fail("cannot write to a file");
+        part = part.subspan(static_cast<std::size_t>(written));
+      }
+    }
+  }
+
+  void Refill() { kernel_.Fill(); }
+  void RefillAndMakeRoom() {
+    kernel_.Fill();
+    file_.EmptyIfLarge();
+  }
+
+  std::string name_;
+  Kernel kernel_;
+  Bytes copy_;
+  File file_;
+  std::uint64_t bytes_ = 0;
+  Engine to_nothing_;
+  Engine to_file_;
+  std::array<bench::Body, 4> bodies_ = {
+      {{[this] { Copy(); }, [this] { Refill(); }},
+       {[this] { to_nothing_.Drain(); }, [this] { Refill(); }},
+       {[this] { WriteRecords(); }, [this] { RefillAndMakeRoom(); }},
+       {[this] { to_file_.Drain(); }, [this] { RefillAndMakeRoom(); }}}};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::Options options = bench::ParseOptions(argc, argv);
+  const bench::Reporter reporter(options.instructions ? "engine instructions" : "engine",
+                                 options.json);
+  const bench::InstructionCounter counter;
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const Load& load : Loads()) cases.push_back(std::make_unique<Case>(load));
+  // Each case comes up again and again: the machine may be busy for seconds on end.
+  for (int pass = 0; pass < (options.instructions ? 1 : 25); ++pass) {
+    for (const auto& each : cases) each->Measure(options.instructions ? 3 : 10, counter);
+  }
+  const bool counted = counter.valid() && !options.instructions;
+  for (const auto& each : cases) each->Report(reporter, options.instructions, counted);
+  return 0;
+}
