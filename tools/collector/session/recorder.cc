@@ -141,7 +141,12 @@ absl::Status Recorder::Attach(const std::string& system, const std::string& even
   if (!tracepoint.ok()) return tracepoint.status();
   // The collector's work for one event must not make more events.
   std::string filter;
-  if (system != Selector::kUserEventsSystem) filter = absl::StrCat("common_pid != ", gettid());
+  if (system != Selector::kUserEventsSystem) {
+    filter = absl::StrCat("common_pid != ", gettid());
+    for (const pid_t thread : options_.own_threads) {
+      absl::StrAppend(&filter, " && common_pid != ", thread);
+    }
+  }
   COLLECTOR_RETURN_IF_ERROR(session_.Attach(tracepoint->id, name, filter));
   attached_.insert(name);
   counts_are_exact_ = counts_are_exact_ && CountsAreExact(system);
