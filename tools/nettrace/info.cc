@@ -76,9 +76,9 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   const nettrace::TraceInfo& trace = reader.trace();
   PutText(&json, "syncTime", FormatUtc(trace.sync_time));
   json.Key("syncTicks");
-  json.Int64(trace.sync_ticks);
+  PutInteger(&json, trace.sync_ticks);
   json.Key("ticksPerSecond");
-  json.Int64(trace.ticks_per_second);
+  PutInteger(&json, trace.ticks_per_second);
   json.Key("pointerSize");
   json.Int(trace.pointer_size);
   json.Key("keyValues");
@@ -90,6 +90,12 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   json.EndObject();
   json.Key("complete");
   json.Bool(stats.complete);
+  json.Key("traceeventRefusal");
+  if (reader.traceevent_refusal().empty()) {
+    json.Null();
+  } else {
+    PutString(&json, reader.traceevent_refusal());
+  }
   json.EndObject();
   PrintJsonLine(buffer);
 }
@@ -125,6 +131,7 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
   for (const auto& [key, value] : trace.key_values) {
     row("key", absl::StrCat(key, " = ", value));
   }
+  if (!reader.traceevent_refusal().empty()) row("warning", Printable(RefusalText(reader)));
   row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
 }
 

@@ -75,6 +75,11 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
   return nettrace::Reader::Open(*std::move(source));
 }
 
+std::string RefusalText(const nettrace::Reader& reader) {
+  return "TraceEvent, the library of PerfView, shows nothing of this file: " +
+         reader.traceevent_refusal();
+}
+
 int FinishOutput(const char* command, int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);

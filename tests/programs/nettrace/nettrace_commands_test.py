@@ -35,8 +35,9 @@ def dump(file, *options):
     return list(commands.dump(ARGS.nettrace, file, *map(str, options)))
 
 
-def one_interval(events):
-    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times."""
+def one_interval(events, fields=()):
+    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times. The events have
+    the fields, which are descriptions without their sizes, and empty payloads."""
     def block(kind, content):
         return struct.pack("<I", len(content) | kind << 24) + content
 
@@ -44,7 +45,8 @@ def one_interval(events):
         return struct.pack("<H", len(content)) + content
 
     trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
-    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<HH", 0, 0)
+    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields))
+    metadata += b"".join(map(row, fields)) + row(b"")
     stream = b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace)
     stream += block(3, b"\0\0" + row(metadata)) + block(6, b"".join(row(bytes([i, 3, i])) for i in (1, 2)))
     for thread in (1, 2):
@@ -155,7 +157,7 @@ class CommandsTest(unittest.TestCase):
         self.assertNotEqual(self.events, in_file_order, "the file is sorted already")
 
     def test_dump_sorts_an_interval_that_does_not_fit_in_memory(self):
-        events, file = 500_000, self.folder / "long"
+        events, file = 300_000, self.folder / "long"
         file.write_bytes(one_interval(events))
         out, _ = nettrace("dump", file, environment={"TMPDIR": self.folder})
         times = [line[:30] for line in out.splitlines()]
@@ -167,6 +169,17 @@ class CommandsTest(unittest.TestCase):
         self.assertGreater(len(out), 0)
         out, _ = nettrace("dump", "--file-order", file, environment={"TMPDIR": "/nowhere"})
         self.assertEqual(out.count("\n"), events)
+
+    def test_dump_and_info_say_that_traceevent_refuses_a_file(self):
+        file = self.folder / "refused"
+        file.write_bytes(one_interval(2, [b"\x01f\x18\x15"]))  # RelLoc of VarUInt
+        out, error = nettrace("dump", file)
+        self.assertEqual(out.count("\n"), 2)
+        self.assertIn("TraceEvent, the library of PerfView, shows nothing of this file: a field of P/E", error)
+        self.assertIn("a field of P/E", commands.info(ARGS.nettrace, file)["traceeventRefusal"])
+        self.assertIn("shows nothing of this file: a field of P/E", nettrace("info", file)[0])
+        self.assertIsNone(commands.info(ARGS.nettrace, self.traces[0])["traceeventRefusal"])
+        self.assertEqual(nettrace("dump", self.traces[0])[1], "")
 
     def test_info_counts_what_is_there(self):
         info = commands.info(ARGS.nettrace, self.traces[0])
