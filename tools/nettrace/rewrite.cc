@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -11,10 +13,12 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/merger.h"
+#include "tools/collector/output/zstd_sink.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/open_input.h"
+#include "tools/nettrace/output_options.h"
 
 namespace tools {
 namespace {
@@ -34,12 +38,20 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
   return true;
 }
 
-absl::Status Merge(AtomicFile* file, const FileAccess& access, Progress* progress,
-                   nettrace::Merger* merger) {
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file->Create(access);
+// `*written` becomes the number of bytes of a file that is compressed.
+absl::Status Merge(const Rewrite& rewrite, AtomicFile* file, const FileAccess& access,
+                   Progress* progress, nettrace::Merger* merger,
+                   std::optional<std::uint64_t>* written) {
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file->Create(access);
+  collector::ZstdSinkOptions options;
+  options.written = std::make_shared<std::atomic<std::uint64_t>>(0);
+  if (sink.ok() && IsCompressedName(rewrite.output)) {
+    sink = collector::ZstdSink::Create(*std::move(sink), options);
+  }
   if (!sink.ok()) return sink.status();
   absl::Status status = merger->Run(*std::move(sink));
   progress->Hide();
+  if (IsCompressedName(rewrite.output)) *written = *options.written;
   return status;
 }
 
@@ -101,7 +113,8 @@ int RunRewrite(const Rewrite& rewrite) {
   FileAccess access = AccessToAll(files);
   access.mode = rewrite.mode.value_or(access.mode);
   AtomicFile file(rewrite.output);
-  absl::Status status = Merge(&file, access, &progress, &merger);
+  std::optional<std::uint64_t> written;
+  absl::Status status = Merge(rewrite, &file, access, &progress, &merger, &written);
   if (!status.ok()) {
     const std::optional<std::size_t> input = merger.failed_input();
     PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
@@ -119,7 +132,8 @@ int RunRewrite(const Rewrite& rewrite) {
     return kExitFailed;
   }
   absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command,
-                InputName(rewrite.output), merger.stats().events, merger.stats().bytes);
+                InputName(rewrite.output), merger.stats().events,
+                written.value_or(merger.stats().bytes));
   return 0;
 }
 
