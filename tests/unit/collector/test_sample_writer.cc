@@ -454,5 +454,59 @@ TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   EXPECT_EQ(lost_, 2u);
 }
 
+constexpr char kRename[] =
+    "name: task_rename\nID: 9\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:char comm[8];\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:__data_loc char[] path;\toffset:16;\tsize:4;\tsigned:0;\n\n"
+    "print fmt: \"%s\", REC->comm\n";
+
+TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
+  ASSERT_TRUE(samples_->AddTracepoint(9, "task", "task_rename", kRename).ok());
+  const auto write = [&](const std::string& comm, const std::string& path) {
+    raw_ = "\x09\0\0\0\0\0\0\0"s + comm + std::string(8 - comm.size(), '\0') + "\x14\0"s;
+    raw_ += static_cast<char>(path.size());
+    raw_ += '\0' + path;
+    SampleRecord sample;
+    sample.pid = kPid;
+    sample.tid = kTid;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
+  };
+  write("plain", "/a");
+  write("w\xC3\xB6rk", "/b");
+  write("cut\xE2\x82", "/c");
+  write("plain", "/d");
+  const std::vector<Shown> shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].payload, "\5\0plain\2\0/a"s);
+  EXPECT_EQ(shown[1].payload, "\4\0w\0\xF6\0r\0k\0\2\0/\0b\0"s);
+  EXPECT_EQ(shown[2].payload, "\4\0c\0u\0t\0\xFD\xFF\2\0/\0c\0"s);
+  EXPECT_EQ(shown[3].metadata_id, shown[0].metadata_id);
+  EXPECT_EQ(shown[2].metadata_id, shown[1].metadata_id);
+  EXPECT_NE(shown[1].event_id, shown[0].event_id);
+  for (const Shown& event : shown) EXPECT_EQ(event.name, "task_rename");
+  const auto text = [](nettrace::TypeCode unit) {
+    return nettrace::Type::Array(nettrace::Type::Simple(unit));
+  };
+  EXPECT_EQ(shown[0].fields[0].type, text(nettrace::TypeCode::kUtf8CodeUnit));
+  EXPECT_EQ(shown[1].fields[0].type, text(nettrace::TypeCode::kUtf16CodeUnit));
+}
+
+TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
+  ASSERT_TRUE(samples_->AddTracepoint(9, "task", "task_rename", kRename).ok());
+  raw_ = "\x09\0\0\0\0\0\0\0name\0\0\0\0\x14\0\x09\0abc"s;
+  SampleRecord sample;
+  sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+  EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
+  const std::vector<Shown> shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(samples_->stats().undecoded, 1u);
+}
+
 }  // namespace
 }  // namespace collector

@@ -1,6 +1,7 @@
 // Payloads of EventHeader events, converted as a recording does, as `nettrace dump` shows them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -206,6 +207,42 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
   }
 }
 
+TEST(PayloadJson, NamesOfErrnosAreSymbols) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type number = Type::Simple(TypeCode::kInt32);
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"e", number},
+                     {"a", Type::Array(number)},
+                     {"s", Type::Object({{"e", number}})},
+                     {"none", number},
+                     {"l", Type::Simple(TypeCode::kInt64)}};
+  metadata.key_values = {{"EventHeader.Field.0", "value32 errno"},
+                         {"EventHeader.Field.1", "value32 errno"},
+                         {"EventHeader.Field.3", "value32 errno"},
+                         {"EventHeader.Field.4", "value32 errno"},
+                         {"EventHeader.Field.5", "value64 errno"}};
+  const std::vector<std::byte> payload = ToBytes(
+      "\2\0\0\0"
+      "\2\0\1\0\0\0\0\0\0\0"
+      "\x16\0\0\0"
+      "\0\0\0\0"
+      "\2\0\0\0\0\0\0\0"s);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  PayloadJson payloads(PayloadStyle::kForPrograms);
+  json.StartObject();
+  json.Key("payload");
+  ASSERT_TRUE(payloads.Put(event, &json).ok());
+  payloads.PutSymbols("symbols", &json);
+  json.EndObject();
+  EXPECT_EQ(buffer.GetString(), R"({"payload":{"e":2,"a":[1,0],"s":{"e":22},"none":0,"l":2},)"
+                                R"("symbols":{"e":"ENOENT","a":["EPERM",null],"s.e":"EINVAL"}})"s);
+}
+
 // The extras of an event with the field definitions, as `name=json` after one another.
 std::string Extras(const nettrace::EventMetadata& metadata) {
   PayloadJson payloads(PayloadStyle::kForPrograms);
@@ -305,6 +342,71 @@ TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
               R"({"f":)"s + test.shown + "}")
         << test.note;
   }
+}
+
+// A kernel tracepoint's event, as JSON with its symbols.
+std::string ShowTracepoint(const nettrace::KeyValues& keys, PayloadStyle style,
+                           std::size_t bytes = 29) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"vec", Type::Simple(TypeCode::kInt32)},
+                     {"flags", Type::Simple(TypeCode::kInt32)},
+                     {"saddr", Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 4)},
+                     {"ip", Type::Simple(TypeCode::kUInt64)},
+                     {"comm", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))},
+                     {"on", Type::Simple(TypeCode::kBoolean8)}};
+  metadata.key_values = keys;
+  nettrace::Labels labels;
+  labels.strings = {{"Symbol.ip", "do_work+0x4"}};
+  const std::vector<std::byte> payload = ToBytes("\3\0\0\0"s + "\xFF\xFF\xFF\xFF" + "\x7F\0\0\1"s +
+                                                 "\1\0\0\0\0\0\0\x80"s + "\6\0w\xC3\xB6rk\"\1"s);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.labels = &labels;
+  event.payload = std::span(payload).first(std::min(bytes, payload.size()));
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  json.Key("payload");
+  PayloadJson payloads(style);
+  const absl::Status status = payloads.Put(event, &json);
+  payloads.PutSymbols("symbols", &json);
+  json.EndObject();
+  EXPECT_TRUE(json.IsComplete()) << buffer.GetString();
+  return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
+}
+
+const nettrace::KeyValues kNotes = {{"Tracepoint.Field.vec", R"(symbol(vec,3="NET_RX"))"},
+                                    {"Tracepoint.Field.flags", R"(hex flags(flags,"|",1="A"))"},
+                                    {"Tracepoint.Field.saddr", "ipv4(saddr)"},
+                                    {"Tracepoint.Field.ip", "hex kernel(ip)"},
+                                    {"Tracepoint.Field.absent", "hex"},
+                                    {"Tracepoint.Field.on", "no note("}};
+
+TEST(TracepointJson, SymbolsStandBesideThePayload) {
+  EXPECT_EQ(ShowTracepoint(kNotes, PayloadStyle::kForPrograms),
+            "{\"payload\":{\"vec\":3,\"flags\":\"0xffffffff\",\"saddr\":[127,0,0,1],"
+            "\"ip\":\"0x8000000000000001\",\"comm\":\"w\xC3\xB6rk\\\"\",\"on\":true},"
+            "\"symbols\":{\"vec\":\"NET_RX\",\"flags\":\"A|0xfffffffe\","
+            "\"saddr\":\"127.0.0.1\",\"ip\":\"do_work+0x4\"}}");
+}
+
+TEST(TracepointJson, PeopleSeeThemInThePayload) {
+  const std::string shown = ShowTracepoint(kNotes, PayloadStyle::kForPeople);
+  EXPECT_NE(shown.find(R"~("vec":"3 (NET_RX)")~"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(R"("saddr":"127.0.0.1")"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(R"~("ip":"0x8000000000000001 (do_work+0x4)")~"), std::string::npos) << shown;
+}
+
+TEST(TracepointJson, RawValuesAreAsTheirTypesSay) {
+  EXPECT_EQ(ShowTracepoint(kNotes, PayloadStyle::kRaw), ShowTracepoint({}, PayloadStyle::kRaw));
+}
+
+TEST(TracepointJson, PayloadThatIsCutShowsWhatIsThere) {
+  const std::string shown = ShowTracepoint(kNotes, PayloadStyle::kForPrograms, 9);
+  EXPECT_NE(shown.find(R"("vec":3)"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("127.0.0.1"), std::string::npos) << shown;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class SampleWriter {
   static constexpr char kUndecoded[] = "Undecoded";
   // The label of an event that came after its interval was closed, with its own timestamp. The
   // event's timestamp is then the earliest that the format allows.
-  static constexpr char kLateLabel[] = "OriginalTimestamp";
+  static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
 
   struct Stats {
     std::uint64_t undecoded = 0;
@@ -71,9 +71,15 @@ class SampleWriter {
 
   // Closes the interval at `timestamp`. What has happened to processes until then is written, too.
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
+  std::size_t events_in_interval() const { return events_in_interval_; }
+  // Readers keep the events of an interval in memory, and lose those of the last one where a file
+  // is cut short. It is full long before it has so many: how many the rings hold for a time is only
+  // an estimate.
+  static constexpr std::size_t kEventsPerInterval = 65536;
+  static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
   // The interval has grown to what one should hold.
   bool interval_is_full() const {
-    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval ||
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
            tasks_->processes().waiting() >= kProcessEventsPerInterval ||
            tasks_->rows() >= kThreadRowsPerFlush;
   }
@@ -86,7 +92,6 @@ class SampleWriter {
 
  private:
   static constexpr std::size_t kLabelsPerInterval = 65536;
-  static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
   static constexpr std::size_t kMaxSymbolLists = 65536;
