@@ -219,6 +219,7 @@ TEST_F(SchemaTest, CharactersOf4BytesAreText) {
   EXPECT_EQ(type(0), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
   EXPECT_EQ(type(1), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
   EXPECT_EQ(Run("\x00\xF6\x01\x00\x41\0\0\0\0\0\0\0"s), "\2\0\x3D\xD8\0\xDE\1\0A\0"s);
+  EXPECT_EQ(Run(std::string(12, '\0')), "\1\0\0\0\0\0"s);
 }
 
 TEST_F(SchemaTest, ByteOrderMarkIsObeyedAndNoPartOfTheText) {
@@ -290,6 +291,8 @@ TEST_F(NullableTest, FormThatMostEventsHaveHasTheEventsOwnId) {
   CompileSeen("n\0\x8D\x02"s, kSeenNull);
   EXPECT_EQ(schema_.metadata.event_id, 0u);
   CompileSeen("n\0\x8D\x02"s, kSeenNull | kSeen4Bytes);
+  EXPECT_EQ(schema_.metadata.event_id, 0u);
+  CompileSeen("n\0\xCD\x02"s, 0);  // of an array without elements
   EXPECT_EQ(schema_.metadata.event_id, 0u);
   Compile("s\0\x0A"s, TextForm::kUtf16);
   EXPECT_EQ(schema_.metadata.event_id, 0u);

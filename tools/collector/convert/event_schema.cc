@@ -208,6 +208,7 @@ class Compiler {
       if (field.arity == Arity::kConstantArray) {
         value->is_whole_array = true;
         value->op.count = field.array_length;
+        value->op.ends_at_zero = true;
       }
       const bool one_unit = field.arity == Arity::kScalar && unit == 1;
       value->op.output = one_unit ? PayloadOp::Output::kUtf16Unit : PayloadOp::Output::kUtf16;
@@ -331,8 +332,9 @@ class Compiler {
 }  // namespace
 
 bool ValueForms::AreUsual() const {
-  return text == TextForm::kBytes &&
-         std::all_of(seen.begin(), seen.end(), [](char set) { return (set & kSeenNull) == 0; });
+  return text == TextForm::kBytes && std::all_of(seen.begin(), seen.end(), [](char set) {
+           return set != 0 && (set & kSeenNull) == 0;
+         });
 }
 
 absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,

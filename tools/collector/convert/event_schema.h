@@ -28,7 +28,8 @@ struct ValueForms {
   // sequence of bytes, and the program is for all events.
   std::string_view seen;
 
-  // No text but ASCII, and no null: the forms of which there is one in most recordings.
+  // No text but ASCII, no null, and no array without elements: the forms of which there is one in
+  // most recordings.
   bool AreUsual() const;
 };
 

@@ -80,7 +80,7 @@ class Runner {
       }
       case PayloadOp::Element::kUnits:
         if (!Take(std::size_t{op.count} * op.size, &bytes)) return false;
-        if (op.output == PayloadOp::Output::kUtf16) bytes = bytes.first(SizeToZero(bytes, op.size));
+        if (op.ends_at_zero) bytes = bytes.first(SizeToZero(bytes, op.size));
         PutText(op, bytes);
         return true;
       case PayloadOp::Element::kNullable:

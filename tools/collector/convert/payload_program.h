@@ -16,7 +16,7 @@ struct PayloadOp {
     kUuid,      // 16 bytes in RFC 4122 order, to a Guid
     kZText,     // code units of `size` bytes up to a zero one
     kText,      // a u16 count and so many code units of `size` bytes
-    kUnits,     // `count` code units of `size` bytes, of which the text ends at a zero one
+    kUnits,     // `count` code units of `size` bytes
     kNullable,  // a u16 count and so many bytes: null, or a value whose size is one of `fitting`
     kStruct,    // the `children` operations that follow this one
   };
@@ -40,6 +40,7 @@ struct PayloadOp {
   std::uint8_t size = 1;
   bool swap = false;
   bool byte_order_mark = false;  // the text may begin with one, which overrides encoding and order
+  bool ends_at_zero = false;     // kUnits: the text ends before the first zero unit
   bool uuid = false;             // kNullable: the value is one in RFC 4122 order, to a Guid
   bool write_count = false;      // a u16 count of elements goes to the output
   std::uint8_t fitting = 0;      // kNullable: a set of SeenValue

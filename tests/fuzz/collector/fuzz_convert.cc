@@ -1,0 +1,115 @@
+// Converts any event as a recorder does, into the form of its values and into the forms that serve
+// more events: the payload fits its row in each, and nettrace dump shows of each what
+// libeventheader's JSON shows of the event.
+#include <rapidjson/document.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eventheader/decoder.h"
+#include "eventheader/json_formatter.h"
+#include "eventheader/tracepoint_name.h"
+#include "tools/collector/convert/event_schema.h"
+#include "tools/nettrace/payload_json.h"
+
+namespace {
+
+using collector::EventSchema;
+using collector::PayloadProgram;
+using collector::TextForm;
+using collector::ValueForms;
+using rapidjson::Value;
+
+constexpr char kTracepoint[] = "P_L4K1";
+
+void Require(bool promise) {
+  if (!promise) std::abort();
+}
+
+bool IsSame(const Value& ours, const Value& theirs) {
+  if (ours.IsObject() && theirs.IsObject()) {
+    if (ours.MemberCount() != theirs.MemberCount()) return false;
+    for (auto a = ours.MemberBegin(), b = theirs.MemberBegin(); a != ours.MemberEnd(); ++a, ++b) {
+      if (a->name != b->name || !IsSame(a->value, b->value)) return false;
+    }
+    return true;
+  }
+  if (ours.IsArray() && theirs.IsArray()) {
+    if (ours.Size() != theirs.Size()) return false;
+    for (rapidjson::SizeType i = 0; i < ours.Size(); ++i) {
+      if (!IsSame(ours[i], theirs[i])) return false;
+    }
+    return true;
+  }
+  // A boolean that is neither 0 nor 1, the name of an errno, a number above 2^53.
+  const bool is_number = ours.IsNumber() || theirs.IsNumber();
+  if (is_number && (ours.IsBool() || theirs.IsBool() || ours.IsString() || theirs.IsString())) {
+    return true;
+  }
+  return ours == theirs;
+}
+
+void Parse(const std::string& json, rapidjson::Document* document) {
+  document->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(),
+                                                                                       json.size());
+  Require(!document->HasParseError() && document->IsObject());
+}
+
+// `json` is what libeventheader shows of the event, which has no error; `consumed` its payload.
+void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const ValueForms& forms,
+               const Value& json, std::size_t consumed) {
+  const absl::StatusOr<EventSchema> schema = CompileEventSchema(event, name, kTracepoint, forms);
+  Require(schema.ok());
+  std::vector<std::byte> payload;
+  const PayloadProgram::Outcome outcome = schema->program.Run(event.data, &payload);
+  Require(outcome.result == PayloadProgram::Result::kOk && outcome.consumed == consumed);
+
+  nettrace::Event shown;
+  shown.metadata = &schema->metadata;
+  shown.payload = payload;
+  rapidjson::StringBuffer buffer;
+  tools::JsonWriter writer(buffer);
+  const absl::Status status =
+      tools::PayloadJson(tools::PayloadStyle::kForPrograms).Put(shown, &writer);
+  rapidjson::Document ours;
+  Parse(buffer.GetString(), &ours);
+  // The reader's bound on the number of values counts otherwise than the decoder's.
+  if (status.ok()) Require(IsSame(ours, json));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  eh::EventView event;
+  if (eh::ParseEvent(std::as_bytes(std::span(data, size)), &event) != eh::ParseError::kNone ||
+      event.metadata.empty()) {
+    return 0;
+  }
+  const auto name = *eh::ParseTracepointName(kTracepoint);
+  const absl::StatusOr<EventSchema> schema =
+      CompileEventSchema(event, name, kTracepoint, ValueForms());
+  if (!schema.ok()) return 0;
+  std::string seen(schema->nullable_fields, '\0');
+  const PayloadProgram::Outcome outcome = schema->program.Run(event.data, nullptr, seen);
+  if (outcome.result != PayloadProgram::Result::kOk) return 0;
+
+  std::string text;
+  eh::AppendEventJson(event, "", &text);
+  rapidjson::Document json;
+  Parse(text, &json);
+  if (json.HasMember("error")) return 0;
+  std::string maybe_null = seen;
+  for (char& set : maybe_null) set = static_cast<char>(set | collector::kSeenNull);
+  for (const std::string_view values :
+       {std::string_view(), std::string_view(seen), std::string_view(maybe_null)}) {
+    CheckForm(event, name, {TextForm::kUtf16, values}, json["fields"], outcome.consumed);
+    if (outcome.non_ascii) continue;
+    CheckForm(event, name, {TextForm::kBytes, values}, json["fields"], outcome.consumed);
+  }
+  return 0;
+}
