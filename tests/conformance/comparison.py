@@ -31,7 +31,7 @@ class Comparison:
         """`own_ids`: the events keep their own ids, beside those that their metadata rows were given."""
         self._allowed = frozenset(allowed)
         self._own_ids = own_ids
-        self._schemas = {}  # Our id and name by TraceEvent's provider and id.
+        self._schemas = {}  # Our id and name by what TraceEvent knows events by: the provider's GUID and the id.
         self._view = ""  # The part of TraceEvent that is compared with, for messages.
         self._log = False
         self.events = 0
@@ -107,7 +107,7 @@ class Comparison:
         if not self._own_ids:
             self._same(f"{where}: id", ours["id"], theirs["id"])
         schema = (ours["id"], ours["name"])
-        before = self._schemas.setdefault((theirs["provider"], theirs["id"]), schema)
+        before = self._schemas.setdefault((theirs["providerGuid"], theirs["id"]), schema)
         self._same(f"{where}: id and name of earlier events with TraceEvent's id {theirs['id']}", before, schema)
 
     def _name(self, where, ours, theirs):

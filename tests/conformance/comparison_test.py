@@ -10,7 +10,8 @@ OURS = {
     "opcode": 0, "pid": 1, "tid": 2, "cpu": 3, "activityId": None, "relatedActivityId": None,
     "payload": {"n": 1, "text": "abc", "list": [1, 2], "object": {"x": 1.5}},
 }
-THEIRS = {**OURS, "opcodeName": "Info", "activityId": comparison.NO_ID, "relatedActivityId": comparison.NO_ID}
+THEIRS = {**OURS, "providerGuid": "P's", "opcodeName": "Info", "activityId": comparison.NO_ID,
+          "relatedActivityId": comparison.NO_ID}
 TOTALS = {"exception": None, "payloadFailures": 0, "lost": 0}
 
 
@@ -160,7 +161,8 @@ class ComparisonTest(unittest.TestCase):
             return result.count
 
         self.assertEqual(differences(right), 0)
-        for wrong in (right[:2], [right[0], right[2]], right + [right[2]], [right[0], {**right[1], "image": "b"}, right[2]],
+        for wrong in (right[:2], [right[0], right[2]], right + [right[2]],
+                      [right[0], {**right[1], "image": "b"}, right[2]],
                       [right[0], {**right[1], "startMs": 0}, right[2]],
                       [right[0], {**right[1], "endMs": 9}, right[2]]):
             self.assertGreater(differences(wrong), 0, wrong)

@@ -195,6 +195,7 @@ internal static class Program
             json.WriteNumber("timestamp", traceEvent.TimeStampQPC);
             json.WriteString("time", traceEvent.TimeStamp.ToUniversalTime().ToString("O"));
             json.WriteString("provider", traceEvent.ProviderName);
+            json.WriteString("providerGuid", traceEvent.ProviderGuid);
             json.WriteString("name", traceEvent.EventName);
             json.WriteString("opcodeName", traceEvent.OpcodeName);
             json.WriteNumber("id", (ushort)traceEvent.ID);
