@@ -35,7 +35,7 @@ template <typename T>
 using Hex = Formatted<T, Format::kHexInt>;  // an integer
 using Errno = Formatted<int, Format::kErrno>;
 using Pid = Formatted<std::int32_t, Format::kPid>;
-using Port = Formatted<in_port_t, Format::kPort>;  // network byte order, as in sockaddr_in
+using Port = Formatted<in_port_t, Format::kPort>;     // network byte order, as in sockaddr_in
 using Time = Formatted<std::int64_t, Format::kTime>;  // a time_t
 // Text; T may be any string type.
 template <typename T = std::string_view>
