@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -36,8 +35,8 @@ template <typename T>
 using Hex = Formatted<T, Format::kHexInt>;  // an integer
 using Errno = Formatted<int, Format::kErrno>;
 using Pid = Formatted<std::int32_t, Format::kPid>;
-using Port = Formatted<in_port_t, Format::kPort>;  // network byte order, as in sockaddr_in
-using Time = Formatted<std::time_t, Format::kTime>;
+using Port = Formatted<in_port_t, Format::kPort>;     // network byte order, as in sockaddr_in
+using Time = Formatted<std::int64_t, Format::kTime>;  // a time_t
 // Text; T may be any string type.
 template <typename T = std::string_view>
 using Json = Formatted<T, Format::kStringJson>;

@@ -83,7 +83,7 @@ const std::uint16_t* NumbersOf(const eh_static_event& event) noexcept {
 inline void ProviderBase::CountWritten() noexcept {
   // Thread control blocks are pages apart; the product's highest bits spread them over the shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-  const std::size_t shard = std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> 61;
+  const auto shard = static_cast<std::size_t>(std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> 61);
   static_assert(kShards == 1 << (64 - 61));
   shards_[shard].written.Add(1);
 }
@@ -194,8 +194,8 @@ WriteResult EventSet::WriteStatic(const eh_static_event& event, const eh_piece* 
   if (activity != nullptr) size += internal::ActivitySize(activity->related != nullptr);
   if (size > kMaxEventSize) return Refuse(WriteResult::kTooBig);
 
-  auto* const record =
-      static_cast<std::byte*>(__builtin_alloca(kRecordPrefix + size + EH_HEAD_STEP));
+  auto* const record = static_cast<std::byte*>(
+      __builtin_alloca(kRecordPrefix + static_cast<std::size_t>(size) + EH_HEAD_STEP));
   std::byte* out = record + kRecordPrefix;
   out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
   const auto* fixed = static_cast<const std::byte*>(fixed_bytes);

@@ -52,7 +52,7 @@ class RecordingTransport final : public Transport {
 
   bool IsCurrent(std::uint64_t handle) noexcept override {
     const std::lock_guard lock(mutex_);
-    return handle < tracepoints_.size() && tracepoints_[handle].enabled != nullptr;
+    return handle < tracepoints_.size() && tracepoints_[IndexOf(handle)].enabled != nullptr;
   }
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override {
@@ -60,7 +60,7 @@ class RecordingTransport final : public Transport {
     if (handle >= tracepoints_.size()) return ENOENT;
     if (write_error_ != 0) return write_error_;
     const auto event = record.subspan(kRecordPrefix);
-    records_.push_back({tracepoints_[handle].name, {event.begin(), event.end()}});
+    records_.push_back({tracepoints_[IndexOf(handle)].name, {event.begin(), event.end()}});
     return 0;
   }
 
@@ -95,6 +95,8 @@ class RecordingTransport final : public Transport {
     std::uint64_t* enabled;
     unsigned bit;
   };
+
+  static std::size_t IndexOf(std::uint64_t handle) { return static_cast<std::size_t>(handle); }
 
   static void Set(const Tracepoint& tracepoint, bool on) {
     if (tracepoint.enabled == nullptr) return;

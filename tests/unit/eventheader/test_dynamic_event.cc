@@ -11,6 +11,7 @@
 #include "eventheader/dynamic_event.h"
 #include "eventheader/eh.h"
 #include "eventheader/testing/recording_transport.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 namespace eh {
 namespace {
@@ -33,7 +34,7 @@ class DynamicEventTest : public ::testing::Test {
     const auto records = transport_.Take();
     EXPECT_EQ(records.size(), 1u);
     if (records.size() != 1) return "";
-    return {reinterpret_cast<const char*>(records[0].event.data()), records[0].event.size()};
+    return testing::TextOfWritten(records[0].event);
   }
   // Returns what follows header and extension header.
   std::string WriteAndTake(const DynamicEvent& event) {

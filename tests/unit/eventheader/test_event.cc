@@ -11,6 +11,7 @@
 
 #include "eventheader/eh.h"
 #include "eventheader/testing/recording_transport.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 namespace eh {
 namespace {
@@ -36,10 +37,6 @@ constexpr Event<provider, "Text",
     text_event;
 constexpr Event<grouped, "Empty", Traits{}> grouped_event;
 
-std::string ToText(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 class EventTest : public ::testing::Test {
  protected:
   EventTest() {
@@ -57,7 +54,7 @@ class EventTest : public ::testing::Test {
     EXPECT_EQ(records.size(), 1u);
     if (records.size() != 1) return "";
     if (tracepoint != nullptr) *tracepoint = records[0].tracepoint;
-    return ToText(records[0].event);
+    return testing::TextOfWritten(records[0].event);
   }
 
   RecordingTransport transport_;

@@ -13,6 +13,7 @@
 #include "eventheader/decoder.h"
 #include "eventheader/eh.h"
 #include "eventheader/testing/recording_transport.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 struct Point {
   std::int16_t x;
@@ -50,8 +51,7 @@ std::string Bytes(const T& value) {
   provider.SetTransport(nullptr);
   const auto records = transport.Take();
   if (records.size() != 1) return "not written";
-  const auto& bytes = records[0].event;
-  const std::string all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string all = testing::TextOfWritten(records[0].event);
   const std::string metadata_size = {all[8], all[9]};
   EXPECT_EQ(all.substr(0, 8), "\x07\0\0\0\0\0\0\x04"s);
   EXPECT_EQ(all.substr(10, 6), "\x01\0E\0f\0"s);
@@ -75,7 +75,7 @@ TEST(FieldTypes, Integers) {
   EXPECT_EQ(Bytes<std::int32_t>(-2), "\x84\x02\xFE\xFF\xFF\xFF"s);
   EXPECT_EQ(Bytes<std::uint32_t>(0x01020304), "\x04\x04\x03\x02\x01"s);
   EXPECT_EQ(Bytes<long long>(-2), "\x85\x02\xFE\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
-  EXPECT_EQ(Bytes<unsigned long>(1), "\x05\x01\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(Bytes<unsigned long long>(1), "\x05\x01\0\0\0\0\0\0\0"s);
 }
 
 TEST(FieldTypes, EnumsAsTheirUnderlyingType) {
@@ -112,8 +112,10 @@ TEST(FieldTypes, TimePointsAreSecondsRoundedDown) {
 }
 
 TEST(FieldTypes, Pointers) {
-  EXPECT_EQ(Bytes(reinterpret_cast<void*>(0x0102)), "\x85\x03\x02\x01\0\0\0\0\0\0"s);
-  EXPECT_EQ(Bytes(nullptr), "\x85\x03\0\0\0\0\0\0\0\0"s);
+  const std::string encoding = sizeof(void*) == 8 ? "\x85" : "\x84";
+  EXPECT_EQ(Bytes(reinterpret_cast<void*>(0x0102)),
+            encoding + "\x03\x02\x01" + std::string(sizeof(void*) - 2, '\0'));
+  EXPECT_EQ(Bytes(nullptr), encoding + "\x03" + std::string(sizeof(void*), '\0'));
 }
 
 TEST(FieldTypes, Strings) {

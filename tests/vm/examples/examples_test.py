@@ -84,7 +84,7 @@ class ServiceTest(ExampleTest):
                          {"path": f"/items/{i}", "status": 200, "seconds": 0.001 * i})
         if i % 3 == 1:
             return Event("BytesRead", 4, "0x2", INFO, None, None, {"file": file, "bytes": 4096 * i, "cached": i % 2 == 0})
-        return Event("ReadFailed", 2, "0x2", INFO, None, None, {"file": file, "error": "ENOENT"})
+        return Event("ReadFailed", 2, "0x2", INFO, None, None, {"file": file, "error": 2})
 
 
 class CServiceTest(ExampleTest):
@@ -116,7 +116,7 @@ class Cxx17ServiceTest(ExampleTest):
                                    "items": [{"name": "bolt", "pieces": number}, {"name": "nut", "pieces": 2}]}))
             if number % 2 == 1:
                 expected.append(Event("PrintFailed", 2, "0x1", INFO, number, None,
-                                      {"printer": f"lp{number}", "error": "ENOENT"}))
+                                      {"printer": f"lp{number}", "error": 2}))
             expected.append(Event("Order", 4, "0x1", STOP, number, None, {}))
         self.assertEqual(with_numbered_activities(as_events(events)), expected)
         self.check_counted(line, events)

@@ -60,7 +60,7 @@ std::string GoldenBytes::Take() {
   const auto records = transport_.Take();
   if (records.size() != 1) return std::to_string(records.size()) + " events";
   EXPECT_EQ(records[0].tracepoint, "Test_Golden_L4K0");
-  return std::string(AsText(records[0].event));
+  return TextOfWritten(records[0].event);
 }
 
 std::string GoldenBytes::Bytes(std::string_view golden) {

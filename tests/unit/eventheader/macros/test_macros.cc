@@ -8,6 +8,7 @@
 #include "eventheader/internal/field_rules.h"
 #include "eventheader/testing/recording_transport.h"
 #include "macro_user.h"
+#include "tests/support/eventheader/event_bytes.h"
 
 namespace eh {
 namespace {
@@ -79,9 +80,7 @@ TEST_F(MacrosTest, WithoutFields) {
   EXPECT_EQ(records[0].tracepoint, records[1].tracepoint);
   EXPECT_EQ(records[0].event, records[1].event);
   EXPECT_EQ(records[0].tracepoint, "Test_Macros_L2K2aGmygroup");
-  const auto& bytes = records[0].event;
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-            "\x07\0\0\0\0\0\0\x02\x08\0\x01\0Nothing\0"s);
+  EXPECT_EQ(testing::TextOfWritten(records[0].event), "\x07\0\0\0\0\0\0\x02\x08\0\x01\0Nothing\0"s);
 }
 
 TEST_F(MacrosTest, Numbers) {
