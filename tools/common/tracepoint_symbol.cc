@@ -147,7 +147,7 @@ class Evaluator {
       case Kind::kElement: {
         const TracepointValue* value = Find(piece.text);
         if (value == nullptr || piece.number >= value->elements.size()) return std::nullopt;
-        return Number(value->elements[piece.number], value->is_unsigned);
+        return Number(value->elements[static_cast<std::size_t>(piece.number)], value->is_unsigned);
       }
       case Kind::kUnary: {
         const std::optional<Result> operand = EvaluateNumber(piece.arguments[0]);

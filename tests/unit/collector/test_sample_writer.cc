@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -106,9 +107,13 @@ class SampleWriterTest : public ::testing::Test {
 
   // An event named `name` with the field definitions and the payload.
   static std::string Event(const std::string& name, const std::string& fields = "",
-                           const std::string& payload = "", char opcode = 0, char level = 4) {
+                           const std::string& payload = "", char opcode = 0, char level = 4,
+                           int id = 0) {
     const std::string metadata = name + "\0"s + fields;
-    std::string bytes = "\x07\0\0\0\0\0"s;
+    std::string bytes = "\x07\0"s;
+    bytes += static_cast<char>(id & 0xFF);
+    bytes += static_cast<char>(id >> 8);
+    bytes += "\0\0"s;
     bytes += opcode;
     bytes += level;
     bytes += static_cast<char>(metadata.size() & 0xFF);
@@ -187,6 +192,76 @@ TEST_F(SampleWriterTest, SchemasAreMadeOnceAndHaveIdsOfTheirOwn) {
   EXPECT_NE(shown[0].event_id, shown[1].event_id);
   EXPECT_NE(shown[0].event_id, shown[2].event_id);
   EXPECT_NE(shown[1].event_id, shown[2].event_id);
+}
+
+TEST_F(SampleWriterTest, EventsOwnIdIsItsRows) {
+  const auto with_id = [](int id, const std::string& name, const std::string& fields = "",
+                          const std::string& payload = "",
+                          char level = 4) { return Event(name, fields, payload, 0, level, id); };
+  const std::string text = "s\0\x0A"s;
+  Write(with_id(7, "A"));
+  Write(with_id(7, "A", "", "", 3));
+  Write(with_id(7, "B"));
+  Write(with_id(8, "A"));
+  Write(with_id(9, "T", text, "\2\0\xC3\xA9"s));
+  Write(with_id(9, "T", text, "\1\0a"s));
+  for (const int id : {65534, 65535}) Write(with_id(id, "A"));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 8u);
+  EXPECT_EQ(shown[0].event_id, 7u);
+  EXPECT_EQ(shown[1].event_id, 7u);
+  EXPECT_GT(shown[2].event_id, 8u);  // another event has it
+  EXPECT_EQ(shown[3].event_id, 8u);
+  EXPECT_GT(shown[4].event_id, 9u);  // the row for text beyond ASCII, though it is used first
+  EXPECT_EQ(shown[5].event_id, 9u);
+  for (const std::size_t i : {6u, 7u}) {
+    EXPECT_NE(shown[i].event_id, 7u);
+    EXPECT_LT(shown[i].event_id, 65534u);
+  }
+}
+
+// A recording of its own.
+class Recording : public SampleWriterTest {
+ public:
+  // The event ids of the events `names`.
+  static std::map<std::string, std::uint32_t> IdsOf(const std::vector<std::string>& names) {
+    Recording recording;
+    for (const std::string& name : names) recording.Write(Event(name, "n\0\x04"s, "\1\0\0\0"s));
+    std::map<std::string, std::uint32_t> ids;
+    for (const Shown& event : recording.Finish()) ids[event.name] = event.event_id;
+    return ids;
+  }
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(SampleWriterEventIds, AreTheSameInEachRecordingWhateverElseIsInIt) {
+  const auto ids = Recording::IdsOf({"A", "B", "C", "D"});
+  const auto others = Recording::IdsOf({"D", "X", "C", "A", "Y"});
+  for (const char* name : {"A", "C", "D"}) EXPECT_EQ(ids.at(name), others.at(name)) << name;
+}
+
+// TraceEvent takes them for one provider.
+TEST_F(SampleWriterTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
+  std::string format = kFormat;
+  format.replace(format.find("P_L4K2"), 6, "p_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
+  ASSERT_TRUE(samples_->AddTracepoint(8, "user_events", "p_L4K2", format).ok());
+  const auto write_other = [this](const std::string& bytes) {
+    raw_ = "\x08\0\0\0\0\0\0\0"s + bytes;
+    SampleRecord sample;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  };
+  Write(Event("A", "", "", 0, 4, 7));
+  write_other(Event("B", "", "", 0, 4, 7));
+  write_other(Event("A", "", "", 0, 4, 7));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown[0].event_id, 7u);
+  EXPECT_NE(shown[1].event_id, 7u);
+  EXPECT_NE(shown[2].event_id, 7u);
+  EXPECT_NE(shown[2].event_id, shown[1].event_id);
 }
 
 TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
