@@ -38,8 +38,8 @@ MIN_ATTACHED = 200
 MIN_HIT = 60
 
 ATTEMPTS = 3
-RING = "64M"
-RING_PAGES = "16384"
+# MiB of each ring: those of up to 32 CPUs take 128 together.
+RING = max(4, 1 << (128 // os.cpu_count()).bit_length() - 1) if os.cpu_count() < 128 else 4
 # Both of them see a hit one after the other; interrupts, and the machine below a virtual one, may come between.
 MAX_DIFFERENCE = 50_000_000
 MAX_SHOWN = 10
@@ -64,11 +64,11 @@ class Recording:
         times = folder / "times"
         # The shell becomes perf; its parent is our recorder.
         perf = ["perf", "record", "--quiet", "--all-cpus", "--clockid", "mono", "--raw-samples", "--no-buildid",
-                "--mmap-pages", RING_PAGES, "--output", self.perf_file,
+                "--mmap-pages", f"{RING}M", "--output", self.perf_file,
                 *(word for point in chosen for word in ("-e", str(point))),
                 "--", sys.executable, WORKLOAD, folder, times]
         command = ["sh", "-c", f'echo $$ $PPID > {pids}; exec "$@"', "sh", *perf]
-        commands.record(ARGS.nettrace, self.file, map(str, chosen), map(str, command), ["--ring-size", RING])
+        commands.record(ARGS.nettrace, self.file, map(str, chosen), map(str, command), ["--ring-size", f"{RING}M"])
         self.recorders = {int(word) for word in pids.read_text().split()}
         self.start, self.end = (int(word) for word in times.read_text().split())
         self.samples, self.lost = perf_data.read(self.perf_file)

@@ -207,6 +207,7 @@ class Parser {
       SymbolPiece argument;
       if (!TakePiece(depth + 1, &argument)) return false;
       if (argument.kind == Kind::kNumber && !argument.is_unsigned && Take("=")) {
+        if (piece->arguments.empty()) return false;
         if (!TakeText(&piece->names.emplace_back(argument.number, "").second)) return false;
       } else if (piece->names.empty()) {
         piece->arguments.push_back(std::move(argument));

@@ -85,10 +85,12 @@ std::string Mapping(char tid, const std::string& path) {
 
 TEST(PerfRecords, CodeIsThePathThatTheMainThreadMapped) {
   CodeRecord code;
-  ASSERT_TRUE(ParseCode(View(Mapping(10, "/bin/ls\0"s)), &code));
+  const std::string padded = Mapping(10, "/bin/ls\0"s);
+  ASSERT_TRUE(ParseCode(View(padded), &code));
   EXPECT_EQ(code.pid, 10u);
   EXPECT_EQ(code.path, "/bin/ls");
-  ASSERT_TRUE(ParseCode(View(Mapping(10, "/bin/lsx"s)), &code));
+  const std::string whole = Mapping(10, "/bin/lsx"s);
+  ASSERT_TRUE(ParseCode(View(whole), &code));
   EXPECT_EQ(code.path, "/bin/lsx");
 }
 

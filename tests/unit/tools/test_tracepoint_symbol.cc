@@ -163,6 +163,7 @@ TEST_F(SymbolTest, WhatIsNoNoteIsRefused) {
                            "symbol(",
                            "symbol(vec",
                            "symbol(vec,1=)",
+                           "symbol(1=\"a\")",
                            "symbol(vec,1=\"a)",
                            "(vec",
                            "(vec+)",
