@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/source.h"
+#include "tools/common/text.h"
 
 namespace tools {
 namespace {
@@ -49,7 +50,8 @@ void Progress::AddRead(std::uint64_t bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
-                                                             Progress* progress) {
+                                                             Progress* progress,
+                                                             struct stat* file) {
   const bool standard_input = path == "-";
   const int fd = standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -60,15 +62,21 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
   if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
     size = static_cast<std::uint64_t>(facts.st_size);
   }
+  if (file != nullptr) *file = facts;
   progress->AddInput(size);
   return std::make_unique<ProgressSource>(std::move(source), progress);
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
-                                                            Progress* progress) {
-  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress);
+                                                            Progress* progress, struct stat* file) {
+  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress, file);
   if (!source.ok()) return source.status();
   return nettrace::Reader::Open(*std::move(source));
+}
+
+std::string RefusalText(const nettrace::Reader& reader) {
+  return "TraceEvent, the library of PerfView, shows nothing of this file: " +
+         reader.traceevent_refusal();
 }
 
 int FinishOutput(const char* command, int exit_code) {
@@ -77,9 +85,13 @@ int FinishOutput(const char* command, int exit_code) {
   return kExitFailed;
 }
 
+std::string InputName(const std::string& path) {
+  return path == "-" ? "standard input" : Printable(path);
+}
+
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status) {
-  absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, path == "-" ? "standard input" : path,
-                status.message());
+  absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, InputName(path),
+                Printable(std::string(status.message())));
 }
 
 }  // namespace tools

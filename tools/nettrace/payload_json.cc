@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
@@ -38,35 +40,61 @@ FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
   return notes;
 }
 
-// Bytes of each integer that a byte sequence of `encoding` is in the file.
-std::size_t IntegerSize(eh::Encoding encoding) {
-  return std::max<std::size_t>(eh::internal::CodeUnitSize(encoding), 1);
+using nettrace::internal::IsPlainArray;
+using nettrace::internal::IsText;
+
+// Bytes of each integer of an array of unsigned ones; 0 for other types.
+std::size_t IntegerSizeOf(const Type& type) {
+  if (!IsPlainArray(type)) return 0;
+  switch (type.element.front().code) {
+    case TypeCode::kByte:
+      return 1;
+    case TypeCode::kUInt16:
+      return 2;
+    case TypeCode::kUInt32:
+      return 4;
+    default:
+      return 0;
+  }
 }
 
-bool IsArray(const Type& type) {
-  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray;
-}
-
-// An array of integers of `size` bytes.
-bool IsIntegers(const Type& type, std::size_t size) {
-  const TypeCode code = size == 1   ? TypeCode::kByte
-                        : size == 2 ? TypeCode::kUInt16
-                                    : TypeCode::kUInt32;
-  return IsArray(type) && type.element.front().code == code;
-}
-
-// An array of Objects whose only members are such arrays.
-bool IsWrappedIntegers(const Type& type, std::size_t size) {
-  if (!IsArray(type) || type.element.front().code != TypeCode::kObject) return false;
+// The type of the only members of the Objects in an array, if that is an array; else null.
+const Type* WrappedArray(const Type& type) {
+  if (!IsPlainArray(type) || type.element.front().code != TypeCode::kObject) return nullptr;
   const std::vector<nettrace::Field>& members = type.element.front().fields;
-  return members.size() == 1 && IsIntegers(members.front().type, size);
+  return members.size() == 1 && IsPlainArray(members.front().type) ? &members.front().type
+                                                                   : nullptr;
+}
+
+// The integers that a byte sequence of `encoding` is: bytes, or its code units.
+bool AreIntegersOf(eh::Encoding encoding, std::size_t size) {
+  return size == 1 || (size != 0 && size == eh::internal::CodeUnitSize(encoding));
+}
+
+// Sets how the values of a nullable field of `type` are shown.
+void ReadNullable(const Type& type, FieldFormat* format) {
+  using Values = FieldFormat::Values;
+  const Type* const wrapped = WrappedArray(type);
+  const Type& array = wrapped != nullptr ? *wrapped : type;
+  if (!IsPlainArray(array)) return;
+  const Type& element = array.element.front();
+  if (IsText(array) || IsText(element)) {
+    format->values = Values::kNullOrText;
+  } else if (element.code == TypeCode::kByte) {
+    format->values = wrapped != nullptr ? Values::kWrappedBytes : Values::kBytes;
+    format->integer_size = 1;
+  } else if (element.element.empty() && element.fields.empty()) {
+    const std::size_t size = nettrace::internal::FixedSize(element).value_or(0);
+    format->note.encoding = eh::internal::ValueEncoding(size);
+    format->values = wrapped != nullptr ? Values::kWrappedNullOrNumber : Values::kNullOrNumber;
+  }
 }
 
 // Whether the values of a field of `type`, or those in its array, are as long as `encoding` says.
 bool HasSizeOf(eh::Encoding encoding, const Type& type) {
   const std::size_t size = eh::internal::FixedSize(encoding);
   return size == 0 ||
-         nettrace::internal::FixedSize(IsArray(type) ? type.element.front() : type) == size;
+         nettrace::internal::FixedSize(IsPlainArray(type) ? type.element.front() : type) == size;
 }
 
 // The formats of `fields`, with the notes of the definitions from `*index` on. A note that the
@@ -80,20 +108,117 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
     FieldFormat& format = formats.emplace_back();
     if (const auto note = notes.find((*index)++); note != notes.end()) {
       format.note = note->second;
-      const std::size_t unit = IntegerSize(format.note.encoding);
-      if (!IsByteSequence(format.note.encoding, format.note.format)) {
-        if (HasSizeOf(format.note.encoding, field.type)) format.values = Values::kNumbers;
-      } else if (IsIntegers(field.type, unit)) {
-        format.values = Values::kBytes;
-      } else if (IsWrappedIntegers(field.type, unit)) {
-        format.values = Values::kWrappedBytes;
+      const eh::Encoding encoding = format.note.encoding;
+      const Type* const wrapped = WrappedArray(field.type);
+      format.integer_size = IntegerSizeOf(wrapped != nullptr ? *wrapped : field.type);
+      if (IsNullable(encoding, format.note.format)) {
+        ReadNullable(field.type, &format);
+      } else if (!IsByteSequence(encoding, format.note.format)) {
+        if (HasSizeOf(encoding, field.type)) format.values = Values::kNumbers;
+      } else if (AreIntegersOf(encoding, format.integer_size)) {
+        format.values = wrapped != nullptr ? Values::kWrappedBytes : Values::kBytes;
+      }
+      if (wrapped != nullptr && format.values != Values::kAsTyped &&
+          format.values != Values::kNumbers) {
         continue;  // the Object is no struct of the event's
       }
     }
-    const Type& type = IsArray(field.type) ? field.type.element.front() : field.type;
+    const Type& type = IsPlainArray(field.type) ? field.type.element.front() : field.type;
     if (type.code == TypeCode::kObject) format.members = ReadFormats(type.fields, notes, index);
   }
   return formats;
+}
+
+void PutAttributes(std::string_view text, JsonWriter* json) {
+  json->StartObject();
+  for (const auto& [name, value] : ParseAttributes(text)) {
+    PutKey(json, name);
+    PutString(json, value);
+  }
+  json->EndObject();
+}
+
+struct NamedNote {
+  std::string path;
+  const FieldNote* note;
+};
+
+// Appends the notes that have a tag or attributes to `named`. Fields with longer paths than an
+// EventHeader event has room for are left out: only files made for it have them.
+void NameNotes(const std::vector<nettrace::Field>& fields, const std::vector<FieldFormat>& formats,
+               const std::string& parent, std::vector<NamedNote>* named) {
+  constexpr std::size_t kMaxPath = 8192;
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const FieldNote& note = formats[i].note;
+    if (parent.size() + fields[i].name.size() > kMaxPath) continue;
+    const std::string path = parent + fields[i].name;
+    if (note.tag || !note.attributes.empty()) named->push_back({path, &note});
+    const Type& type = nettrace::internal::IsArray(fields[i].type) ? fields[i].type.element.front()
+                                                                   : fields[i].type;
+    NameNotes(type.fields, formats[i].members, path + ".", named);
+  }
+}
+
+void PutFieldTags(const std::vector<NamedNote>& notes, JsonWriter* json) {
+  json->StartObject();
+  for (const auto& [path, note] : notes) {
+    if (!note->tag) continue;
+    PutKey(json, path);
+    PutString(json, absl::StrFormat("0x%x", *note->tag));
+  }
+  json->EndObject();
+}
+
+void PutFieldAttributes(const std::vector<NamedNote>& notes, JsonWriter* json) {
+  json->StartObject();
+  for (const auto& [path, note] : notes) {
+    if (note->attributes.empty()) continue;
+    PutKey(json, path);
+    PutAttributes(note->attributes, json);
+  }
+  json->EndObject();
+}
+
+RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
+  RowNotes row;
+  row.id = metadata.event_id;
+  const auto add = [&row](const char* name, const auto& put) {
+    rapidjson::StringBuffer buffer;
+    JsonWriter json(buffer);
+    put(&json);
+    row.extras.emplace_back(name, std::string(buffer.GetString(), buffer.GetSize()));
+  };
+  for (const auto& [key, value] : metadata.key_values) {
+    const auto put_value = [&text = value](JsonWriter* json) { PutString(json, text); };
+    std::uint32_t id = 0;
+    if (key == kKeyId && absl::SimpleAtoi(value, &id) && id <= 0xFFFF) {
+      row.id = id;
+    } else if (key == kKeyTag) {
+      add("tag", put_value);
+    } else if (key == kKeyGroup) {
+      add("group", put_value);
+    } else if (key == kKeyAttributes) {
+      add("attributes", [&text = value](JsonWriter* json) { PutAttributes(text, json); });
+    }
+  }
+  row.tracepoint = TracepointPayload::Read(metadata);
+  const FieldNotes notes = ReadFieldNotes(metadata);
+  if (notes.empty()) return row;
+  std::size_t index = 0;
+  row.formats = ReadFormats(metadata.fields, notes, &index);
+  std::vector<NamedNote> named;
+  NameNotes(metadata.fields, row.formats, "", &named);
+  const auto has_tag = [](const NamedNote& field) { return field.note->tag.has_value(); };
+  if (std::any_of(named.begin(), named.end(), has_tag)) {
+    add("fieldTags", [&](JsonWriter* json) { PutFieldTags(named, json); });
+  }
+  const auto has_attributes = [](const NamedNote& field) {
+    return !field.note->attributes.empty();
+  };
+  if (std::any_of(named.begin(), named.end(), has_attributes)) {
+    add("fieldAttributes", [&](JsonWriter* json) { PutFieldAttributes(named, json); });
+  }
+  return row;
 }
 
 class JsonVisitor : public nettrace::PayloadVisitor {
@@ -110,7 +235,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     PutKey(json_, name);
   }
   void OnBeginObject() override {
-    if (Is(FieldFormat::Values::kWrappedBytes)) {
+    if (Is(FieldFormat::Values::kWrappedBytes) || Is(FieldFormat::Values::kWrappedNullOrNumber)) {
       in_wrapper_ = true;
       return;
     }
@@ -128,7 +253,11 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     if (!open_.empty()) open_.pop_back();
   }
   void OnBeginArray() override {
-    if (Is(FieldFormat::Values::kBytes) || in_wrapper_) {
+    if (Is(FieldFormat::Values::kNullOrNumber) ||
+        (in_wrapper_ && Is(FieldFormat::Values::kWrappedNullOrNumber))) {
+      in_nullable_ = true;
+      is_null_ = true;
+    } else if (Is(FieldFormat::Values::kBytes) || in_wrapper_) {
       in_bytes_ = true;
       bytes_.clear();
     } else {
@@ -136,7 +265,10 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     }
   }
   void OnEndArray() override {
-    if (in_bytes_) {
+    if (in_nullable_) {
+      in_nullable_ = false;
+      if (is_null_) json_->Null();
+    } else if (in_bytes_) {
       in_bytes_ = false;
       PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, style_, json_);
     } else {
@@ -144,25 +276,36 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     }
   }
   void OnInt(std::int64_t value) override {
-    if (!PutFormatted(static_cast<std::uint64_t>(value))) json_->Int64(value);
+    if (!IsFirst()) return;
+    if (!PutFormatted(static_cast<std::uint64_t>(value))) PutWholeNumber(value, style_, json_);
   }
   void OnUInt(std::uint64_t value) override {
     if (in_bytes_) {
-      for (std::size_t i = 0; i < IntegerSize(Current()->note.encoding); ++i, value >>= 8) {
+      for (std::size_t i = 0; i < Current()->integer_size; ++i, value >>= 8) {
         bytes_.push_back(static_cast<std::byte>(value));
       }
-    } else if (!PutFormatted(value)) {
-      json_->Uint64(value);
+    } else if (IsFirst() && !PutFormatted(value)) {
+      PutWholeNumber(value, style_, json_);
     }
   }
-  void OnSingle(float value) override { PutFloat(json_, value); }
-  void OnDouble(double value) override { PutFloat(json_, value); }
-  void OnBool(bool value) override { json_->Bool(value); }
-  void OnGuid(const nettrace::Guid& value) override { PutString(json_, FormatGuid(value)); }
+  void OnSingle(float value) override {
+    if (IsFirst()) PutFloat(json_, value);
+  }
+  void OnDouble(double value) override {
+    if (IsFirst()) PutFloat(json_, value);
+  }
+  void OnBool(bool value) override {
+    if (IsFirst()) json_->Bool(value);
+  }
+  void OnGuid(const nettrace::Guid& value) override {
+    if (IsFirst()) PutString(json_, FormatGuid(value));
+  }
   void OnDateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
   void OnDecimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
   void OnUtf8(std::span<const std::byte> units) override {
-    if (in_bytes_) return;  // stands for the value at which a cut payload ends
+    // Stands for the value at which a cut payload ends.
+    if (in_bytes_ || in_nullable_) return;
+    if (PutNull(units)) return;
     text_.clear();
     if (Is(FieldFormat::Values::kNumbers) && Current()->note.format == eh::Format::kString8) {
       std::vector<std::byte> utf16;
@@ -174,6 +317,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void OnUtf16(std::span<const std::byte> units) override {
+    if (PutNull(units)) return;
     text_.clear();
     nettrace::internal::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
@@ -195,9 +339,18 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* format = Current();
     return format != nullptr && format->values == values;
   }
+  // False for what follows the value of a nullable field, of which there is one.
+  bool IsFirst() { return !in_nullable_ || std::exchange(is_null_, false); }
+
+  bool PutNull(std::span<const std::byte> units) {
+    if (!units.empty() || !Is(FieldFormat::Values::kNullOrText)) return false;
+    json_->Null();
+    return true;
+  }
+
   // False if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
-    if (!Is(FieldFormat::Values::kNumbers)) return false;
+    if (!Is(FieldFormat::Values::kNumbers) && !in_nullable_) return false;
     const FieldNote& note = Current()->note;
     // Floats have types of their own in the file: a note that calls an integer one is false.
     if (eh::internal::FixedSize(note.encoding) == 0 ||
@@ -213,14 +366,23 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   std::vector<Object> open_;  // objects that are open; empty without formats
   bool in_wrapper_ = false;
   bool in_bytes_ = false;
+  bool in_nullable_ = false;
+  bool is_null_ = false;  // no value has come of the nullable field
   std::vector<std::byte> bytes_;
   std::string text_;
 };
 
 }  // namespace
 
+const RowNotes& PayloadJson::NotesOf(const nettrace::EventMetadata& metadata) {
+  const auto [entry, added] = rows_.try_emplace(&metadata);
+  if (added) entry->second = ReadRowNotes(metadata);
+  return entry->second;
+}
+
 absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
-  last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : FindTracepoint(*event.metadata);
+  const RowNotes& row = NotesOf(*event.metadata);
+  last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : row.tracepoint.get();
   if (last_tracepoint_ != nullptr) {
     absl::Status status = last_tracepoint_->Load(event);
     json->StartObject();
@@ -230,16 +392,9 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
     json->EndObject();
     return status;
   }
-  const auto [entry, added] = formats_.try_emplace(event.metadata);
-  std::vector<FieldFormat>& formats = entry->second;
-  if (added && style_ != PayloadStyle::kRaw) {
-    if (const FieldNotes notes = ReadFieldNotes(*event.metadata); !notes.empty()) {
-      std::size_t index = 0;
-      formats = ReadFormats(event.metadata->fields, notes, &index);
-    }
-  }
+  const std::vector<FieldFormat>& formats = row.formats;
   JsonVisitor visitor(
-      formats.empty() ? nullptr : &formats,
+      formats.empty() || style_ == PayloadStyle::kRaw ? nullptr : &formats,
       style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms, json);
   json->StartObject();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
@@ -253,15 +408,8 @@ void PayloadJson::PutSymbols(const char* key, JsonWriter* json) const {
 }
 
 void PayloadJson::ForgetRows() {
-  formats_.clear();
-  tracepoints_.clear();
+  rows_.clear();
   last_tracepoint_ = nullptr;
-}
-
-TracepointPayload* PayloadJson::FindTracepoint(const nettrace::EventMetadata& metadata) {
-  const auto [entry, added] = tracepoints_.try_emplace(&metadata);
-  if (added) entry->second = TracepointPayload::Read(metadata);
-  return entry->second.get();
 }
 
 }  // namespace tools

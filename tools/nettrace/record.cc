@@ -15,13 +15,16 @@
 #include "absl/time/time.h"
 #include "tools/collector/session/recorder.h"
 #include "tools/collector/session/selector.h"
+#include "tools/common/atomic_file.h"
 #include "tools/common/child_process.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
 #include "tools/common/output_sink.h"
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/output_options.h"
 
 namespace tools {
 namespace {
@@ -30,6 +33,7 @@ constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 
 struct RecordArguments {
   std::string output;
+  mode_t mode = kPrivateMode;
   std::vector<std::string> selectors;
   std::string duration;
   std::size_t ring_size = 1 << 20;
@@ -38,7 +42,7 @@ struct RecordArguments {
 };
 
 int Fail(const absl::Status& status, int exit_code = kExitFailed) {
-  absl::FPrintF(stderr, "nettrace record: %s\n", status.message());
+  absl::FPrintF(stderr, "nettrace record: %s\n", Printable(std::string(status.message())));
   return exit_code;
 }
 
@@ -57,7 +61,7 @@ int FailHalfway(const absl::Status& status, const nettrace::Writer::Stats& stats
 std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
   const std::vector<std::string>& reasons = recorder.left_out();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
-    absl::FPrintF(stderr, "nettrace record: left out: %s\n", reasons[i]);
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
   const std::size_t count = recorder.left_out_names().size();
   const std::size_t not_named = count - std::max(shown, reasons.size());
@@ -89,7 +93,7 @@ void PrintJson(const collector::RecorderSummary& summary, const collector::Recor
   for (const std::string& selector : recorder.Unmatched()) PutString(&json, selector);
   json.EndArray();
   json.EndObject();
-  std::puts(buffer.GetString());
+  PrintJsonLine(buffer);
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
@@ -98,9 +102,10 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
     PrintJson(summary, recorder);
     std::fflush(stdout);
   }
-  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                arguments.output == kStandardOutput ? "standard output" : arguments.output,
-                summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
+  absl::FPrintF(
+      stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
+      arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output),
+      summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
   if (summary.lost != 0) {
     absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
   }
@@ -118,7 +123,8 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   *summary.hits);
   }
   for (const std::string& selector : recorder.Unmatched()) {
-    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n", selector);
+    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
+                  Printable(selector));
   }
 }
 
@@ -157,10 +163,11 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, absl::Time end,
     if (absl::Status status = recorder->Poll(end - absl::Now()); !status.ok()) return status;
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = recorder->stats();
-      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
+      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", recorder->events(),
                              stats.lost, stats.bytes);
     });
-    stop = IsStopPending() || absl::Now() >= end;
+    ClearWake();
+    stop = IsStopRequested() || absl::Now() >= end;
     if (!*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
@@ -177,12 +184,13 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = ReadArguments(arguments, &options, &duration); !status.ok()) {
     return Fail(status, kExitUsage);
   }
-  absl::StatusOr<collector::UniqueFd> signals = BlockSignals();
-  if (!signals.ok()) return Fail(signals.status());
-  auto recorder =
-      collector::Recorder::Start(options, [&] { return OpenOutputSink(arguments.output); });
+  if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
+  auto recorder = collector::Recorder::Start(
+      options, [&] { return OpenOutputSink(arguments.output, arguments.mode); });
   if (!recorder.ok()) return Fail(recorder.status());
-  if (absl::Status status = (*recorder)->WakeOn(signals->get()); !status.ok()) return Fail(status);
+  if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
+    return Fail(status);
+  }
   const std::size_t left_out = PrintLeftOut(**recorder, 0);
   const absl::Time end = absl::Now() + duration;
 
@@ -223,6 +231,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::App* record = app.add_subcommand("record", "Record events into a NetTrace file");
   record->add_option("-o,--output", arguments->output, "File to write; - is standard output")
       ->required();
+  AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
   record
       ->add_option(
           "-e,--event", arguments->selectors,
@@ -241,9 +250,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_option("command", arguments->command,
                      "Record until this command ends; it stands after --");
   record->footer(
-      "It stops at the end of the duration or of the command, or on SIGINT or SIGTERM; a command "
-      "that\n"
-      "still runs then is sent SIGTERM.\n\n"
+      "It stops at the end of the duration or of the command, or on SIGINT, SIGTERM, SIGQUIT or\n"
+      "SIGHUP; a command that still runs then is sent SIGTERM. After a second SIGINT it does not\n"
+      "wait for a reader of the output any more.\n\n"
       "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
       "recording\n"
       "failed; 2 usage;\n"

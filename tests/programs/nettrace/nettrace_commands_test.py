@@ -18,6 +18,9 @@ from support import script
 
 ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
+# What a terminal would obey: escape sequences of ESC and of C1, a title, an override of the direction of
+# text, line ends; and bytes that are no UTF-8.
+HOSTILE = b"\x1b[2J\xc2\x9b31m\x1b]0;t\x07\xe2\x80\xae\r\xff\x9b\x7f\n\xc2\x85"
 
 
 def nettrace(*arguments, expect=0, stdin=None, environment=None):
@@ -32,8 +35,9 @@ def dump(file, *options):
     return list(commands.dump(ARGS.nettrace, file, *map(str, options)))
 
 
-def one_interval(events):
-    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times."""
+def one_interval(events, fields=()):
+    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times. The events have
+    the fields, which are descriptions without their sizes, and empty payloads."""
     def block(kind, content):
         return struct.pack("<I", len(content) | kind << 24) + content
 
@@ -41,7 +45,8 @@ def one_interval(events):
         return struct.pack("<H", len(content)) + content
 
     trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
-    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<HH", 0, 0)
+    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields))
+    metadata += b"".join(map(row, fields)) + row(b"")
     stream = b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace)
     stream += block(3, b"\0\0" + row(metadata)) + block(6, b"".join(row(bytes([i, 3, i])) for i in (1, 2)))
     for thread in (1, 2):
@@ -57,6 +62,13 @@ def nanoseconds(event):
     seconds, fraction = event["time"].removesuffix("Z").split(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return int(whole.timestamp()) * 10**9 + int(fraction)
+
+
+def check_printable(test, said):
+    """`said`, which may have lines, has nothing that a terminal obeys, and is UTF-8."""
+    for c in said.decode():
+        number = ord(c)
+        test.assertFalse(number < 0x20 and c != "\n" or 0x7f <= number < 0xa0 or number == 0x202e, said)
 
 
 class CommandsTest(unittest.TestCase):
@@ -145,7 +157,7 @@ class CommandsTest(unittest.TestCase):
         self.assertNotEqual(self.events, in_file_order, "the file is sorted already")
 
     def test_dump_sorts_an_interval_that_does_not_fit_in_memory(self):
-        events, file = 500_000, self.folder / "long"
+        events, file = 300_000, self.folder / "long"
         file.write_bytes(one_interval(events))
         out, _ = nettrace("dump", file, environment={"TMPDIR": self.folder})
         times = [line[:30] for line in out.splitlines()]
@@ -157,6 +169,17 @@ class CommandsTest(unittest.TestCase):
         self.assertGreater(len(out), 0)
         out, _ = nettrace("dump", "--file-order", file, environment={"TMPDIR": "/nowhere"})
         self.assertEqual(out.count("\n"), events)
+
+    def test_dump_and_info_say_that_traceevent_refuses_a_file(self):
+        file = self.folder / "refused"
+        file.write_bytes(one_interval(2, [b"\x01f\x18\x15"]))  # RelLoc of VarUInt
+        out, error = nettrace("dump", file)
+        self.assertEqual(out.count("\n"), 2)
+        self.assertIn("TraceEvent, the library of PerfView, shows nothing of this file: a field of P/E", error)
+        self.assertIn("a field of P/E", commands.info(ARGS.nettrace, file)["traceeventRefusal"])
+        self.assertIn("shows nothing of this file: a field of P/E", nettrace("info", file)[0])
+        self.assertIsNone(commands.info(ARGS.nettrace, self.traces[0])["traceeventRefusal"])
+        self.assertEqual(nettrace("dump", self.traces[0])[1], "")
 
     def test_info_counts_what_is_there(self):
         info = commands.info(ARGS.nettrace, self.traces[0])
@@ -253,15 +276,106 @@ class CommandsTest(unittest.TestCase):
 
     def test_killed_halfway_leaves_the_old_output(self):
         self.out.write_text("the old one")
+        before = set(self.folder.iterdir())
         bytes_ = self.traces[0].read_bytes()
         with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
             repair.stdin.write(bytes_[:len(bytes_) // 2])
             repair.stdin.flush()
-            temporary = self.folder / f"out.nettrace.{repair.pid}.tmp"
-            until(temporary.exists)
+            until(lambda: self.is_writing(repair.pid))
             repair.send_signal(signal.SIGKILL)
         self.assertEqual(self.out.read_text(), "the old one")
-        temporary.unlink()
+        for left in set(self.folder.iterdir()) - before:
+            # Only where the file system has no files without a name.
+            self.assertRegex(left.name, r"^\.nettrace-[0-9a-f]{32}\.tmp$")
+            left.unlink()
+
+    def is_writing(self, pid):
+        """Whether the process has a file in the folder open, with a name or without one."""
+        open_files = []
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                open_files.append(os.readlink(fd))
+            except FileNotFoundError:  # Closed since.
+                pass
+        return any(file.startswith(f"{self.folder}/") for file in open_files)
+
+    def test_outputs_have_the_mode_of_their_input(self):
+        for command, inputs in (("repair", 1), ("cut", 1), ("merge", 2)):
+            for mode in (0o600, 0o640, 0o664):
+                with self.subTest(command=command, mode=oct(mode)):
+                    for trace in self.traces[:inputs]:
+                        trace.chmod(mode)
+                    nettrace(command, *self.traces[:inputs], "-o", self.out)
+                    self.assertEqual(self.out.stat().st_mode & 0o7777, mode)
+            nettrace(command, *self.traces[:inputs], "-o", self.out, "--mode", "0604")
+            self.assertEqual(self.out.stat().st_mode & 0o7777, 0o604)
+            for wrong in ("0888", "rw", "", "04755", "1777"):
+                _, error = nettrace(command, *self.traces[:inputs], "-o", self.out, f"--mode={wrong}", expect=2)
+                self.assertIn("--mode", error)
+        nettrace("repair", "-", "-o", self.out, stdin=self.traces[0].read_bytes())
+        self.assertEqual(self.out.stat().st_mode & 0o7777, 0o600)
+
+    def test_a_planted_link_is_not_written_through(self):
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        self.out.symlink_to(victim)
+        # Names that a temporary file might be expected to have.
+        with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
+            planted = self.folder / f"out.nettrace.{repair.pid}.tmp"
+            planted.symlink_to(victim)
+            repair.communicate(self.traces[0].read_bytes())
+        self.assertEqual(repair.returncode, 0)
+        self.assertEqual(victim.read_text(), "precious")
+        self.assertFalse(self.out.is_symlink())
+        planted.unlink()
+
+    def hostile_trace(self):
+        """A trace in which names of threads, providers and events, and keys of the trace, are hostile."""
+        bytes_ = self.traces[0].read_bytes()
+        words = {event[key] for event in self.events for key in ("provider", "name", "thread") if event[key]}
+        words |= set(commands.info(ARGS.nettrace, self.traces[0])["keyValues"])
+        replaced = 0
+        for i, word in enumerate(sorted(words, key=len, reverse=True)):
+            old = word.encode()
+            if len(old) >= 4:
+                replaced += bytes_.count(old)
+                bytes_ = bytes_.replace(old, (HOSTILE[i % len(HOSTILE):] + 20 * HOSTILE)[:len(old)])
+        self.assertGreater(replaced, 5)
+        return bytes_
+
+    def test_hostile_names_do_not_reach_a_terminal(self):
+        hostile = self.folder / os.fsdecode(b"trace-\x1b[31m\xe2\x80\xae\xff\xc2\x9b.nettrace")
+        hostile.write_bytes(self.hostile_trace())
+        cut = self.folder / os.fsdecode(b"cut-\x1b[31m.nettrace")
+        cut.write_bytes(hostile.read_bytes()[:-3])
+        out = self.folder / os.fsdecode(b"out-\x1b[31m.nettrace")
+        missing = self.folder / os.fsdecode(b"missing-\x1b[31m")
+        escapes = 0
+        for file in (hostile, cut, missing):
+            for command in (["dump"], ["dump", "--json"], ["info"], ["info", "--json"], ["verify", "--strict"],
+                            ["verify", "--strict", "--json"], ["repair", "-o", out], ["cut", "-o", out],
+                            ["merge", file, "-o", out]):
+                ran = subprocess.run([ARGS.nettrace, command[0], file, *command[1:]], capture_output=True, check=False)
+                with self.subTest(command=command, file=file):
+                    check_printable(self, ran.stdout)
+                    check_printable(self, ran.stderr)
+                    escapes += (ran.stdout + ran.stderr).count(b"\\u001b")
+                    if "--json" in command:
+                        for line in ran.stdout.splitlines():
+                            json.loads(line)
+        self.assertGreater(escapes, 50)
+        out.unlink()
+
+    def test_hostile_arguments_do_not_reach_a_terminal(self):
+        for arguments in (["\x1b[2J"], ["dump", "\x1b[2J", "\x1b[2J"], ["dump", "--pid", "\x1b[2J", "file"],
+                          ["dump", "file", "--\x1b[2J"], ["dump", "--from", "\x1b[2J", "file"], ["dump", "--keyword", "\x1b[2J", "f"],
+                          ["cut", "f", "-o", "o", "--mode", "\x1b[2J"], ["record", "-o", "x", "-e", "a:\x1b[2J"],
+                          ["record", "-o", "x", "-e", "a", "--duration", "\x1b[2J"]):
+            with self.subTest(arguments):
+                ran = subprocess.run([ARGS.nettrace, *arguments], capture_output=True, check=False)
+                self.assertEqual(ran.returncode, 2)
+                check_printable(self, ran.stdout + ran.stderr)
+                self.assertIn(b"\\u001b", ran.stderr)
 
     def test_progress_is_shown_on_a_terminal(self):
         for command, show in ((["dump"], "dump: "), (["info"], "info: "), (["verify"], "verify: "),
