@@ -220,6 +220,9 @@ absl::Status Recorder::AttachToSession(const Tracefs::Name& name, int id) {
   std::string filter;
   if (name.system != Selector::kUserEventsSystem) {
     filter = absl::StrCat("common_pid != ", gettid());
+    for (const pid_t thread : options_.own_threads) {
+      absl::StrAppend(&filter, " && common_pid != ", thread);
+    }
   }
   COLLECTOR_RETURN_IF_ERROR(session_.Attach(id, text, filter));
   attached_.insert(std::move(text));

@@ -38,6 +38,8 @@ namespace collector {
 
 struct RecorderOptions {
   std::vector<Selector> selectors;
+  // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
+  std::vector<pid_t> own_threads;
   // Bytes of each CPU's ring; a power of two, at least a page.
   std::size_t ring_size = 1 << 20;
   // An interval between sequence points lasts about this long, or less when it holds much.
