@@ -70,6 +70,8 @@ class Comparison:
             lives = expected[event["pid"]]
             if event["name"] == "ProcessCreate" or not lives:
                 lives.append({"startMs": event["relativeMs"] if event["name"] == "ProcessCreate" else None})
+            elif event["name"] == "ExistingProcess":
+                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog takes the last one's time.
             if event["name"] == "ProcessExit":
                 lives[-1]["endMs"] = event["relativeMs"]
             else:

@@ -220,7 +220,7 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, const Output& output,
     if (absl::Status status = recorder->Poll(end - absl::Now()); !status.ok()) return status;
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = recorder->stats();
-      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
+      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", recorder->events(),
                              stats.lost, output.BytesOf(stats.bytes));
     });
     ClearWake();

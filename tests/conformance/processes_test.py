@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""TraceLog, as PerfView has it, shows the processes of recordings made here and in the VM: their names, when
+they began and ended, and two of one pid as two."""
+
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+
+from support import process_load
+from support import script
+
+import reader
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+# What TraceEvent rounds times to, and what the two clocks may differ by when the recorder reads them.
+CLOCK_ERROR = 2_000_000
+
+
+def record_here(args):
+    """None where that is not possible."""
+    if os.geteuid() != 0 or not pathlib.Path("/sys/kernel/tracing/events").exists():
+        print("not recorded here: that needs root and tracefs")
+        return None
+    file = args.out / "here.nettrace"
+    subprocess.run([process_load.__file__, "--nettrace", args.nettrace, file], check=True)
+    return file
+
+
+def record_in_vm(args):
+    subprocess.run([REPOSITORY / "scripts/vm.py", "--cpus", "2", "--out", args.out, "--env", "PYTHONPATH", "--",
+                    process_load.__file__, "--nettrace", args.nettrace, "/out/vm.nettrace"],
+                   stdin=subprocess.DEVNULL, check=True)
+    return args.out / "vm.nettrace"
+
+
+def nanoseconds(text):
+    """Since 1970; TraceEvent shows 100 ns."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
+    return int(seconds) * 10**9 + int(fraction[:9].ljust(9, "0"))
+
+
+def is_within(time, span):
+    return span[0] - CLOCK_ERROR <= nanoseconds(time) <= span[1] + CLOCK_ERROR
+
+
+def problems(command, file):
+    expected = json.loads(file.with_suffix(".json").read_text(encoding="ascii"))
+    _, totals = reader.read(command, file, "--log")
+    if totals["exception"]:
+        return [totals["exception"]]
+    texts = []
+    for process in expected:
+        # Others may have had the pid before and after.
+        shown = [other for other in totals["processes"]
+                 if other["pid"] == process["pid"] and is_within(other["start"], process["began"])]
+        if [other["image"] for other in shown] != [process["name"]] or not is_within(shown[0]["end"], process["ended"]):
+            texts.append(f"{process} is shown as {shown}")
+    if not any(process["image"] == "swapper" for process in totals["processes"]):
+        texts.append("the kernel's own processes have no names")
+    unnamed = [process["pid"] for process in totals["processes"] if not process["image"]]
+    if unnamed:
+        texts.append(f"processes {unnamed} have no names")
+    return texts
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    command = reader.build(args.reader)
+    passed = True
+    for file in filter(None, [record_here(args), record_in_vm(args)]):
+        texts = problems(command, file)
+        count = len(json.loads(file.with_suffix(".json").read_text(encoding="ascii")))
+        print("\n  ".join([f"{file.name}: {count} processes, {len(texts)} problems", *texts]))
+        passed = passed and not texts and count >= 2
+    return passed
+
+
+if __name__ == "__main__":
+    script.main(main)

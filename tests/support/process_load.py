@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""Records processes that come and go, one of them with the pid of another, into FILE, and prints what they
+were: {"name", "pid", "began", "ended"} with times of CLOCK_REALTIME in ns, within which each began and ended.
+Needs root and tracefs."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from support import script
+
+LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+
+
+def run(*command, pid=None):
+    """Runs a program, with this pid if that can be had."""
+    if pid is not None:
+        LAST_PID.write_text(str(pid - 1), encoding="ascii")
+    before = time.time_ns()
+    child = os.fork()
+    if child == 0:
+        os.execv(command[0], command)
+    after = time.time_ns()
+    os.waitpid(child, 0)
+    return {"name": os.path.realpath(command[0]), "pid": child, "began": [before, after + 100_000_000],
+            "ended": [after, time.time_ns()]}
+
+
+def load():
+    processes = [run("/bin/sleep", "0.2")]
+    again = None
+    # Another process may be faster.
+    for _ in range(100 if LAST_PID.exists() else 0):
+        again = run("/bin/true", pid=processes[0]["pid"])
+        if again["pid"] == processes[0]["pid"]:
+            break
+    processes += [again] if again else []
+    processes.append(run("/bin/sleep", "0.1"))
+    print(json.dumps(processes))
+
+
+def main():
+    parser = script.parser(__doc__, "nettrace")
+    parser.add_argument("file", type=pathlib.Path, metavar="FILE")
+    args = parser.parse_args()
+    ran = subprocess.run([args.nettrace, "record", "-o", args.file, "-e", "sched:sched_process_exec", "--",
+                          sys.executable, __file__, "load"], stdout=subprocess.PIPE, check=True)
+    args.file.with_suffix(".json").write_bytes(ran.stdout)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["load"]:
+        load()
+    else:
+        main()
