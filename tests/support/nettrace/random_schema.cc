@@ -122,7 +122,7 @@ nettrace::Type Randomly::Type(int depth) {
   }
 }
 
-std::vector<Field> Randomly::Fields(int depth, std::uint64_t least) {
+std::vector<Field> Randomly::Fields(int depth, std::size_t least) {
   std::vector<Field> fields(least + CountBelow(6 - least));
   for (std::size_t i = 0; i < fields.size(); ++i) {
     // Names that are there twice would hide one another where values are compared by name.

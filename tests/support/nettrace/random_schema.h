@@ -41,7 +41,7 @@ class Randomly {
   std::vector<std::byte> Bytes();
 
   nettrace::Type Type(int depth);
-  std::vector<Field> Fields(int depth, std::uint64_t least = 0);
+  std::vector<Field> Fields(int depth, std::size_t least = 0);
   EventMetadata Metadata();
   ThreadInfo Thread();
   nettrace::Labels Labels();
