@@ -58,9 +58,9 @@ struct Arguments {
 template <typename AnyReader>
 void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Arguments& arguments) {
   using Step = nettrace::Reader::Step;
-  PayloadJson payloads(arguments.raw    ? PayloadStyle::kRaw
-                       : arguments.json ? PayloadStyle::kForPrograms
-                                        : PayloadStyle::kForPeople);
+  const PayloadStyle style = arguments.json ? PayloadStyle::kForPrograms : PayloadStyle::kForPeople;
+  const PayloadStyle raw = arguments.json ? PayloadStyle::kRaw : PayloadStyle::kRawForPeople;
+  PayloadJson payloads(arguments.raw ? raw : style);
   for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
     if (step == Step::kSequencePoint) payloads.ForgetRows();
     if (step != Step::kEvent) continue;

@@ -27,6 +27,15 @@ namespace {
 using nettrace::Type;
 using nettrace::TypeCode;
 
+bool IsRaw(PayloadStyle style) {
+  return style == PayloadStyle::kRaw || style == PayloadStyle::kRawForPeople;
+}
+
+ValueStyle ValueStyleOf(PayloadStyle style) {
+  const bool for_people = style == PayloadStyle::kForPeople || style == PayloadStyle::kRawForPeople;
+  return for_people ? ValueStyle::kForPeople : ValueStyle::kForPrograms;
+}
+
 using FieldNotes = absl::flat_hash_map<std::size_t, FieldNote>;
 
 FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
@@ -410,21 +419,17 @@ const RowNotes& PayloadJson::NotesOf(const nettrace::EventMetadata& metadata) {
 absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
   const RowNotes& row = NotesOf(*event.metadata);
   last_errnos_.clear();
-  last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : row.tracepoint.get();
+  last_tracepoint_ = IsRaw(style_) ? nullptr : row.tracepoint.get();
   if (last_tracepoint_ != nullptr) {
     absl::Status status = last_tracepoint_->Load(event);
     json->StartObject();
-    last_tracepoint_->Put(
-        style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms,
-        json);
+    last_tracepoint_->Put(ValueStyleOf(style_), json);
     json->EndObject();
     return status;
   }
   const std::vector<FieldFormat>& formats = row.formats;
-  JsonVisitor visitor(
-      formats.empty() || style_ == PayloadStyle::kRaw ? nullptr : &formats,
-      style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms, json,
-      &last_errnos_);
+  JsonVisitor visitor(formats.empty() || IsRaw(style_) ? nullptr : &formats, ValueStyleOf(style_),
+                      json, &last_errnos_);
   json->StartObject();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
                                                event.payload_encoding);

@@ -19,9 +19,10 @@
 namespace tools {
 
 enum class PayloadStyle {
-  kForPrograms,  // EventHeader fields as their formats say; see tools/common/field_value.h
-  kForPeople,    // the same, and errnos have their names, too
-  kRaw,          // all fields as their types in the file say
+  kForPrograms,   // EventHeader fields as their formats say; see tools/common/field_value.h
+  kForPeople,     // the same, and errnos have their names, too
+  kRaw,           // all fields as their types in the file say
+  kRawForPeople,  // the same, and large numbers without quotes
 };
 
 // The form in which the values of a field are shown.

@@ -55,7 +55,7 @@ std::array<std::byte, 16> Randomly::Sixteen() {
 }
 
 nettrace::KeyValues Randomly::KeyValues() {
-  nettrace::KeyValues key_values(OneIn(3) ? Below(4) : 0);
+  nettrace::KeyValues key_values(OneIn(3) ? CountBelow(4) : 0);
   for (auto& [key, value] : key_values) {
     key = Text();
     value = Text();
@@ -64,7 +64,7 @@ nettrace::KeyValues Randomly::KeyValues() {
 }
 
 std::vector<std::byte> Randomly::Bytes() {
-  std::vector<std::byte> bytes(Below(OneIn(20) ? 5000 : 60));
+  std::vector<std::byte> bytes(CountBelow(OneIn(20) ? 5000 : 60));
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
   return bytes;
 }
@@ -75,7 +75,7 @@ nettrace::Type Randomly::Scalar() {
 
 nettrace::Type Randomly::FixedSizeType(int depth) {
   if (depth < kMaxDepth && OneIn(4)) {
-    std::vector<Field> fields(1 + Below(3));
+    std::vector<Field> fields(1 + CountBelow(3));
     for (std::size_t i = 0; i < fields.size(); ++i) {
       fields[i] = {std::to_string(i), FixedSizeType(depth + 1)};
     }
@@ -122,8 +122,8 @@ nettrace::Type Randomly::Type(int depth) {
   }
 }
 
-std::vector<Field> Randomly::Fields(int depth, std::uint64_t least) {
-  std::vector<Field> fields(least + Below(6 - least));
+std::vector<Field> Randomly::Fields(int depth, std::size_t least) {
+  std::vector<Field> fields(least + CountBelow(6 - least));
   for (std::size_t i = 0; i < fields.size(); ++i) {
     // Names that are there twice would hide one another where values are compared by name.
     fields[i] = {Text() + std::to_string(i), Type(depth)};
@@ -173,7 +173,7 @@ nettrace::Labels Randomly::Labels() {
   Maybe(&labels.level, [&] { return Below(6); });
   Maybe(&labels.version, [&] { return Number(); });
   labels.strings = KeyValues();
-  labels.integers.resize(Below(3));
+  labels.integers.resize(CountBelow(3));
   for (auto& [key, value] : labels.integers) {
     key = Text();
     value = static_cast<std::int64_t>(OneIn(2) ? Number() : ~Number());
@@ -182,7 +182,7 @@ nettrace::Labels Randomly::Labels() {
 }
 
 std::vector<std::uint64_t> Randomly::Stack() {
-  std::vector<std::uint64_t> stack(OneIn(2) ? 0 : Below(30));
+  std::vector<std::uint64_t> stack(OneIn(2) ? 0 : CountBelow(30));
   for (std::uint64_t& frame : stack) frame = Number();
   return stack;
 }

@@ -24,6 +24,7 @@ class Randomly {
 
   bool for_traceevent() const { return whom_ == RandomFor::kTraceEvent; }
   std::uint64_t Below(std::uint64_t end) { return random_() % end; }
+  std::size_t CountBelow(std::size_t end) { return static_cast<std::size_t>(Below(end)); }
   bool OneIn(std::uint64_t n) { return Below(n) == 0; }
   // All magnitudes are equally likely.
   std::uint64_t Number() { return random_() >> Below(64); }
@@ -40,7 +41,7 @@ class Randomly {
   std::vector<std::byte> Bytes();
 
   nettrace::Type Type(int depth);
-  std::vector<Field> Fields(int depth, std::uint64_t least = 0);
+  std::vector<Field> Fields(int depth, std::size_t least = 0);
   EventMetadata Metadata();
   ThreadInfo Thread();
   nettrace::Labels Labels();

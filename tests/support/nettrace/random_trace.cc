@@ -18,8 +18,8 @@ auto AnyOf(const Map& map, Randomly* random) {
 WriterOptions RandomOptions(Randomly* random) {
   WriterOptions options;
   options.traceevent_compatible = random->for_traceevent();
-  options.event_block_size = 1 + random->Below(random->OneIn(2) ? 300 : 20000);
-  options.max_buffer_bytes = 1 + random->Below(200'000);
+  options.event_block_size = 1 + random->CountBelow(random->OneIn(2) ? 300 : 20000);
+  options.max_buffer_bytes = 1 + random->CountBelow(200'000);
   options.first_thread_index = ThreadIndex{1 + random->Number() / 2};
   // Threads are removed: see WriterOptions::first_thread_index.
   if (random->for_traceevent()) {
@@ -91,7 +91,7 @@ void RandomTrace::AddMetadata() {
   EventMetadata metadata = NewMetadata();
   if (random_.OneIn(2) && !schemas_.empty()) {
     // A row that was flushed, again.
-    metadata = schemas_[random_.Below(schemas_.size())];
+    metadata = schemas_[random_.CountBelow(schemas_.size())];
     for (const auto& [id, defined] : metadata_) {
       if (defined == metadata) return;
     }

@@ -93,7 +93,7 @@ class Values {
       to->Utf16(text);
       visitor_->OnUtf16(UnitBytes(text, fixed));
     } else {
-      const std::size_t count = fixed ? type.count : random_->Below(5);
+      const std::size_t count = fixed ? type.count : random_->CountBelow(5);
       to->BeginArray(count);
       visitor_->OnBeginArray();
       for (std::size_t i = 0; i < count; ++i) Value(element, to);
@@ -105,7 +105,7 @@ class Values {
   // Padded with zeros, as such text mostly is.
   template <typename Text>
   Text FixedText(std::size_t count) {
-    Text text(random_->Below(count + 1), 'a');
+    Text text(random_->CountBelow(count + 1), 'a');
     for (auto& unit : text) unit = static_cast<typename Text::value_type>(' ' + random_->Below(90));
     text.resize(count);
     return text;
@@ -121,7 +121,7 @@ class Values {
       to->Located(UnitBytes(text, false));
       visitor_->OnUtf16(UnitBytes(text, true));
     } else {
-      const std::vector<Field> elements(random_->Below(5), Field{"", element});
+      const std::vector<Field> elements(random_->CountBelow(5), Field{"", element});
       PayloadEncoder encoder(&elements);
       visitor_->OnBeginArray();
       for (const Field& field : elements) Value(field.type, &encoder);

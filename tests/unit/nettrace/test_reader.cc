@@ -146,7 +146,8 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
       if ((flags & 1) != 0) content.Var(id = number <= kMaxId ? number : kMaxId >> 31);
       content.Var(number);
       if ((flags & 128) != 0) content.Var(payload_size = std::min(number, kMaxPayload));
-      const Bytes payload = Bytes().Raw(std::string(payload_size, static_cast<char>(flags)));
+      const Bytes payload = Bytes().Raw(
+          std::string(static_cast<std::size_t>(payload_size), static_cast<char>(flags)));
       content.Append(payload);
       expected.push_back({.metadata_id = static_cast<std::uint32_t>(id),
                           .timestamp = timestamp += number,
