@@ -114,6 +114,11 @@ struct Reader::Impl {
     return block.content_offset + block.content.size() - reader.size();
   }
 
+  // Bytes of the block between the offset in the stream and what `reader` takes next.
+  std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
+    return static_cast<std::size_t>(OffsetOf(reader) - offset);
+  }
+
   // Ends reading; returns false for its callers to return.
   bool Stop(std::uint64_t offset, const std::string& reason);
   bool StopAtBlocks();
@@ -310,7 +315,7 @@ bool Reader::Impl::ReadMetadata() {
     EventMetadata row;
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row))
       return Stop(offset, error);
-    if (!AddMetadata(id, std::move(row), OffsetOf(reader) - offset, offset)) return false;
+    if (!AddMetadata(id, std::move(row), SizeSince(offset, reader), offset)) return false;
   }
   return reader.ok() || Stop(block.offset, "the metadata block's header is cut short");
 }
@@ -339,7 +344,7 @@ bool Reader::Impl::ReadThreads() {
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
       return Stop(offset, error);
-    const std::size_t cost = internal::ThreadRowCost(row, OffsetOf(reader) - offset);
+    const std::size_t cost = internal::ThreadRowCost(row, SizeSince(offset, reader));
     if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
       return Stop(offset, absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
     }
@@ -360,7 +365,7 @@ bool Reader::Impl::ReadLabels() {
     auto list = std::make_unique<Labels>();
     if (const char* error = internal::ParseLabelList(&reader, list.get()))
       return Stop(offset, error);
-    const std::size_t cost = internal::LabelListCost(*list, OffsetOf(reader) - offset);
+    const std::size_t cost = internal::LabelListCost(*list, SizeSince(offset, reader));
     interval_bytes += cost;
     const LabelListId id{first + i};
     if (ToNumber(id) < first) return Stop(offset, "a label list's index is over 2^32 - 1");

@@ -124,6 +124,10 @@ class Verifier {
   std::uint64_t OffsetOf(const ByteReader& reader) const {
     return block_.content_offset + block_.content.size() - reader.size();
   }
+  // Bytes from `offset`, where a row begins, to what `reader` reads next.
+  std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
+    return static_cast<std::size_t>(OffsetOf(reader) - offset);
+  }
   void ExpectEnd(const ByteReader& reader);
   // Checks the strings of one row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
@@ -298,7 +302,7 @@ void Verifier::CheckMetadataBlock() {
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
-    const std::size_t cost = internal::MetadataRowCost(row, OffsetOf(reader) - offset);
+    const std::size_t cost = internal::MetadataRowCost(row, SizeSince(offset, reader));
     metadata_bytes_ += cost;
     if (!Charge(cost)) return;
     CheckMetadata(id, std::move(row), offset);
@@ -388,7 +392,7 @@ void Verifier::CheckThreadBlock() {
       return Report(RuleId::kThreadRow, offset, error);
     }
     ExpectUtf8(offset, {row.name.value_or("")}, row.key_values);
-    const std::size_t cost = internal::ThreadRowCost(row, OffsetOf(reader) - offset);
+    const std::size_t cost = internal::ThreadRowCost(row, SizeSince(offset, reader));
     if (!Charge(cost)) return;
     if (!threads_.try_emplace(index, Thread{.cost = cost}).second) {
       table_bytes_ -= cost;
@@ -444,7 +448,7 @@ void Verifier::CheckLabelListBlock() {
     for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
     const LabelListId id{first + i};
     if (ToNumber(id) < first) return Report(RuleId::kLabelRow, offset, "an index is over 2^32 - 1");
-    const std::size_t cost = internal::LabelListCost(list, OffsetOf(reader) - offset);
+    const std::size_t cost = internal::LabelListCost(list, SizeSince(offset, reader));
     interval_bytes_ += cost;
     if (!Charge(cost)) return;
     if (!labels_.insert(id).second) {

@@ -111,7 +111,23 @@ int FailHalfway(const absl::Status& status, const nettrace::Writer::Stats& stats
                    missing, " more are not; 'nettrace repair' gives it an end")));
 }
 
-void PrintJson(const collector::RecorderSummary& summary, const Output& output) {
+// Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
+// of them. Returns how many there are now.
+std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
+  const std::vector<std::string>& reasons = recorder.left_out();
+  for (std::size_t i = shown; i < reasons.size(); ++i) {
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
+  }
+  const std::size_t count = recorder.left_out_names().size();
+  const std::size_t not_named = count - std::max(shown, reasons.size());
+  if (not_named != 0) {
+    absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
+  }
+  return count;
+}
+
+void PrintJson(const collector::RecorderSummary& summary, const Output& output,
+               const collector::Recorder& recorder) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
@@ -125,14 +141,22 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output) 
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);
   PutNumber(&json, "sequencePoints", summary.sequence_points);
+  json.Key("leftOut");
+  json.StartArray();
+  for (const std::string& tracepoint : recorder.left_out_names()) PutString(&json, tracepoint);
+  json.EndArray();
+  json.Key("unmatched");
+  json.StartArray();
+  for (const std::string& selector : recorder.Unmatched()) PutString(&json, selector);
+  json.EndArray();
   json.EndObject();
   PrintJsonLine(buffer);
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
-                  const Output& output, const std::vector<std::string>& unmatched) {
+                  const Output& output, const collector::Recorder& recorder) {
   if (arguments.json) {
-    PrintJson(summary, output);
+    PrintJson(summary, output, recorder);
     std::fflush(stdout);
   }
   absl::FPrintF(
@@ -156,8 +180,9 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
-  for (const std::string& selector : unmatched) {
-    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", Printable(selector));
+  for (const std::string& selector : recorder.Unmatched()) {
+    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
+                  Printable(selector));
   }
 }
 
@@ -226,6 +251,7 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
+  const std::size_t left_out = PrintLeftOut(**recorder, 0);
   const absl::Time end = absl::Now() + duration;
 
   int exit_code = kExitOk;
@@ -248,8 +274,14 @@ int Record(const RecordArguments& arguments) {
   if (!recorded.ok()) return FailHalfway(recorded, (*recorder)->stats());
   const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
   if (!summary.ok()) return FailHalfway(summary.status(), (*recorder)->stats());
-  PrintSummary(arguments, *summary, output, (*recorder)->Unmatched());
-  return exit_code;
+  PrintLeftOut(**recorder, left_out);
+  PrintSummary(arguments, *summary, output, **recorder);
+  // The kernel takes its time for each tracepoint that nobody records any more.
+  constexpr std::uint64_t kMany = 100;
+  if (summary->tracepoints >= kMany) {
+    absl::FPrintF(stderr, "  the file is complete; the kernel releases the tracepoints\n");
+  }
+  return exit_code == kExitOk && !(*recorder)->Unmatched().empty() ? kExitUnmatched : exit_code;
 }
 
 }  // namespace
@@ -265,8 +297,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record
       ->add_option(
           "-e,--event", arguments->selectors,
-          "Events to record: Provider[:level[:keyword mask]], Provider_LxKy or system:event; "
-          "may be given several times")
+          "Events to record: Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
+          "pattern such as 'sched:*'; may be given several times")
       ->required()
       ->allow_extra_args(false);
   record->add_option("--duration", arguments->duration,
@@ -286,11 +318,12 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
       "recording\n"
       "failed; 2 usage;\n"
-      "127 the command cannot be started.\n\n"
+      "3, in place of 0, a selector matched no tracepoint; 127 the command cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService --duration 10s\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService:warning:0x3 -- ./service\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1   # registered beforehand\n"
+      "  nettrace record -o trace.nettrace -e 'sched:*' -e 'irq:*_entry' -- make\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code] {
     *exit_code = WithinMemory(

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 
@@ -53,6 +55,21 @@ absl::Status Merge(const Rewrite& rewrite, AtomicFile* file, const FileAccess& a
   return status;
 }
 
+// Prints which events of an input are not in the output as they were.
+void ReportEvents(const char* command, const std::string& input,
+                  const nettrace::Merger::NotAsItWas& events) {
+  if (events.moved > 0) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: %d events come after a sequence point that is later; they have "
+                  "its time, and their own in the label %s\n",
+                  command, input, events.moved, nettrace::kLabelOriginalTimestamp);
+  }
+  if (events.not_kept > 0) {
+    absl::FPrintF(stderr, "nettrace %s: %s: %d events cannot be written; they count as lost: %s\n",
+                  command, input, events.not_kept, Printable(events.why_not_kept));
+  }
+}
+
 // Prints what was wrong with the inputs; false if the output must not be kept then.
 bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
   bool good = true;
@@ -64,11 +81,12 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
       // Damaged bytes stay damaged; an input that cannot be read now may be read another time.
       good = good && rewrite.accept_damage && absl::IsDataLoss(status);
     }
-    if (merger.out_of_order(i) > 0) {
-      absl::FPrintF(stderr,
-                    "nettrace %s: %s: %d events are out of the order of time; they count as lost\n",
-                    rewrite.command, InputName(path), merger.out_of_order(i));
+    if (!merger.has_date(i)) {
+      absl::FPrintF(stderr, "nettrace %s: %s: the Trace block has no date%s\n", rewrite.command,
+                    InputName(path), rewrite.accept_damage ? "; 1970-01-01 is written" : "");
+      good = good && rewrite.accept_damage;
     }
+    ReportEvents(rewrite.command, InputName(path), merger.not_as_it_was(i));
   }
   return good;
 }
@@ -98,7 +116,8 @@ int RunRewrite(const Rewrite& rewrite) {
   std::optional<std::uint64_t> written;
   absl::Status status = Merge(rewrite, &file, access, &progress, &merger, &written);
   if (!status.ok()) {
-    PrintInputError(rewrite.command, rewrite.output, status);
+    const std::optional<std::size_t> input = merger.failed_input();
+    PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
     return kExitFailed;
   }
   if (!ReportInputs(rewrite, merger)) {
