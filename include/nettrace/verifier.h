@@ -39,7 +39,8 @@ struct Finding {
 struct VerifyOptions {
   // So many findings are kept for each rule; more are only counted.
   std::size_t max_findings_per_rule = 20;
-  // The tables may hold so many bytes, by estimate. Verification ends with a finding beyond it.
+  // The tables may hold so many bytes, by the estimate of ReaderOptions. Verification ends with a
+  // finding beyond it, where a Reader with the same limit gives up, too.
   std::size_t max_table_bytes = std::size_t{1} << 30;
 };
 

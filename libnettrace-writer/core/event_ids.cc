@@ -127,6 +127,12 @@ std::optional<std::uint32_t> EventIdTable::FreeId(const EventMetadata& row) {
   return std::nullopt;
 }
 
+std::size_t EventIdTable::bytes() const {
+  constexpr std::size_t kEntry = 2 * sizeof(std::pair<Key, std::uint64_t>);  // half may be empty
+  return kEntry * (current_.schemas.size() + current_.ids_by_name.size() + before_.schemas.size() +
+                   before_.ids_by_name.size());
+}
+
 void EventIdTable::StartGeneration() {
   if (before_.schemas.size() + current_.schemas.size() > max_entries_) before_ = {};
   before_.schemas.merge(current_.schemas);

@@ -55,6 +55,9 @@ class EventIdTable {
   // An id with which the row does not clash by its schema; nullopt if all are taken.
   std::optional<std::uint32_t> FreeId(const EventMetadata& row);
 
+  // Bytes that the table takes, roughly.
+  std::size_t bytes() const;
+
   // Ends a generation, as a flush of metadata does: TraceEvent remembers what was before it. All
   // generations but the one that begins are kept together, up to max_entries; if they are more, all
   // but the last one are forgotten.

@@ -14,6 +14,7 @@
 #include "libnettrace-writer/read/id_table.h"
 #include "libnettrace-writer/read/metadata_table.h"
 #include "libnettrace-writer/read/parse_rows.h"
+#include "libnettrace-writer/read/row_cost.h"
 #include "libnettrace-writer/read/traceevent_refusal.h"
 
 namespace nettrace {
@@ -27,28 +28,6 @@ using internal::EventRows;
 using internal::IdTable;
 using internal::MetadataTable;
 using internal::ShortRow;
-
-// The memory that a row takes beside its own bytes, roughly; a Field takes more than it has in the
-// file.
-constexpr std::size_t kRowCost = 256;
-
-std::size_t CountFields(const std::vector<Field>& fields);
-
-std::size_t CountTypes(const Type& type) {
-  std::size_t count = 1 + CountFields(type.fields);
-  for (const Type& element : type.element) count += CountTypes(element);
-  return count;
-}
-
-std::size_t CountFields(const std::vector<Field>& fields) {
-  std::size_t count = 0;
-  for (const Field& field : fields) count += CountTypes(field.type);
-  return count;
-}
-
-std::size_t CountEntries(const Labels& labels) {
-  return labels.strings.size() + labels.integers.size();
-}
 
 struct Thread {
   ThreadInfo info;
@@ -316,8 +295,7 @@ bool Reader::Impl::NextBlock() {
 
 bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t size,
                                std::uint64_t offset) {
-  const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
-                           row.key_values.size() * sizeof(KeyValues::value_type);
+  const std::size_t cost = internal::MetadataRowCost(row, size);
   if (!legacy()) refusal.SeeRow(row);
   if (!metadata.Add(id, std::move(row))) {
     if (legacy()) return true;  // the .NET runtime may repeat a row
@@ -366,8 +344,7 @@ bool Reader::Impl::ReadThreads() {
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
       return Stop(offset, error);
-    const std::size_t cost = kRowCost + SizeSince(offset, reader) +
-                             row.key_values.size() * sizeof(KeyValues::value_type);
+    const std::size_t cost = internal::ThreadRowCost(row, SizeSince(offset, reader));
     if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
       return Stop(offset, absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
     }
@@ -388,8 +365,7 @@ bool Reader::Impl::ReadLabels() {
     auto list = std::make_unique<Labels>();
     if (const char* error = internal::ParseLabelList(&reader, list.get()))
       return Stop(offset, error);
-    const std::size_t cost = kRowCost + sizeof(Labels) + SizeSince(offset, reader) +
-                             CountEntries(*list) * sizeof(KeyValues::value_type);
+    const std::size_t cost = internal::LabelListCost(*list, SizeSince(offset, reader));
     interval_bytes += cost;
     const LabelListId id{first + i};
     if (ToNumber(id) < first) return Stop(offset, "a label list's index is over 2^32 - 1");
@@ -419,9 +395,8 @@ bool Reader::Impl::ReadStacks() {
     if (!stacks.Add(id, {std::span(kept).subspan(start, frames.size()), true})) {
       return Stop(offset, absl::StrCat("stack ", ToNumber(id), " is defined twice"));
     }
-    constexpr std::size_t kCost = 4 * sizeof(Stack);
-    interval_bytes += kCost;
-    if (!Charge(kCost, offset)) return false;
+    interval_bytes += internal::kStackCost;
+    if (!Charge(internal::kStackCost, offset)) return false;
   }
   return true;
 }
@@ -434,7 +409,7 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   thread->info.process_id = legacy_process_id;
   thread->info.thread_id = ToNumber(index);
   thread->last_sequence = last_sequence_if_new;
-  thread->cost = kRowCost;
+  thread->cost = internal::kRowCost;
   ++stats.threads;
   table_bytes += thread->cost;  // past the limit the next row that is charged stops
   threads.Add(index, std::move(thread));

@@ -23,6 +23,7 @@
 #include "libnettrace-writer/read/block_reader.h"
 #include "libnettrace-writer/read/event_rows.h"
 #include "libnettrace-writer/read/parse_rows.h"
+#include "libnettrace-writer/read/row_cost.h"
 #include "libnettrace-writer/verify/verify_rules.h"
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
@@ -41,10 +42,8 @@ using internal::RuleId;
 using internal::ThreadSequence;
 namespace traceevent = internal::traceevent;
 
-// The memory that a row takes, roughly.
-constexpr std::size_t kRowCost = 256;
-constexpr std::size_t kThreadCost = 64;
-constexpr std::size_t kIdCost = 16;  // of a label list or a stack
+// A finding quotes at most this much of a string, bytes.
+constexpr std::size_t kMaxQuote = 256;
 
 // Finds arrays with more elements than TraceEvent can read.
 class ArrayCounter : public PayloadVisitor {
@@ -101,6 +100,7 @@ class Verifier {
   struct Thread {
     std::uint32_t last_sequence = 0;
     std::uint64_t last_timestamp = 0;
+    std::size_t cost = 0;
   };
 
   void Report(RuleId rule, std::uint64_t offset, std::string explanation);
@@ -124,6 +124,10 @@ class Verifier {
   std::uint64_t OffsetOf(const ByteReader& reader) const {
     return block_.content_offset + block_.content.size() - reader.size();
   }
+  // Bytes from `offset`, where a row begins, to what `reader` reads next.
+  std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
+    return static_cast<std::size_t>(OffsetOf(reader) - offset);
+  }
   void ExpectEnd(const ByteReader& reader);
   // Checks the strings of one row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
@@ -137,7 +141,10 @@ class Verifier {
   VerifyReport report_;
   std::array<std::size_t, static_cast<std::size_t>(RuleId::kCount)> found_{};
   bool full_ = false;
-  std::size_t table_bytes_ = 0;
+  std::size_t table_bytes_ = 0;  // beside those of event_ids_
+  // The parts of it that a sequence point gives back: any, and one that flushes metadata.
+  std::size_t interval_bytes_ = 0;
+  std::size_t metadata_bytes_ = 0;
   std::size_t pointer_size_ = 8;
 
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
@@ -163,7 +170,7 @@ void Verifier::Report(RuleId rule, std::uint64_t offset, std::string explanation
 
 bool Verifier::Charge(std::size_t bytes) {
   table_bytes_ += bytes;
-  if (table_bytes_ <= options_.max_table_bytes) return true;
+  if (table_bytes_ + event_ids_.bytes() <= options_.max_table_bytes) return true;
   if (!full_) {
     Report(RuleId::kTableSize, block_.offset,
            absl::StrCat("the tables would hold more than ", options_.max_table_bytes, " bytes"));
@@ -185,7 +192,7 @@ void Verifier::ExpectUtf8(std::uint64_t offset, std::initializer_list<std::strin
     if (internal::ClassifyUtf8(std::as_bytes(std::span(string))) != internal::TextKind::kInvalid)
       return;
     std::string shown = "a string is not UTF-8: ";
-    internal::AppendUtf8AsValid(std::as_bytes(std::span(string)), &shown);
+    internal::AppendUtf8AsValid(std::as_bytes(std::span(string.substr(0, kMaxQuote))), &shown);
     Report(RuleId::kStringUtf8, offset, std::move(shown));
   };
   for (const std::string_view string : strings) expect(string);
@@ -295,7 +302,9 @@ void Verifier::CheckMetadataBlock() {
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
-    if (!Charge(2 * (kRowCost + 8 * static_cast<std::size_t>(OffsetOf(reader) - offset)))) return;
+    const std::size_t cost = internal::MetadataRowCost(row, SizeSince(offset, reader));
+    metadata_bytes_ += cost;
+    if (!Charge(cost)) return;
     CheckMetadata(id, std::move(row), offset);
   }
 }
@@ -383,8 +392,10 @@ void Verifier::CheckThreadBlock() {
       return Report(RuleId::kThreadRow, offset, error);
     }
     ExpectUtf8(offset, {row.name.value_or("")}, row.key_values);
-    if (!Charge(kThreadCost)) return;
-    if (!threads_.try_emplace(index).second) {
+    const std::size_t cost = internal::ThreadRowCost(row, SizeSince(offset, reader));
+    if (!Charge(cost)) return;
+    if (!threads_.try_emplace(index, Thread{.cost = cost}).second) {
+      table_bytes_ -= cost;
       Report(RuleId::kThreadRedefined, offset,
              absl::StrCat("thread index ", ToNumber(index), " is defined already"));
     }
@@ -414,6 +425,7 @@ void Verifier::CheckRemoveThreadBlock() {
                           entry.sequence, ", below that of its last event, ",
                           thread->second.last_sequence));
     }
+    interval_bytes_ += thread->second.cost;
     threads_.erase(thread);
   }
 }
@@ -436,7 +448,9 @@ void Verifier::CheckLabelListBlock() {
     for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
     const LabelListId id{first + i};
     if (ToNumber(id) < first) return Report(RuleId::kLabelRow, offset, "an index is over 2^32 - 1");
-    if (!Charge(kIdCost)) return;
+    const std::size_t cost = internal::LabelListCost(list, SizeSince(offset, reader));
+    interval_bytes_ += cost;
+    if (!Charge(cost)) return;
     if (!labels_.insert(id).second) {
       Report(RuleId::kLabelRedefined, offset,
              absl::StrCat("label list ", ToNumber(id), " exists already"));
@@ -452,6 +466,8 @@ void Verifier::CheckStackBlock() {
   if (!reader.ok()) {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
+  interval_bytes_ += reader.size();  // a reader keeps them; only their numbers are kept here
+  if (!Charge(reader.size())) return;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     const StackId id{first + i};  // modulo 2^32, as an event's
@@ -464,7 +480,8 @@ void Verifier::CheckStackBlock() {
       Report(RuleId::kStackFrames, offset,
              absl::StrCat("a stack of ", bytes.size() / pointer_size_, " frames"));
     }
-    if (!Charge(kIdCost)) return;
+    interval_bytes_ += internal::kStackCost;
+    if (!Charge(internal::kStackCost)) return;
     if (!stacks_.insert(id).second) {
       Report(RuleId::kStackRedefined, offset,
              absl::StrCat("stack ", ToNumber(id), " exists already"));
@@ -630,14 +647,17 @@ void Verifier::CheckSequencePoint() {
   ExpectEnd(reader);
   last_sequence_point_ = std::max(last_sequence_point_, header.timestamp);
   latest_event_ = 0;
-  table_bytes_ -= std::min(table_bytes_, kIdCost * (labels_.size() + stacks_.size()));
+  table_bytes_ -= std::exchange(interval_bytes_, 0);
   labels_.clear();
   stacks_.clear();
   if (header.flags & kSequencePointFlushThreads) {
-    table_bytes_ -= std::min(table_bytes_, kThreadCost * threads_.size());
+    for (const auto& [index, thread] : threads_) table_bytes_ -= thread.cost;
     threads_.clear();
   }
-  if (header.flags & kSequencePointFlushMetadata) metadata_.clear();
+  if (header.flags & kSequencePointFlushMetadata) {
+    metadata_.clear();
+    table_bytes_ -= std::exchange(metadata_bytes_, 0);
+  }
 }
 
 // Only the .NET runtime writes V4 and V5: they are checked to be readable.

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 #include "tools/nettrace/rewrite.h"
 
@@ -24,7 +25,10 @@ void AddCut(CLI::App& app, int* exit_code) {
       "Examples:\n"
       "  nettrace cut trace.nettrace -o one.nettrace --pid 4242\n"
       "  nettrace cut trace.nettrace -o end.nettrace --from 2026-11-21T10:00:00Z --level 3\n");
-  command->callback([rewrite, exit_code] { *exit_code = RunRewrite(*rewrite); });
+  command->callback([rewrite, exit_code] {
+    *exit_code =
+        WithinMemory(rewrite->command, rewrite->inputs, [&] { return RunRewrite(*rewrite); });
+  });
 }
 
 }  // namespace tools

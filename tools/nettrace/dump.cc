@@ -139,7 +139,7 @@ void AddDump(CLI::App& app, int* exit_code) {
       "trace.nettrace\n");
   dump->callback([arguments, exit_code] {
     arguments->filter.hides_processes = !arguments->processes;
-    *exit_code = Dump(*arguments);
+    *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
   });
 }
 

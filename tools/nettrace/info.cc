@@ -180,7 +180,10 @@ void AddInfo(CLI::App& app, int* exit_code) {
       "Examples:\n"
       "  nettrace info trace.nettrace\n"
       "  nettrace info --json trace.nettrace | jq .lost\n");
-  info->callback([arguments, exit_code] { *exit_code = Info(arguments->path, arguments->json); });
+  info->callback([arguments, exit_code] {
+    *exit_code = WithinMemory("info", {arguments->path},
+                              [&] { return Info(arguments->path, arguments->json); });
+  });
 }
 
 }  // namespace tools

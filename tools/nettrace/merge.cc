@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 #include "tools/nettrace/rewrite.h"
 
@@ -23,7 +24,10 @@ void AddMerge(CLI::App& app, int* exit_code) {
       "2 an input cannot be read, or wrong usage.\n\n"
       "Example:\n"
       "  nettrace merge a.nettrace b.nettrace -o both.nettrace\n");
-  command->callback([rewrite, exit_code] { *exit_code = RunRewrite(*rewrite); });
+  command->callback([rewrite, exit_code] {
+    *exit_code =
+        WithinMemory(rewrite->command, rewrite->inputs, [&] { return RunRewrite(*rewrite); });
+  });
 }
 
 }  // namespace tools

@@ -6,8 +6,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "nettrace/source.h"
 #include "tools/common/text.h"
 #include "tools/common/zstd_source.h"
@@ -84,6 +87,21 @@ int FinishOutput(const char* command, int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);
   return kExitFailed;
+}
+
+int WithinMemory(const char* name, const std::vector<std::string>& files,
+                 const std::function<int()>& command, int exit_code) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    // What was in use is free again.
+    const auto append = [](std::string* text, const std::string& file) {
+      absl::StrAppend(text, InputName(file));
+    };
+    absl::FPrintF(stderr, "nettrace %s: %s: not enough memory\n", name,
+                  absl::StrJoin(files, ", ", append));
+    return exit_code;
+  }
 }
 
 std::string InputName(const std::string& path) {

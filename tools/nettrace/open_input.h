@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -53,6 +55,11 @@ std::string RefusalText(const nettrace::Reader& reader);
 // Flushes standard output; returns `exit_code`, or prints an error and returns kExitFailed if not
 // all that was printed could be written.
 int FinishOutput(const char* command, int exit_code);
+
+// Returns what `command` returns; if memory runs out, prints that with the names of the files, and
+// returns `exit_code`.
+int WithinMemory(const char* name, const std::vector<std::string>& files,
+                 const std::function<int()>& command, int exit_code = kExitUnreadable);
 
 // `path` for people; "standard input" for "-".
 std::string InputName(const std::string& path);

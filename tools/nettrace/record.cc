@@ -30,6 +30,7 @@
 #include "tools/common/signals.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 
 namespace tools {
@@ -324,7 +325,10 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1   # registered beforehand\n"
       "  nettrace record -o trace.nettrace -e 'sched:*' -e 'irq:*_entry' -- make\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
-  record->callback([arguments, exit_code] { *exit_code = Record(*arguments); });
+  record->callback([arguments, exit_code] {
+    *exit_code = WithinMemory(
+        "record", {arguments->output}, [&] { return Record(*arguments); }, kExitFailed);
+  });
 }
 
 }  // namespace tools

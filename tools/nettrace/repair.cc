@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 #include "tools/nettrace/rewrite.h"
 
@@ -26,7 +27,10 @@ void AddRepair(CLI::App& app, int* exit_code) {
       "2 an input cannot be read, or wrong usage.\n\n"
       "Example:\n"
       "  nettrace repair cut.nettrace -o whole.nettrace\n");
-  command->callback([rewrite, exit_code] { *exit_code = RunRewrite(*rewrite); });
+  command->callback([rewrite, exit_code] {
+    *exit_code =
+        WithinMemory(rewrite->command, rewrite->inputs, [&] { return RunRewrite(*rewrite); });
+  });
 }
 
 }  // namespace tools

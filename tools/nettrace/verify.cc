@@ -92,7 +92,9 @@ void AddVerify(CLI::App& app, int* exit_code) {
       "  nettrace verify trace.nettrace\n"
       "  nettrace verify --strict --json trace.nettrace | jq -r .rule | sort | uniq -c\n");
   verify->callback([arguments, exit_code] {
-    *exit_code = Verify(arguments->path, arguments->strict, arguments->json);
+    *exit_code = WithinMemory("verify", {arguments->path}, [&] {
+      return Verify(arguments->path, arguments->strict, arguments->json);
+    });
   });
 }
 

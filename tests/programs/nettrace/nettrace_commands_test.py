@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import signal
 import struct
 import subprocess
@@ -373,6 +374,33 @@ class CommandsTest(unittest.TestCase):
         for command in (["dump"], ["info"], ["verify"], ["repair", "-o", self.out]):
             _, error = nettrace(command[0], window, *command[1:], expect=2)
             self.assertRegex(error, "window: .*zstd: .*memory")
+
+    def test_running_out_of_memory_names_the_file(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
+        if subprocess.run([ARGS.nettrace, "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          preexec_fn=limit, check=False).returncode != 0:
+            self.skipTest("a sanitizer needs more address space than this test allows")
+        def block(kind, content):
+            return struct.pack("<I", len(content) | kind << 24) + content
+        # Rows of 16,000 fields of 4 bytes, which take 25 times that in memory.
+        rows = b""
+        for index in range(250):
+            row = bytes([index & 0x7f | 0x80, index >> 7]) + b"\x01P" + bytes([index & 0x7f | 0x80, index >> 7]) \
+                + b"\x01N" + struct.pack("<H", 16000) + 16000 * b"\x02\x00\x00\x09" + b"\x00\x00"
+            rows += struct.pack("<H", len(row)) + row
+        start = self.traces[0].read_bytes()
+        trace_block = struct.unpack_from("<I", start, 20)[0] & 0xffffff
+        large = self.folder / "large"
+        large.write_bytes(start[:24 + trace_block] + block(3, b"\0\0" + rows))
+        for command in (["dump"], ["info"], ["verify"], ["repair", "-o", self.out], ["cut", "-o", self.out],
+                        ["merge", self.traces[0], "-o", self.out]):
+            ran = subprocess.run([ARGS.nettrace, command[0], large, *command[1:]], capture_output=True, preexec_fn=limit,
+                                 check=False)
+            self.assertEqual(ran.returncode, 2, (command, ran.stderr))
+            self.assertIn(f"{large}", ran.stderr.decode())
+            self.assertIn("not enough memory", ran.stderr.decode())
+        self.assertFalse(self.out.exists())
 
     def hostile_trace(self):
         """A trace in which names of threads, providers and events, and keys of the trace, are hostile."""

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nettrace/reader.h"
 #include "nettrace/verifier.h"
 #include "tests/support/nettrace/stream_builder.h"
 #include "tests/unit/nettrace/annotated_bytes.h"
@@ -73,6 +74,43 @@ TEST(Verify, EachBrokenFileBreaksTheRuleOfItsNameAndNoOther) {
     EXPECT_EQ(Describe(report), file.finds);
     EXPECT_FALSE(report.findings.empty()) << file.rule;
     for (const Finding& finding : report.findings) EXPECT_EQ(finding.rule->name, file.rule);
+  }
+}
+
+// Rows of many fields take 25 times their size in memory.
+Bytes RowsOfManyFields(int rows) {
+  constexpr int kFields = 1000;
+  Bytes stream = Start();
+  Bytes content;
+  content.U16(0);
+  for (int id = 1; id <= rows; ++id) {
+    Bytes row;
+    row.Var(static_cast<unsigned>(id)).String("P").Var(static_cast<unsigned>(id)).String("N");
+    row.U16(kFields);
+    for (int i = 0; i < kFields; ++i) {
+      row.Row(Bytes().String("").U8(static_cast<unsigned>(TypeCode::kInt32)));
+    }
+    content.Row(row.U16(0));
+  }
+  return stream.Append(Block(BlockKind::kMetadata, content));
+}
+
+TEST(Verify, MemoryIsBoundedAsTheReadersIs) {
+  constexpr std::size_t kMaxBytes = 1 << 20;
+  for (const int rows : {5, 50}) {
+    const Bytes stream = RowsOfManyFields(rows);
+    const VerifyReport report = ReportOn(stream.span(), {.max_table_bytes = kMaxBytes});
+    ReaderOptions options;
+    options.max_table_bytes = kMaxBytes;
+    auto reader = Reader::Open(std::make_unique<MemorySource>(stream.span()), options);
+    ASSERT_TRUE(reader.ok());
+    while ((*reader)->Next() != Reader::Step::kEnd) {
+    }
+    const bool refused =
+        (*reader)->status().message().find("tables would hold") != absl::string_view::npos;
+    EXPECT_EQ(refused, rows == 50) << (*reader)->status();
+    ASSERT_FALSE(report.findings.empty());
+    EXPECT_EQ(report.findings.back().rule->name == std::string_view("table-size"), refused);
   }
 }
 

@@ -57,7 +57,9 @@ ZstdSink::ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOp
     : destination_(std::move(destination)),
       written_(options.written),
       context_(std::move(context)),
-      queue_(std::max(options.queue_bytes, kChunk)) {}
+      queue_(std::max(options.queue_bytes, kChunk)) {
+  output_.reserve(2 * ZSTD_CStreamOutSize());  // enough for a chunk: the thread allocates nothing
+}
 
 ZstdSink::~ZstdSink() {
   {
