@@ -1,39 +1,123 @@
 #include "tools/common/atomic_file.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <cstdio>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/common/text.h"
 
 namespace tools {
+namespace {
 
-AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)), temporary_(absl::StrCat(path_, ".", getpid(), ".tmp")) {}
+constexpr mode_t kAccessBits = 0777;
+constexpr mode_t kOwnerBits = 0700;
 
-AtomicFile::~AtomicFile() {
-  if (created_) unlink(temporary_.c_str());
+// A name for a file that nobody can have planted something at.
+absl::StatusOr<std::string> UnguessableName() {
+  std::array<std::byte, 16> random;
+  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+    return absl::ErrnoToStatus(errno, "no random numbers");
+  }
+  return absl::StrCat(".nettrace-", FormatHex(random), ".tmp");
 }
 
-absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create() {
+// The path by which a file without a name can get one.
+std::string PathOfDescriptor(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
+
+void SetAccess(int fd, const FileAccess& access) {
+  constexpr uid_t kUnchanged = static_cast<uid_t>(-1);
+  mode_t mode = access.mode;
+  const bool owned =
+      (!access.owner && !access.group) ||
+      fchown(fd, access.owner.value_or(kUnchanged), access.group.value_or(kUnchanged)) == 0;
+  if (!owned && (!access.group || fchown(fd, kUnchanged, *access.group) != 0)) {
+    const mode_t both = mode >> 3 & mode & 07;
+    mode = (mode & kOwnerBits) | both << 3 | both;
+  }
+  // It fails on file systems without modes, where there is nothing to set.
+  fchmod(fd, mode);
+}
+
+}  // namespace
+
+FileAccess AccessToAll(std::span<const struct stat> files) {
+  FileAccess access;
+  for (const struct stat& file : files) {
+    if (!S_ISREG(file.st_mode)) return FileAccess();
+    if (&file == &files.front()) {
+      access = {file.st_mode & kAccessBits, file.st_uid, file.st_gid};
+    } else if (access.owner != file.st_uid || access.group != file.st_gid) {
+      return FileAccess();
+    }
+    access.mode &= file.st_mode;
+  }
+  return access;
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) unlinkat(folder_.get(), temporary_.c_str(), 0);
+}
+
+absl::Status AtomicFile::CreateTemporary() {
+  const std::size_t slash = path_.rfind('/');
+  name_ = path_.substr(slash + 1);  // of the whole path without a slash, as npos + 1 is 0
+  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  folder_ = collector::UniqueFd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder_.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
+  // Not every file system has files without a name, and to name them takes /proc.
+  int fd = -1;
+  if (access("/proc/self/fd", X_OK) == 0) {
+    fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);
+  }
+  if (fd < 0) {
+    absl::StatusOr<std::string> name = UnguessableName();
+    if (!name.ok()) return name.status();
+    fd = openat(folder_.get(), name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                kPrivateMode);
+    if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be created");
+    temporary_ = *std::move(name);
+  }
+  temporary_fd_ = collector::UniqueFd(fd);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileAccess& access) {
   // A device, say /dev/null, would be gone after the rename.
   struct stat facts = {};
   if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
     return absl::FailedPreconditionError("is no regular file, so no file can take its place");
   }
-  auto sink = nettrace::FdSink::Create(temporary_);
-  created_ = sink.ok();
-  return sink;
+  if (absl::Status status = CreateTemporary(); !status.ok()) return status;
+  SetAccess(temporary_fd_.get(), access);
+  const int fd = fcntl(temporary_fd_.get(), F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be written");
+  return std::make_unique<nettrace::FdSink>(fd, "the file");
 }
 
 absl::Status AtomicFile::Keep() {
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename to ", path_));
+  if (temporary_.empty()) {
+    // linkat replaces nothing: it takes another name first.
+    absl::StatusOr<std::string> name = UnguessableName();
+    if (!name.ok()) return name.status();
+    if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(),
+               name->c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      return absl::ErrnoToStatus(errno, "cannot be given a name");
+    }
+    temporary_ = *std::move(name);
   }
-  created_ = false;
+  if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot be given its name");
+  }
+  temporary_.clear();
   return absl::OkStatus();
 }
 

@@ -2,32 +2,59 @@
 #ifndef TOOLS_COMMON_ATOMIC_FILE_H_
 #define TOOLS_COMMON_ATOMIC_FILE_H_
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/sink.h"
+#include "tools/collector/base/unique_fd.h"
 
 namespace tools {
 
-// Is written beside `path` and renamed to it by Keep. Without Keep nothing remains of it.
+// The mode of what a program writes: its user alone can read it.
+inline constexpr mode_t kPrivateMode = 0600;
+
+// Who owns a file, and who may read and write it.
+struct FileAccess {
+  mode_t mode = kPrivateMode;
+  // Without them, those of the process.
+  std::optional<uid_t> owner;
+  std::optional<gid_t> group;
+};
+
+// Access to what is made of `files`: that which they have in common. If they differ in owner or
+// group, or one is no regular file, it is private.
+FileAccess AccessToAll(std::span<const struct stat> files);
+
+// Is written beside its path, without a name where the file system can do that and else with one
+// that nobody can guess, and gets the path's by rename. Without Keep nothing remains of it.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(const std::string& path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // FailedPrecondition if `path` is there and is no regular file.
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create();
-  // Gives the file its name, in place of the one that had it.
+  // FailedPrecondition if the path is there and is no regular file. An owner or a group that cannot
+  // be set is the process's; then the group and all others may do only what both might.
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
+  // Gives the file its name, in place of what had it; a symbolic link is replaced, not followed.
   absl::Status Keep();
 
  private:
+  absl::Status CreateTemporary();
+
   const std::string path_;
-  const std::string temporary_;
-  bool created_ = false;
+  std::string name_;            // the path's last part
+  std::string temporary_;       // a name in the folder; empty while the file has none
+  collector::UniqueFd folder_;  // holds on to it: a path may lead elsewhere a moment later
+  collector::UniqueFd temporary_fd_;
 };
 
 }  // namespace tools

@@ -14,8 +14,8 @@ namespace tools {
 
 class ChildProcess {
  public:
-  // Starts `command`, its name and arguments, with no signal blocked and SIGPIPE's own effect. With
-  // `output_to_stderr`, its standard output is this process's standard error.
+  // Starts `command`, its name and arguments, with no signal blocked, and SIGPIPE's and SIGXFSZ's
+  // own effects. With `output_to_stderr`, its standard output is this process's standard error.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& command,
                                             bool output_to_stderr);
 

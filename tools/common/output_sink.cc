@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/common/signals.h"
@@ -20,13 +21,14 @@
 namespace tools {
 namespace {
 
+using collector::UniqueFd;
+
 // A pipe, a socket or a terminal: writing to it may wait without end, and would keep the process
-// from seeing the signals that are to end it.
+// from seeing that it is to end.
 class PipeSink : public nettrace::Sink {
  public:
-  // Owns `fd`. `stop` is readable once it is time to stop.
-  PipeSink(int fd, const std::string& name, collector::UniqueFd stop)
-      : fd_(fd), name_(name), sink_(fd, name), stop_(std::move(stop)) {}
+  // Owns `fd`.
+  PipeSink(int fd, const std::string& name) : fd_(fd), name_(name), sink_(fd, name) {}
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
     *taken = 0;
@@ -46,54 +48,167 @@ class PipeSink : public nettrace::Sink {
   absl::Status Sync() override { return sink_.Sync(); }
 
  private:
+  // Waits until the pipe takes something, `end` is readable, or the time is over; returns whether
+  // the pipe does.
+  bool WaitForReaderOr(int end, int timeout_ms) {
+    pollfd fds[] = {{fd_, POLLOUT, 0}, {end, POLLIN, 0}};
+    while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR) {
+    }
+    return fds[0].revents != 0;
+  }
   // False if it is time to stop and the reader has had its last chance.
   bool WaitForReader() {
-    pollfd fds[] = {{fd_, POLLOUT, 0}, {stop_.get(), POLLIN, 0}};
-    while (poll(fds, 2, given_up_ ? 0 : -1) < 0 && errno == EINTR) {
-    }
-    if (fds[0].revents != 0) return true;
+    if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
+    if (WaitForReaderOr(StopDescriptor(), -1)) return true;
     constexpr int kLastChance = 1000;  // ms, for a reader that is only slow
-    given_up_ = given_up_ || poll(fds, 1, kLastChance) == 0;
+    given_up_ = !WaitForReaderOr(HurryDescriptor(), kLastChance);
     return !given_up_;
   }
 
   const int fd_;  // sink_ closes it
   const std::string name_;
   nettrace::FdSink sink_;
-  const collector::UniqueFd stop_;
   bool given_up_ = false;
 };
 
-// Waits for the pipe's reader, with no signal blocked.
+absl::Status CannotCreate(const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
+}
+
+// Claims the file for one process. The claim ends with the descriptor.
+absl::Status Claim(const UniqueFd& file, const std::string& path) {
+  // Where the file system has no locks, nothing is claimed.
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": another recording is being written to it; choose another file"));
+}
+
+bool IsSameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Removes the regular file at `path`, unless it is claimed. OK if it is another file by now.
+absl::Status RemoveOld(const std::string& path) {
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  UniqueFd old(open(path.c_str(), O_RDONLY | kFlags));
+  if (!old.valid() && errno == EACCES) old = UniqueFd(open(path.c_str(), O_WRONLY | kFlags));
+  if (!old.valid()) {
+    return errno == ENOENT || errno == ELOOP ? absl::OkStatus() : CannotCreate(path);
+  }
+  if (absl::Status status = Claim(old, path); !status.ok()) return status;
+  struct stat opened = {};
+  struct stat named = {};
+  if (fstat(old.get(), &opened) != 0 || lstat(path.c_str(), &named) != 0 ||
+      !S_ISREG(opened.st_mode) || !IsSameFile(opened, named)) {
+    return absl::OkStatus();
+  }
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
+  }
+  return absl::OkStatus();
+}
+
+// Empties the file that the symbolic link `path` leads to, or creates it.
+absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
+  if (!file.valid()) return CannotCreate(path);
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
+  if (absl::Status status = Claim(file, path); !status.ok()) return status;
+  // Where there are no modes it fails, as it does for the file of another user, who may read it.
+  const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
+  if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
+  return file;
+}
+
+// Creates the file that is to be written, in place of one that is there.
+absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
+  constexpr int kAttempts = 100;  // others may create and remove it at the same time
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    UniqueFd file(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
+    if (file.valid()) {
+      if (absl::Status status = Claim(file, path); !status.ok()) return status;
+      // Not by open, whose mode is subject to the umask. It fails where there are no modes.
+      fchmod(file.get(), mode);
+      return file;
+    }
+    struct stat facts = {};
+    if (errno != EEXIST) return CannotCreate(path);
+    if (lstat(path.c_str(), &facts) != 0) continue;
+    if (S_ISLNK(facts.st_mode)) return OpenThroughLink(path, mode);
+    if (S_ISREG(facts.st_mode)) {
+      if (absl::Status status = RemoveOld(path); !status.ok()) return status;
+      continue;
+    }
+    file = UniqueFd(open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    if (!file.valid()) return CannotCreate(path);
+    return file;
+  }
+  return absl::UnavailableError(absl::StrCat("cannot create ", path, ": others do, over and over"));
+}
+
+// Waits for the pipe's reader.
 int OpenPipe(const std::string& path) {
-  sigset_t none;
-  sigset_t blocked;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, &blocked);
-  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  const int error = errno;
-  sigprocmask(SIG_SETMASK, &blocked, nullptr);
-  errno = error;
-  return fd;
+  const DefaultSignals at_once;
+  return open(path.c_str(), O_WRONLY | O_CLOEXEC);
+}
+
+// Whether anybody may create files in the folder of `path`.
+bool IsInOpenFolder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat facts = {};
+  return stat(folder.c_str(), &facts) != 0 || (facts.st_mode & S_IWOTH) != 0;
+}
+
+// An error if what is at `path` might have been put there by another user, for this process to
+// write to.
+absl::Status CheckNotPlanted(const std::string& path) {
+  struct stat facts = {};
+  if (lstat(path.c_str(), &facts) != 0 || facts.st_uid == geteuid() || facts.st_uid == 0) {
+    return absl::OkStatus();
+  }
+  if (S_ISLNK(facts.st_mode)) {
+    return absl::PermissionDeniedError(absl::StrCat(path,
+                                                    " is a symbolic link of another user (uid ",
+                                                    facts.st_uid, "); name the file itself"));
+  }
+  if (S_ISFIFO(facts.st_mode) && IsInOpenFolder(path)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is a pipe of another user (uid ", facts.st_uid,
+                     ") in a folder that anybody may write to; use one in a folder of your own"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> SinkFor(UniqueFd fd, const std::string& name) {
+  struct stat facts = {};
+  const bool may_wait = fstat(fd.get(), &facts) != 0 || S_ISFIFO(facts.st_mode) ||
+                        S_ISSOCK(facts.st_mode) || isatty(fd.get()) == 1;
+  if (may_wait) return std::make_unique<PipeSink>(fd.release(), name);
+  return std::make_unique<nettrace::FdSink>(fd.release(), name);
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path) {
-  const bool is_standard = path == kStandardOutput;
-  struct stat facts = {};
-  const int found = is_standard ? fstat(STDOUT_FILENO, &facts) : stat(path.c_str(), &facts);
-  if (!is_standard && (found != 0 || !S_ISFIFO(facts.st_mode))) {
-    return nettrace::FdSink::Create(path);
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path,
+                                                               mode_t mode) {
+  if (path == kStandardOutput) {
+    UniqueFd fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!fd.valid()) return collector::ErrnoStatus(errno, "standard output");
+    return SinkFor(std::move(fd), "standard output");
   }
-  const std::string name = is_standard ? "standard output" : path;
-  const int fd = is_standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : OpenPipe(path);
-  if (fd < 0) return collector::ErrnoStatus(errno, name);
-  collector::UniqueFd owner(fd);
-  if (S_ISREG(facts.st_mode)) return std::make_unique<nettrace::FdSink>(owner.release(), name);
-  absl::StatusOr<collector::UniqueFd> stop = OpenStopSignals();
-  if (!stop.ok()) return stop.status();
-  return std::make_unique<PipeSink>(owner.release(), name, *std::move(stop));
+  if (absl::Status status = CheckNotPlanted(path); !status.ok()) return status;
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
+    UniqueFd fd(OpenPipe(path));
+    if (!fd.valid()) return collector::ErrnoStatus(errno, path);
+    return SinkFor(std::move(fd), path);
+  }
+  absl::StatusOr<UniqueFd> file = CreateFile(path, mode);
+  if (!file.ok()) return file.status();
+  return SinkFor(*std::move(file), path);
 }
 
 }  // namespace tools

@@ -2,6 +2,8 @@
 #ifndef TOOLS_COMMON_OUTPUT_SINK_H_
 #define TOOLS_COMMON_OUTPUT_SINK_H_
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 
@@ -12,13 +14,21 @@ namespace tools {
 
 inline constexpr char kStandardOutput[] = "-";
 
-// Opens `path`, standard output for "-". Opening a named pipe waits for its reader; meanwhile
-// signals that are blocked may end the process.
+// Opens `path`, standard output for "-". CatchSignals must have been called.
 //
-// A pipe whose reader takes nothing does not keep the process from ending: once SIGINT or SIGTERM,
-// which must be blocked, is pending, the reader has a second more for each write, and the first one
-// that it does not take fails with Unavailable.
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path);
+// A file is created anew with exactly `mode`, in place of a regular file that was there: who has
+// that open sees nothing of the trace. AlreadyExists while another process has a file from here
+// open: two recordings in one file would destroy each other. A symbolic link is followed if the
+// process's user or root made it, and PermissionDenied if not: anybody can plant one in a folder
+// that is open to all. What it leads to is emptied, and gets `mode`. A device or pipe is written as
+// it is; in a folder that anybody may write to, a pipe must be the process's user's, too.
+//
+// Opening a named pipe waits for its reader; meanwhile signals end the process. A pipe whose reader
+// takes nothing does not keep the process from ending: once it has been asked to, the reader has a
+// second more for each write, or until HurryDescriptor is readable, and the first write that it
+// does not take fails with Unavailable.
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path,
+                                                               mode_t mode);
 
 }  // namespace tools
 

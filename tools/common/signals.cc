@@ -1,50 +1,98 @@
 #include "tools/common/signals.h"
 
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
+#include <time.h>
 
+#include <atomic>
 #include <cerrno>
-#include <csignal>
-#include <initializer_list>
+#include <cstdint>
 
 #include "tools/collector/base/status_util.h"
 
 namespace tools {
 namespace {
 
-sigset_t SetOf(std::initializer_list<int> signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : signals) sigaddset(&set, signal);
-  return set;
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+constexpr std::int64_t kSameRequest = 100'000'000;  // ns
+
+// What the handler writes to. Descriptors that live as long as the process.
+int wake_fd = -1;
+int stop_fd = -1;
+int hurry_fd = -1;
+std::atomic<std::int64_t> stop_time = 0;  // of the first request, ns; 0 before it
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t Now() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-absl::StatusOr<collector::UniqueFd> OpenSignals(const sigset_t& set) {
-  collector::UniqueFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.valid()) return collector::ErrnoStatus(errno, "signalfd");
-  return fd;
+// It runs in a signal handler, where little may be called.
+void OnSignal(int number) {
+  const int saved_errno = errno;
+  if (number != SIGCHLD) {
+    const std::int64_t now = Now();
+    std::int64_t first = 0;
+    if (stop_time.compare_exchange_strong(first, now)) {
+      eventfd_write(stop_fd, 1);
+    } else if (number == SIGINT && now - first >= kSameRequest) {
+      eventfd_write(hurry_fd, 1);
+      signal(SIGINT, SIG_DFL);
+    }
+  }
+  eventfd_write(wake_fd, 1);
+  errno = saved_errno;
 }
 
 }  // namespace
 
-absl::StatusOr<collector::UniqueFd> BlockSignals() {
-  const sigset_t set = SetOf({SIGINT, SIGTERM, SIGCHLD});
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // NOLINT(bugprone-signal-handler)
-  return OpenSignals(set);
-}
-
-absl::StatusOr<collector::UniqueFd> OpenStopSignals() {
-  return OpenSignals(SetOf({SIGINT, SIGTERM}));
-}
-
-bool IsStopPending() {
-  const sigset_t children = SetOf({SIGCHLD});
-  const timespec now = {};
-  while (sigtimedwait(&children, nullptr, &now) > 0) {
+absl::Status CatchSignals() {
+  for (int* fd : {&wake_fd, &stop_fd, &hurry_fd}) {
+    *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (*fd < 0) return collector::ErrnoStatus(errno, "eventfd");
   }
-  sigset_t pending;
-  sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  for (const int number : {SIGPIPE, SIGXFSZ}) sigaction(number, &ignore, nullptr);
+  struct sigaction handle = {};
+  handle.sa_handler = OnSignal;
+  handle.sa_flags = SA_RESTART | SA_NOCLDSTOP;
+  sigaction(SIGCHLD, &handle, nullptr);
+  for (const int number : kStopSignals) {
+    struct sigaction before = {};
+    sigaction(number, nullptr, &before);
+    if (number != SIGHUP || before.sa_handler != SIG_IGN) sigaction(number, &handle, nullptr);
+  }
+  return absl::OkStatus();
+}
+
+int WakeDescriptor() { return wake_fd; }
+
+void ClearWake() {
+  eventfd_t count = 0;
+  eventfd_read(wake_fd, &count);
+}
+
+int StopDescriptor() { return stop_fd; }
+
+bool IsStopRequested() { return stop_time != 0; }
+
+int HurryDescriptor() { return hurry_fd; }
+
+DefaultSignals::DefaultSignals() {
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    sigaction(kStopSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(kStopSignals[i], &standard, nullptr);
+  }
+}
+
+DefaultSignals::~DefaultSignals() {
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    sigaction(kStopSignals[i], &before_[i], nullptr);
+  }
 }
 
 }  // namespace tools

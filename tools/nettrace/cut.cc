@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/output_options.h"
 #include "tools/nettrace/rewrite.h"
 
 namespace tools {
@@ -14,6 +15,7 @@ void AddCut(CLI::App& app, int* exit_code) {
   rewrite->inputs.resize(1);
   command->add_option("file", rewrite->inputs[0], "File to read; - is standard input")->required();
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
+  AddModeOption(command, "that of the input", [rewrite](mode_t mode) { rewrite->mode = mode; });
   AddFilterOptions(command, &rewrite->filter);
   command->footer(
       "The output appears by rename, whole or not at all.\n\n"

@@ -47,6 +47,7 @@ struct Arguments {
   bool json = false;
   bool raw = false;
   bool file_order = false;
+  bool processes = false;
   EventFilter filter;
 };
 
@@ -114,6 +115,8 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Show values as they are in the file, not in their EventHeader formats");
   dump->add_flag("--file-order", arguments->file_order,
                  "Do not sort: events come in the order of the file");
+  dump->add_flag("--processes", arguments->processes,
+                 "Show the events that describe processes (provider Universal.System), too");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
@@ -127,7 +130,10 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n"
       "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
       "trace.nettrace\n");
-  dump->callback([arguments, exit_code] { *exit_code = Dump(*arguments); });
+  dump->callback([arguments, exit_code] {
+    arguments->filter.hides_processes = !arguments->processes;
+    *exit_code = Dump(*arguments);
+  });
 }
 
 }  // namespace tools

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "tools/common/text.h"
 
 namespace tools {
@@ -46,7 +47,12 @@ CLI::Option* AddTime(CLI::App* command, const char* name, std::optional<absl::Ti
 
 }  // namespace
 
+bool DescribesProcess(const nettrace::Event& event) {
+  return event.metadata->provider == nettrace::internal::traceevent::kUniversalSystem;
+}
+
 bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& event) const {
+  if (hides_processes && providers.empty() && DescribesProcess(event)) return false;
   if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
     return false;
   }

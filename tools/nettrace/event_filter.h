@@ -25,9 +25,15 @@ struct EventFilter {
   std::uint64_t keywords = 0;     // one of these bits, or an event without keywords
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // not included
+  // Leaves out the events that describe processes, unless `providers` has their provider.
+  bool hides_processes = false;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
 };
+
+// Whether the event describes a process (provider Universal.System): readers take the names of
+// processes from it, and people do not ask for it.
+bool DescribesProcess(const nettrace::Event& event);
 
 // Adds --provider, --event, --pid, --tid, --level, --keyword, --from and --to. `filter` must live
 // until the command line has been parsed, and is filled by then.

@@ -112,6 +112,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   }
   json.Key("payload");
   const absl::Status status = payloads->Put(event, &json);
+  payloads->PutSymbols("symbols", &json);
   if (!status.ok()) {
     json.Key("error");
     PutString(&json, std::string(status.message()));

@@ -13,8 +13,8 @@ namespace tools {
 
 // The line for `event`, without its end. Keys: timestamp, time, provider, name, id, version, level,
 // keywords, opcode, pid, tid, thread, cpu (null where they are not known), activityId,
-// relatedActivityId, labels, stack where there is one, payload; error where the payload does not
-// fit its fields. Always valid UTF-8.
+// relatedActivityId, labels, stack where there is one, payload; symbols where fields of a kernel
+// tracepoint have some; error where the payload does not fit its fields. Always valid UTF-8.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 

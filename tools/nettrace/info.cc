@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/open_input.h"
 
 namespace tools {
@@ -33,19 +35,38 @@ std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
   return counts;
 }
 
-void PrintJson(const nettrace::Reader& reader) {
+// The events that describe processes, apart from the others.
+struct Events {
+  std::uint64_t of_processes = 0;
+  std::uint64_t others = 0;
+  std::optional<std::uint64_t> first_timestamp;  // of the others
+  std::optional<std::uint64_t> last_timestamp;
+
+  void Count(const nettrace::Event& event) {
+    if (DescribesProcess(event)) {
+      ++of_processes;
+      return;
+    }
+    ++others;
+    first_timestamp = std::min(first_timestamp.value_or(event.timestamp), event.timestamp);
+    last_timestamp = std::max(last_timestamp.value_or(0), event.timestamp);
+  }
+};
+
+void PrintJson(const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
   PutNumber(&json, "version", reader.major_version());
-  PutNumber(&json, "events", stats.events);
+  PutNumber(&json, "events", events.others);
+  PutNumber(&json, "processEvents", events.of_processes);
   PutNumber(&json, "lost", stats.lost);
   PutNumber(&json, "sequencePoints", stats.sequence_points);
   PutNumber(&json, "threads", stats.threads);
   PutNumber(&json, "metadata", stats.metadata);
-  PutNumber(&json, "firstTimestamp", stats.first_timestamp);
-  PutNumber(&json, "lastTimestamp", stats.last_timestamp);
+  PutNumber(&json, "firstTimestamp", events.first_timestamp);
+  PutNumber(&json, "lastTimestamp", events.last_timestamp);
   json.Key("blocks");
   json.StartObject();
   for (const auto& [name, count] : CountBlocks(stats)) {
@@ -77,16 +98,17 @@ std::string TimeText(const nettrace::Reader& reader, const std::optional<std::ui
   return ticks ? FormatUtc(reader.TimeOf(*ticks)) : "-";
 }
 
-void PrintTable(const nettrace::Reader& reader) {
+void PrintTable(const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
   const auto row = [](const char* name, const std::string& value) {
     absl::PrintF("%-16s %s\n", name, value);
   };
   row("version", absl::StrCat(reader.major_version(), ".", reader.minor_version()));
-  row("events", absl::StrCat(stats.events));
+  row("events", absl::StrCat(events.others));
+  row("process events", absl::StrCat(events.of_processes));
   row("lost", absl::StrCat(stats.lost));
-  row("first event", TimeText(reader, stats.first_timestamp));
-  row("last event", TimeText(reader, stats.last_timestamp));
+  row("first event", TimeText(reader, events.first_timestamp));
+  row("last event", TimeText(reader, events.last_timestamp));
   row("metadata rows", absl::StrCat(stats.metadata));
   row("threads", absl::StrCat(stats.threads));
   row("sequence points", absl::StrCat(stats.sequence_points));
@@ -113,13 +135,16 @@ int Info(const std::string& path, bool json) {
     PrintInputError("info", path, reader.status());
     return kExitUnreadable;
   }
-  while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
+  Events events;
+  using Step = nettrace::Reader::Step;
+  for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
+    if (step == Step::kEvent) events.Count((*reader)->event());
   }
   progress.Hide();
   if (json) {
-    PrintJson(**reader);
+    PrintJson(**reader, events);
   } else {
-    PrintTable(**reader);
+    PrintTable(**reader, events);
   }
   const int exit_code = FinishOutput("info", kExitOk);
   if ((*reader)->status().ok()) return exit_code;

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/output_options.h"
 #include "tools/nettrace/rewrite.h"
 
 namespace tools {
@@ -13,6 +14,7 @@ void AddMerge(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("merge", "Write several files as one");
   command->add_option("files", rewrite->inputs, "Files to read")->required()->expected(2, -1);
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
+  AddModeOption(command, "that of the inputs", [rewrite](mode_t mode) { rewrite->mode = mode; });
 
   command->footer(
       "Timestamps are converted to the clock of the first file by the sync times of all files.\n"

@@ -49,7 +49,8 @@ void Progress::AddRead(std::uint64_t bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
-                                                             Progress* progress) {
+                                                             Progress* progress,
+                                                             struct stat* file) {
   const bool standard_input = path == "-";
   const int fd = standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -60,13 +61,14 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
   if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
     size = static_cast<std::uint64_t>(facts.st_size);
   }
+  if (file != nullptr) *file = facts;
   progress->AddInput(size);
   return std::make_unique<ProgressSource>(std::move(source), progress);
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
-                                                            Progress* progress) {
-  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress);
+                                                            Progress* progress, struct stat* file) {
+  absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress, file);
   if (!source.ok()) return source.status();
   return nettrace::Reader::Open(*std::move(source));
 }

@@ -2,6 +2,8 @@
 #ifndef TOOLS_NETTRACE_OPEN_INPUT_H_
 #define TOOLS_NETTRACE_OPEN_INPUT_H_
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,13 +37,15 @@ class Progress {
 };
 
 // Opens the bytes of `path`, of standard input for "-". `progress` must live as long as they are
-// read.
+// read. `file` becomes what the file system says of it.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
-                                                             Progress* progress);
+                                                             Progress* progress,
+                                                             struct stat* file = nullptr);
 
-// Opens `path`, standard input for "-".
+// Opens a Reader of that source.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
-                                                            Progress* progress);
+                                                            Progress* progress,
+                                                            struct stat* file = nullptr);
 
 // Flushes standard output; returns `exit_code`, or prints an error and returns kExitFailed if not
 // all that was printed could be written.

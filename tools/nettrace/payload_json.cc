@@ -220,6 +220,16 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 }  // namespace
 
 absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
+  last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : FindTracepoint(*event.metadata);
+  if (last_tracepoint_ != nullptr) {
+    absl::Status status = last_tracepoint_->Load(event);
+    json->StartObject();
+    last_tracepoint_->Put(
+        style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms,
+        json);
+    json->EndObject();
+    return status;
+  }
   const auto [entry, added] = formats_.try_emplace(event.metadata);
   std::vector<FieldFormat>& formats = entry->second;
   if (added && style_ != PayloadStyle::kRaw) {
@@ -236,6 +246,22 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
                                                event.payload_encoding);
   json->EndObject();
   return status;
+}
+
+void PayloadJson::PutSymbols(const char* key, JsonWriter* json) const {
+  if (last_tracepoint_ != nullptr) last_tracepoint_->PutSymbols(key, json);
+}
+
+void PayloadJson::ForgetRows() {
+  formats_.clear();
+  tracepoints_.clear();
+  last_tracepoint_ = nullptr;
+}
+
+TracepointPayload* PayloadJson::FindTracepoint(const nettrace::EventMetadata& metadata) {
+  const auto [entry, added] = tracepoints_.try_emplace(&metadata);
+  if (added) entry->second = TracepointPayload::Read(metadata);
+  return entry->second.get();
 }
 
 }  // namespace tools

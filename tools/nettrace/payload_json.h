@@ -3,6 +3,7 @@
 #define TOOLS_NETTRACE_PAYLOAD_JSON_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "nettrace/reader.h"
 #include "tools/common/eventheader_keys.h"
 #include "tools/common/json_text.h"
+#include "tools/nettrace/tracepoint_payload.h"
 
 namespace tools {
 
@@ -40,13 +42,22 @@ class PayloadJson {
   // values before the misfit are written, and the object is whole all the same.
   absl::Status Put(const nettrace::Event& event, JsonWriter* json);
 
+  // Writes the symbols of that event's fields, an object under `key`; nothing if it has none.
+  void PutSymbols(const char* key, JsonWriter* json) const;
+
   // To be called at every sequence point of the events' reader, which may drop metadata rows then.
-  void ForgetRows() { formats_.clear(); }
+  void ForgetRows();
 
  private:
+  TracepointPayload* FindTracepoint(const nettrace::EventMetadata& metadata);
+
   const PayloadStyle style_;
   // The formats of the rows' fields, read at their first event.
   absl::flat_hash_map<const nettrace::EventMetadata*, std::vector<FieldFormat>> formats_;
+  // Null for rows without notes of kernel tracepoints.
+  absl::flat_hash_map<const nettrace::EventMetadata*, std::unique_ptr<TracepointPayload>>
+      tracepoints_;
+  TracepointPayload* last_tracepoint_ = nullptr;
 };
 
 }  // namespace tools

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "tools/collector/session/recorder.h"
 #include "tools/collector/session/selector.h"
+#include "tools/common/atomic_file.h"
 #include "tools/common/child_process.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
@@ -22,6 +23,7 @@
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/output_options.h"
 
 namespace tools {
 namespace {
@@ -30,6 +32,7 @@ constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 
 struct RecordArguments {
   std::string output;
+  mode_t mode = kPrivateMode;
   std::vector<std::string> selectors;
   std::string duration;
   std::size_t ring_size = 1 << 20;
@@ -60,6 +63,7 @@ void PrintJson(const collector::RecorderSummary& summary) {
   PutNumber(&json, "lost", summary.lost);
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
+  PutNumber(&json, "processEvents", summary.process_events);
   PutNumber(&json, "bytes", summary.bytes);
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);
@@ -136,7 +140,8 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, absl::Time end,
       return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
                              stats.lost, stats.bytes);
     });
-    stop = IsStopPending() || absl::Now() >= end;
+    ClearWake();
+    stop = IsStopRequested() || absl::Now() >= end;
     if (!*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
@@ -153,12 +158,13 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = ReadArguments(arguments, &options, &duration); !status.ok()) {
     return Fail(status, kExitUsage);
   }
-  absl::StatusOr<collector::UniqueFd> signals = BlockSignals();
-  if (!signals.ok()) return Fail(signals.status());
-  auto recorder =
-      collector::Recorder::Start(options, [&] { return OpenOutputSink(arguments.output); });
+  if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
+  auto recorder = collector::Recorder::Start(
+      options, [&] { return OpenOutputSink(arguments.output, arguments.mode); });
   if (!recorder.ok()) return Fail(recorder.status());
-  if (absl::Status status = (*recorder)->WakeOn(signals->get()); !status.ok()) return Fail(status);
+  if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
+    return Fail(status);
+  }
   const absl::Time end = absl::Now() + duration;
 
   int exit_code = kExitOk;
@@ -192,6 +198,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
   CLI::App* record = app.add_subcommand("record", "Record events into a NetTrace file");
   record->add_option("-o,--output", arguments->output, "File to write; - is standard output")
       ->required();
+  AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
   record
       ->add_option(
           "-e,--event", arguments->selectors,
@@ -210,9 +217,9 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_option("command", arguments->command,
                      "Record until this command ends; it stands after --");
   record->footer(
-      "It stops at the end of the duration or of the command, or on SIGINT or SIGTERM; a command "
-      "that\n"
-      "still runs then is sent SIGTERM.\n\n"
+      "It stops at the end of the duration or of the command, or on SIGINT, SIGTERM, SIGQUIT or\n"
+      "SIGHUP; a command that still runs then is sent SIGTERM. After a second SIGINT it does not\n"
+      "wait for a reader of the output any more.\n\n"
       "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
       "recording\n"
       "failed; 2 usage;\n"

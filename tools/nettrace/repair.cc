@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/nettrace/commands.h"
+#include "tools/nettrace/output_options.h"
 #include "tools/nettrace/rewrite.h"
 
 namespace tools {
@@ -15,6 +16,7 @@ void AddRepair(CLI::App& app, int* exit_code) {
   rewrite->inputs.resize(1);
   command->add_option("file", rewrite->inputs[0], "File to read; - is standard input")->required();
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
+  AddModeOption(command, "that of the input", [rewrite](mode_t mode) { rewrite->mode = mode; });
 
   command->footer(
       "All events before the damage are written, in the order of time and with the same counts of\n"

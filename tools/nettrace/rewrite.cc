@@ -1,8 +1,11 @@
 #include "tools/nettrace/rewrite.h"
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "nettrace/merger.h"
@@ -14,9 +17,11 @@ namespace tools {
 namespace {
 
 // False, and printed, if an input cannot be opened.
-bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger) {
+bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger,
+                std::vector<struct stat>* files) {
   for (const std::string& path : rewrite.inputs) {
-    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, progress);
+    absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+        OpenInput(path, progress, &files->emplace_back());
     if (!reader.ok()) {
       PrintInputError(rewrite.command, path, reader.status());
       return false;
@@ -26,8 +31,9 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
   return true;
 }
 
-absl::Status Merge(AtomicFile* file, Progress* progress, nettrace::Merger* merger) {
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file->Create();
+absl::Status Merge(AtomicFile* file, const FileAccess& access, Progress* progress,
+                   nettrace::Merger* merger) {
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file->Create(access);
   if (!sink.ok()) return sink.status();
   absl::Status status = merger->Run(*std::move(sink));
   progress->Hide();
@@ -71,9 +77,12 @@ int RunRewrite(const Rewrite& rewrite) {
     return filter.Passes(input, event);
   };
   nettrace::Merger merger(std::move(options));
-  if (!OpenInputs(rewrite, &progress, &merger)) return kExitUnreadable;
+  std::vector<struct stat> files;
+  if (!OpenInputs(rewrite, &progress, &merger, &files)) return kExitUnreadable;
+  FileAccess access = AccessToAll(files);
+  access.mode = rewrite.mode.value_or(access.mode);
   AtomicFile file(rewrite.output);
-  absl::Status status = Merge(&file, &progress, &merger);
+  absl::Status status = Merge(&file, access, &progress, &merger);
   if (!status.ok()) {
     PrintInputError(rewrite.command, rewrite.output, status);
     return kExitFailed;

@@ -2,6 +2,9 @@
 #ifndef TOOLS_NETTRACE_REWRITE_H_
 #define TOOLS_NETTRACE_REWRITE_H_
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,8 @@ struct Rewrite {
   EventFilter filter;
   // Whether the readable part of a damaged input is good enough, as for repair.
   bool accept_damage = false;
+  // The output's mode; without it, who may read the inputs may read the output.
+  std::optional<mode_t> mode = std::nullopt;
 };
 
 // Merges the inputs into the output, which appears by rename, whole or not at all. Prints what was

@@ -253,15 +253,58 @@ class CommandsTest(unittest.TestCase):
 
     def test_killed_halfway_leaves_the_old_output(self):
         self.out.write_text("the old one")
+        before = set(self.folder.iterdir())
         bytes_ = self.traces[0].read_bytes()
         with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
             repair.stdin.write(bytes_[:len(bytes_) // 2])
             repair.stdin.flush()
-            temporary = self.folder / f"out.nettrace.{repair.pid}.tmp"
-            until(temporary.exists)
+            until(lambda: self.is_writing(repair.pid))
             repair.send_signal(signal.SIGKILL)
         self.assertEqual(self.out.read_text(), "the old one")
-        temporary.unlink()
+        for left in set(self.folder.iterdir()) - before:
+            # Only where the file system has no files without a name.
+            self.assertRegex(left.name, r"^\.nettrace-[0-9a-f]{32}\.tmp$")
+            left.unlink()
+
+    def is_writing(self, pid):
+        """Whether the process has a file in the folder open, with a name or without one."""
+        open_files = []
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                open_files.append(os.readlink(fd))
+            except FileNotFoundError:  # Closed since.
+                pass
+        return any(file.startswith(f"{self.folder}/") for file in open_files)
+
+    def test_outputs_have_the_mode_of_their_input(self):
+        for command, inputs in (("repair", 1), ("cut", 1), ("merge", 2)):
+            for mode in (0o600, 0o640, 0o664):
+                with self.subTest(command=command, mode=oct(mode)):
+                    for trace in self.traces[:inputs]:
+                        trace.chmod(mode)
+                    nettrace(command, *self.traces[:inputs], "-o", self.out)
+                    self.assertEqual(self.out.stat().st_mode & 0o7777, mode)
+            nettrace(command, *self.traces[:inputs], "-o", self.out, "--mode", "0604")
+            self.assertEqual(self.out.stat().st_mode & 0o7777, 0o604)
+            for wrong in ("0888", "rw", "", "04755", "1777"):
+                _, error = nettrace(command, *self.traces[:inputs], "-o", self.out, f"--mode={wrong}", expect=2)
+                self.assertIn("--mode", error)
+        nettrace("repair", "-", "-o", self.out, stdin=self.traces[0].read_bytes())
+        self.assertEqual(self.out.stat().st_mode & 0o7777, 0o600)
+
+    def test_a_planted_link_is_not_written_through(self):
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        self.out.symlink_to(victim)
+        # Names that a temporary file might be expected to have.
+        with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
+            planted = self.folder / f"out.nettrace.{repair.pid}.tmp"
+            planted.symlink_to(victim)
+            repair.communicate(self.traces[0].read_bytes())
+        self.assertEqual(repair.returncode, 0)
+        self.assertEqual(victim.read_text(), "precious")
+        self.assertFalse(self.out.is_symlink())
+        planted.unlink()
 
     def test_progress_is_shown_on_a_terminal(self):
         for command, show in ((["dump"], "dump: "), (["info"], "info: "), (["verify"], "verify: "),

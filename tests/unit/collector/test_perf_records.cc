@@ -48,6 +48,7 @@ TEST(PerfRecords, TaskHasItsParts) {
   ASSERT_TRUE(ParseFork(View(Record(PERF_RECORD_FORK, kTask + kTrailer)), &task));
   EXPECT_EQ(task.pid, 10u);
   EXPECT_EQ(task.tid, 11u);
+  EXPECT_EQ(task.parent_pid, 12u);
   EXPECT_EQ(task.parent_tid, 13u);
   EXPECT_TRUE(ParseExit(View(Record(PERF_RECORD_EXIT, kTask + kTrailer)), &task));
 }
@@ -63,6 +64,39 @@ TEST(PerfRecords, CommHasItsParts) {
       Record(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "12345678" + kTrailer);
   ASSERT_TRUE(ParseComm(View(full), &comm));
   EXPECT_EQ(comm.name, "12345678");
+  EXPECT_FALSE(comm.executes);
+}
+
+TEST(PerfRecords, CommSaysWhetherAProgramIsRun) {
+  std::string bytes = kComm;
+  const perf_event_header header = {PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC,
+                                    static_cast<__u16>(bytes.size())};
+  std::memcpy(bytes.data(), &header, sizeof header);
+  CommRecord comm;
+  ASSERT_TRUE(ParseComm(View(bytes), &comm));
+  EXPECT_TRUE(comm.executes);
+}
+
+std::string Mapping(char tid, const std::string& path) {
+  return Record(PERF_RECORD_MMAP,
+                "\x0A\0\0\0"s + tid + "\0\0\0"s + std::string(24, '\1') + path + kTrailer);
+}
+
+TEST(PerfRecords, CodeIsThePathThatTheMainThreadMapped) {
+  CodeRecord code;
+  ASSERT_TRUE(ParseCode(View(Mapping(10, "/bin/ls\0"s)), &code));
+  EXPECT_EQ(code.pid, 10u);
+  EXPECT_EQ(code.path, "/bin/ls");
+  ASSERT_TRUE(ParseCode(View(Mapping(10, "/bin/lsx"s)), &code));
+  EXPECT_EQ(code.path, "/bin/lsx");
+}
+
+TEST(PerfRecords, MappingsThatAreNoProgramAreNoCode) {
+  CodeRecord code;
+  EXPECT_FALSE(ParseCode(View(Mapping(10, "//anon\0\0"s)), &code));
+  EXPECT_FALSE(ParseCode(View(Mapping(10, "[vdso]\0\0"s)), &code));
+  EXPECT_FALSE(ParseCode(View(Mapping(10, "\0\0\0\0\0\0\0\0"s)), &code));
+  EXPECT_FALSE(ParseCode(View(Mapping(11, "/lib/so\0"s)), &code));
 }
 
 TEST(PerfRecords, LostHasItsCount) {
@@ -108,6 +142,11 @@ TEST(PerfRecords, RecordsThatAreCutAreRefused) {
   }
   for (std::size_t size = 8; size < 32; ++size) {
     EXPECT_FALSE(ParseComm(View(kComm.substr(0, size)), &comm)) << size;
+  }
+  const std::string mapping = Mapping(10, "/bin/ls\0"s);
+  CodeRecord code;
+  for (std::size_t size = 8; size < 56; ++size) {
+    EXPECT_FALSE(ParseCode(View(mapping.substr(0, size)), &code)) << size;
   }
   for (std::size_t size = 8; size < 24; ++size) {
     EXPECT_FALSE(ParseLost(View(kLost.substr(0, size)), &number)) << size;

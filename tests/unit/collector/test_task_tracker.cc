@@ -1,14 +1,17 @@
 // The table of tasks: names and rows of threads as the records of their lives say.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
 #include "tools/collector/identity/task_tracker.h"
@@ -34,9 +37,21 @@ class TaskTrackerTest : public ::testing::Test {
     metadata_ = *writer_->AddMetadata(metadata);
   }
 
+  // `parent` is the main thread of its process.
   void Fork(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t time) {
-    Apply(PERF_RECORD_FORK, Words({pid, 0, tid, parent}) + Words({0, 0}) + Words({0, 0, 0, 0}),
+    Apply(PERF_RECORD_FORK, Words({pid, parent, tid, parent}) + Words({0, 0}) + Words({0, 0, 0, 0}),
           time);
+  }
+  // The thread runs a program: its tid is its pid from here on.
+  void Exec(std::uint32_t pid, std::string name, const std::string& path, std::uint64_t time) {
+    name.resize(16);
+    Apply(PERF_RECORD_COMM, Words({pid, pid}) + name + Words({0, 0, 0, 0}), time,
+          PERF_RECORD_MISC_COMM_EXEC);
+    if (!path.empty()) MapCode(pid, path, time);
+  }
+  void MapCode(std::uint32_t pid, std::string path, std::uint64_t time) {
+    path.resize((path.size() / 8 + 1) * 8);
+    Apply(PERF_RECORD_MMAP, Words({pid, pid, 0, 0, 0, 0, 0, 0}) + path + Words({0, 0, 0, 0}), time);
   }
   void Exit(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
     Apply(PERF_RECORD_EXIT, Words({pid, 0, tid, 0}) + Words({0, 0}) + Words({0, 0, 0, 0}), time);
@@ -68,15 +83,29 @@ class TaskTrackerTest : public ::testing::Test {
     return name;
   }
 
+  // What has happened to processes beyond those of this machine, up to `limit`.
+  std::vector<std::string> Processes(std::uint64_t limit = 1000) {
+    constexpr const char* kKinds[] = {"exists", "created", "exited"};
+    std::vector<std::string> texts;
+    for (const ProcessEvent& event : tasks_.processes().Take(limit)) {
+      if (event.pid < kPid) continue;
+      texts.push_back(absl::StrCat(event.timestamp, " ", event.pid - kPid, " ",
+                                   kKinds[static_cast<int>(event.kind)]));
+      if (!event.name.empty()) absl::StrAppend(&texts.back(), " ", event.name);
+    }
+    return texts;
+  }
+  using Texts = std::vector<std::string>;
+
   TaskTracker tasks_;
 
  private:
   static std::string Words(std::vector<std::uint32_t> words) {
     return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]};
   }
-  void Apply(std::uint32_t type, const std::string& body, std::uint64_t time) {
+  void Apply(std::uint32_t type, const std::string& body, std::uint64_t time, __u16 misc = 0) {
     std::string bytes(8, '\0');
-    const perf_event_header header = {type, 0, static_cast<__u16>(8 + body.size())};
+    const perf_event_header header = {type, misc, static_cast<__u16>(8 + body.size())};
     std::memcpy(bytes.data(), &header, sizeof header);
     bytes += body;
     PerfRecord record;
@@ -120,7 +149,7 @@ TEST_F(TaskTrackerTest, CatchingUpFindsTheNameOfAThreadWithoutARecord) {
   prctl(PR_SET_NAME, "unannounced");
   const auto pid = static_cast<std::uint32_t>(getpid());
   EXPECT_EQ(NameAt(pid, pid, 20), "");
-  tasks_.CatchUp();
+  tasks_.CatchUp(15);
   EXPECT_EQ(NameAt(pid, pid, 30), "unannounced");
 }
 
@@ -128,8 +157,166 @@ TEST_F(TaskTrackerTest, CatchingUpAfterALossFindsThreads) {
   prctl(PR_SET_NAME, "found");
   const auto pid = static_cast<std::uint32_t>(getpid());
   Lost();
-  tasks_.CatchUp();
+  tasks_.CatchUp(15);
   EXPECT_EQ(NameAt(pid, pid, 20), "found");
+}
+
+TEST_F(TaskTrackerTest, MainThreadThatEndsFirstKeepsItsName) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/bin/service", 11);
+  Fork(kPid, kTid, kPid, 12);
+  Exit(kPid, kPid, 20);
+  tasks_.DropEnded(30);
+  EXPECT_EQ(NameAt(kPid, kPid, 40), "service");
+}
+
+TEST_F(TaskTrackerTest, ProcessHasThePathOfWhatItRuns) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/usr/bin/service", 11);
+  MapCode(kPid, "/lib/libc.so.6", 12);
+  EXPECT_EQ(Processes(), Texts{"10 0 created /usr/bin/service"});
+  MapCode(kPid, "/lib/plugin.so", 20);
+  EXPECT_EQ(Processes(), Texts{});
+}
+
+TEST_F(TaskTrackerTest, ProcessThatRunsNoProgramGoesByItsParent) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/usr/bin/service", 11);
+  Fork(kPid + 5, kPid + 5, kPid, 20);
+  Comm(kPid + 5, kPid + 5, "worker", 21);
+  EXPECT_EQ(Processes(), (Texts{"10 0 created /usr/bin/service", "20 5 created /usr/bin/service"}));
+}
+
+TEST_F(TaskTrackerTest, ProcessWithoutAPathGoesByItsMainThread) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "", 11);
+  EXPECT_EQ(Processes(), Texts{"10 0 created service"});
+  Comm(kPid, kTid, "other thread", 20);
+  EXPECT_EQ(Processes(), Texts{});
+  Comm(kPid, kPid, "renamed", 30);
+  EXPECT_EQ(Processes(), Texts{"30 0 exists renamed"});
+}
+
+TEST_F(TaskTrackerTest, ProgramThatIsRunLaterIsNoSecondProcess) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "first", "/bin/first", 11);
+  EXPECT_EQ(Processes(), Texts{"10 0 created /bin/first"});
+  Exec(kPid, "second", "/bin/second (deleted)", 20);
+  Exit(kPid, kPid, 30);
+  EXPECT_EQ(Processes(), (Texts{"20 0 exists /bin/second", "30 0 exited"}));
+}
+
+TEST_F(TaskTrackerTest, ProcessEndsWithItsLastThread) {
+  Fork(kPid, kPid, 1, 10);
+  Fork(kPid, kTid, kPid, 11);
+  Fork(kPid, kTid + 1, kPid, 12);
+  Exit(kPid, kPid, 20);
+  Exit(kPid, kTid + 1, 21);
+  EXPECT_EQ(Processes(), Texts{"10 0 created"});
+  Exit(kPid, kTid, 22);
+  EXPECT_EQ(Processes(), Texts{"22 0 exited"});
+}
+
+TEST_F(TaskTrackerTest, ProgramEndsTheOtherThreads) {
+  Fork(kPid, kPid, 1, 10);
+  Fork(kPid, kTid, kPid, 11);
+  // kTid runs a program: the main thread ends, and kTid takes its place.
+  Exit(kPid, kPid, 20);
+  Exec(kPid, "program", "/bin/program", 21);
+  EXPECT_EQ(NameAt(kPid, kPid, 22), "program");
+  Fork(kPid + 9, kTid, kPid, 25);  // kTid is free
+  Exit(kPid, kPid, 30);
+  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/program", "30 0 exited"}));
+}
+
+TEST_F(TaskTrackerTest, PidThatIsUsedAgainIsAnotherProcess) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "one", "/bin/one", 10);
+  Exit(kPid, kPid, 20);
+  Fork(kPid, kPid, 1, 30);
+  Exec(kPid, "two", "/bin/two", 30);
+  Exit(kPid, kPid, 40);
+  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/one", "20 0 exited", "30 0 created /bin/two",
+                                "40 0 exited"}));
+}
+
+TEST_F(TaskTrackerTest, PidThatIsUsedAgainEndsTheProcessWhoseEndWasLost) {
+  Fork(kPid, kPid, 1, 10);
+  Fork(kPid, kPid, 1, 30);
+  EXPECT_EQ(Processes(), (Texts{"10 0 created", "30 0 exited", "30 0 created"}));
+}
+
+TEST_F(TaskTrackerTest, WhatHappensAfterTheLimitWaits) {
+  Fork(kPid, kPid, 1, 10);
+  Fork(kPid + 5, kPid + 5, 1, 30);
+  Exit(kPid, kPid, 20);
+  EXPECT_EQ(Processes(25), (Texts{"10 0 created", "20 0 exited"}));
+  Exec(kPid + 5, "late", "/bin/late", 31);
+  EXPECT_EQ(tasks_.processes().waiting(), 1u);
+  EXPECT_EQ(Processes(30), Texts{"30 5 created /bin/late"});
+}
+
+TEST_F(TaskTrackerTest, ProcShowsThisProcessWithItsPath) {
+  tasks_.LoadFromProc(50);
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  int found = 0;
+  for (const ProcessEvent& event : tasks_.processes().Take(50)) {
+    EXPECT_EQ(event.kind, ProcessEvent::Kind::kExists);
+    EXPECT_EQ(event.timestamp, 50u);
+    EXPECT_NE(event.name, "");
+    if (event.pid != pid) continue;
+    ++found;
+    EXPECT_TRUE(event.name.ends_with("/test_collector_task_tracker")) << event.name;
+    EXPECT_EQ(event.namespace_pid, pid);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(TaskTrackerTest, ProcessesThatALossHidFollowFromProc) {
+  tasks_.LoadFromProc(5);
+  Fork(kPid, kPid, 1, 10);
+  Fork(kPid, kTid, kPid, 11);
+  const auto child = static_cast<std::uint32_t>(fork());
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  tasks_.processes().Take(15);
+  Lost();
+  tasks_.CatchUp(20);
+  // kPid is not there: the records of the end of its threads are among those lost.
+  std::vector<std::string> others;
+  bool found = false;
+  for (const ProcessEvent& event : tasks_.processes().Take(20)) {
+    found = found || (event.pid == child && event.kind == ProcessEvent::Kind::kExists);
+    if (event.pid >= kPid) others.push_back(absl::StrCat(event.timestamp));
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(others, Texts{"20"});
+  kill(static_cast<pid_t>(child), SIGKILL);
+  waitpid(static_cast<pid_t>(child), nullptr, 0);
+}
+
+TEST_F(TaskTrackerTest, RecordOfACreationThatProcHasShownSinceIsThatOfTheSameProcess) {
+  // Timestamps are of the session's clock.
+  tasks_.LoadFromProc(1000);
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  Fork(pid, pid, 1, 2000);
+  int found = 0;
+  for (const ProcessEvent& event : tasks_.processes().Take(3000)) {
+    if (event.pid != pid) continue;
+    ++found;
+    EXPECT_EQ(event.kind, ProcessEvent::Kind::kCreated);
+    EXPECT_EQ(event.timestamp, 2000u);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(TaskTrackerTest, ProcessThatWasGoneBeforeTheRecordingIsNotInIt) {
+  tasks_.LoadFromProc(1000);
+  Fork(kPid, kPid, 1, 900);
+  Exit(kPid, kPid, 910);
+  EXPECT_EQ(Processes(), Texts{});
 }
 
 }  // namespace

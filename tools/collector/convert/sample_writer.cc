@@ -10,6 +10,7 @@
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/common/eventheader_keys.h"
+#include "tools/common/tracepoint_keys.h"
 
 namespace collector {
 namespace {
@@ -45,7 +46,7 @@ std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const
 
 SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), tasks_(tasks) {
+    : writer_(writer), tasks_(tasks), processes_(writer, tasks) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -66,9 +67,13 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
   } else {
-    absl::StatusOr<nettrace::MetadataId> row = AddRow(tracepoint->layout.metadata);
+    absl::StatusOr<nettrace::MetadataId> row =
+        AddRow(tracepoint->layout.MetadataOf(TextForm::kBytes));
     if (!row.ok()) return row.status();
     tracepoint->metadata_id = *row;
+    if (!tracepoint->layout.kernel_addresses.empty() && !kernel_symbols_) {
+      kernel_symbols_ = KernelSymbols::Load();
+    }
   }
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
   tracepoints_[index] = std::move(tracepoint);
@@ -124,16 +129,86 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 
-  if (!tracepoint->is_event_header) {
-    std::span<const std::byte> payload;
-    if (!tracepoint->layout.MakePayload(sample.raw, &payload_, &payload)) {
-      return WriteUndecoded(tracepoint, sample.raw, "the record does not match its format", &row);
-    }
-    row.metadata_id = tracepoint->metadata_id;
-    return Emit(&row, payload);
-  }
+  if (!tracepoint->is_event_header) return WriteKernelEvent(tracepoint, sample.raw, &row);
   const std::size_t offset = std::min(tracepoint->layout.payload_offset, sample.raw.size());
   return WriteEventHeader(tracepoint, sample.raw.subspan(offset), &row);
+}
+
+absl::Status SampleWriter::WriteKernelEvent(Tracepoint* tracepoint,
+                                            std::span<const std::byte> record,
+                                            nettrace::EventRow* row) {
+  const TracepointSchema& layout = tracepoint->layout;
+  if (!layout.kernel_addresses.empty()) {
+    COLLECTOR_RETURN_IF_ERROR(AddKernelSymbols(*tracepoint, record, row));
+  }
+  std::span<const std::byte> payload;
+  payload_.clear();
+  const RecordProgram::Outcome outcome =
+      layout.program.Run(record, TextForm::kBytes, &payload_, &payload);
+  if (!outcome.fits) {
+    return WriteUndecoded(tracepoint, record, "the record does not match its format", row);
+  }
+  row->metadata_id = tracepoint->metadata_id;
+  if (!outcome.non_ascii) return Emit(row, payload);
+
+  std::span<const std::byte> utf16;
+  utf16_payload_.clear();
+  // Text takes up to twice the room then, and may not fit.
+  if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) {
+    return Emit(row, payload);
+  }
+  if (tracepoint->utf16_id == nettrace::kNoMetadata) {
+    absl::StatusOr<nettrace::MetadataId> added = AddRow(layout.MetadataOf(TextForm::kUtf16));
+    if (!added.ok()) return added.status();
+    tracepoint->utf16_id = *added;
+  }
+  row->metadata_id = tracepoint->utf16_id;
+  return Emit(row, utf16);
+}
+
+absl::Status SampleWriter::AddKernelSymbols(const Tracepoint& tracepoint,
+                                            std::span<const std::byte> record,
+                                            nettrace::EventRow* row) {
+  if (!kernel_symbols_ || kernel_symbols_->empty()) return absl::OkStatus();
+  KernelAddresses key;
+  key.tracepoint = &tracepoint;
+  const auto& fields = tracepoint.layout.kernel_addresses;
+  const std::size_t count = std::min(fields.size(), KernelAddresses::kMax);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fields[i].offset + fields[i].size > record.size()) return absl::OkStatus();
+    if (fields[i].size == sizeof(std::uint64_t)) {
+      std::memcpy(&key.addresses[i], record.data() + fields[i].offset, sizeof(std::uint64_t));
+    } else {
+      std::uint32_t address = 0;
+      std::memcpy(&address, record.data() + fields[i].offset, sizeof address);
+      key.addresses[i] = address;
+    }
+  }
+  const auto found = labels_.empty() ? symbol_lists_.find(key) : symbol_lists_.end();
+  if (found != symbol_lists_.end()) {
+    row->label_list_id = found->second;
+    return absl::OkStatus();
+  }
+  const bool alone = labels_.empty();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
+    if (symbol.empty()) continue;
+    labels_.strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+                                 std::move(symbol));
+  }
+  if (!alone) return absl::OkStatus();
+  nettrace::LabelListId list = nettrace::kNoLabels;
+  if (!labels_.empty()) {
+    absl::StatusOr<nettrace::LabelListId> interned = writer_->InternLabels(labels_);
+    if (!interned.ok()) return interned.status();
+    list = *interned;
+    ++labels_in_interval_;
+    labels_ = nettrace::Labels();
+  }
+  if (symbol_lists_.size() >= kMaxSymbolLists) symbol_lists_.clear();
+  symbol_lists_.emplace(key, list);
+  row->label_list_id = list;
+  return absl::OkStatus();
 }
 
 absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
@@ -280,15 +355,20 @@ absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  COLLECTOR_RETURN_IF_ERROR(processes_.Write(timestamp));
   const bool flush = tasks_->rows() >= kThreadRowsPerFlush;
   COLLECTOR_RETURN_IF_ERROR(
       writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
   if (flush) {
     tasks_->ForgetRows();
+    processes_.ForgetRows();
     for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
   }
-  tasks_->DropEnded(timestamp);
+  // What ended in this interval is kept for another one: an event may be later than its thread's
+  // end.
+  tasks_->DropEnded(interval_start_);
   interval_start_ = timestamp;
+  symbol_lists_.clear();
   labels_in_interval_ = 0;
   events_in_interval_ = 0;
   return absl::OkStatus();

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@
 #include "eventheader/decoder.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/event_schema.h"
+#include "tools/collector/convert/kernel_symbols.h"
+#include "tools/collector/convert/process_writer.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
@@ -48,6 +51,7 @@ class SampleWriter {
   struct Stats {
     std::uint64_t undecoded = 0;
     std::uint64_t late = 0;
+    std::uint64_t process_events = 0;
   };
 
   // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
@@ -62,19 +66,27 @@ class SampleWriter {
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
 
-  // Closes the interval at `timestamp`.
+  // Closes the interval at `timestamp`. What has happened to processes until then is written, too.
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
   // The interval has grown to what one should hold.
   bool interval_is_full() const {
-    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval;
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval ||
+           tasks_->processes().waiting() >= kProcessEventsPerInterval ||
+           tasks_->rows() >= kThreadRowsPerFlush;
   }
 
-  const Stats& stats() const { return stats_; }
+  Stats stats() const {
+    Stats stats = stats_;
+    stats.process_events = processes_.written();
+    return stats;
+  }
 
  private:
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
+  static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
+  static constexpr std::size_t kMaxSymbolLists = 65536;
 
   struct Cpu {
     int number;
@@ -131,12 +143,31 @@ class SampleWriter {
     std::string provider;
     eh::TracepointName parts;  // views into `name`
     TracepointSchema layout;
-    // The row of all its events, if it is no EventHeader tracepoint.
+    // The rows of its events, if it is no EventHeader tracepoint: of all but those with text that
+    // is not ASCII, and of those, made when the first one comes.
     nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
+    nettrace::MetadataId utf16_id = nettrace::kNoMetadata;
     nettrace::MetadataId undecoded_id = nettrace::kNoMetadata;  // until there is a row
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash, SchemaEqual> schemas;
   };
 
+  // The addresses of the kernel's code in an event.
+  struct KernelAddresses {
+    static constexpr std::size_t kMax = 4;  // what more an event has is not named
+    const Tracepoint* tracepoint = nullptr;
+    std::array<std::uint64_t, kMax> addresses = {};
+    friend bool operator==(const KernelAddresses&, const KernelAddresses&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const KernelAddresses& key) {
+      return H::combine(std::move(h), key.tracepoint, key.addresses);
+    }
+  };
+
+  absl::Status WriteKernelEvent(Tracepoint* tracepoint, std::span<const std::byte> record,
+                                nettrace::EventRow* row);
+  // Gives the event labels with the symbols of its addresses.
+  absl::Status AddKernelSymbols(const Tracepoint& tracepoint, std::span<const std::byte> record,
+                                nettrace::EventRow* row);
   absl::Status WriteEventHeader(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                                 nettrace::EventRow* row);
   absl::Status WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
@@ -154,14 +185,19 @@ class SampleWriter {
 
   nettrace::Writer* writer_;
   TaskTracker* tasks_;
+  ProcessWriter processes_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   absl::flat_hash_map<std::string, Provider> providers_;
+  // Read when the first tracepoint comes that has addresses of the kernel.
+  std::optional<KernelSymbols> kernel_symbols_;
+  absl::flat_hash_map<KernelAddresses, nettrace::LabelListId> symbol_lists_;  // of the interval
   std::uint64_t interval_start_ = 0;
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
   nettrace::Labels labels_;         // of the event being written
   std::vector<std::byte> payload_;  // scratch
+  std::vector<std::byte> utf16_payload_;
   Stats stats_;
 };
 

@@ -3,12 +3,17 @@
 #include <traceevent/event-parse.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <memory>
+#include <set>
 #include <string_view>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "tools/collector/convert/print_format.h"
 
 namespace collector {
 namespace {
@@ -16,20 +21,96 @@ namespace {
 using nettrace::Type;
 using nettrace::TypeCode;
 
+// The size of the location of a field with variable size.
+constexpr int kLocationSize = 4;
+
 struct FreeTep {
   void operator()(tep_handle* tep) const { tep_free(tep); }
 };
+using Tep = std::unique_ptr<tep_handle, FreeTep>;
 
 bool Has(const tep_format_field& field, unsigned long flag) { return (field.flags & flag) != 0; }
 
-// Returns the type of one element of `size` bytes: an array of bytes if no number has that size.
-Type ElementType(const tep_format_field& field, std::size_t size) {
-  const std::string_view type = field.type;
+// Parses `format` and returns its event; null if it cannot be parsed. If only its `print fmt`
+// cannot, `*print_fits` is false.
+const tep_event* ParseEvent(tep_handle* tep, const std::string& system, int id,
+                            const std::string& format, std::endian order, bool* print_fits) {
+  tep_set_loglevel(TEP_LOG_NONE);
+  const tep_endian tep_order = order == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN;
+  tep_set_file_bigendian(tep, tep_order);
+  tep_set_local_bigendian(tep, tep_order);
+  tep_set_long_size(tep, sizeof(long));
+  const tep_errno parsed = tep_parse_event(tep, format.data(), format.size(), system.c_str());
+  const tep_event* const event = tep_find_event(tep, id);
+  *print_fits = parsed == TEP_ERRNO__SUCCESS;
+  return event;
+}
+
+// What the field's declaration says of one value: "__data_loc const u8[]" is "u8".
+std::string ValueType(const tep_format_field& field) {
+  absl::string_view type = field.type;
+  absl::ConsumePrefix(&type, "__data_loc ");
+  absl::ConsumePrefix(&type, "__rel_loc ");
+  type = type.substr(0, type.find('['));
+  for (bool more = true; more;) {
+    type = absl::StripAsciiWhitespace(type);
+    more = absl::ConsumePrefix(&type, "const ") || absl::ConsumePrefix(&type, "volatile ") ||
+           absl::ConsumeSuffix(&type, " const");
+  }
+  return std::string(type);
+}
+
+// The bytes of an element of an array of variable size: the format does not say it.
+std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
+  constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
+      {"unsigned short", 2},
+      {"short", 2},
+      {"__u16", 2},
+      {"__s16", 2},
+      {"uint16_t", 2},
+      {"int16_t", 2},
+      {"__le16", 2},
+      {"__be16", 2},
+      {"unsigned int", 4},
+      {"unsigned", 4},
+      {"int", 4},
+      {"__u32", 4},
+      {"__s32", 4},
+      {"uint32_t", 4},
+      {"int32_t", 4},
+      {"pid_t", 4},
+      {"dev_t", 4},
+      {"__le32", 4},
+      {"__be32", 4},
+      {"unsigned long long", 8},
+      {"long long", 8},
+      {"__u64", 8},
+      {"__s64", 8},
+      {"uint64_t", 8},
+      {"int64_t", 8},
+      {"dma_addr_t", 8},
+      {"__le64", 8},
+      {"__be64", 8},
+      {"unsigned long", sizeof(long)},
+      {"long", sizeof(long)},
+      {"size_t", sizeof(long)},
+      {"cpumask_t", sizeof(long)},
+  };
+  const auto* const found = std::find_if(std::begin(kSizes), std::end(kSizes),
+                                         [&](const auto& known) { return known.first == type; });
+  if (found != std::end(kSizes)) return found->second;
+  if (!type.empty() && type.back() == '*') return sizeof(void*);
+  const std::size_t size = field.elementsize;
+  // Elements of an unknown size, and those that are no numbers, are bytes.
+  return size == 2 || size == 4 || size == 8 ? size : 1;
+}
+
+// The type of a number of `size` bytes: an array of bytes if no number has that size.
+Type NumberType(const tep_format_field& field, std::string_view type, std::size_t size) {
   const bool is_signed = Has(field, TEP_FIELD_IS_SIGNED);
-  if (Has(field, TEP_FIELD_IS_STRING)) return Type::Simple(TypeCode::kUtf8CodeUnit);
   switch (size) {
     case 1:
-      if (type == "bool") return Type::Simple(TypeCode::kBoolean8);
+      if (type == "bool" || type == "_Bool") return Type::Simple(TypeCode::kBoolean8);
       return Type::Simple(is_signed ? TypeCode::kSByte : TypeCode::kByte);
     case 2:
       return Type::Simple(is_signed ? TypeCode::kInt16 : TypeCode::kUInt16);
@@ -43,114 +124,137 @@ Type ElementType(const tep_format_field& field, std::size_t size) {
   }
 }
 
-Type FieldType(const tep_format_field& field) {
+Type TextType() { return Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit)); }
+
+// Sets the type of `field` and the operation for it.
+Type CompileField(const tep_format_field& field, bool binary, RecordOp* op) {
   const auto size = static_cast<std::size_t>(field.size);
+  const std::string type = ValueType(field);
+  op->offset = static_cast<std::uint32_t>(field.offset);
+  op->size = static_cast<std::uint32_t>(size);
+  // Bytes of other names are numbers, though libtraceevent calls them strings.
+  const bool is_text = type == "char" && !binary;
   if (Has(field, TEP_FIELD_IS_DYNAMIC)) {
-    // Elements that are no numbers of a known size become bytes.
-    const std::size_t element = field.elementsize;
-    const bool number = element == 1 || element == 2 || element == 4 || element == 8;
-    Type type = ElementType(field, number ? element : 1);
-    return Has(field, TEP_FIELD_IS_RELATIVE) ? Type::RelLoc(std::move(type))
-                                             : Type::DataLoc(std::move(type));
+    op->relative = Has(field, TEP_FIELD_IS_RELATIVE);
+    if (is_text) {
+      op->kind = RecordOp::Kind::kLocatedText;
+      return TextType();
+    }
+    op->kind = RecordOp::Kind::kLocated;
+    op->element_size = static_cast<std::uint8_t>(SizeOfType(field, type));
+    return Type::Array(NumberType(field, type, op->element_size));
   }
-  if (Has(field, TEP_FIELD_IS_ARRAY) && field.arraylen > 0 && size % field.arraylen == 0) {
-    Type type = ElementType(field, size / field.arraylen);
-    if (type.code != TypeCode::kFixedLengthArray) {
-      return Type::FixedLengthArray(std::move(type), static_cast<std::uint16_t>(field.arraylen));
+  if (!Has(field, TEP_FIELD_IS_ARRAY)) {
+    Type number = NumberType(field, type, size);
+    if (number.code != TypeCode::kFixedLengthArray) {
+      op->element_size = static_cast<std::uint8_t>(size);
+    }
+    return number;
+  }
+  if (is_text) {
+    op->kind = RecordOp::Kind::kText;
+    return TextType();
+  }
+  if (field.arraylen > 0 && size % field.arraylen == 0) {
+    Type element = NumberType(field, type, size / field.arraylen);
+    if (element.code != TypeCode::kFixedLengthArray) {
+      op->element_size = static_cast<std::uint8_t>(size / field.arraylen);
+      return Type::FixedLengthArray(std::move(element), static_cast<std::uint16_t>(field.arraylen));
     }
   }
-  if (Has(field, TEP_FIELD_IS_ARRAY)) {
-    return Type::FixedLengthArray(Type::Simple(TypeCode::kByte), static_cast<std::uint16_t>(size));
-  }
-  return ElementType(field, size);
+  return Type::FixedLengthArray(Type::Simple(TypeCode::kByte), static_cast<std::uint16_t>(size));
+}
+
+bool IsText(const Type& type) {
+  return type.code == TypeCode::kArray && type.element.front().code == TypeCode::kUtf8CodeUnit;
+}
+
+// Whether other processes define the tracepoints of `system`.
+bool IsUserEvents(std::string_view system) {
+  return system.substr(0, std::string_view("user_events").size()) == "user_events";
 }
 
 }  // namespace
 
-bool TracepointSchema::MakePayload(std::span<const std::byte> raw, std::vector<std::byte>* scratch,
-                                   std::span<const std::byte>* payload) const {
-  if (raw.size() < payload_offset + fixed_size) return false;
-  *payload = raw.subspan(payload_offset);
-  if (locations.empty()) {
-    *payload = payload->first(fixed_size);  // what follows is padding
-    return true;
-  }
-  scratch->assign(payload->begin(), payload->end());
-  for (const Location& location : locations) {
-    std::uint32_t value;
-    std::memcpy(&value, scratch->data() + location.offset, sizeof value);
-    const std::size_t size = value >> 16;
-    std::size_t position = value & 0xFFFF;
-    if (location.relative) {
-      position += location.offset + sizeof value;
-    } else {
-      if (position < payload_offset && size != 0) return false;
-      // Positions count from the record's start; in the file they count from the payload's.
-      position = position < payload_offset ? 0 : position - payload_offset;
-      value = static_cast<std::uint32_t>(size << 16 | position);
-      std::memcpy(scratch->data() + location.offset, &value, sizeof value);
+nettrace::EventMetadata TracepointSchema::MetadataOf(TextForm form) const {
+  nettrace::EventMetadata result = metadata;
+  if (form == TextForm::kBytes) return result;
+  for (nettrace::Field& field : result.fields) {
+    if (IsText(field.type)) {
+      field.type = Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
     }
-    if (position + size > scratch->size()) return false;
   }
-  *payload = *scratch;
-  return true;
+  return result;
 }
 
 absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
                                                        const std::string& event, int id,
-                                                       const std::string& format) {
-  const std::unique_ptr<tep_handle, FreeTep> tep(tep_alloc());
-  if (tep == nullptr) return absl::ResourceExhaustedError("out of memory");
-  tep_set_loglevel(TEP_LOG_NONE);
-  // The kernel's print format is not needed here, and some of those texts do not parse.
-  std::string text = format.substr(0, format.find("print fmt:"));
-  text += "print fmt: \"\"\n";
-  const tep_errno parsed = tep_parse_event(tep.get(), text.data(), text.size(), system.c_str());
-  const tep_event* found = tep_find_event(tep.get(), id);
-  if (parsed != 0 || found == nullptr) {
+                                                       const std::string& format,
+                                                       std::endian order) {
+  const Tep tep(tep_alloc());
+  const Tep print_tep(tep_alloc());
+  if (tep == nullptr || print_tep == nullptr) return absl::ResourceExhaustedError("out of memory");
+  // The fields are those of a format without `print fmt`: the parser changes the flags of fields
+  // when it reads one, and some of those texts do not parse.
+  const std::string fields = format.substr(0, format.find("print fmt:")) + "print fmt: \"\"\n";
+  bool print_fits = false;
+  const tep_event* const found = ParseEvent(tep.get(), system, id, fields, order, &print_fits);
+  if (!print_fits || found == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("the format of tracepoint ", system, ":", event, " cannot be parsed"));
   }
+  const tep_event* printed = found;
+  if (!IsUserEvents(system)) {
+    const tep_event* const whole =
+        ParseEvent(print_tep.get(), system, id, format, order, &print_fits);
+    if (print_fits && whole != nullptr) printed = whole;
+  }
+  PrintFormat print = CompilePrintFormat(*printed);
 
   TracepointSchema schema;
   schema.metadata.provider = system;
   schema.metadata.name = event;
   // Without an opcode TraceEvent derives one from a name that ends in "start" or "stop".
   schema.metadata.opcode = 0;
+  schema.metadata.key_values = std::move(print.notes);
   for (const tep_format_field* field = found->format.common_fields; field != nullptr;
        field = field->next) {
     schema.payload_offset =
         std::max(schema.payload_offset, static_cast<std::size_t>(field->offset + field->size));
   }
-  const tep_format_field* first = found->format.fields;
+  const tep_format_field* const first = found->format.fields;
   if (first != nullptr) {
     // Alignment may leave a gap after the common fields.
     schema.payload_offset =
         std::max(schema.payload_offset, static_cast<std::size_t>(first->offset));
     schema.first_field = first->name;
   }
+  std::vector<RecordOp> ops;
   std::size_t position = schema.payload_offset;
   for (const tep_format_field* field = first; field != nullptr; field = field->next) {
     const auto offset = static_cast<std::size_t>(field->offset);
-    if (offset < position || field->size <= 0 || field->size > 65535) {
+    const bool is_located = Has(*field, TEP_FIELD_IS_DYNAMIC);
+    if (field->offset < 0 || offset < position || field->size <= 0 ||
+        static_cast<std::size_t>(field->size) >
+            nettrace::internal::traceevent::kMaxFixedArrayBytes ||
+        (is_located && field->size != kLocationSize)) {
       return absl::InvalidArgumentError(absl::StrCat("field ", field->name, " of tracepoint ",
                                                      system, ":", event,
                                                      " overlaps another or has no size"));
     }
-    if (offset > position) {
-      schema.metadata.fields.push_back(
-          {absl::StrCat("__pad", position),
-           Type::FixedLengthArray(Type::Simple(TypeCode::kByte),
-                                  static_cast<std::uint16_t>(offset - position))});
+    const bool binary = print.binary.contains(field->name);
+    schema.metadata.fields.push_back(
+        {field->name, CompileField(*field, binary, &ops.emplace_back())});
+    for (const PrintFormat::KernelAddress& address : print.kernel_addresses) {
+      if (address.field == field->name && !is_located && (field->size == 4 || field->size == 8)) {
+        schema.kernel_addresses.push_back({address.field, static_cast<std::uint32_t>(offset),
+                                           static_cast<std::uint8_t>(field->size),
+                                           address.with_offset});
+      }
     }
-    if (Has(*field, TEP_FIELD_IS_DYNAMIC)) {
-      schema.locations.push_back(
-          {offset - schema.payload_offset, Has(*field, TEP_FIELD_IS_RELATIVE)});
-    }
-    schema.metadata.fields.push_back({field->name, FieldType(*field)});
     position = offset + static_cast<std::size_t>(field->size);
   }
-  schema.fixed_size = position - schema.payload_offset;
+  schema.program = RecordProgram(ops, order);
   return schema;
 }
 

@@ -1,40 +1,52 @@
-// Compiles the format of a kernel tracepoint into a NetTrace metadata row.
+// Compiles the format of a kernel tracepoint into a NetTrace metadata row, with the keys of
+// tools/common/tracepoint_keys.h, and a program that makes payloads of its records.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 
+#include <bit>
 #include <cstddef>
-#include <span>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "nettrace/schema.h"
+#include "tools/collector/convert/event_schema.h"
+#include "tools/collector/convert/record_program.h"
 
 namespace collector {
 
 // The layout of a tracepoint's record. The common_* fields at its front are not part of the
-// payload; all other fields are, unchanged but for the positions in DataLoc fields.
+// payload; all other fields are. Text, of `char` only, becomes a counted array of code units, and
+// what has a location (__data_loc, __rel_loc) a counted array of its elements; all else keeps its
+// size. Gaps between the fields are in no payload.
 struct TracepointSchema {
-  nettrace::EventMetadata metadata;  // event_id is left to the caller
-  std::size_t payload_offset = 0;    // bytes of common fields
-  std::size_t fixed_size = 0;        // bytes of the payload's fixed part
-  struct Location {
-    std::size_t offset;  // of the 4-byte field in the payload
-    bool relative;       // to the field's own end (RelLoc)
-  };
-  std::vector<Location> locations;
-  std::string first_field;  // "" if there is none
+  nettrace::EventMetadata metadata;  // of TextForm::kBytes; event_id is left to the caller
+  RecordProgram program;
+  std::size_t payload_offset = 0;  // bytes of common fields
+  std::string first_field;         // "" if there is none
 
-  // Sets `*payload` to the payload of the record `raw`, a view of `raw`, or of `*scratch` where it
-  // had to be changed. Returns false if the record is cut short, or a location points out of it.
-  bool MakePayload(std::span<const std::byte> raw, std::vector<std::byte>* scratch,
-                   std::span<const std::byte>* payload) const;
+  // A field that holds an address of the kernel's code.
+  struct KernelAddress {
+    std::string field;
+    std::uint32_t offset = 0;  // in the record
+    std::uint8_t size = 0;
+    bool with_offset = false;  // the symbol shows how far behind it the address is
+  };
+  std::vector<KernelAddress> kernel_addresses;
+
+  // The row of the events that are written in the form `form`.
+  nettrace::EventMetadata MetadataOf(TextForm form) const;
 };
 
-// Parses `format`, the text of a tracepoint's format file. InvalidArgument if it cannot be parsed.
+// Parses `format`, the text of a tracepoint's format file, which is of this machine: its numbers
+// are in `order`. InvalidArgument if it cannot be parsed. What its `print fmt` says goes to the
+// keys as far as it can be parsed; that of user_events, which other processes define, is not read,
+// as it says nothing that the fields do not.
 absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
                                                        const std::string& event, int id,
-                                                       const std::string& format);
+                                                       const std::string& format,
+                                                       std::endian order = std::endian::native);
 
 }  // namespace collector
 

@@ -1,50 +1,50 @@
 #include "tools/collector/identity/task_tracker.h"
 
-#include <dirent.h>
-
-#include <fstream>
-#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "tools/collector/identity/proc_files.h"
+#include "tools/collector/perf/perf_session.h"
 
 namespace collector {
 namespace {
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
-
-// Calls `each` with every entry of the folder `path` that is a number.
-template <typename Each>
-void ForEachNumber(const std::string& path, Each each) {
-  const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
-  if (directory == nullptr) return;                         // the process is gone
-  while (const dirent* entry = readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-    std::uint32_t number = 0;
-    if (absl::SimpleAtoi(entry->d_name, &number)) each(number);
-  }
-}
-
-std::string ReadName(std::uint32_t pid, std::uint32_t tid) {
-  std::string name;
-  std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/comm"));
-  std::getline(file, name);
-  return name;
-}
+constexpr std::string_view kIdleName = "swapper";
 
 }  // namespace
 
-void TaskTracker::LoadFromProc() {
-  ForEachNumber("/proc", [this](std::uint32_t pid) {
-    ForEachNumber(absl::StrCat("/proc/", pid, "/task"), [this, pid](std::uint32_t tid) {
-      const auto [thread, added] = threads_.try_emplace(tid);
-      if (!added) return;
-      thread->second.now = {pid, ReadName(pid, tid)};
-    });
-  });
+void TaskTracker::LoadFromProc(std::uint64_t timestamp) {
+  // Process 0 is what a CPU does while it has nothing to do; /proc does not show it.
+  processes_.Exists(0, {.name = std::string(kIdleName)}, timestamp, timestamp);
+  absl::flat_hash_set<std::uint32_t> alive;
+  for (const std::uint32_t pid : ProcPids()) LoadProcess(pid, timestamp, &alive);
+  for (const std::uint32_t tid : processes_.EndAllBut(alive, timestamp)) MarkEnded(tid, timestamp);
+}
+
+void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
+                              absl::flat_hash_set<std::uint32_t>* alive) {
+  std::vector<std::pair<std::uint32_t, ProcThread>> threads;
+  std::string main_thread;
+  bool any_alive = false;
+  for (const std::uint32_t tid : ProcTids(pid)) {
+    std::optional<ProcThread> thread = ReadProcThread(pid, tid);
+    if (!thread) continue;
+    if (tid == pid) main_thread = thread->name;
+    any_alive = any_alive || !thread->ended;
+    threads.emplace_back(tid, *std::move(thread));
+  }
+  if (!any_alive) return;
+  ProcessTracker::Description description = ProcessTracker::ReadProc(pid, main_thread);
+  const std::uint64_t loaded = SessionClockNow();
+  processes_.Exists(pid, std::move(description), timestamp, loaded);
+  for (auto& [tid, thread] : threads) {
+    // A main thread that has ended stands for the process as long as that has others.
+    if (thread.ended && tid != pid) continue;
+    Set(tid, {pid, std::move(thread.name)}, timestamp)->loaded = loaded;
+    if (thread.ended) continue;
+    processes_.AddThread(pid, tid);
+    alive->insert(tid);
+  }
 }
 
 void TaskTracker::Replace(Thread* thread, Identity identity, std::uint64_t timestamp) {
@@ -66,49 +66,106 @@ std::string_view TaskTracker::NameOf(std::uint32_t tid) const {
   return thread == threads_.end() ? std::string_view() : thread->second.now.name;
 }
 
+TaskTracker::Thread* TaskTracker::Set(std::uint32_t tid, Identity identity,
+                                      std::uint64_t timestamp) {
+  const auto [entry, added] = threads_.try_emplace(tid);
+  Thread* thread = &entry->second;
+  if (added) {
+    thread->now = std::move(identity);
+  } else if (thread->now.ended != 0 || thread->now.name != identity.name ||
+             thread->now.pid != identity.pid) {
+    Replace(thread, std::move(identity), timestamp);
+    any_ended_ = true;
+  }
+  return thread;
+}
+
+void TaskTracker::MarkEnded(std::uint32_t tid, std::uint64_t timestamp) {
+  const auto thread = threads_.find(tid);
+  if (thread == threads_.end() || thread->second.now.ended != 0) return;
+  thread->second.now.ended = timestamp;
+  any_ended_ = true;
+}
+
 void TaskTracker::Apply(const PerfRecord& record) {
   TaskRecord task;
   CommRecord comm;
+  CodeRecord code;
   std::uint64_t lost = 0;
   if (ParseFork(record, &task)) {
-    Identity identity{task.pid, std::string(NameOf(task.parent_tid))};
-    const auto [thread, added] = threads_.try_emplace(task.tid);
-    if (added) {
-      thread->second.now = std::move(identity);
-    } else {
-      Replace(&thread->second, std::move(identity), record.timestamp);
-      any_ended_ = true;
-    }
+    Created(task, record.timestamp);
   } else if (ParseComm(record, &comm)) {
-    Identity identity{comm.pid, std::string(comm.name)};
-    const auto [thread, added] = threads_.try_emplace(comm.tid);
-    if (added) {
-      thread->second.now = std::move(identity);
-    } else if (thread->second.now.name != identity.name || thread->second.now.pid != identity.pid) {
-      Replace(&thread->second, std::move(identity), record.timestamp);
-      any_ended_ = true;
-    }
+    Named(comm, record.timestamp);
+  } else if (ParseCode(record, &code)) {
+    processes_.MapsCode(code.pid, code.path, record.timestamp);
   } else if (ParseExit(record, &task)) {
-    const auto thread = threads_.find(task.tid);
-    if (thread == threads_.end()) return;
-    thread->second.now.ended = record.timestamp;
-    any_ended_ = true;
+    Ended(task, record.timestamp);
   } else if (ParseLost(record, &lost)) {
     lost_records_ = true;
   }
 }
 
-void TaskTracker::CatchUp() {
-  if (std::exchange(lost_records_, false)) LoadFromProc();
+void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
+  std::string name(NameOf(task.parent_tid));
+  const auto known = threads_.find(task.tid);
+  if (known != threads_.end() && known->second.now.ended == 0) {
+    const Thread& thread = known->second;
+    const bool shown_since = thread.now.pid == task.pid && timestamp < thread.loaded;
+    if (shown_since) name = thread.now.name;
+    // Else the record of the end of an earlier thread was lost.
+    if (!shown_since) processes_.EndThread(thread.now.pid, task.tid, timestamp);
+  }
+  if (task.tid == task.pid) processes_.Created(task.pid, task.parent_pid, name, timestamp);
+  processes_.AddThread(task.pid, task.tid);
+  Set(task.tid, {task.pid, std::move(name)}, timestamp);
+}
+
+void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
+  if (comm.executes) {
+    for (const std::uint32_t tid : processes_.Executes(comm.pid, comm.name, timestamp)) {
+      MarkEnded(tid, timestamp);
+    }
+  } else if (comm.tid == comm.pid) {
+    processes_.Renamed(comm.pid, comm.name, timestamp);
+  }
+  Set(comm.tid, {comm.pid, std::string(comm.name)}, timestamp);
+}
+
+void TaskTracker::Ended(const TaskRecord& task, std::uint64_t timestamp) {
+  const bool was_last = processes_.EndThread(task.pid, task.tid, timestamp);
+  // A main thread that ends before others keeps its tid, and stands for the process, until those
+  // have ended.
+  if (task.tid != task.pid || was_last || !processes_.IsKnown(task.pid)) {
+    MarkEnded(task.tid, timestamp);
+  }
+  if (was_last) MarkEnded(task.pid, timestamp);
+}
+
+void TaskTracker::CatchUp(std::uint64_t timestamp) {
+  if (lost_records_ && timestamp >= next_load_) {
+    lost_records_ = false;
+    const std::uint64_t begin = SessionClockNow();
+    LoadFromProc(timestamp);
+    next_load_ = timestamp + 10 * (SessionClockNow() - begin);
+  }
   for (const std::uint32_t tid : std::exchange(unannounced_, {})) {
-    const auto thread = threads_.find(tid);
-    if (thread == threads_.end()) continue;
-    Identity& now = thread->second.now;
-    std::string name = ReadName(now.pid, tid);
-    if (name.empty() || name == now.name) continue;
+    const auto found = threads_.find(tid);
+    if (found == threads_.end()) continue;
+    Identity& now = found->second.now;
+    std::optional<ProcThread> thread = ReadProcThread(now.pid, tid);
+    if (!thread) continue;
     // Events from here on get a row with the right name.
-    now.name = std::move(name);
-    now.row = nettrace::kNoThread;
+    if (thread->name != now.name) {
+      now.name = std::move(thread->name);
+      now.row = nettrace::kNoThread;
+    }
+    if (thread->ended) continue;
+    found->second.loaded = timestamp;
+    if (!processes_.IsKnown(now.pid)) {
+      const std::uint32_t pid = now.pid;
+      processes_.Exists(pid, ProcessTracker::ReadProc(pid, NameOf(pid)), timestamp, timestamp);
+    }
+    processes_.AddThread(now.pid, tid);
   }
 }
 
@@ -118,10 +175,11 @@ absl::StatusOr<nettrace::ThreadIndex> TaskTracker::Row(std::uint32_t pid, std::u
   const auto [entry, added] = threads_.try_emplace(tid);
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
+    if (!added && thread == &entry->second.now) processes_.EndThread(thread->pid, tid, timestamp);
     // The record of its creation was lost, or it is one of the threads that /proc does not show.
     thread->pid = pid;
     if (tid == 0) {
-      thread->name = "swapper";
+      thread->name = kIdleName;
     } else if (tid == kExitedTask) {
       thread->name = "(exited)";
     } else {

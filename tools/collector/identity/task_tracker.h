@@ -1,5 +1,5 @@
-// The floor of identity: who a pid and a tid are at a moment, and the thread row of each in the
-// trace.
+// The floor of identity: who a pid and a tid are at a moment, the thread row of each in the trace,
+// and what the trace says of processes (process_tracker.h).
 //
 // In: the machine's threads as /proc shows them at the start, then perf's records of their
 // creation, naming and end. Out: for a pid, a tid and a timestamp, the index of the thread's row,
@@ -9,9 +9,9 @@
 //
 // Promises: Row, which runs for every sample, reads nothing but the table. Where records of threads
 // were lost, CatchUp reads from /proc what they would have said; it is called between draining the
-// records of threads and draining samples, and does nothing otherwise. Until it has run, a thread
-// that no record announced goes by the name of its process. Threads that ended are dropped once no
-// event of theirs can come any more.
+// records of threads and draining samples, and does nothing otherwise. A thread that no record
+// announced and that CatchUp has not found goes by the name of its process. Threads that ended are
+// dropped once no event of theirs can come any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
@@ -22,8 +22,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
+#include "tools/collector/identity/process_tracker.h"
 #include "tools/collector/perf/perf_records.h"
 
 namespace collector {
@@ -31,15 +33,19 @@ namespace collector {
 // The table of the machine's tasks. Not thread-safe.
 class TaskTracker {
  public:
-  // Adds every thread that /proc shows and that is not known yet.
-  void LoadFromProc();
+  // Adds every thread and process that /proc shows, at `timestamp`; those that are known and that
+  // it does not show have ended.
+  void LoadFromProc(std::uint64_t timestamp);
 
-  // Applies a FORK, COMM or EXIT record. After a LOST record CatchUp has work; others are ignored.
+  // Applies a FORK, COMM, MMAP or EXIT record. After a LOST record CatchUp has work; others are
+  // ignored.
   void Apply(const PerfRecord& record);
+  // Records were lost: CatchUp has work.
+  void RecordsWereLost() { lost_records_ = true; }
 
-  // Reads from /proc what lost records would have said: the threads that are not known, and the
-  // names of those that Row met unannounced.
-  void CatchUp();
+  // Reads from /proc what lost records would have said: all of /proc, for which it takes no more
+  // than a tenth of the time, and the names of those that Row met unannounced.
+  void CatchUp(std::uint64_t timestamp);
 
   // The index of the row that the thread had at `timestamp`. The row is written to `writer` unless
   // it has been since ForgetRows.
@@ -54,6 +60,8 @@ class TaskTracker {
   // Rows written since ForgetRows.
   std::size_t rows() const { return rows_; }
 
+  ProcessTracker& processes() { return processes_; }
+
  private:
   // Earlier identities kept of each thread; older ones are forgotten.
   static constexpr std::size_t kMaxPast = 64;
@@ -67,17 +75,29 @@ class TaskTracker {
   struct Thread {
     Identity now;                // or the last one, if it has ended
     std::vector<Identity> past;  // the earlier ones, oldest first
+    std::uint64_t loaded = 0;    // when /proc has shown it last
   };
 
   static void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
   // The name now of the thread `tid`, "" if it is not known.
   std::string_view NameOf(std::uint32_t tid) const;
+  void Created(const TaskRecord& task, std::uint64_t timestamp);
+  void Named(const CommRecord& comm, std::uint64_t timestamp);
+  void Ended(const TaskRecord& task, std::uint64_t timestamp);
+  // The thread is `identity` from `timestamp` on, if it is not yet.
+  Thread* Set(std::uint32_t tid, Identity identity, std::uint64_t timestamp);
+  void MarkEnded(std::uint32_t tid, std::uint64_t timestamp);
+  // Adds the threads of a process as /proc shows them, and to `alive` their tids.
+  void LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
+                   absl::flat_hash_set<std::uint32_t>* alive);
 
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
+  ProcessTracker processes_;
   std::size_t rows_ = 0;
   bool any_ended_ = false;
-  bool lost_records_ = false;               // since the last CatchUp
+  bool lost_records_ = false;               // since CatchUp has read all of /proc
+  std::uint64_t next_load_ = 0;             // when CatchUp may do that again
   std::vector<std::uint32_t> unannounced_;  // tids that Row met first, since the last CatchUp
 };
 

@@ -7,9 +7,16 @@ using internal::kHeaderSize;
 using internal::kTrailerSize;
 using internal::Load;
 
+// The text from `offset` to its NUL, or to the trailer.
+std::string_view TextAt(const PerfRecord& record, std::size_t offset) {
+  const char* text = reinterpret_cast<const char*>(record.bytes.data()) + offset;
+  return {text, strnlen(text, record.bytes.size() - offset - kTrailerSize)};
+}
+
 bool ParseTask(const PerfRecord& record, std::uint32_t type, TaskRecord* task) {
   if (record.type() != type || record.bytes.size() < kHeaderSize + 24) return false;
   task->pid = Load<std::uint32_t>(record.bytes, kHeaderSize);
+  task->parent_pid = Load<std::uint32_t>(record.bytes, kHeaderSize + 4);
   task->tid = Load<std::uint32_t>(record.bytes, kHeaderSize + 8);
   task->parent_tid = Load<std::uint32_t>(record.bytes, kHeaderSize + 12);
   return true;
@@ -32,9 +39,21 @@ bool ParseComm(const PerfRecord& record, CommRecord* comm) {
   }
   comm->pid = Load<std::uint32_t>(record.bytes, kHeaderSize);
   comm->tid = Load<std::uint32_t>(record.bytes, kHeaderSize + 4);
-  const char* name = reinterpret_cast<const char*>(record.bytes.data()) + kNameOffset;
-  comm->name = {name, strnlen(name, record.bytes.size() - kNameOffset - kTrailerSize)};
+  comm->name = TextAt(record, kNameOffset);
+  comm->executes = (LoadHeader(record.bytes).misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
   return true;
+}
+
+bool ParseCode(const PerfRecord& record, CodeRecord* code) {
+  constexpr std::size_t kPathOffset = kHeaderSize + 32;
+  if (record.type() != PERF_RECORD_MMAP || record.bytes.size() < kPathOffset + kTrailerSize) {
+    return false;
+  }
+  code->pid = Load<std::uint32_t>(record.bytes, kHeaderSize);
+  code->path = TextAt(record, kPathOffset);
+  // Memory without a file has names like "//anon" and "[vdso]".
+  const bool is_file = code->path.starts_with('/') && !code->path.starts_with("//");
+  return is_file && Load<std::uint32_t>(record.bytes, kHeaderSize + 4) == code->pid;
 }
 
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost) {

@@ -6,6 +6,8 @@
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u32 raw size, raw bytes
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
+//   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
+//                  NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
 // where the trailer, the end of every record but a sample, is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -97,6 +99,7 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
 struct TaskRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
+  std::uint32_t parent_pid = 0;
   std::uint32_t parent_tid = 0;
 };
 bool ParseFork(const PerfRecord& record, TaskRecord* task);
@@ -107,8 +110,17 @@ struct CommRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::string_view name;
+  bool executes = false;  // it has it because it runs another program
 };
 bool ParseComm(const PerfRecord& record, CommRecord* comm);
+
+// A process has mapped a file as code. Other mappings are left out: false for those without a file,
+// and for those of a thread other than the main one, which is what loads a program.
+struct CodeRecord {
+  std::uint32_t pid = 0;
+  std::string_view path;
+};
+bool ParseCode(const PerfRecord& record, CodeRecord* code);
 
 // `*lost`: the number of records that the ring had no space for before this one.
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost);

@@ -48,8 +48,9 @@ class PerfSession {
     UniqueFd side_band;
     PerfRing ring;
     PerfRing side_band_ring;
-    std::uint64_t lost = 0;      // samples, by the LOST records of its ring
-    std::uint64_t reported = 0;  // of the lost samples, those that the caller knows of
+    std::uint64_t lost = 0;        // samples, by the LOST records of its ring
+    std::uint64_t reported = 0;    // of the lost samples, those that the caller knows of
+    std::uint64_t tasks_lost = 0;  // records of its other ring
   };
   // The kernel's counts for all tracepoints, on one CPU.
   struct Counts {
@@ -74,10 +75,11 @@ class PerfSession {
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
-  // Hands the FORK, COMM, EXIT and LOST records of all CPUs that wait to `consume`, in the order of
-  // time: a thread may be created on one CPU and named on another. The bytes are valid during the
-  // call of `consume` only.
-  void DrainTasks(const std::function<void(const PerfRecord&)>& consume);
+  // Hands the FORK, COMM, MMAP, EXIT and LOST records of all CPUs that wait to `consume`, in the
+  // order of time: a thread may be created on one CPU and named on another. The bytes are valid
+  // during the call of `consume` only. Returns true if the kernel's counts say that records were
+  // lost since the last call; a LOST record says it later, and kernels before 6.0 do not count.
+  bool DrainTasks(const std::function<void(const PerfRecord&)>& consume);
 
   // Hands every sample with a timestamp up to `limit` to `on_sample(index, sample, timestamp)`,
   // each CPU's oldest first, where index is that in cpus(); and reports `on_lost(index, count)`
@@ -107,6 +109,9 @@ class PerfSession {
 
   PerfSession() = default;
 
+  // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
+  UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
+  absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
   // `total` samples of the CPU at `index` have been lost: reports those not yet reported.
   template <typename OnLost>
   absl::Status ReportLost(std::size_t index, std::uint64_t total, const OnLost& on_lost);

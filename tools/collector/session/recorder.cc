@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   recorder->samples_ =
       std::make_unique<SampleWriter>(recorder->writer_.get(), &recorder->tasks_, numbers);
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
-  recorder->tasks_.LoadFromProc();
+  recorder->tasks_.LoadFromProc(SessionClockNow());
   recorder->interval_start_ = SessionClockNow();
   COLLECTOR_RETURN_IF_ERROR(recorder->EnableAttached());
   COLLECTOR_RETURN_IF_ERROR(recorder->AttachPatterns());
@@ -193,8 +193,10 @@ absl::Status Recorder::Round(std::uint64_t now) {
 // To be called before the samples are drained, as a thread's creation may stand in another ring
 // than its first event.
 void Recorder::UpdateTasks() {
-  session_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); });
-  tasks_.CatchUp();
+  if (session_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
+    tasks_.RecordsWereLost();
+  }
+  tasks_.CatchUp(SessionClockNow());
 }
 
 absl::Status Recorder::DrainSamples(std::uint64_t limit) {
@@ -218,7 +220,8 @@ absl::StatusOr<RecorderSummary> Recorder::Finish() {
 
   const nettrace::Writer::Stats& stats = writer_->stats();
   RecorderSummary summary;
-  summary.events = stats.events;
+  summary.process_events = samples_->stats().process_events;
+  summary.events = stats.events - summary.process_events;
   summary.lost = stats.lost;
   summary.undecoded = samples_->stats().undecoded;
   summary.late = samples_->stats().late;

@@ -50,14 +50,15 @@ struct RecorderOptions {
 };
 
 struct RecorderSummary {
-  std::uint64_t events = 0;
+  std::uint64_t events = 0;     // those of processes are not in it
   std::uint64_t lost = 0;       // by the kernel, as rings were full
   std::uint64_t undecoded = 0;  // of `events`: written as bytes
   std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
   // The kernel's count, always events + lost. No value where it does not count exactly:
   // before 6.0, and for tracepoints that count something else or are hit in interrupts.
   std::optional<std::uint64_t> hits;
-  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t process_events = 0;  // which say what processes there were
+  std::uint64_t bytes = 0;           // of the file
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;
@@ -83,7 +84,7 @@ class Recorder {
   // Stops recording, writes what the rings still hold and the final account, and ends the file.
   absl::StatusOr<RecorderSummary> Finish();
 
-  // Progress so far.
+  // Progress so far. The writer's events are those of processes, too.
   const nettrace::Writer::Stats& stats() const { return writer_->stats(); }
   // Selectors that no tracepoint has matched so far.
   std::vector<std::string> Unmatched() const;

@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+"""How a recording ends, and what it leaves: signals, files that may not grow, full disks, a file that is
+being recorded into already. Needs root and tracefs; the events are the kernel's own."""
+
+import json
+import os
+import pathlib
+import re
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import script
+
+ARGS = script.options(__doc__, "nettrace")
+SELECTOR = "sched:sched_switch"
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+# Starts and ends processes, which are switches.
+LOAD = ["sh", "-c", "while :; do /bin/true; done"]
+
+
+def needs_tracefs():
+    if os.geteuid() != 0:
+        raise script.Skipped("needs root")
+    if not (TRACEFS / "events/sched/sched_switch/id").exists():
+        raise script.Skipped("needs tracefs in /sys/kernel/tracing with the tracepoint sched:sched_switch")
+
+
+class RecordOutputTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="record-output-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = self.folder / "trace.nettrace"
+
+    def start(self, *options, output=None, command=(), **popen):
+        words = ["record", "-o", output or self.file, "-e", SELECTOR, *options]
+        if command:
+            words += ["--", *command]
+        return subprocess.Popen([ARGS.nettrace, *words], stderr=subprocess.PIPE, text=True, **popen)
+
+    def finish(self, recorder, expect=0):
+        """Waits for the end; returns what the recorder said."""
+        try:
+            _, said = recorder.communicate(timeout=60)
+        finally:
+            recorder.kill()
+        self.assertEqual(recorder.returncode, expect, said)
+        return said
+
+    def wait_for_events(self, file=None):
+        until(lambda: (file or self.file).exists() and (file or self.file).stat().st_size > 0)
+
+    def info(self, file, expect=0):
+        ran = subprocess.run([ARGS.nettrace, "info", "--json", file], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(ran.returncode, expect)
+        return json.loads(ran.stdout)
+
+    def test_signals_that_ask_to_end_end_it_well(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            with self.subTest(number.name):
+                recorder = self.start(command=LOAD)
+                self.wait_for_events()
+                time.sleep(0.1)
+                recorder.send_signal(number)
+                said = self.finish(recorder)
+                info = self.info(self.file)
+                self.assertTrue(info["complete"])
+                self.assertIn(f"{info['events']} events", said)
+                self.file.unlink()
+
+    def test_nohup_keeps_it_from_ending(self):
+        with self.start("--duration", "30s", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as recorder:
+            self.wait_for_events()
+            recorder.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            self.assertIsNone(recorder.poll())
+            recorder.send_signal(signal.SIGTERM)
+            self.finish(recorder)
+
+    def check_account(self, said, reason):
+        """The recorder named the reason, and the events that it says are in the file are there."""
+        self.assertRegex(said, reason)
+        account = re.search(r"(\d+) events are in the file, (\d+) more are not", said)
+        self.assertIsNotNone(account, said)
+        self.assertGreater(int(account[2]), 0)
+        whole = self.folder / "whole.nettrace"
+        subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
+        info = self.info(whole)
+        self.assertGreater(info["events"], 0)
+        self.assertEqual(info["events"], int(account[1]), said)
+
+    def test_a_file_that_may_not_grow_is_an_error_with_an_account(self):
+        for options in (["--ring-size", "1M"],):
+            limit = 100_000
+            recorder = self.start(*options, command=LOAD,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+            said = self.finish(recorder, expect=1)
+            self.check_account(said, "File too large")
+
+    def test_a_full_disk_is_an_error_with_an_account(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        self.file = disk / "trace.nettrace"
+        said = self.finish(self.start(command=LOAD), expect=1)
+        self.check_account(said, "No space left")
+
+    def test_two_recordings_into_one_file_are_one_too_many(self):
+        first = self.start(command=LOAD)
+        self.wait_for_events()
+        said = self.finish(self.start("--duration", "200ms"), expect=1)
+        self.assertIn(f"{self.file}: another recording", said)
+        first.send_signal(signal.SIGINT)
+        self.finish(first)
+        self.assertTrue(self.info(self.file)["complete"])
+        # The next one may: it replaces the file.
+        self.finish(self.start("--duration", "200ms"))
+
+    def test_the_file_is_private_unless_asked_otherwise(self):
+        for options, mode in (((), 0o600), (("--mode", "0644"), 0o644), ((), 0o600)):
+            self.finish(self.start("--duration", "100ms", *options, umask=0))
+            self.assertEqual(self.file.stat().st_mode & 0o7777, mode)
+
+    def test_a_second_sigint_gives_up_waiting(self):
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        # A reader has a second after the first request; on a busy machine one try in a few is that fast.
+        for _ in range(5):
+            recorder = self.start(command=LOAD, output="-", stdout=writer)
+            self.assertTrue(select.select([reader], [], [], 60)[0], "it has written nothing")
+            time.sleep(3)  # The pipe is full by now.
+            first = time.monotonic()
+            recorder.send_signal(signal.SIGINT)
+            time.sleep(0.15)
+            recorder.send_signal(signal.SIGINT)
+            said = self.finish(recorder, expect=1)
+            took = time.monotonic() - first
+            self.assertRegex(said, "reader takes nothing.*events are in the file")
+            os.set_blocking(reader, False)
+            while read_or_none(reader):
+                pass
+            os.set_blocking(reader, True)
+            if took < 0.9:
+                break
+        os.close(writer)
+        self.assertLess(took, 0.9)
+
+
+def read_or_none(fd):
+    try:
+        return os.read(fd, 65536)
+    except BlockingIOError:
+        return None
+
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "never happens"
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    try:
+        needs_tracefs()
+    except script.Skipped as reason:
+        print(reason)
+        raise SystemExit(script.EXIT_SKIPPED) from None
+    unittest.main()

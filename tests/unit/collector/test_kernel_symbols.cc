@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include "tools/collector/convert/kernel_symbols.h"
+
+namespace collector {
+namespace {
+
+constexpr char kText[] =
+    "ffffffff81000000 T _stext\n"
+    "ffffffff81000000 t local_name\n"
+    "ffffffff81000000 T global_name\n"
+    "0000000000001000 A percpu_thing\n"
+    "ffffffffa0000100 t module_function\t[module]\n"
+    "ffffffff81000200 W weak\n"
+    "ffffffff82000000 D\n"
+    "zz T nothing\n"
+    "\n"
+    "ffffffff81000300 t last";
+
+TEST(KernelSymbols, AddressIsInTheSymbolBeforeIt) {
+  const KernelSymbols symbols = KernelSymbols::Parse(kText);
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF810001FF, true), "global_name+0x1ff");
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF810001FF, false), "global_name");
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF81000200, true), "weak");
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF81000301, true), "last+0x1");
+  EXPECT_EQ(symbols.Find(0xFFFFFFFFA0000104, true), "module_function+0x4");
+}
+
+TEST(KernelSymbols, AddressInNoSymbolHasNoName) {
+  const KernelSymbols symbols = KernelSymbols::Parse(kText);
+  EXPECT_EQ(symbols.Find(0, true), "");
+  EXPECT_EQ(symbols.Find(0x1000, true), "");
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF80FFFFFF, true), "");
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF90000000, true), "");
+  EXPECT_EQ(symbols.Find(~std::uint64_t{0}, true), "");
+}
+
+TEST(KernelSymbols, HiddenAddressesAreNone) {
+  const KernelSymbols symbols =
+      KernelSymbols::Parse("0000000000000000 T _stext\n0000000000000000 t other\n");
+  EXPECT_TRUE(symbols.empty());
+  EXPECT_EQ(symbols.Find(0xFFFFFFFF81000000, true), "");
+}
+
+}  // namespace
+}  // namespace collector

@@ -1,0 +1,87 @@
+#include "tools/collector/convert/kernel_symbols.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace collector {
+namespace {
+
+constexpr char kKallsyms[] = "/proc/kallsyms";
+constexpr std::size_t kMaxBytes = 64 << 20;
+// What is farther behind a symbol's start is not in it: the list has no ends of symbols.
+constexpr std::uint64_t kMaxOffset = 1 << 20;
+
+// Symbols that programs may name come first, and of those the ones without underscores.
+std::uint32_t RankOf(char type, absl::string_view name) {
+  const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());
+  return (absl::ascii_isupper(static_cast<unsigned char>(type)) ? 0 : 0x10000) +
+         static_cast<std::uint32_t>(std::min<std::size_t>(underscores, 0xFFFF));
+}
+
+}  // namespace
+
+KernelSymbols KernelSymbols::Load() {
+  std::ifstream file(kKallsyms);
+  std::string text;
+  constexpr std::size_t kChunk = 1 << 20;
+  while (file && text.size() < kMaxBytes) {
+    const std::size_t size = text.size();
+    text.resize(size + kChunk);
+    file.read(text.data() + size, kChunk);
+    text.resize(size + static_cast<std::size_t>(file.gcount()));
+  }
+  return Parse(text);
+}
+
+KernelSymbols KernelSymbols::Parse(std::string_view text) {
+  KernelSymbols result;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    // "ffffffff81000000 T _text", and for a module a tab and its name
+    const std::size_t type_at = line.find(' ') + 1;
+    if (type_at == 0 || type_at + 2 >= line.size()) continue;
+    const char type = line[type_at];
+    const absl::string_view name =
+        line.substr(type_at + 2, line.find('\t', type_at) - (type_at + 2));
+    std::uint64_t address = 0;
+    // Absolute ones are offsets of what each CPU has.
+    if (!absl::SimpleHexAtoi(line.substr(0, type_at - 1), &address) || address == 0 ||
+        type == 'a' || type == 'A' || name.empty()) {
+      continue;
+    }
+    result.symbols_.push_back(
+        {address, static_cast<std::uint32_t>(result.names_.size()), RankOf(type, name)});
+    absl::StrAppend(&result.names_, name, absl::string_view("\0", 1));
+  }
+  std::stable_sort(result.symbols_.begin(), result.symbols_.end(),
+                   [](const Symbol& a, const Symbol& b) {
+                     return a.address != b.address ? a.address < b.address : a.rank < b.rank;
+                   });
+  const auto same = [](const Symbol& a, const Symbol& b) { return a.address == b.address; };
+  result.symbols_.erase(std::unique(result.symbols_.begin(), result.symbols_.end(), same),
+                        result.symbols_.end());
+  result.symbols_.shrink_to_fit();
+  result.names_.shrink_to_fit();
+  return result;
+}
+
+std::string KernelSymbols::Find(std::uint64_t address, bool with_offset) const {
+  const auto after = std::upper_bound(
+      symbols_.begin(), symbols_.end(), address,
+      [](std::uint64_t value, const Symbol& symbol) { return value < symbol.address; });
+  if (after == symbols_.begin()) return {};
+  const Symbol& symbol = *(after - 1);
+  const std::uint64_t offset = address - symbol.address;
+  if (offset >= kMaxOffset) return {};
+  std::string name(names_.c_str() + symbol.name);
+  if (with_offset && offset != 0) absl::StrAppend(&name, "+0x", absl::Hex(offset));
+  return name;
+}
+
+}  // namespace collector

@@ -1,0 +1,92 @@
+#include "tools/collector/convert/process_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/utf.h"
+#include "nettrace/format.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+namespace {
+
+constexpr const char* kNames[] = {"ExistingProcess", "ProcessCreate", "ProcessExit"};
+static_assert(static_cast<int>(ProcessEvent::Kind::kExists) == 0);
+static_assert(static_cast<int>(ProcessEvent::Kind::kCreated) == 1);
+static_assert(static_cast<int>(ProcessEvent::Kind::kExited) == 2);
+
+}  // namespace
+
+ProcessWriter::ProcessWriter(nettrace::Writer* writer, TaskTracker* tasks)
+    : writer_(writer),
+      tasks_(tasks),
+      fields_{{"NamespaceId", nettrace::Type::Simple(nettrace::TypeCode::kVarUInt)},
+              nettrace::MakeField<std::string_view>("Name"),
+              nettrace::MakeField<std::string_view>("NamespaceName")},
+      payload_(&fields_) {}
+
+absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Kind kind) {
+  const auto id = static_cast<std::size_t>(kind);
+  if (rows_[id] == nettrace::kNoMetadata) {
+    nettrace::EventMetadata metadata;
+    metadata.provider = std::string(nettrace::internal::traceevent::kUniversalSystem);
+    metadata.name = kNames[id];
+    metadata.event_id = static_cast<std::uint32_t>(id);
+    metadata.opcode = 0;
+    if (kind != ProcessEvent::Kind::kExited) metadata.fields = fields_;
+    absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
+    if (!row.ok()) return row;
+    rows_[id] = *row;
+  }
+  return rows_[id];
+}
+
+absl::Status ProcessWriter::Write(std::uint64_t limit) {
+  for (const ProcessEvent& event : tasks_->processes().Take(limit)) {
+    COLLECTOR_RETURN_IF_ERROR(WriteOne(event));
+  }
+  earliest_ = std::max(earliest_, limit);
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::WriteOne(const ProcessEvent& event) {
+  absl::StatusOr<nettrace::MetadataId> metadata_id = MetadataRow(event.kind);
+  if (!metadata_id.ok()) return metadata_id.status();
+  if (capture_thread_ == nettrace::kNoThread) {
+    nettrace::ThreadInfo info;
+    info.name = "processes";
+    absl::StatusOr<nettrace::ThreadIndex> capture_thread = writer_->AddThread(info);
+    if (!capture_thread.ok()) return capture_thread.status();
+    capture_thread_ = *capture_thread;
+  }
+  nettrace::EventRow row;
+  row.metadata_id = *metadata_id;
+  row.capture_thread = capture_thread_;
+  row.processor = nettrace::kNoProcessor;
+  row.timestamp = std::max(event.timestamp, earliest_);
+  earliest_ = row.timestamp;
+  // At the moment of its end the pid may be another process's already.
+  const bool exited = event.kind == ProcessEvent::Kind::kExited;
+  absl::StatusOr<nettrace::ThreadIndex> thread =
+      tasks_->Row(event.pid, event.pid, event.timestamp - (exited ? 1 : 0), writer_);
+  if (!thread.ok()) return thread.status();
+  row.thread = *thread;
+  std::span<const std::byte> bytes;
+  if (!exited) {
+    // A path may be any bytes.
+    std::string name;
+    nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(event.name)), &name);
+    absl::StatusOr<std::span<const std::byte>> payload =
+        payload_.UInt(event.namespace_pid).Utf8(name).Utf8("").Finish();
+    if (!payload.ok()) return payload.status();
+    bytes = *payload;
+  }
+  COLLECTOR_RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
+  ++written_;
+  return absl::OkStatus();
+}
+
+}  // namespace collector

@@ -1,0 +1,88 @@
+#include "tools/collector/identity/proc_files.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <climits>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace collector {
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+// The entries of the folder `path` that are numbers.
+std::vector<std::uint32_t> Numbers(const std::string& path) {
+  std::vector<std::uint32_t> numbers;
+  const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
+  if (directory == nullptr) return numbers;
+  while (const dirent* entry = readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
+    std::uint32_t number = 0;
+    if (absl::SimpleAtoi(entry->d_name, &number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> ProcPids() { return Numbers("/proc"); }
+
+std::vector<std::uint32_t> ProcTids(std::uint32_t pid) {
+  return Numbers(absl::StrCat("/proc/", pid, "/task"));
+}
+
+std::optional<ProcThread> ParseProcStat(std::string_view text) {
+  // "PID (NAME) STATE ...", where the name may have parentheses and blanks.
+  const std::size_t begin = text.find('(');
+  const std::size_t end = text.rfind(')');
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin ||
+      text.size() < end + 3) {
+    return std::nullopt;
+  }
+  const char state = text[end + 2];
+  return ProcThread{std::string(text.substr(begin + 1, end - begin - 1)),
+                    state == 'Z' || state == 'X'};
+}
+
+std::optional<ProcThread> ReadProcThread(std::uint32_t pid, std::uint32_t tid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/stat"));
+  return ParseProcStat(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+std::string_view WithoutDeleted(std::string_view path) {
+  const absl::string_view kept =
+      absl::StripSuffix(absl::string_view(path.data(), path.size()), " (deleted)");
+  return {kept.data(), kept.size()};
+}
+
+std::string ReadProcExecutable(std::uint32_t pid) {
+  char path[PATH_MAX];
+  const ssize_t size = readlink(absl::StrCat("/proc/", pid, "/exe").c_str(), path, sizeof path);
+  if (size <= 0) return "";
+  return std::string(WithoutDeleted({path, static_cast<std::size_t>(size)}));
+}
+
+std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    if (!absl::StartsWith(line, "NSpid:")) continue;
+    // One for each namespace, its own last.
+    const std::vector<absl::string_view> pids = absl::StrSplit(line, '\t');
+    std::uint32_t own = 0;
+    if (absl::SimpleAtoi(pids.back(), &own)) return own;
+  }
+  return pid;
+}
+
+}  // namespace collector

@@ -1,0 +1,171 @@
+#include "tools/collector/identity/process_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/collector/identity/proc_files.h"
+
+namespace collector {
+
+ProcessTracker::Description ProcessTracker::ReadProc(std::uint32_t pid,
+                                                     std::string_view main_thread) {
+  Description description;
+  description.name = ReadProcExecutable(pid);
+  description.has_path = !description.name.empty();
+  if (!description.has_path) description.name = std::string(main_thread);
+  description.namespace_pid = ReadProcNamespacePid(pid);
+  return description;
+}
+
+void ProcessTracker::Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process,
+                           std::uint64_t timestamp) {
+  process->beginning = ++last_number_;
+  waiting_.push_back(
+      {last_number_,
+       {kind, pid, process->description.namespace_pid, timestamp, process->description.name}});
+}
+
+ProcessEvent* ProcessTracker::WaitingBeginning(const Process& process) {
+  const auto found = std::lower_bound(
+      waiting_.begin(), waiting_.end(), process.beginning,
+      [](const Waiting& waiting, std::uint64_t number) { return waiting.number < number; });
+  const bool waits = found != waiting_.end() && found->number == process.beginning;
+  return waits ? &found->event : nullptr;
+}
+
+void ProcessTracker::SetName(std::uint32_t pid, Process* process, std::string_view name,
+                             std::uint64_t timestamp) {
+  if (process->description.name == name) return;
+  process->description.name = std::string(name);
+  if (ProcessEvent* beginning = WaitingBeginning(*process)) {
+    beginning->name = process->description.name;
+  } else {
+    Begin(ProcessEvent::Kind::kExists, pid, process, timestamp);
+  }
+}
+
+void ProcessTracker::Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
+                            std::uint64_t loaded) {
+  if (first_existed_ == 0) first_existed_ = timestamp;
+  const auto [entry, added] = processes_.try_emplace(pid);
+  Process& process = entry->second;
+  process.loaded = loaded;
+  if (added) {
+    process.description = std::move(description);
+    Begin(ProcessEvent::Kind::kExists, pid, &process, timestamp);
+  } else if (description.has_path) {
+    process.description.has_path = true;
+    SetName(pid, &process, description.name, timestamp);
+  }
+}
+
+void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
+                             std::uint64_t timestamp) {
+  if (const auto known = processes_.find(pid); known != processes_.end()) {
+    if (timestamp < known->second.loaded) {
+      // /proc has shown it since. Those that were there before the recording stay so.
+      ProcessEvent* beginning = WaitingBeginning(known->second);
+      if (beginning != nullptr && timestamp >= first_existed_) {
+        beginning->kind = ProcessEvent::Kind::kCreated;
+        beginning->timestamp = timestamp;
+      }
+      return;
+    }
+    End(pid, timestamp);  // the record of its end was lost
+  }
+  // It began and ended before the recording began: else /proc had shown it.
+  if (timestamp < first_existed_) return;
+  Process process;
+  if (const auto known = processes_.find(parent); known != processes_.end()) {
+    process.description = known->second.description;
+  } else {
+    process.description.name = std::string(main_thread);
+  }
+  process.description.namespace_pid = pid;
+  Begin(ProcessEvent::Kind::kCreated, pid, &process, timestamp);
+  process.tids.insert(pid);
+  processes_.insert_or_assign(pid, std::move(process));
+}
+
+std::vector<std::uint32_t> ProcessTracker::Executes(std::uint32_t pid, std::string_view main_thread,
+                                                    std::uint64_t timestamp) {
+  std::vector<std::uint32_t> ended;
+  const auto known = processes_.find(pid);
+  if (known == processes_.end()) return ended;
+  Process& process = known->second;
+  std::copy_if(process.tids.begin(), process.tids.end(), std::back_inserter(ended),
+               [pid](std::uint32_t tid) { return tid != pid; });
+  process.tids = {pid};
+  process.description.has_path = false;
+  process.awaits_path = true;
+  SetName(pid, &process, main_thread, timestamp);
+  return ended;
+}
+
+void ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp) {
+  const auto known = processes_.find(pid);
+  if (known == processes_.end() || !known->second.awaits_path) return;
+  known->second.awaits_path = false;
+  known->second.description.has_path = true;
+  SetName(pid, &known->second, WithoutDeleted(path), timestamp);
+}
+
+void ProcessTracker::Renamed(std::uint32_t pid, std::string_view main_thread,
+                             std::uint64_t timestamp) {
+  const auto known = processes_.find(pid);
+  if (known == processes_.end() || known->second.description.has_path) return;
+  SetName(pid, &known->second, main_thread, timestamp);
+}
+
+void ProcessTracker::AddThread(std::uint32_t pid, std::uint32_t tid) {
+  if (const auto known = processes_.find(pid); known != processes_.end()) {
+    known->second.tids.insert(tid);
+  }
+}
+
+bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp) {
+  const auto known = processes_.find(pid);
+  if (known == processes_.end()) return false;
+  if (known->second.tids.erase(tid) == 0 || !known->second.tids.empty()) return false;
+  End(pid, timestamp);
+  return true;
+}
+
+void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
+  processes_.erase(pid);
+  waiting_.push_back({++last_number_, {ProcessEvent::Kind::kExited, pid, 0, timestamp, ""}});
+}
+
+std::vector<std::uint32_t> ProcessTracker::EndAllBut(
+    const absl::flat_hash_set<std::uint32_t>& alive, std::uint64_t timestamp) {
+  std::vector<std::uint32_t> ended;
+  std::vector<std::uint32_t> ended_processes;
+  for (auto& [pid, process] : processes_) {
+    const bool had_threads = !process.tids.empty();
+    absl::erase_if(process.tids, [&alive, &ended](std::uint32_t tid) {
+      if (alive.contains(tid)) return false;
+      ended.push_back(tid);
+      return true;
+    });
+    if (had_threads && process.tids.empty()) ended_processes.push_back(pid);
+  }
+  for (const std::uint32_t pid : ended_processes) End(pid, timestamp);
+  return ended;
+}
+
+std::vector<ProcessEvent> ProcessTracker::Take(std::uint64_t limit) {
+  std::vector<ProcessEvent> taken;
+  const auto rest = std::stable_partition(
+      waiting_.begin(), waiting_.end(),
+      [limit](const Waiting& waiting) { return waiting.event.timestamp <= limit; });
+  for (auto waiting = waiting_.begin(); waiting != rest; ++waiting) {
+    taken.push_back(std::move(waiting->event));
+  }
+  waiting_.erase(waiting_.begin(), rest);
+  std::stable_sort(taken.begin(), taken.end(), [](const ProcessEvent& a, const ProcessEvent& b) {
+    return a.timestamp < b.timestamp;
+  });
+  return taken;
+}
+
+}  // namespace collector

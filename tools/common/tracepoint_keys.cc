@@ -1,0 +1,264 @@
+#include "tools/common/tracepoint_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace tools {
+namespace {
+
+using Kind = SymbolPiece::Kind;
+
+constexpr std::string_view kHex = "hex";
+constexpr std::array<std::string_view, 3> kUnary = {"!", "~", "-"};
+// An operator that begins with another one stands before it.
+constexpr std::array<std::string_view, 18> kBinary = {
+    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "<",
+    ">",  "&",  "|",  "^",  "+",  "-",  "*",  "/",  "%"};
+
+void AppendText(std::string_view text, std::string* out) {
+  *out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') *out += '\\';
+    if (c != '\0') *out += c;
+  }
+  *out += '"';
+}
+
+void AppendNumber(std::uint64_t number, bool is_unsigned, std::string* out) {
+  if (is_unsigned) {
+    absl::StrAppend(out, number, "u");
+  } else {
+    absl::StrAppend(out, static_cast<std::int64_t>(number));
+  }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+void AppendPiece(const SymbolPiece& piece, std::string* out) {
+  switch (piece.kind) {
+    case Kind::kText:
+      AppendText(piece.text, out);
+      return;
+    case Kind::kNumber:
+      AppendNumber(piece.number, piece.is_unsigned, out);
+      return;
+    case Kind::kField:
+      *out += piece.text;
+      return;
+    case Kind::kElement:
+      absl::StrAppend(out, piece.text, "[", piece.number, "]");
+      return;
+    case Kind::kUnary:
+      absl::StrAppend(out, "(", piece.text);
+      AppendPiece(piece.arguments[0], out);
+      *out += ')';
+      return;
+    case Kind::kBinary:
+      *out += '(';
+      AppendPiece(piece.arguments[0], out);
+      *out += piece.text;
+      AppendPiece(piece.arguments[1], out);
+      *out += ')';
+      return;
+    case Kind::kConditional:
+      *out += '(';
+      AppendPiece(piece.arguments[0], out);
+      *out += '?';
+      AppendPiece(piece.arguments[1], out);
+      *out += ':';
+      AppendPiece(piece.arguments[2], out);
+      *out += ')';
+      return;
+    case Kind::kCall:
+      absl::StrAppend(out, piece.text, "(");
+      for (std::size_t i = 0; i < piece.arguments.size(); ++i) {
+        if (i != 0) *out += ',';
+        AppendPiece(piece.arguments[i], out);
+      }
+      for (const auto& [number, text] : piece.names) {
+        *out += ',';
+        AppendNumber(number, /*is_unsigned=*/false, out);
+        *out += '=';
+        AppendText(text, out);
+      }
+      *out += ')';
+      return;
+  }
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  bool AtEnd() const { return text_.empty(); }
+
+  bool Take(std::string_view token) {
+    if (text_.substr(0, token.size()) != token) return false;
+    text_.remove_prefix(token.size());
+    return true;
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  bool TakePiece(int depth, SymbolPiece* piece) {
+    if (depth >= kMaxNoteDepth || !Count() || text_.empty()) return false;
+    const char first = text_.front();
+    if (first == '"') {
+      piece->kind = Kind::kText;
+      return TakeText(&piece->text);
+    }
+    if (first == '(') return TakeOperation(depth, piece);
+    if (first == '-' || absl::ascii_isdigit(static_cast<unsigned char>(first))) {
+      piece->kind = Kind::kNumber;
+      return TakeNumber(&piece->number, &piece->is_unsigned);
+    }
+    if (!TakeName(&piece->text)) return false;
+    if (Take("(")) return TakeCall(depth, piece);
+    piece->kind = Kind::kField;
+    if (!Take("[")) return true;
+    piece->kind = Kind::kElement;
+    return TakeNumber(&piece->number, &piece->is_unsigned) && !piece->is_unsigned && Take("]");
+  }
+
+ private:
+  bool Count() { return ++pieces_ <= kMaxNotePieces; }
+
+  bool TakeText(std::string* out) {
+    if (!Take("\"")) return false;
+    while (!text_.empty()) {
+      char c = text_.front();
+      text_.remove_prefix(1);
+      if (c == '"') return true;
+      if (c == '\\') {
+        if (text_.empty()) return false;
+        c = text_.front();
+        text_.remove_prefix(1);
+        if (c != '"' && c != '\\') return false;
+      }
+      *out += c;
+    }
+    return false;
+  }
+
+  bool TakeNumber(std::uint64_t* number, bool* is_unsigned) {
+    const std::size_t sign = text_.substr(0, 1) == "-" ? 1 : 0;
+    const auto* const end = std::find_if_not(text_.begin() + sign, text_.end(), [](char c) {
+      return absl::ascii_isdigit(static_cast<unsigned char>(c));
+    });
+    const absl::string_view digits(text_.data(), static_cast<std::size_t>(end - text_.begin()));
+    text_.remove_prefix(digits.size());
+    *is_unsigned = Take("u");
+    if (*is_unsigned) return sign == 0 && absl::SimpleAtoi(digits, number);
+    std::int64_t value = 0;
+    if (!absl::SimpleAtoi(digits, &value)) return false;
+    *number = static_cast<std::uint64_t>(value);
+    return true;
+  }
+
+  bool TakeName(std::string* out) {
+    const std::size_t size = static_cast<std::size_t>(
+        std::find_if_not(
+            text_.begin(), text_.end(),
+            [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }) -
+        text_.begin());
+    *out = std::string(text_.substr(0, size));
+    text_.remove_prefix(size);
+    return IsNoteName(*out);
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  bool TakeOperation(int depth, SymbolPiece* piece) {
+    Take("(");
+    // A minus before a digit is the number's.
+    const bool is_number =
+        text_.size() > 1 && absl::ascii_isdigit(static_cast<unsigned char>(text_[1]));
+    for (const std::string_view op : kUnary) {
+      if ((op == "-" && is_number) || !Take(op)) continue;
+      piece->kind = Kind::kUnary;
+      piece->text = std::string(op);
+      return TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(")");
+    }
+    if (!TakePiece(depth + 1, &piece->arguments.emplace_back())) return false;
+    if (Take("?")) {
+      piece->kind = Kind::kConditional;
+      return TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(":") &&
+             TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(")");
+    }
+    for (const std::string_view op : kBinary) {
+      if (!Take(op)) continue;
+      piece->kind = Kind::kBinary;
+      piece->text = std::string(op);
+      return TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(")");
+    }
+    return false;
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
+  bool TakeCall(int depth, SymbolPiece* piece) {
+    piece->kind = Kind::kCall;
+    do {
+      SymbolPiece argument;
+      if (!TakePiece(depth + 1, &argument)) return false;
+      if (argument.kind == Kind::kNumber && !argument.is_unsigned && Take("=")) {
+        if (!TakeText(&piece->names.emplace_back(argument.number, "").second)) return false;
+      } else if (piece->names.empty()) {
+        piece->arguments.push_back(std::move(argument));
+      } else {
+        return false;
+      }
+    } while (Take(","));
+    return Take(")");
+  }
+
+  std::string_view text_;
+  std::size_t pieces_ = 0;
+};
+
+}  // namespace
+
+bool IsNoteName(std::string_view name) {
+  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name.front())) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+         });
+}
+
+bool IsBinaryOperator(std::string_view text) {
+  return std::find(kBinary.begin(), kBinary.end(), text) != kBinary.end();
+}
+
+std::string FormatTracepointNote(const TracepointNote& note) {
+  std::string text;
+  if (note.hex) text = kHex;
+  for (const SymbolPiece& piece : note.pieces) {
+    if (!text.empty()) text += ' ';
+    AppendPiece(piece, &text);
+  }
+  return text;
+}
+
+std::optional<TracepointNote> ParseTracepointNote(std::string_view text) {
+  TracepointNote note;
+  if (text == kHex) {
+    note.hex = true;
+    return note;
+  }
+  Parser parser(text);
+  note.hex = parser.Take("hex ");
+  do {
+    if (!parser.TakePiece(0, &note.pieces.emplace_back())) return std::nullopt;
+  } while (parser.Take(" "));
+  if (!parser.AtEnd()) return std::nullopt;
+  return note;
+}
+
+std::optional<std::string_view> ParseTracepointKey(std::string_view key) {
+  const std::string_view prefix = kKeyTracepointField;
+  if (key.substr(0, prefix.size()) != prefix) return std::nullopt;
+  key.remove_prefix(prefix.size());
+  return key;
+}
+
+}  // namespace tools

@@ -1,0 +1,44 @@
+// The symbols of kernel tracepoints' fields: what their notes (tracepoint_keys.h) make of the
+// values of an event.
+#ifndef TOOLS_COMMON_TRACEPOINT_SYMBOL_H_
+#define TOOLS_COMMON_TRACEPOINT_SYMBOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/schema.h"
+#include "tools/common/tracepoint_keys.h"
+
+namespace tools {
+
+// The value of one field of an event.
+struct TracepointValue {
+  enum class Kind : std::uint8_t { kOther, kNumber, kNumbers, kText };
+  Kind kind = Kind::kOther;
+  bool is_unsigned = false;             // the number has 64 bits and no sign
+  std::uint64_t number = 0;             // sign-extended
+  std::size_t element_size = 1;         // bytes of each of `elements`
+  std::vector<std::uint64_t> elements;  // of kNumbers
+  std::string text;                     // of kText
+};
+
+// The values of an event.
+struct TracepointValues {
+  // The fields' names and their places in `values`.
+  const absl::flat_hash_map<std::string, std::size_t>* names = nullptr;
+  std::vector<TracepointValue> values;
+  const nettrace::Labels* labels = nullptr;
+};
+
+// The symbol that `note` makes of `values`; nullopt if it makes none, or an empty one. The work is
+// bounded by the limits of notes and the size of the event, the text by 4 KiB.
+std::optional<std::string> FormatSymbol(const TracepointNote& note, const TracepointValues& values);
+
+}  // namespace tools
+
+#endif  // TOOLS_COMMON_TRACEPOINT_SYMBOL_H_

@@ -1,0 +1,54 @@
+// The payloads of kernel tracepoints whose metadata rows have notes
+// (tools/common/tracepoint_keys.h).
+#ifndef TOOLS_NETTRACE_TRACEPOINT_PAYLOAD_H_
+#define TOOLS_NETTRACE_TRACEPOINT_PAYLOAD_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "nettrace/reader.h"
+#include "tools/common/field_value.h"
+#include "tools/common/json_text.h"
+#include "tools/common/tracepoint_keys.h"
+#include "tools/common/tracepoint_symbol.h"
+
+namespace tools {
+
+// The fields and notes of one metadata row, and the values of its last event.
+class TracepointPayload {
+ public:
+  // Null if the row has no notes, or fields that no kernel tracepoint has.
+  static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
+
+  // Reads the values of `event`, which is of that row. Those before a misfit are there, too.
+  absl::Status Load(const nettrace::Event& event);
+
+  // Writes the members of the payload. For people, symbols stand beside the numbers.
+  void Put(ValueStyle style, JsonWriter* json) const;
+  // Writes the symbols, a member for each field that has one; nothing if none has.
+  void PutSymbols(const char* key, JsonWriter* json) const;
+
+ private:
+  struct FieldNotes {
+    std::string name;
+    bool is_bool = false;
+    std::size_t size = 0;  // bytes of the number, or of each in an array
+    TracepointNote note;
+  };
+  void PutValue(std::size_t field, ValueStyle style, JsonWriter* json) const;
+
+  std::vector<FieldNotes> fields_;
+  absl::flat_hash_map<std::string, std::size_t> places_;
+  TracepointValues values_;
+  std::size_t loaded_ = 0;  // fields of the last event
+  std::vector<std::optional<std::string>> symbols_;
+};
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_TRACEPOINT_PAYLOAD_H_
