@@ -89,15 +89,12 @@ absl::StatusOr<nettrace::MetadataId> SampleWriter::AddRow(nettrace::EventMetadat
   return row;
 }
 
-absl::StatusOr<nettrace::ThreadIndex> SampleWriter::CaptureThread(Cpu* cpu) {
-  if (cpu->capture_thread == nettrace::kNoThread) {
-    nettrace::ThreadInfo info;
-    info.name = absl::StrCat("CPU ", cpu->number);
-    absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
-    if (!index.ok()) return index.status();
-    cpu->capture_thread = *index;
-  }
-  return cpu->capture_thread;
+absl::Status SampleWriter::AddCaptureThread(Cpu* cpu) {
+  nettrace::ThreadInfo info;
+  info.name = absl::StrCat("CPU ", cpu->number);
+  absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
+  if (index.ok()) cpu->capture_thread = *index;
+  return index.status();
 }
 
 absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& sample,
@@ -112,7 +109,7 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   // The kernel writes the id; a sample without a known one cannot be named, only counted.
   if (tracepoint == nullptr) return AddLost(cpu_index, 1);
 
-  labels_ = nettrace::Labels();
+  if (!labels_.empty()) labels_ = nettrace::Labels();
   nettrace::EventRow row;
   row.timestamp = std::max({timestamp, cpu.last_timestamp, interval_start_});
   if (row.timestamp != timestamp) {
@@ -121,9 +118,10 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   }
   cpu.last_timestamp = row.timestamp;
   row.processor = static_cast<std::uint32_t>(cpu.number);
-  absl::StatusOr<nettrace::ThreadIndex> capture_thread = CaptureThread(&cpu);
-  if (!capture_thread.ok()) return capture_thread.status();
-  row.capture_thread = *capture_thread;
+  if (cpu.capture_thread == nettrace::kNoThread) {
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  }
+  row.capture_thread = cpu.capture_thread;
   absl::StatusOr<nettrace::ThreadIndex> thread =
       tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
@@ -349,9 +347,11 @@ absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::by
 }
 
 absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
-  absl::StatusOr<nettrace::ThreadIndex> capture_thread = CaptureThread(&cpus_[cpu_index]);
-  if (!capture_thread.ok()) return capture_thread.status();
-  return writer_->AddLost(*capture_thread, count);
+  Cpu& cpu = cpus_[cpu_index];
+  if (cpu.capture_thread == nettrace::kNoThread) {
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  }
+  return writer_->AddLost(cpu.capture_thread, count);
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {

@@ -180,7 +180,7 @@ class SampleWriter {
   absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text_form,
                        Form* form, bool* usable);
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
-  absl::StatusOr<nettrace::ThreadIndex> CaptureThread(Cpu* cpu);
+  absl::Status AddCaptureThread(Cpu* cpu);
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;
