@@ -79,10 +79,11 @@ class MetadataReader {
   std::string_view event_name() const noexcept { return name_; }
   std::string_view event_attributes() const noexcept { return attributes_; }
 
-  // True and the next definition; false at the end or at an error, see error(). The metadata's end
-  // within a struct's members is kTruncatedMetadata.
+  // True and the next definition; false at the end or at an error, see error(). A struct that
+  // announces more members than follow has those that follow, and none is kTruncatedMetadata.
   bool Next(FieldDefinition* field) noexcept;
   ParseError error() const noexcept { return error_; }
+  bool at_end() const noexcept { return rest_.empty(); }
 
  private:
   std::span<const std::byte> rest_;

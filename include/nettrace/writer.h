@@ -43,10 +43,12 @@ struct WriterOptions {
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;  // at most 1 << 20
+  // With traceevent_compatible, as many EventIds from before flushes of metadata are remembered,
+  // too: TraceEvent goes on to show the later events of an id by the rows before. When they would
+  // be more, all but those of the last flush are forgotten.
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
-  std::size_t max_metadata_bytes = 64 << 20;  // of provider names
   // Bounds on what a reader must keep to sort an interval. The bytes, of event rows, are counted as
   // blocks are written, so they may pass the bound by the open blocks.
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;

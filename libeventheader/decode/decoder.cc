@@ -110,7 +110,7 @@ bool Decoder::BeginStruct(Item* item) noexcept {
 }
 
 bool Decoder::NextInStruct(OpenStruct* open, Item* item) noexcept {
-  if (open->inside && open->remaining > 0) {
+  if (open->inside && open->remaining > 0 && !reader_.at_end()) {
     --open->remaining;
     return NextField(item);
   }
@@ -160,7 +160,7 @@ bool Decoder::ReadLength(const FieldDefinition& field, std::uint16_t* length) no
 
 // The members of an array without elements have definitions but no values.
 bool Decoder::SkipMembers(int count) noexcept {
-  for (FieldDefinition member; count > 0; --count) {
+  for (FieldDefinition member; count > 0 && !reader_.at_end(); --count) {
     ++work_;
     if (!NextDefinition(&member)) return false;
     count += member.struct_fields;

@@ -107,11 +107,12 @@ std::size_t CodeUnitOf(Encoding encoding) noexcept {
   return facts.fixed_size != 0 ? facts.fixed_size : facts.code_unit_size;
 }
 
-void WriteText(const Item& item, Format format, bool little_endian, JsonWriter* json) noexcept {
+void WriteText(const FieldDefinition& field, Bytes bytes, Format format, bool little_endian,
+               JsonWriter* json) noexcept {
   const TextEncoding encoding =
-      format == Format::kString8 ? TextEncoding::kLatin1 : UtfOf(CodeUnitOf(item.field->encoding));
-  TextReader text(item.bytes, encoding, little_endian);
-  if (format != Format::kString8 && format != Format::kStringUtf) text.TakeByteOrderMark();
+      format == Format::kString8 ? TextEncoding::kLatin1 : UtfOf(CodeUnitOf(field.encoding));
+  TextReader text(bytes, encoding, little_endian);
+  if (HasByteOrderMark(format)) text.TakeByteOrderMark();
   json->Text(text);
 }
 
@@ -153,8 +154,30 @@ void WriteValue(const Item& item, bool little_endian, JsonWriter* json) noexcept
     case Format::kStringUtfBom:
     case Format::kStringXml:
     case Format::kStringJson:
-      return WriteText(item, format, little_endian, json);
+      return WriteText(*item.field, bytes, format, little_endian, json);
   }
+}
+
+bool IsCharacter(const FieldDefinition& field) noexcept {
+  return FixedSize(field.encoding) != 0 &&
+         FactsOf(ShownFormat(field.encoding, field.format))->kind == FormatKind::kText;
+}
+
+// Writes an array of characters, which has begun, as the text that they are; that of an array of
+// constant length ends at its first NUL.
+void WriteCharacters(const FieldDefinition& field, bool little_endian, Decoder* decoder,
+                     JsonWriter* json) noexcept {
+  constexpr std::byte kNul[4] = {};
+  const FieldDefinition of_array = field;
+  Bytes text;  // the elements are next to each other
+  bool ended = false;
+  for (Item item; decoder->Next(&item) && item.kind != ItemKind::kArrayEnd;) {
+    const std::size_t unit = item.bytes.size();
+    ended = ended || (of_array.arity == Arity::kConstantArray &&
+                      std::memcmp(item.bytes.data(), kNul, unit) == 0);
+    if (!ended) text = text.empty() ? item.bytes : Bytes(text.data(), text.size() + unit);
+  }
+  WriteText(of_array, text, ShownFormat(of_array.encoding, of_array.format), little_endian, json);
 }
 
 // Writes the members of "fields", and closes what an error left open.
@@ -170,6 +193,10 @@ void WriteFields(Decoder* decoder, bool little_endian, JsonWriter* json) noexcep
         WriteValue(item, little_endian, json);
         break;
       case ItemKind::kArrayBegin:
+        if (IsCharacter(*item.field)) {
+          WriteCharacters(*item.field, little_endian, decoder, json);
+          break;
+        }
         open_is_array[open++] = true;
         json->BeginArray();
         break;

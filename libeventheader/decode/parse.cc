@@ -103,7 +103,7 @@ bool MetadataReader::Next(FieldDefinition* field) noexcept {
     return false;
   };
   while (depth_ > 0 && remaining_[depth_ - 1] == 0) --depth_;
-  if (rest_.empty()) return depth_ == 0 ? false : fail(ParseError::kTruncatedMetadata);
+  if (rest_.empty()) return false;
   if (++fields_ > kMaxFields) return fail(ParseError::kTooManyFields);
 
   *field = FieldDefinition{};
@@ -138,6 +138,7 @@ bool MetadataReader::Next(FieldDefinition* field) noexcept {
   if (field->encoding == Encoding::kStruct) {
     if (format == 0) return fail(ParseError::kBadStruct);
     if (depth_ == kMaxStructNesting) return fail(ParseError::kNestingTooDeep);
+    if (rest_.empty()) return fail(ParseError::kTruncatedMetadata);
     field->struct_fields = format;
     remaining_[depth_++] = format;
   } else {

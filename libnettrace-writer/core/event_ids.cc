@@ -1,9 +1,17 @@
 #include "libnettrace-writer/core/event_ids.h"
 
-#include <cstddef>
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "libnettrace-writer/core/traceevent.h"
 
 namespace nettrace::internal {
 namespace {
+
+// Authors number their events from 1.
+constexpr std::uint32_t kMinHashed = 4096;
+// After so many ids that are taken, the search goes on where the last such search of that provider
+// ended: a provider cannot make each of its rows try all ids.
+constexpr int kMaxTries = 256;
 
 // FNV-1a, 64 bits.
 class Hash {
@@ -37,6 +45,34 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
+// What must be the same in all rows of one provider and id.
+std::uint64_t SchemaOf(const EventMetadata& row) {
+  Hash hash;
+  hash.Text(row.provider);
+  hash.Text(row.name);
+  hash.Fields(row.fields);
+  hash.Number(row.opcode.value_or(0), 1);
+  hash.Number(!row.opcode && traceevent::TakesOpcodeFrom(row.name) ? 1 : 0, 1);
+  return hash.value();
+}
+
+bool GoesByName(const EventMetadata& row) {
+  return absl::EqualsIgnoreCase(
+      row.provider, {traceevent::kUniversalEvents.data(), traceevent::kUniversalEvents.size()});
+}
+
+std::uint64_t HashOf(std::string_view text) {
+  Hash hash;
+  hash.Text(text);
+  return hash.value();
+}
+
+template <typename Map>
+const typename Map::mapped_type* FindIn(const Map& map, const typename Map::key_type& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fields,
@@ -45,7 +81,57 @@ std::uint32_t HashedEventId(std::string_view name, const std::vector<Field>& fie
   hash.Text(name);
   hash.Fields(fields);
   hash.Number(opcode, 1);
-  return 1 + static_cast<std::uint32_t>(hash.value() % kMaxGivenEventId);
+  return kMinHashed +
+         static_cast<std::uint32_t>(hash.value() % (kMaxGivenEventId + 1 - kMinHashed));
+}
+
+bool EventIdTable::Agrees(const Key& key, std::uint64_t schema) const {
+  for (const Generation* rows : {&current_, &before_}) {
+    if (const std::uint64_t* other = FindIn(rows->schemas, key); other && *other != schema) {
+      return false;
+    }
+  }
+  return true;
+}
+
+EventIdTable::Clash EventIdTable::Find(const EventMetadata& row) const {
+  if (!Agrees({traceevent::ProviderGuid(row), row.event_id}, SchemaOf(row))) return Clash::kSchema;
+  return IdOfName(row).value_or(row.event_id) == row.event_id ? Clash::kNone : Clash::kName;
+}
+
+void EventIdTable::Add(const EventMetadata& row) {
+  current_.schemas.try_emplace({traceevent::ProviderGuid(row), row.event_id}, SchemaOf(row));
+  if (GoesByName(row)) current_.ids_by_name.try_emplace(HashOf(row.name), row.event_id);
+}
+
+std::optional<std::uint32_t> EventIdTable::IdOfName(const EventMetadata& row) const {
+  if (!GoesByName(row)) return std::nullopt;
+  const std::uint64_t name = HashOf(row.name);
+  for (const Generation* rows : {&current_, &before_}) {
+    if (const std::uint32_t* id = FindIn(rows->ids_by_name, name)) return *id;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> EventIdTable::FreeId(const EventMetadata& row) {
+  const Guid provider = traceevent::ProviderGuid(row);
+  const std::uint64_t schema = SchemaOf(row);
+  std::uint32_t id = HashedEventId(row.name, row.fields, row.opcode.value_or(0));
+  for (int i = 0; i < kMaxTries; ++i, id = NextEventId(id)) {
+    if (Agrees({provider, id}, schema)) return id;
+  }
+  for (std::uint32_t& next = next_free_.try_emplace(provider, kMaxGivenEventId).first->second;
+       next > 0; --next) {
+    if (Agrees({provider, next}, schema)) return next;
+  }
+  return std::nullopt;
+}
+
+void EventIdTable::StartGeneration() {
+  if (before_.schemas.size() + current_.schemas.size() > max_entries_) before_ = {};
+  before_.schemas.merge(current_.schemas);
+  before_.ids_by_name.merge(current_.ids_by_name);
+  current_ = {};
 }
 
 }  // namespace nettrace::internal

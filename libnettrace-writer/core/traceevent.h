@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "libnettrace-writer/core/types.h"
 #include "nettrace/format.h"
@@ -15,21 +16,22 @@
 
 namespace nettrace::internal::traceevent {
 
-// TraceEvent finds a payload's layout by provider and EventId, not by metadata id. 65535 loses even
-// the provider's name, and 0 is good for one row of a provider only.
+// TraceEvent finds an event's name, fields and opcode by provider and EventId, not by metadata id:
+// see event_ids.h. 65535 loses the name, and larger ones are taken modulo 65536.
 inline constexpr std::uint32_t kMaxEventId = 65534;
-// The provider whose EventIds TraceEvent itself defines, 0 among them.
+constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
+// TraceEvent knows the events of this provider by their EventIds, whatever their rows say.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
+// TraceEvent knows the events of this one by their names, and cannot open a file in which two
+// EventIds have one name.
+inline constexpr std::string_view kUniversalEvents = "Universal.Events";
 // The key under which a metadata row has the id that its event's author gave it, where TraceEvent's
 // demand made another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
-constexpr std::uint32_t MinEventId(std::string_view provider) {
-  return provider == kUniversalSystem ? 0 : 1;
-}
-constexpr bool IsEventId(std::string_view provider, std::uint32_t id) {
-  return id >= MinEventId(provider) && id <= kMaxEventId;
-}
+// The GUID by which TraceEvent knows the row's provider: the row's, or else the one that .NET makes
+// of the provider's name, whatever its case.
+Guid ProviderGuid(const EventMetadata& row);
 
 // An event without an opcode whose name ends in Start or Stop, in any case, is given the opcode 1
 // or 2 and shown without that ending.
@@ -71,8 +73,16 @@ inline bool IsMisreadFixedArray(const Type& array) {
   return array.count == 0 || array.count * element_size > kMaxFixedArrayBytes;
 }
 
+// True if TraceEvent throws at a metadata row of these fields: it shows nothing of the file, though
+// no event may ever have that row.
+bool IsRefused(const std::vector<Field>& fields);
+
+// TraceLog puts an event, with its header, on a page of 64 KiB: a larger one makes all later events
+// unreadable.
+inline constexpr std::size_t kMaxPayloadSize = 65436;
+// TraceLog ends 10 ticks after the last event, as a signed number; later events are not shown.
+inline constexpr std::uint64_t kMaxEventTimestamp = kMaxTimestamp - 10;
 // Larger ones are misread.
-inline constexpr std::size_t kMaxPayloadSize = 65535;
 inline constexpr std::size_t kMaxArrayCount = 32767;
 inline constexpr std::size_t kMaxStackFrames = 8190;
 

@@ -19,8 +19,14 @@ void AppendUnit(std::uint16_t unit, std::vector<std::byte>* out) {
   out->push_back(static_cast<std::byte>(unit >> 8));
 }
 
-void AppendCharacter(char32_t c, std::vector<std::byte>* out) {
-  c = ReplaceMalformed(c);
+void AppendUtf8(char32_t c, std::string* out) {
+  char bytes[4];
+  out->append(bytes, eh::internal::EncodeUtf8(c, bytes));
+}
+
+}  // namespace
+
+void AppendAsUtf16(char32_t c, std::vector<std::byte>* out) {
   if (c < 0x10000) {
     AppendUnit(static_cast<std::uint16_t>(c), out);
   } else {
@@ -28,13 +34,6 @@ void AppendCharacter(char32_t c, std::vector<std::byte>* out) {
     AppendUnit(static_cast<std::uint16_t>(0xDC00 + ((c - 0x10000) & 0x3FF)), out);
   }
 }
-
-void AppendUtf8(char32_t c, std::string* out) {
-  char bytes[4];
-  out->append(bytes, eh::internal::EncodeUtf8(c, bytes));
-}
-
-}  // namespace
 
 TextKind ClassifyUtf8(std::span<const std::byte> text) {
   // Eight bytes at a time while they are ASCII, which nearly all text here is.
@@ -54,7 +53,7 @@ TextKind ClassifyUtf8(std::span<const std::byte> text) {
 }
 
 void AppendUtf8AsUtf16(std::span<const std::byte> text, std::vector<std::byte>* out) {
-  while (!text.empty()) AppendCharacter(DecodeUtf8(&text), out);
+  while (!text.empty()) AppendAsUtf16(ReplaceMalformed(DecodeUtf8(&text)), out);
 }
 
 void AppendLatin1AsUtf16(std::span<const std::byte> text, std::vector<std::byte>* out) {
@@ -63,7 +62,7 @@ void AppendLatin1AsUtf16(std::span<const std::byte> text, std::vector<std::byte>
 
 void AppendUtf32AsUtf16(std::span<const std::byte> text, bool little_endian,
                         std::vector<std::byte>* out) {
-  while (!text.empty()) AppendCharacter(DecodeUtf32(&text, little_endian), out);
+  while (!text.empty()) AppendAsUtf16(ReplaceMalformed(DecodeUtf32(&text, little_endian)), out);
 }
 
 void AppendUtf8AsValid(std::span<const std::byte> text, std::string* out) {

@@ -16,6 +16,8 @@ enum class TextKind { kAscii, kUtf8, kInvalid };
 // Whether the bytes are UTF-8.
 TextKind ClassifyUtf8(std::span<const std::byte> text);
 
+// Appends `c`, a scalar value, as UTF-16LE.
+void AppendAsUtf16(char32_t c, std::vector<std::byte>* out);
 // These append `text` to `out` as UTF-16LE. What does not form a character becomes U+FFFD.
 void AppendUtf8AsUtf16(std::span<const std::byte> text, std::vector<std::byte>* out);
 void AppendLatin1AsUtf16(std::span<const std::byte> text, std::vector<std::byte>* out);

@@ -27,8 +27,7 @@ WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =
       std::numeric_limits<std::int32_t>::max();
-  options.max_label_bytes = options.max_stack_bytes = options.max_metadata_bytes =
-      std::numeric_limits<std::size_t>::max() / 2;
+  options.max_label_bytes = options.max_stack_bytes = std::numeric_limits<std::size_t>::max() / 2;
   options.max_interval_events = options.max_interval_bytes =
       std::numeric_limits<std::uint64_t>::max() / 2;
   options.first_thread_index = ThreadIndex{internal::traceevent::kMinRemovableThreadIndex};

@@ -1,8 +1,13 @@
 #include "libnettrace-writer/merge/metadata_copies.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libnettrace-writer/core/byte_writer.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/write/put_rows.h"
 
 namespace nettrace::internal {
 namespace {
@@ -25,38 +30,55 @@ void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding) {
   for (Field& field : *fields) ConvertType(&field.type, encoding);
 }
 
+// Gives `copy` another EventId; the one that it had is kept as a key/value.
+void Renumber(std::uint32_t id, EventMetadata* copy) {
+  const bool has_own_id =
+      std::any_of(copy->key_values.begin(), copy->key_values.end(),
+                  [](const auto& entry) { return entry.first == traceevent::kOwnIdKey; });
+  if (!has_own_id) {
+    copy->key_values.emplace_back(traceevent::kOwnIdKey, absl::StrCat(copy->event_id));
+  }
+  copy->event_id = id;
+}
+
 }  // namespace
+
+absl::Status MetadataCopies::ChooseEventId(EventMetadata* copy) {
+  // TraceEvent knows these by their ids: with another one an event would be lost to it.
+  if (copy->provider == traceevent::kUniversalSystem) return absl::OkStatus();
+  EventIdTable::Clash clash = event_ids_.Find(*copy);
+  if (clash == EventIdTable::Clash::kName) {
+    // The row of that name has the same fields in all that is known to write such events.
+    EventMetadata renamed = *copy;
+    Renumber(*event_ids_.IdOfName(*copy), &renamed);
+    clash = event_ids_.Find(renamed);
+    if (clash == EventIdTable::Clash::kNone) *copy = std::move(renamed);
+  }
+  if (clash == EventIdTable::Clash::kNone && traceevent::IsEventId(copy->event_id)) {
+    return absl::OkStatus();
+  }
+  const std::optional<std::uint32_t> id = event_ids_.FreeId(*copy);
+  if (!id) {
+    return absl::ResourceExhaustedError(absl::StrCat("provider ", copy->provider, " has more than ",
+                                                     kMaxGivenEventId, " metadata rows"));
+  }
+  Renumber(*id, copy);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<MetadataId> MetadataCopies::IdOf(const EventMetadata& metadata,
                                                 PayloadEncoding encoding) {
-  Provider& provider = providers_[metadata.provider];
-  const auto [first, last] = provider.copies.equal_range(metadata.event_id);
-  for (auto it = first; it != last; ++it) {
-    if (it->second.original == metadata) return it->second.id;
-  }
   EventMetadata copy = metadata;
   ConvertTypes(&copy.fields, encoding);
-  if (!traceevent::IsEventId(copy.provider, copy.event_id) ||
-      provider.taken.contains(copy.event_id)) {
-    while (provider.next_free > 0 && provider.taken.contains(provider.next_free)) {
-      --provider.next_free;
-    }
-    if (provider.next_free == 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("provider ", metadata.provider,
-                                                       " has more than ", traceevent::kMaxEventId,
-                                                       " metadata rows"));
-    }
-    const bool has_own_id =
-        std::any_of(copy.key_values.begin(), copy.key_values.end(),
-                    [](const auto& entry) { return entry.first == traceevent::kOwnIdKey; });
-    if (!has_own_id)
-      copy.key_values.emplace_back(traceevent::kOwnIdKey, absl::StrCat(copy.event_id));
-    copy.event_id = provider.next_free;
-  }
+  ByteWriter row;
+  if (absl::Status status = PutMetadataRow(kNoMetadata, copy, &row); !status.ok()) return status;
+  const std::string key(reinterpret_cast<const char*>(row.bytes().data()), row.size());
+  if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
+  if (absl::Status status = ChooseEventId(&copy); !status.ok()) return status;
   const auto id = writer_->AddMetadata(copy);
   if (!id.ok()) return id.status();
-  provider.taken.insert(copy.event_id);
-  provider.copies.emplace(metadata.event_id, Copy{metadata, *id});
+  event_ids_.Add(copy);
+  copies_.emplace(key, *id);
   return *id;
 }
 

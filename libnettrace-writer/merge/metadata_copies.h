@@ -3,12 +3,12 @@
 #define LIBNETTRACE_WRITER_MERGE_METADATA_COPIES_H_
 
 #include <cstdint>
-#include <map>
-#include <set>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "libnettrace-writer/core/traceevent.h"
+#include "libnettrace-writer/core/event_ids.h"
 #include "nettrace/ids.h"
 #include "nettrace/payload.h"
 #include "nettrace/schema.h"
@@ -16,9 +16,10 @@
 
 namespace nettrace::internal {
 
-// Rows that are alike become one row. Each row has an EventId of its own within its provider, as
-// TraceEvent demands: the original's, or, where that is taken or out of range, a free one; the
-// original's is then kept as key/value "EventHeader.Id".
+// Rows that are alike become one row. A row keeps its EventId, by which TraceEvent knows what its
+// events are, unless a row of that provider and id has another name, other fields or another
+// opcode. It then gets an id of its own, the same in each copy if it can be; the original's is kept
+// as key/value "EventHeader.Id".
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}
@@ -27,17 +28,13 @@ class MetadataCopies {
   absl::StatusOr<MetadataId> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
 
  private:
-  struct Copy {
-    EventMetadata original;
-    MetadataId id;
-  };
-  struct Provider {
-    std::set<std::uint32_t> taken;              // EventIds
-    std::multimap<std::uint32_t, Copy> copies;  // by the original's EventId
-    std::uint32_t next_free = traceevent::kMaxEventId;
-  };
+  absl::Status ChooseEventId(EventMetadata* copy);
+
   Writer* writer_;
-  std::map<std::string, Provider> providers_;
+  EventIdTable event_ids_;
+  // By the originals' rows as they would be written: with the types of V6, which depend on the
+  // payloads' encoding, and with EventIds of their own.
+  absl::flat_hash_map<std::string, MetadataId> copies_;
 };
 
 }  // namespace nettrace::internal

@@ -381,7 +381,8 @@ bool Reader::Impl::ReadLabels() {
     const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(reader) - offset) +
                              CountEntries(*list) * sizeof(KeyValues::value_type);
     interval_bytes += cost;
-    const LabelListId id{first + i};  // modulo 2^32, as an event's
+    const LabelListId id{first + i};
+    if (ToNumber(id) < first) return Stop(offset, "a label list's index is over 2^32 - 1");
     if (!labels.Add(id, std::move(list))) {
       return Stop(offset, absl::StrCat("label list ", ToNumber(id), " is defined twice"));
     }

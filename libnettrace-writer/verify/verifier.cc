@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libnettrace-writer/core/date_time.h"
+#include "libnettrace-writer/core/event_ids.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/types.h"
@@ -32,6 +33,7 @@ namespace {
 using internal::Block;
 using internal::BlockReader;
 using internal::ByteReader;
+using internal::EventIdTable;
 using internal::EventRowHeader;
 using internal::EventRows;
 using internal::IsArray;
@@ -100,13 +102,13 @@ class Verifier {
     std::uint32_t last_sequence = 0;
     std::uint64_t last_timestamp = 0;
   };
-  using EventKey = std::pair<std::string, std::uint32_t>;
 
   void Report(RuleId rule, std::uint64_t offset, std::string explanation);
   void CheckBlock();
   void CheckTraceBlock();
   void CheckMetadataBlock();
   void CheckMetadata(MetadataId id, EventMetadata row, std::uint64_t offset);
+  void CheckEventId(MetadataId id, const EventMetadata& row, std::uint64_t offset);
   void CheckFieldTypes(const std::vector<Field>& fields, std::uint64_t offset);
   void CheckFieldType(const Type& type, std::uint64_t offset);
   void CheckThreadBlock();
@@ -139,7 +141,7 @@ class Verifier {
   std::size_t pointer_size_ = 8;
 
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
-  absl::flat_hash_map<EventKey, EventMetadata> metadata_by_event_id_;
+  EventIdTable event_ids_;  // of rows before flushes, too
   absl::flat_hash_map<ThreadIndex, Thread> threads_;
   absl::flat_hash_set<LabelListId> labels_;
   absl::flat_hash_set<StackId> stacks_;
@@ -298,27 +300,40 @@ void Verifier::CheckMetadata(MetadataId id, EventMetadata row, std::uint64_t off
       {row.provider, row.name, row.message_template.value_or(""), row.description.value_or("")},
       row.key_values);
   CheckFieldTypes(row.fields, offset);
-  if (!traceevent::IsEventId(row.provider, row.event_id)) {
-    Report(RuleId::kEventIdRange, offset,
-           absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
-                        ") has EventId ", row.event_id));
-  }
+  CheckEventId(id, row, offset);
   if (!row.opcode && traceevent::TakesOpcodeFrom(row.name)) {
     Report(RuleId::kStartStopOpcode, offset,
            absl::StrCat("metadata ", ToNumber(id), " (", row.name,
                         ") has no opcode: shown without its ending"));
   }
-  const auto [known, is_new] =
-      metadata_by_event_id_.try_emplace(EventKey(row.provider, row.event_id), row);
-  if (!is_new && !(known->second == row)) {
-    Report(RuleId::kEventIdUnique, offset,
-           absl::StrCat("metadata ", ToNumber(id), " differs from the other row with provider ",
-                        row.provider, " and EventId ", row.event_id));
-  }
   if (!metadata_.try_emplace(id, std::make_unique<EventMetadata>(std::move(row))).second) {
     Report(RuleId::kMetadataRedefined, offset,
            absl::StrCat("metadata ", ToNumber(id), " is defined already"));
   }
+}
+
+void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64_t offset) {
+  if (!traceevent::IsEventId(row.event_id)) {
+    Report(RuleId::kEventIdRange, offset,
+           absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
+                        ") has EventId ", row.event_id));
+  }
+  switch (event_ids_.Find(row)) {
+    case EventIdTable::Clash::kNone:
+      break;
+    case EventIdTable::Clash::kSchema:
+      Report(RuleId::kEventIdUnique, offset,
+             absl::StrCat("metadata ", ToNumber(id), " differs from the other row with provider ",
+                          row.provider, " and EventId ", row.event_id));
+      break;
+    case EventIdTable::Clash::kName:
+      Report(
+          RuleId::kEventNameUnique, offset,
+          absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
+                       ") has EventId ", row.event_id, ", another row of that name has another"));
+      break;
+  }
+  event_ids_.Add(row);
 }
 
 void Verifier::CheckFieldTypes(const std::vector<Field>& fields, std::uint64_t offset) {
@@ -413,7 +428,8 @@ void Verifier::CheckLabelListBlock() {
     }
     ExpectUtf8(offset, {}, list.strings);
     for (const auto& [key, value] : list.integers) ExpectUtf8(offset, {key});
-    const LabelListId id{first + i};  // modulo 2^32, as an event's
+    const LabelListId id{first + i};
+    if (ToNumber(id) < first) return Report(RuleId::kLabelRow, offset, "an index is over 2^32 - 1");
     if (!Charge(kIdCost)) return;
     if (!labels_.insert(id).second) {
       Report(RuleId::kLabelRedefined, offset,
@@ -506,6 +522,9 @@ void Verifier::CheckEventRow(const EventRows& rows) {
   block_capture_thread_ = row.capture_thread;
   if (!traceevent::IsProcessor(row.processor)) {
     Report(RuleId::kProcessorNumber, rows.offset(), absl::StrCat("processor ", row.processor));
+  }
+  if (row.timestamp > traceevent::kMaxEventTimestamp) {
+    Report(RuleId::kEventTimestamp, rows.offset(), absl::StrCat("an event at ", row.timestamp));
   }
   CheckEventOrder(rows);
   CheckEventPayload(rows);

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "libnettrace-writer/core/block_layout.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/varint.h"
 #include "libnettrace-writer/write/block_output.h"
 #include "nettrace/writer.h"
@@ -81,10 +82,12 @@ class EventBlock {
 
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
-  // `timestamp` is not before the last row's, and no more than 2^63 - 1. One branch for both:
-  // neither number is negative.
+  // `timestamp` is not before the last row's, and no more than TraceEvent shows. One branch for
+  // all: none of the numbers is negative.
   bool FollowsInTime(std::uint64_t timestamp) const {
-    return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp) >= 0;
+    constexpr std::uint64_t kOver = kMaxTimestamp - traceevent::kMaxEventTimestamp;
+    return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp |
+                                     (timestamp + kOver)) >= 0;
   }
 
   // The row that the next row's header is relative to; zeros before the first row.

@@ -11,6 +11,7 @@
 #include "libnettrace-writer/core/block_layout.h"
 #include "libnettrace-writer/core/byte_writer.h"
 #include "libnettrace-writer/core/check_fields.h"
+#include "libnettrace-writer/core/event_ids.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/write/block_output.h"
@@ -27,6 +28,7 @@ namespace {
 using internal::BlockOutput;
 using internal::ByteWriter;
 using internal::EventBlock;
+using internal::EventIdTable;
 using internal::InternTable;
 using internal::kMaxGap;
 using internal::RowBlock;
@@ -71,7 +73,7 @@ struct Writer::Impl {
       : options(writer_options),
         pointer_size(static_cast<std::size_t>(info.pointer_size)),
         output(std::move(sink)),
-        metadata_keys(options.max_metadata, options.max_metadata_bytes),
+        event_ids(options.max_metadata),
         labels(options.max_labels, options.max_label_bytes),
         stacks(options.max_stacks, options.max_stack_bytes),
         threads(options.first_thread_index) {}
@@ -114,7 +116,7 @@ struct Writer::Impl {
   RowBlock removals{BlockKind::kRemoveThread};
   ByteWriter scratch;
 
-  InternTable metadata_keys;  // provider and event id
+  EventIdTable event_ids;  // empty where TraceEvent does not matter
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
@@ -150,11 +152,25 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
     return refuse(std::string(status.message()));
   }
   if (!options.traceevent_compatible) return absl::OkStatus();
-  if (!traceevent::IsEventId(metadata.provider, metadata.event_id)) {
-    return refuse(absl::StrCat("TraceEvent needs an id of 1 to ", traceevent::kMaxEventId));
+  if (!traceevent::IsEventId(metadata.event_id)) {
+    return refuse(absl::StrCat("TraceEvent needs an id of ", traceevent::kMaxEventId, " at most"));
   }
   if (!metadata.opcode && traceevent::TakesOpcodeFrom(metadata.name)) {
     return refuse("TraceEvent takes an opcode from the end of this name: set one, or 0");
+  }
+  switch (event_ids.Find(metadata)) {
+    case EventIdTable::Clash::kNone:
+      return absl::OkStatus();
+    case EventIdTable::Clash::kSchema:
+      return refuse(
+          "an event of this provider, or of one that TraceEvent takes for it (the GUID is the "
+          "same, "
+          "or the name but for the case), has this id and another name, other fields or another "
+          "opcode; TraceEvent finds them by the id");
+    case EventIdTable::Clash::kName:
+      return refuse(
+          "an event of this name has another id; TraceEvent finds events of this provider "
+          "by their names");
   }
   return absl::OkStatus();
 }
@@ -164,16 +180,8 @@ absl::StatusOr<MetadataId> Writer::AddMetadata(const EventMetadata& metadata) {
   if (absl::Status status = w.CheckOpen(); !status.ok()) return status;
   if (absl::Status status = w.CheckMetadata(metadata); !status.ok()) return status;
 
-  ByteWriter key;
-  key.String(metadata.provider);
-  // Where TraceEvent does not matter, rows may share an EventId: each has a key of its own.
-  key.Fixed(w.options.traceevent_compatible ? metadata.event_id : w.next_metadata_id);
-  if (w.metadata_keys.Find(key.bytes()) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("provider '", metadata.provider, "' already has an event with id ",
-                     metadata.event_id, "; TraceEvent finds an event's fields by it"));
-  }
-  if (!w.metadata_keys.HasRoom(key.size()) || w.next_metadata_id == kMaxMetadataId) {
+  if (w.next_metadata_id - w.first_metadata_id >= w.options.max_metadata ||
+      w.next_metadata_id == kMaxMetadataId) {
     return CacheFull("metadata", "write a sequence point that flushes metadata");
   }
   const MetadataId id{w.next_metadata_id};
@@ -184,7 +192,7 @@ absl::StatusOr<MetadataId> Writer::AddMetadata(const EventMetadata& metadata) {
   if (absl::Status status = w.metadata_rows.MakeRoom(w.scratch.size(), &w.output); !status.ok()) {
     return status;
   }
-  w.metadata_keys.Insert(key.bytes());
+  if (w.options.traceevent_compatible) w.event_ids.Add(metadata);
   w.metadata_rows.Add(w.next_metadata_id, w.scratch.bytes());
   ++w.next_metadata_id;
   ++w.stats.metadata;
@@ -332,6 +340,9 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
                   capture->block.last_timestamp());
   }
   if (row.timestamp > kMaxTimestamp) return refuse("time ", row.timestamp, " is over 2^63 - 1");
+  if (options.traceevent_compatible && row.timestamp > traceevent::kMaxEventTimestamp) {
+    return refuse("time ", row.timestamp, " is over 2^63 - 11: TraceEvent does not show the event");
+  }
   const std::size_t max =
       options.traceevent_compatible ? traceevent::kMaxPayloadSize : kMaxRowPayload;
   if (payload_size > max) {
@@ -520,7 +531,7 @@ void Writer::Impl::ForgetThreads() {
 
 // Ids go on: one from before the flush stays invalid.
 void Writer::Impl::ForgetMetadata() {
-  metadata_keys.Clear();
+  event_ids.StartGeneration();
   first_metadata_id = next_metadata_id;
 }
 

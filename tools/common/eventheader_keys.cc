@@ -94,6 +94,12 @@ std::optional<std::size_t> ParseFieldKey(std::string_view key) {
   return index;
 }
 
+bool IsNullable(Encoding encoding, Format format) {
+  const Format shown = eh::internal::ShownFormat(encoding, format);
+  return eh::internal::CountsBytes(encoding) &&
+         eh::internal::FactsOf(shown)->kind == eh::internal::FormatKind::kFixedSize;
+}
+
 bool IsByteSequence(Encoding encoding, Format format) {
   format = eh::internal::ShownFormat(encoding, format);
   if (eh::internal::CodeUnitSize(encoding) != 0) {

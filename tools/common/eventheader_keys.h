@@ -18,6 +18,11 @@
 // Numbers are in the file's byte order, ports too. A byte sequence (IsByteSequence) is as the event
 // had it; in an array, each is the member "Value" of an Object. A field of byte sequences always
 // has its key: without one, nothing would tell it from an array of numbers, or from a struct.
+//
+// A nullable field (IsNullable) whose values in an event are all there and of one size is, in that
+// event's row, a field of such values: "value32 hex_int". Where they are null it is an empty text;
+// where some are, each is an array of no or one value; else they are byte sequences, in which
+// numbers but ports are little-endian. Such a field always has its key.
 #ifndef TOOLS_COMMON_EVENTHEADER_KEYS_H_
 #define TOOLS_COMMON_EVENTHEADER_KEYS_H_
 
@@ -52,8 +57,11 @@ std::optional<FieldNote> ParseFieldNote(std::string_view text);
 // N, if `key` is an EventHeader.Field.N.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
 
-// The values of the field are in the file as arrays of integers: bytes for encodings of 1-byte
-// units and of fixed size, else code units.
+// The values of the field have a fixed size, or are null: no bytes. A value of another size is
+// shown in the encoding's own format.
+bool IsNullable(eh::Encoding encoding, eh::Format format);
+// The values of the field are in the file as arrays of bytes, nullable ones where their sizes are
+// not alike.
 bool IsByteSequence(eh::Encoding encoding, eh::Format format);
 
 }  // namespace tools

@@ -146,6 +146,12 @@ void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> 
       PutNumberAs(format, eh::ReadUnsigned(bytes, /*little_endian=*/format != Format::kPort),
                   bytes.size(), style, json);
       break;
+    case Format::kStringUtf: {
+      std::string text;
+      nettrace::internal::AppendUtf8AsValid(bytes, &text);
+      PutString(json, text);
+      break;
+    }
     default:
       PutString(json, FormatHex(bytes));
       break;

@@ -14,7 +14,8 @@
 //   string8, string_utf       of an integer: the character
 //
 // A format that does not suit the value, by the specification, is replaced by the encoding's
-// default. A nullable value of no bytes is null. A sequence that is not as long as its encoding
+// default. A nullable value of no bytes is null; one of another size than its format has is text or
+// hex_bytes, as its encoding's default is. A sequence that is not as long as its encoding
 // says is shown as hex_bytes.
 #ifndef TOOLS_COMMON_FIELD_VALUE_H_
 #define TOOLS_COMMON_FIELD_VALUE_H_

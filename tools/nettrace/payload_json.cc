@@ -38,35 +38,61 @@ FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
   return notes;
 }
 
-// Bytes of each integer that a byte sequence of `encoding` is in the file.
-std::size_t IntegerSize(eh::Encoding encoding) {
-  return std::max<std::size_t>(eh::internal::CodeUnitSize(encoding), 1);
+using nettrace::internal::IsPlainArray;
+using nettrace::internal::IsText;
+
+// Bytes of each integer of an array of unsigned ones; 0 for other types.
+std::size_t IntegerSizeOf(const Type& type) {
+  if (!IsPlainArray(type)) return 0;
+  switch (type.element.front().code) {
+    case TypeCode::kByte:
+      return 1;
+    case TypeCode::kUInt16:
+      return 2;
+    case TypeCode::kUInt32:
+      return 4;
+    default:
+      return 0;
+  }
 }
 
-bool IsArray(const Type& type) {
-  return type.code == TypeCode::kArray || type.code == TypeCode::kFixedLengthArray;
-}
-
-// An array of integers of `size` bytes.
-bool IsIntegers(const Type& type, std::size_t size) {
-  const TypeCode code = size == 1   ? TypeCode::kByte
-                        : size == 2 ? TypeCode::kUInt16
-                                    : TypeCode::kUInt32;
-  return IsArray(type) && type.element.front().code == code;
-}
-
-// An array of Objects whose only members are such arrays.
-bool IsWrappedIntegers(const Type& type, std::size_t size) {
-  if (!IsArray(type) || type.element.front().code != TypeCode::kObject) return false;
+// The type of the only members of the Objects in an array, if that is an array; else null.
+const Type* WrappedArray(const Type& type) {
+  if (!IsPlainArray(type) || type.element.front().code != TypeCode::kObject) return nullptr;
   const std::vector<nettrace::Field>& members = type.element.front().fields;
-  return members.size() == 1 && IsIntegers(members.front().type, size);
+  return members.size() == 1 && IsPlainArray(members.front().type) ? &members.front().type
+                                                                   : nullptr;
+}
+
+// The integers that a byte sequence of `encoding` is: bytes, or its code units.
+bool AreIntegersOf(eh::Encoding encoding, std::size_t size) {
+  return size == 1 || (size != 0 && size == eh::internal::CodeUnitSize(encoding));
+}
+
+// Sets how the values of a nullable field of `type` are shown.
+void ReadNullable(const Type& type, FieldFormat* format) {
+  using Values = FieldFormat::Values;
+  const Type* const wrapped = WrappedArray(type);
+  const Type& array = wrapped != nullptr ? *wrapped : type;
+  if (!IsPlainArray(array)) return;
+  const Type& element = array.element.front();
+  if (IsText(array) || IsText(element)) {
+    format->values = Values::kNullOrText;
+  } else if (element.code == TypeCode::kByte) {
+    format->values = wrapped != nullptr ? Values::kWrappedBytes : Values::kBytes;
+    format->integer_size = 1;
+  } else if (element.element.empty() && element.fields.empty()) {
+    const std::size_t size = nettrace::internal::FixedSize(element).value_or(0);
+    format->note.encoding = eh::internal::ValueEncoding(size);
+    format->values = wrapped != nullptr ? Values::kWrappedNullOrNumber : Values::kNullOrNumber;
+  }
 }
 
 // Whether the values of a field of `type`, or those in its array, are as long as `encoding` says.
 bool HasSizeOf(eh::Encoding encoding, const Type& type) {
   const std::size_t size = eh::internal::FixedSize(encoding);
   return size == 0 ||
-         nettrace::internal::FixedSize(IsArray(type) ? type.element.front() : type) == size;
+         nettrace::internal::FixedSize(IsPlainArray(type) ? type.element.front() : type) == size;
 }
 
 // The formats of `fields`, with the notes of the definitions from `*index` on. A note that the
@@ -80,17 +106,22 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
     FieldFormat& format = formats.emplace_back();
     if (const auto note = notes.find((*index)++); note != notes.end()) {
       format.note = note->second;
-      const std::size_t unit = IntegerSize(format.note.encoding);
-      if (!IsByteSequence(format.note.encoding, format.note.format)) {
-        if (HasSizeOf(format.note.encoding, field.type)) format.values = Values::kNumbers;
-      } else if (IsIntegers(field.type, unit)) {
-        format.values = Values::kBytes;
-      } else if (IsWrappedIntegers(field.type, unit)) {
-        format.values = Values::kWrappedBytes;
+      const eh::Encoding encoding = format.note.encoding;
+      const Type* const wrapped = WrappedArray(field.type);
+      format.integer_size = IntegerSizeOf(wrapped != nullptr ? *wrapped : field.type);
+      if (IsNullable(encoding, format.note.format)) {
+        ReadNullable(field.type, &format);
+      } else if (!IsByteSequence(encoding, format.note.format)) {
+        if (HasSizeOf(encoding, field.type)) format.values = Values::kNumbers;
+      } else if (AreIntegersOf(encoding, format.integer_size)) {
+        format.values = wrapped != nullptr ? Values::kWrappedBytes : Values::kBytes;
+      }
+      if (wrapped != nullptr && format.values != Values::kAsTyped &&
+          format.values != Values::kNumbers) {
         continue;  // the Object is no struct of the event's
       }
     }
-    const Type& type = IsArray(field.type) ? field.type.element.front() : field.type;
+    const Type& type = IsPlainArray(field.type) ? field.type.element.front() : field.type;
     if (type.code == TypeCode::kObject) format.members = ReadFormats(type.fields, notes, index);
   }
   return formats;
@@ -110,7 +141,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     PutKey(json_, name);
   }
   void OnBeginObject() override {
-    if (Is(FieldFormat::Values::kWrappedBytes)) {
+    if (Is(FieldFormat::Values::kWrappedBytes) || Is(FieldFormat::Values::kWrappedNullOrNumber)) {
       in_wrapper_ = true;
       return;
     }
@@ -128,7 +159,11 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     if (!open_.empty()) open_.pop_back();
   }
   void OnBeginArray() override {
-    if (Is(FieldFormat::Values::kBytes) || in_wrapper_) {
+    if (Is(FieldFormat::Values::kNullOrNumber) ||
+        (in_wrapper_ && Is(FieldFormat::Values::kWrappedNullOrNumber))) {
+      in_nullable_ = true;
+      is_null_ = true;
+    } else if (Is(FieldFormat::Values::kBytes) || in_wrapper_) {
       in_bytes_ = true;
       bytes_.clear();
     } else {
@@ -136,7 +171,10 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     }
   }
   void OnEndArray() override {
-    if (in_bytes_) {
+    if (in_nullable_) {
+      in_nullable_ = false;
+      if (is_null_) json_->Null();
+    } else if (in_bytes_) {
       in_bytes_ = false;
       PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, style_, json_);
     } else {
@@ -144,25 +182,36 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     }
   }
   void OnInt(std::int64_t value) override {
+    if (!IsFirst()) return;
     if (!PutFormatted(static_cast<std::uint64_t>(value))) json_->Int64(value);
   }
   void OnUInt(std::uint64_t value) override {
     if (in_bytes_) {
-      for (std::size_t i = 0; i < IntegerSize(Current()->note.encoding); ++i, value >>= 8) {
+      for (std::size_t i = 0; i < Current()->integer_size; ++i, value >>= 8) {
         bytes_.push_back(static_cast<std::byte>(value));
       }
-    } else if (!PutFormatted(value)) {
+    } else if (IsFirst() && !PutFormatted(value)) {
       json_->Uint64(value);
     }
   }
-  void OnSingle(float value) override { PutFloat(json_, value); }
-  void OnDouble(double value) override { PutFloat(json_, value); }
-  void OnBool(bool value) override { json_->Bool(value); }
-  void OnGuid(const nettrace::Guid& value) override { PutString(json_, FormatGuid(value)); }
+  void OnSingle(float value) override {
+    if (IsFirst()) PutFloat(json_, value);
+  }
+  void OnDouble(double value) override {
+    if (IsFirst()) PutFloat(json_, value);
+  }
+  void OnBool(bool value) override {
+    if (IsFirst()) json_->Bool(value);
+  }
+  void OnGuid(const nettrace::Guid& value) override {
+    if (IsFirst()) PutString(json_, FormatGuid(value));
+  }
   void OnDateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
   void OnDecimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
   void OnUtf8(std::span<const std::byte> units) override {
-    if (in_bytes_) return;  // stands for the value at which a cut payload ends
+    // Stands for the value at which a cut payload ends.
+    if (in_bytes_ || in_nullable_) return;
+    if (PutNull(units)) return;
     text_.clear();
     if (Is(FieldFormat::Values::kNumbers) && Current()->note.format == eh::Format::kString8) {
       std::vector<std::byte> utf16;
@@ -174,6 +223,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
   }
   void OnUtf16(std::span<const std::byte> units) override {
+    if (PutNull(units)) return;
     text_.clear();
     nettrace::internal::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
@@ -195,9 +245,18 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* format = Current();
     return format != nullptr && format->values == values;
   }
+  // False for what follows the value of a nullable field, of which there is one.
+  bool IsFirst() { return !in_nullable_ || std::exchange(is_null_, false); }
+
+  bool PutNull(std::span<const std::byte> units) {
+    if (!units.empty() || !Is(FieldFormat::Values::kNullOrText)) return false;
+    json_->Null();
+    return true;
+  }
+
   // False if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
-    if (!Is(FieldFormat::Values::kNumbers)) return false;
+    if (!Is(FieldFormat::Values::kNumbers) && !in_nullable_) return false;
     const FieldNote& note = Current()->note;
     // Floats have types of their own in the file: a note that calls an integer one is false.
     if (eh::internal::FixedSize(note.encoding) == 0 ||
@@ -213,6 +272,8 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   std::vector<Object> open_;  // objects that are open; empty without formats
   bool in_wrapper_ = false;
   bool in_bytes_ = false;
+  bool in_nullable_ = false;
+  bool is_null_ = false;  // no value has come of the nullable field
   std::vector<std::byte> bytes_;
   std::string text_;
 };

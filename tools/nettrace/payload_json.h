@@ -2,6 +2,7 @@
 #ifndef TOOLS_NETTRACE_PAYLOAD_JSON_H_
 #define TOOLS_NETTRACE_PAYLOAD_JSON_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,12 +26,16 @@ enum class PayloadStyle {
 struct FieldFormat {
   enum class Values : std::uint8_t {
     kAsTyped,
-    kNumbers,       // numbers in the format of the note
-    kBytes,         // an array of integers is the bytes of one value
-    kWrappedBytes,  // so is the only member of each Object in an array
+    kNumbers,              // numbers in the format of the note
+    kBytes,                // an array of integers is the bytes of one value
+    kWrappedBytes,         // so is the only member of each Object in an array
+    kNullOrText,           // an empty text is null
+    kNullOrNumber,         // an array of no or one number in the format of the note is null or that
+    kWrappedNullOrNumber,  // so is the only member of each Object in an array
   };
   Values values = Values::kAsTyped;
   FieldNote note;
+  std::size_t integer_size = 0;      // bytes of each integer of kBytes and kWrappedBytes
   std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
 };
 

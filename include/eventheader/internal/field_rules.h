@@ -167,6 +167,12 @@ constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
   return suits && format != Format::kDefault ? format : DefaultFormat(encoding);
 }
 
+// Whether text in this format may begin with a byte order mark, which is not part of it.
+constexpr bool HasByteOrderMark(Format format) noexcept {
+  return format == Format::kStringUtfBom || format == Format::kStringXml ||
+         format == Format::kStringJson;
+}
+
 // Whether `name` can name an event or a field: its attributes follow a ';', a NUL ends it.
 constexpr bool IsValidName(std::string_view name) noexcept {
   return !name.empty() && name.find(';') == std::string_view::npos &&

@@ -52,7 +52,7 @@ absl::Status WriteFile(const eh::RecordingTransport::Record& record,
     return absl::InternalError("the event does not parse");
   }
   auto schema =
-      collector::CompileEventSchema(event, *name, record.tracepoint, collector::TextForm::kBytes);
+      collector::CompileEventSchema(event, *name, record.tracepoint, collector::ValueForms());
   if (!schema.ok()) return schema.status();
   if (!schema->program.identity()) return absl::InternalError("the payload is converted");
   schema->metadata.event_id = 1;

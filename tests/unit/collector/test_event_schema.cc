@@ -24,7 +24,8 @@ std::string ToText(std::span<const std::byte> bytes) {
 // Compiles an event named E with the given field definitions.
 class SchemaTest : public ::testing::Test {
  protected:
-  void Compile(const std::string& fields, TextForm form = TextForm::kBytes) {
+  void Compile(const std::string& fields, TextForm text = TextForm::kBytes,
+               std::string_view seen = "") {
     metadata_ = ToBytes("E\0"s + fields);
     eh::EventView event = {};
     event.header = {7, 3, 5, 0x21, 1, 4};
@@ -32,7 +33,7 @@ class SchemaTest : public ::testing::Test {
     event.metadata = metadata_;
     const auto name = eh::ParseTracepointName(kName);
     ASSERT_TRUE(name.has_value());
-    absl::StatusOr<EventSchema> schema = CompileEventSchema(event, *name, kName, form);
+    absl::StatusOr<EventSchema> schema = CompileEventSchema(event, *name, kName, {text, seen});
     ASSERT_TRUE(schema.ok()) << schema.status();
     schema_ = *std::move(schema);
   }
@@ -162,9 +163,8 @@ TEST_F(SchemaTest, CountedTextIsAsItIs) {
   EXPECT_FALSE(outcome_.non_ascii);
   Run("\2\0\xC3\xA9"s);
   EXPECT_TRUE(outcome_.non_ascii);
-  EXPECT_FALSE(outcome_.invalid);
   Run("\1\0\xC3"s);
-  EXPECT_TRUE(outcome_.invalid);
+  EXPECT_TRUE(outcome_.non_ascii);
 }
 
 TEST_F(SchemaTest, TextBeyondAsciiHasAFormInUtf16) {
@@ -176,13 +176,62 @@ TEST_F(SchemaTest, TextBeyondAsciiHasAFormInUtf16) {
   EXPECT_EQ(Run("\3\0a\xC3\xA9\7"s), "\2\0a\0\xE9\0\7"s);
 }
 
-TEST_F(SchemaTest, Latin1IsNeverInvalid) {
+TEST_F(SchemaTest, WhatIsNoCharacterIsReplaced) {
+  Compile("s\0\x0A"s, TextForm::kUtf16);
+  EXPECT_EQ(Run("\2\0a\xC3"s), "\2\0a\0\xFD\xFF"s);
+}
+
+TEST_F(SchemaTest, Latin1HasAFormInUtf16) {
   Compile("s\0\x8A\x0A"s);
   Run("\1\0\xE9"s);
   EXPECT_TRUE(outcome_.non_ascii);
-  EXPECT_FALSE(outcome_.invalid);
   Compile("s\0\x8A\x0A"s, TextForm::kUtf16);
   EXPECT_EQ(Run("\1\0\xE9"s), "\1\0\xE9\0"s);
+}
+
+TEST_F(SchemaTest, CharactersHaveAFormInUtf16) {
+  const std::string fields =
+      "a\0\x82\x0A"s      // value8 string8
+      "b\0\x82\x0B"s      // value8 string_utf
+      "c\0\xA2\x0A\4\0"s  // a constant array of them
+      "d\0\xC2\x0B"s      // a variable one
+      "e\0\x83\x0B"s;     // value16 string_utf
+  const std::string payload = "\xE9\xE9pq\0x\2\0\xC3\xA9\xAC\x20"s;
+  Compile(fields);
+  EXPECT_EQ(type(2), Type::FixedLengthArray(Simple(TypeCode::kUtf8CodeUnit), 4));
+  EXPECT_EQ(type(3), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  EXPECT_EQ(Run(payload), payload);
+  EXPECT_TRUE(outcome_.non_ascii);
+  Compile(fields, TextForm::kUtf16);
+  EXPECT_EQ(type(0), Simple(TypeCode::kUtf16CodeUnit));
+  EXPECT_EQ(type(1), Simple(TypeCode::kUtf16CodeUnit));
+  EXPECT_EQ(type(2), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(type(3), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(type(4), Simple(TypeCode::kUtf16CodeUnit));
+  EXPECT_EQ(Run(payload), "\xE9\0\xFD\xFF\2\0p\0q\0\1\0\xE9\0\xAC\x20"s);
+}
+
+TEST_F(SchemaTest, CharactersOf4BytesAreText) {
+  Compile(
+      "a\0\x84\x0B"s
+      "b\0\xA4\x0B\2\0"s);
+  EXPECT_EQ(type(0), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(type(1), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(Run("\x00\xF6\x01\x00\x41\0\0\0\0\0\0\0"s), "\2\0\x3D\xD8\0\xDE\1\0A\0"s);
+}
+
+TEST_F(SchemaTest, ByteOrderMarkIsObeyedAndNoPartOfTheText) {
+  Compile("s\0\x8A\x0C"s);
+  Run("\4\0\xFE\xFF\0a"s);
+  EXPECT_TRUE(outcome_.non_ascii);
+  Compile("s\0\x8A\x0C"s, TextForm::kUtf16);
+  EXPECT_EQ(Run("\4\0\xFE\xFF\0a"s), "\1\0a\0"s);
+  EXPECT_EQ(Run("\4\0\xEF\xBB\xBF"s + "a"), "\1\0a\0"s);
+  Compile("s\0\x8B\x0C"s);
+  EXPECT_EQ(Run("\2\0\xFE\xFF\0a"s), "\1\0a\0"s);
+  Compile("s\0\x88\x0D"s);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf16CodeUnit)));
+  EXPECT_EQ(Run("\xFF\xFE\x61\0\0\0"s), "\1\0a\0"s);
 }
 
 TEST_F(SchemaTest, ZeroEndedTextGetsACount) {
@@ -216,6 +265,91 @@ TEST_F(SchemaTest, BinaryAndNullableAreBytes) {
   EXPECT_EQ(type(1), Type::Array(Simple(TypeCode::kByte)));
   EXPECT_EQ(schema_.metadata.key_values.back().second, "binary_length16_char8 signed_int");
   EXPECT_EQ(Run("\1\0x\0\0"s), "\1\0x\0\0"s);
+  Compile("w\0\x8B\x09"s);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kByte)));
+  EXPECT_EQ(Run("\1\0ab"s), "\2\0ab"s);
+}
+
+// Compiles a nullable field for events whose values are a set of SeenValue.
+class NullableTest : public SchemaTest {
+ protected:
+  void CompileSeen(const std::string& field, int seen) {
+    Compile(field, TextForm::kBytes, std::string(1, static_cast<char>(seen)));
+    EXPECT_EQ(schema_.nullable_fields, 1u);
+  }
+  bool HasNote() const {
+    return schema_.metadata.key_values.back().first.starts_with("EventHeader.Field.");
+  }
+};
+
+TEST_F(NullableTest, RunTellsWhatValuesThereAre) {
+  Compile(
+      "a\0\x8D\x02"s
+      "b\0\x8A\x04"s
+      "c\0\xCD\x02"s);
+  const std::vector<std::byte> payload = ToBytes("\0\0\3\0abc\3\0\2\0ab\0\0\5\0abcde"s);
+  std::string seen(3, '\0');
+  outcome_ = schema_.program.Run(payload, nullptr, seen);
+  EXPECT_EQ(outcome_.result, PayloadProgram::Result::kOk);
+  EXPECT_EQ(seen[0], kSeenNull);
+  EXPECT_EQ(seen[1], kSeenMisfit);
+  EXPECT_EQ(seen[2], kSeen2Bytes | kSeenNull | kSeenMisfit);
+}
+
+TEST_F(NullableTest, ValuesOfOneSizeAreOfTheirType) {
+  const std::string field = "n\0\x8D\x02"s;
+  CompileSeen(field, kSeen4Bytes);
+  EXPECT_EQ(type(), Simple(TypeCode::kInt32));
+  EXPECT_FALSE(HasNote());
+  EXPECT_EQ(Run("\4\0\xFB\xFF\xFF\xFF"s), "\xFB\xFF\xFF\xFF"s);
+  CompileSeen("n\0\xCD\x03"s, kSeen2Bytes);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUInt16)));
+  EXPECT_EQ(schema_.metadata.key_values.back().second, "value16 hex_int");
+  EXPECT_EQ(Run("\2\0\2\0ab\2\0cd"s), "\2\0abcd"s);
+  CompileSeen("u\0\x8D\x0F"s, kSeen16Bytes);
+  EXPECT_EQ(type(), Simple(TypeCode::kGuid));
+  CompileSeen("i\0\x8D\x11"s, kSeen4Bytes);
+  EXPECT_EQ(type(), Type::FixedLengthArray(Simple(TypeCode::kByte), 4));
+}
+
+TEST_F(NullableTest, NullIsAnEmptyText) {
+  CompileSeen("n\0\x8D\x02"s, kSeenNull);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  EXPECT_EQ(schema_.metadata.key_values.back().second, "binary_length16_char8 signed_int");
+  EXPECT_EQ(Run("\0\0"s), "\0\0"s);
+}
+
+TEST_F(NullableTest, ValuesOfWhichSomeAreNullAreArrays) {
+  CompileSeen("n\0\x8D\x02"s, kSeenNull | kSeen2Bytes);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kInt16)));
+  EXPECT_EQ(Run("\2\0ab"s), "\1\0ab"s);
+  EXPECT_EQ(Run("\0\0"s), "\0\0"s);
+  CompileSeen("n\0\xCD\x02"s, kSeenNull | kSeen2Bytes);
+  EXPECT_EQ(type(), Type::Array(Type::Object({{"Value", Type::Array(Simple(TypeCode::kInt16))}})));
+}
+
+TEST_F(NullableTest, ValuesOfOtherSizesAreInTheEncodingsOwnFormat) {
+  CompileSeen("n\0\x8A\x02"s, kSeenMisfit);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
+  CompileSeen("n\0\x8D\x02"s, kSeenMisfit);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kByte)));
+  CompileSeen("n\0\x8D\x02"s, kSeen2Bytes | kSeen4Bytes);
+  EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kByte)));
+}
+
+TEST_F(NullableTest, NumbersOfBigEndianEventsAreTurned) {
+  little_endian_ = false;
+  CompileSeen("n\0\x8D\x02"s, kSeen4Bytes);
+  EXPECT_EQ(Run("\0\4\xFF\xFF\xFF\xFB"s), "\xFB\xFF\xFF\xFF"s);
+  CompileSeen("n\0\x8D\x02"s, kSeenNull | kSeen4Bytes);
+  EXPECT_EQ(Run("\0\4\xFF\xFF\xFF\xFB"s), "\1\0\xFB\xFF\xFF\xFF"s);
+  CompileSeen("n\0\x8D\x02"s, kSeen2Bytes | kSeen4Bytes | kSeenMisfit);
+  EXPECT_EQ(Run("\0\4\xFF\xFF\xFF\xFB"s), "\4\0\xFB\xFF\xFF\xFF"s);
+  EXPECT_EQ(Run("\0\3abc"s), "\3\0abc"s);
+  CompileSeen("p\0\x8D\x10"s, 0);
+  EXPECT_EQ(Run("\0\2\x1F\x90"s), "\2\0\x1F\x90"s);
+  CompileSeen("p\0\x8D\x10"s, kSeen2Bytes);
+  EXPECT_EQ(Run("\0\2\x1F\x90"s), "\x90\x1F"s);
 }
 
 TEST_F(SchemaTest, UuidIsAGuid) {
@@ -245,15 +379,32 @@ TEST_F(SchemaTest, ArraysOfNumbers) {
   EXPECT_EQ(Run("\1\1\2\2\xFF\xFF\3\3\3\3"s), "!");
 }
 
-TEST_F(SchemaTest, ArraysOfTextAreStrings) {
-  Compile(
+TEST_F(SchemaTest, ArraysOfTextAreArraysOfText) {
+  const std::string fields =
       "v\0\x4A"s
-      "z\0\x27\2\0"s);
+      "z\0\x27\2\0"s;
+  Compile(fields);
+  EXPECT_EQ(type(0), Type::Array(Type::Array(Simple(TypeCode::kUtf8CodeUnit))));
+  EXPECT_EQ(type(1), Type::FixedLengthArray(Type::Array(Simple(TypeCode::kUtf8CodeUnit)), 2));
+  EXPECT_EQ(Run("\2\0\1\0a\2\0\0b\0c\0"s), "\2\0\1\0a\2\0\0b\0\0\1\0c"s);
+  Compile(fields, TextForm::kUtf16);
+  EXPECT_EQ(type(0), Type::Array(Type::Array(Simple(TypeCode::kUtf16CodeUnit))));
+  EXPECT_EQ(Run("\1\0\2\0\xC3\xA9\0c\0"s), "\1\0\1\0\xE9\0\0\0\1\0c\0"s);
+  Compile("w\0\x48"s);
   EXPECT_EQ(type(0), Type::Array(Simple(TypeCode::kNullTerminatedUtf16String)));
-  EXPECT_EQ(type(1), Type::FixedLengthArray(Simple(TypeCode::kNullTerminatedUtf16String), 2));
-  EXPECT_EQ(Run("\2\0\1\0a\0\0b\0\0"s), "\2\0a\0\0\0\0\0b\0\0\0\0\0"s);
-  EXPECT_EQ(Run("\1\0\2\0a\0b\0\0"s), "!");
-  EXPECT_EQ(outcome_.result, PayloadProgram::Result::kUnrepresentable);
+  EXPECT_TRUE(schema_.program.identity());
+}
+
+TEST_F(SchemaTest, StructHasTheMembersThatFollow) {
+  Compile(
+      "s\0\x81\5"s
+      "a\0\x02"s
+      "t\0\xC1\3"s
+      "b\0\x02"s);
+  EXPECT_EQ(type(),
+            Type::Object({{"a", Simple(TypeCode::kByte)},
+                          {"t", Type::Array(Type::Object({{"b", Simple(TypeCode::kByte)}}))}}));
+  EXPECT_EQ(Run("\1\2\0\3\4"s), "\1\2\0\3\4"s);
 }
 
 TEST_F(SchemaTest, ArraysOfArraysAreWrapped) {

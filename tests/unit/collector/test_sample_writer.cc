@@ -236,7 +236,7 @@ TEST_F(SampleWriterTest, LevelThatIsNotTheTracepointsBecomesALabel) {
   EXPECT_EQ(shown[1].labels.level, 3);
 }
 
-TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16AndInvalidTextAsItIs) {
+TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16) {
   const std::string fields = "s\0\x0A"s;
   Write(Event("E", fields, "\1\0a"s));
   Write(Event("E", fields, "\2\0\xC3\xA9"s));
@@ -245,9 +245,51 @@ TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16AndInvalidTextAsItIs) {
   ASSERT_EQ(shown.size(), 3u);
   EXPECT_EQ(shown[0].payload, "\1\0a"s);
   EXPECT_EQ(shown[1].payload, "\1\0\xE9\0"s);
-  EXPECT_EQ(shown[2].payload, "\1\0\xC3"s);
+  EXPECT_EQ(shown[2].payload, "\1\0\xFD\xFF"s);
   EXPECT_NE(shown[1].event_id, shown[0].event_id);
-  EXPECT_EQ(shown[2].event_id, shown[0].event_id);
+  EXPECT_EQ(shown[2].event_id, shown[1].event_id);
+}
+
+TEST_F(SampleWriterTest, NullableFieldsHaveARowForTheTypeOfTheirValues) {
+  const std::string fields = "n\0\x8D\x02"s;
+  for (int i = 0; i < 2; ++i) {
+    Write(Event("E", fields, "\4\0\xFB\xFF\xFF\xFF"s));
+    Write(Event("E", fields, "\0\0"s));
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(writer_->stats().metadata, 2u);
+  for (const std::size_t i : {0u, 2u}) {
+    EXPECT_EQ(shown[i].fields[0].type, nettrace::Type::Simple(nettrace::TypeCode::kInt32));
+    EXPECT_EQ(shown[i].payload, "\xFB\xFF\xFF\xFF"s);
+    EXPECT_EQ(shown[i + 1].payload, "\0\0"s);
+    EXPECT_EQ(shown[i].metadata_id, shown[i % 2].metadata_id);
+  }
+}
+
+// Every event has other nulls: that there may be one is all that rows can tell.
+TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
+  std::string fields;
+  constexpr int kFields = 12;
+  for (int i = 0; i < kFields; ++i) fields += "n\0\x8D\x01"s;
+  for (int event = 0; event < 1 << kFields; ++event) {
+    std::string payload;
+    for (int i = 0; i < kFields; ++i) {
+      payload += (event >> i & 1) == 0 ? "\0\0"s : "\1\0\7"s;
+    }
+    Write(Event("E", fields, payload));
+  }
+  // Sizes that change, too.
+  for (int event = 0; event < 1 << kFields; ++event) {
+    std::string payload;
+    for (int i = 0; i < kFields; ++i) payload += (event >> i & 1) == 0 ? "\2\0ab"s : "\3\0abc"s;
+    Write(Event("E", fields, payload));
+  }
+  EXPECT_EQ(samples_->stats().undecoded, 0u);
+  EXPECT_LE(writer_->stats().metadata, 2 * SampleWriter::kMaxForms + 2);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 2u << kFields);
+  EXPECT_EQ(shown.back().payload.substr(0, 5), "\3\0abc"s);
 }
 
 TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {

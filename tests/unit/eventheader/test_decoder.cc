@@ -251,10 +251,27 @@ TEST(Decoder, ErrorInLaterDefinitionComesAfterTheItemsBefore) {
   EXPECT_EQ(decoded.error, ParseError::kBadEncoding);
 }
 
-TEST(Decoder, StructWithoutItsMembersIsTruncated) {
-  EXPECT_EQ(Error(Name("s") + Hex("81 02") + Name("a") + Hex("02"), Hex("01 02")),
-            ParseError::kTruncatedMetadata);
-  EXPECT_EQ(Error(Name("s") + Hex("c1 02") + Name("a") + Hex("02"), Hex("0000")),
+TEST(Decoder, StructEndsWhereItsMembersDo) {
+  const auto items = [](const std::string& fields, const std::string& payload) {
+    const Decoded decoded = Decode(Event(Name("E") + fields, payload));
+    EXPECT_EQ(decoded.error, ParseError::kNone);
+    EXPECT_TRUE(decoded.rest.empty()) << decoded.rest;
+    return decoded.items;
+  };
+  EXPECT_EQ(items(Name("s") + Hex("81 02") + Name("a") + Hex("02"), Hex("01")), "s{ a=01 }");
+  EXPECT_EQ(items(Name("s") + Hex("c1 7f") + Name("a") + Hex("02"), Hex("0200 01 02")),
+            "s[2 { a=01 } { a=02 } ]");
+  EXPECT_EQ(items(Name("s") + Hex("c1 02") + Name("a") + Hex("02"), Hex("0000")), "s[0 ]");
+  EXPECT_EQ(items(Name("n") + Hex("02") + Name("s") + Hex("c1 03") + Name("t") + Hex("a1 02 0200") +
+                      Name("a") + Hex("02"),
+                  Hex("07 0200 01 02 03 04")),
+            "n=07 s[2 { t[2 { a=01 } { a=02 } ] } { t[2 { a=03 } { a=04 } ] } ]");
+}
+
+TEST(Decoder, StructOfWhichNoMemberFollowsIsTruncated) {
+  EXPECT_EQ(Error(Name("s") + Hex("81 02"), Hex("01")), ParseError::kTruncatedMetadata);
+  EXPECT_EQ(Error(Name("s") + Hex("c1 02"), Hex("ffff")), ParseError::kTruncatedMetadata);
+  EXPECT_EQ(Error(Name("s") + Hex("81 02") + Name("t") + Hex("81 01"), Hex("01")),
             ParseError::kTruncatedMetadata);
 }
 

@@ -247,6 +247,22 @@ TEST(ValueJson, Characters) {
   EXPECT_EQ(Value("83 0b", "0000"), R"("\u0000")");
 }
 
+TEST(ValueJson, ArraysOfCharactersAreText) {
+  EXPECT_EQ(Value("c2 0a", "0300 61 e4 00"), "\"a\xc3\xa4\\u0000\"");
+  EXPECT_EQ(Value("c2 0b", "0300 61 c3 a4"), "\"a\xc3\xa4\"");
+  EXPECT_EQ(Value("c3 0b", "0200 3dd8 00de"), "\"\xf0\x9f\x98\x80\"");
+  EXPECT_EQ(Value("c4 0b", "0000"), R"("")");
+  // A constant array is as long as it is for the longest text.
+  EXPECT_EQ(Value("a2 0a 0400", "61 62 00 63"), R"("ab")");
+  EXPECT_EQ(Value("a4 0b 0200", "00f60100 00000000"), "\"\xf0\x9f\x98\x80\"");
+}
+
+TEST(EventJson, ArrayOfCharactersThatIsCutIsTheTextBefore) {
+  EXPECT_EQ(
+      Json(Event(Name("E") + Name("a") + Hex("c2 0a") + Name("b") + Hex("02"), Hex("0300 61 62"))),
+      R"({"name":"E","level":4,"fields":{"a":"ab"},"error":"the payload ends within a field"})");
+}
+
 TEST(ValueJson, Latin1) {
   EXPECT_EQ(Text8("0a", "a\x80\xe4\xff"), "\"a\xc2\x80\xc3\xa4\xc3\xbf\"");
 }

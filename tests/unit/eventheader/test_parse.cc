@@ -294,9 +294,10 @@ TEST(MetadataReader, EventNameWithoutNulIsTruncated) {
   EXPECT_EQ(ReadAll("Event"), ParseError::kTruncatedMetadata);
 }
 
-TEST(MetadataReader, EndWithinStructIsTruncated) {
+TEST(MetadataReader, StructHasTheMembersThatFollow) {
   EXPECT_EQ(ReadAll(Name("E") + Name("s") + Hex("81 02") + Name("x") + Hex("02")),
-            ParseError::kTruncatedMetadata);
+            ParseError::kNone);
+  EXPECT_EQ(ReadAll(Name("E") + Name("s") + Hex("81 02")), ParseError::kTruncatedMetadata);
 }
 
 TEST(MetadataReader, InvalidEncodingsAreRefused) {

@@ -2,6 +2,7 @@
 // it was.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 
 #include "libnettrace-writer/core/traceevent.h"
@@ -93,12 +94,27 @@ TEST(WriterLimits, TimesOfSequencePointsIncrease) {
   EXPECT_TRUE(absl::IsInvalidArgument(out.writer->WriteSequencePoint(12, 4)));
 }
 
-TEST(WriterLimits, TimesOver63BitsAreRefused) {
+TEST(WriterLimits, TimesThatTraceEventDoesNotShowAreRefused) {
   WriterWithRows out;
+  const std::uint64_t most = internal::traceevent::kMaxEventTimestamp;
+  EXPECT_EQ(most, (std::uint64_t{1} << 63) - 11);
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
+  ASSERT_TRUE(out.Write(most - 1).ok());
+  ASSERT_TRUE(out.Write(most).ok());  // Like the one before, and no later one is.
+  for (std::uint64_t over = 1; over <= 11; ++over) {
+    EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + over)));
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(std::numeric_limits<std::uint64_t>::max())));
+}
+
+TEST(WriterLimits, TimesOver63BitsAreRefused) {
+  WriterWithRows out(Loose());
   const std::uint64_t most = std::numeric_limits<std::int64_t>::max();
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
+  ASSERT_TRUE(out.Write(most - 1).ok());
   ASSERT_TRUE(out.Write(most).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(out.Write(std::numeric_limits<std::uint64_t>::max())));
 }
 
 TEST(WriterLimits, WhatIsNotDefinedIsRefused) {
@@ -178,7 +194,7 @@ TEST(WriterLimits, RemovingAThreadNeedsIndicesThatAreNoOsThreadIds) {
   EXPECT_TRUE(loose.writer->RemoveThread(*loose.writer->AddThread(thread)).ok());
 }
 
-TEST(WriterLimits, PayloadsOver16BitsAreRefused) {
+TEST(WriterLimits, PayloadsThatTraceLogHasNoRoomForAreRefused) {
   WriterWithRows out;
   EXPECT_TRUE(out.Write(1, internal::traceevent::kMaxPayloadSize).ok());
   EXPECT_TRUE(absl::IsOutOfRange(out.Write(1, internal::traceevent::kMaxPayloadSize + 1)));
@@ -226,24 +242,115 @@ TEST(WriterLimits, RowsOver16BitsAreRefused) {
   EXPECT_FALSE(Accepts(Event(1, std::vector<Field>(65536, {"", kByte}))));
 }
 
-TEST(WriterLimits, EventIdsAreWhatTheReferenceReaderNeeds) {
-  EXPECT_FALSE(Accepts(Event(0)));
+TEST(WriterLimits, EventIdsAreWhatTraceEventNeeds) {
+  EXPECT_TRUE(Accepts(Event(0)));
   EXPECT_TRUE(Accepts(Event(internal::traceevent::kMaxEventId)));
   EXPECT_FALSE(Accepts(Event(internal::traceevent::kMaxEventId + 1)));
-  EXPECT_TRUE(Accepts(Event(0), Loose()));
-  EventMetadata existing_process = Event(0);
-  existing_process.provider = "Universal.System";
-  EXPECT_TRUE(Accepts(existing_process));
+  EXPECT_FALSE(Accepts(Event(65536)));
+  EXPECT_TRUE(Accepts(Event(65536), Loose()));
+}
 
-  WriterToString out;
-  ASSERT_TRUE(out.writer->AddMetadata(Event(1)).ok());
-  EXPECT_TRUE(absl::IsInvalidArgument(out.writer->AddMetadata(Event(1)).status()));
-  EventMetadata other = Event(1);
-  other.provider = "Q";
-  EXPECT_TRUE(out.writer->AddMetadata(other).ok());
-  WriterToString loose(Loose());
-  ASSERT_TRUE(loose.writer->AddMetadata(Event(1)).ok());
-  EXPECT_TRUE(loose.writer->AddMetadata(Event(1)).ok());
+// `first` and `change` are rows of one provider and id.
+bool AcceptsBoth(const EventMetadata& first, const std::function<void(EventMetadata*)>& change,
+                 const WriterOptions& options = {}) {
+  WriterToString out(options);
+  EventMetadata second = first;
+  change(&second);
+  EXPECT_TRUE(out.writer->AddMetadata(first).ok());
+  const bool accepted = out.writer->AddMetadata(second).ok();
+  WriterToString flushed(options);
+  EXPECT_TRUE(flushed.writer->AddMetadata(first).ok());
+  EXPECT_TRUE(flushed.writer->WriteSequencePoint(1, kSequencePointFlushMetadata).ok());
+  EXPECT_EQ(flushed.writer->AddMetadata(second).ok(), accepted);
+  return accepted;
+}
+
+TEST(WriterLimits, RowsOfOneIdAgreeInNameFieldsAndOpcode) {
+  const EventMetadata row = Event(1, {{"x", kByte}});
+  EXPECT_TRUE(AcceptsBoth(row, [](EventMetadata*) {}));
+  EXPECT_TRUE(AcceptsBoth(row, [](EventMetadata* other) {
+    other->level = 3;
+    other->version = 2;
+    other->keywords = 7;
+    other->message_template = "m";
+    other->key_values = {{"key", "value"}};
+    other->opcode = 0;  // As if there were none, for this name.
+  }));
+  const std::function<void(EventMetadata*)> clashes[] = {
+      [](EventMetadata* other) { other->name = "O"; },
+      [](EventMetadata* other) { other->fields.clear(); },
+      [](EventMetadata* other) { other->fields[0].name = "y"; },
+      [](EventMetadata* other) { other->fields[0].type.code = TypeCode::kSByte; },
+      [](EventMetadata* other) { other->opcode = 1; },
+      [](EventMetadata* other) { other->provider = "p"; },
+  };
+  for (const auto& clash : clashes) {
+    EXPECT_FALSE(AcceptsBoth(row, clash));
+    EXPECT_TRUE(AcceptsBoth(row, clash, Loose()));
+  }
+  EXPECT_TRUE(AcceptsBoth(row, [](EventMetadata* other) {
+    other->event_id = 2;
+    other->name = "O";
+  }));
+  EXPECT_TRUE(AcceptsBoth(row, [](EventMetadata* other) {
+    other->provider = "Q";
+    other->name = "O";
+  }));
+}
+
+TEST(WriterLimits, AProviderIsWhatHasItsGuid) {
+  EventMetadata row = Event(1);
+  const auto other_of = [](const Guid& guid) {
+    return [guid](EventMetadata* other) {
+      other->provider = "Q";
+      other->provider_guid = guid;
+    };
+  };
+  const Guid made_of_name = internal::traceevent::ProviderGuid(row);
+  EXPECT_FALSE(AcceptsBoth(row, other_of(made_of_name)));
+  EXPECT_TRUE(AcceptsBoth(row, other_of(Guid{})));
+  row.provider_guid = Guid{std::byte{7}};
+  EXPECT_FALSE(AcceptsBoth(row, other_of(*row.provider_guid)));
+  EXPECT_TRUE(AcceptsBoth(row, other_of(made_of_name)));
+}
+
+TEST(WriterLimits, EventsThatGoByTheirNamesHaveOneIdEach) {
+  EventMetadata cpu = Event(1);
+  cpu.provider = "Universal.Events";
+  cpu.name = "cpu";
+  const auto other_id = [](EventMetadata* other) { other->event_id = 2; };
+  EXPECT_FALSE(AcceptsBoth(cpu, other_id));
+  EXPECT_TRUE(AcceptsBoth(cpu, [](EventMetadata* other) { other->version = 2; }));
+  EXPECT_TRUE(AcceptsBoth(cpu, [](EventMetadata* other) {
+    other->name = "cswitch";
+    other->event_id = 2;
+  }));
+  EXPECT_TRUE(AcceptsBoth(Event(1), other_id));
+}
+
+TEST(WriterLimits, IdsFromBeforeFlushesAreRememberedInBoundedMemory) {
+  WriterOptions options;
+  options.max_metadata = 2;
+  WriterToString out(options);
+  const auto adds = [&out](std::uint32_t id, const char* name) {
+    EventMetadata row = Event(id);
+    row.name = name;
+    return out.writer->AddMetadata(row).ok();
+  };
+  std::uint64_t time = 0;
+  const auto flush = [&] {
+    EXPECT_TRUE(out.writer->WriteSequencePoint(++time, kSequencePointFlushMetadata).ok());
+  };
+  EXPECT_TRUE(adds(1, "A"));
+  flush();
+  EXPECT_TRUE(adds(2, "A"));
+  flush();
+  EXPECT_FALSE(adds(1, "B"));
+  EXPECT_FALSE(adds(2, "B"));
+  EXPECT_TRUE(adds(3, "A"));
+  flush();  // Three ids are too many: those of the last flush are kept.
+  EXPECT_TRUE(adds(1, "B"));
+  EXPECT_FALSE(adds(3, "B"));
 }
 
 TEST(WriterLimits, TypesAreWhole) {

@@ -26,6 +26,7 @@ constexpr Encoding k32 = Encoding::kValue32;
 constexpr Encoding k64 = Encoding::kValue64;
 constexpr Encoding k128 = Encoding::kValue128;
 constexpr Encoding kBinary = Encoding::kBinaryLength16Char8;
+constexpr Encoding kString = Encoding::kStringLength16Char8;
 
 TEST(FieldNumber, EveryFormat) {
   const struct {
@@ -119,6 +120,9 @@ TEST(FieldBytes, EveryFormat) {
       {kBinary, Format::kBoolean, "\1"s, "true"},
       {kBinary, Format::kFloat, "\0\0\xC0\x3F"s, "1.5"},
       {kBinary, Format::kPort, "\x1F\x90"s, "8080"},
+      {kString, Format::kSignedInt, "abc", R"("abc")"},
+      {kString, Format::kErrno, "\xFF", "\"\xEF\xBF\xBD\""},
+      {kString, Format::kErrno, "", "null"},
       {Encoding::kStringLength16Char16, Format::kHexBytes, "a\0"s, R"("6100")"},
   };
   for (const auto& test : kCases) {

@@ -39,7 +39,7 @@ std::string Show(const std::string& fields, const std::string& payload,
   event.little_endian = true;
   event.metadata = definitions;
   const auto schema = collector::CompileEventSchema(event, *eh::ParseTracepointName(kName), kName,
-                                                    collector::TextForm::kBytes);
+                                                    collector::ValueForms());
   EXPECT_TRUE(schema.ok()) << schema.status();
   if (!schema.ok()) return "";
   std::vector<std::byte> converted;

@@ -15,7 +15,6 @@ LOOPBACK6 = [0] * 15 + [1]
 # Values that nettrace dump --json shows in another way than libeventheader's JSON: by type and that.
 SHOWN = {
     ("Errno", "ENOENT"): 2,
-    ("UtfBom<std::u16string_view>", "bom"): "\ufeffbom",
 }
 # Values as they are in the file, which nettrace dump --raw shows, where libeventheader's JSON shows them in the
 # format of their type.
@@ -27,16 +26,11 @@ IN_THE_FILE = {
     ("Errno", "ENOENT"): 2,
     ("Milliseconds", "1970-01-01T00:00:02Z"): 2,
     ("Time", "2026-11-21T10:22:00Z"): 1795256520,
-    ("char32_t", "\U0001f600"): 0x1F600,
-    ("wchar_t", "\u20ac"): 0x20AC,
-    ("UtfBom<std::u16string_view>", "bom"): "\ufeffbom",
     ("std::span<const std::byte>", "01ff00"): [1, 255, 0],
     ("std::array<std::byte, 3>", "01ff00"): [1, 255, 0],
     ("std::vector<std::byte>", "01"): [1],
-    ("std::optional<std::uint32_t>", 7): [7, 0, 0, 0],
-    ("std::optional<std::uint32_t>", None): [],
-    ("std::optional<double>", None): [],
-    ("std::optional<bool>", False): [0],
+    ("std::optional<std::uint32_t>", None): "",
+    ("std::optional<double>", None): "",
     ("in_addr", "127.0.0.1"): [127, 0, 0, 1],
     ("in6_addr", "::1"): LOOPBACK6,
     ("Ip4", "192.0.2.1"): [192, 0, 2, 1],

@@ -1,11 +1,13 @@
 #include "tools/collector/convert/event_schema.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "eventheader/internal/field_rules.h"
+#include "libnettrace-writer/core/types.h"
 #include "tools/common/eventheader_keys.h"
 
 namespace collector {
@@ -23,6 +25,8 @@ struct Value {
   Type type;
   PayloadOp op;
   bool type_says_format = true;  // no other format has the type
+  bool is_whole_array = false;   // the value is all of the field's array: its text
+  Encoding encoding = Encoding::kInvalid;
 };
 
 TypeCode IntegerType(std::size_t size, bool is_signed) {
@@ -38,10 +42,15 @@ TypeCode IntegerType(std::size_t size, bool is_signed) {
   }
 }
 
+// Values in these formats are in network byte order in every event.
+bool IsInNetworkOrder(Format format) {
+  return format == Format::kPort || format == Format::kUuid || format == Format::kIpAddress;
+}
+
 class Compiler {
  public:
-  Compiler(const eh::EventView& event, TextForm form)
-      : reader_(event.metadata, event.little_endian), swap_(!event.little_endian), form_(form) {}
+  Compiler(const eh::EventView& event, const ValueForms& forms)
+      : reader_(event.metadata, event.little_endian), swap_(!event.little_endian), forms_(forms) {}
 
   absl::StatusOr<EventSchema> Compile() {
     EventSchema schema;
@@ -55,6 +64,7 @@ class Compiler {
     }
     for (auto& pair : field_notes_) schema.metadata.key_values.push_back(std::move(pair));
     schema.program = PayloadProgram(std::move(ops_), swap_);
+    schema.nullable_fields = nullable_fields_;
     return schema;
   }
 
@@ -87,31 +97,24 @@ class Compiler {
     }
   }
 
-  Value CompileValue(FieldDefinition field) const {
+  Value CompileValue(FieldDefinition field) {
     const Format given = field.format;
     field.format = eh::internal::ShownFormat(field.encoding, given);
     Value value;
-    value.op.swap = swap_;
-    value.op.size = static_cast<std::uint8_t>(eh::internal::FixedSize(field.encoding));
-    switch (field.encoding) {
-      case Encoding::kValue8:
-      case Encoding::kValue16:
-      case Encoding::kValue32:
-      case Encoding::kValue64:
-        CompileNumber(field, &value);
-        break;
-      case Encoding::kValue128:
-        value.op.swap = false;
-        if (tools::IsByteSequence(field.encoding, field.format)) {
-          Bytes(16, &value);
-        } else {
-          value.op.element = PayloadOp::Element::kUuid;
-          value.type = Type::Simple(TypeCode::kGuid);
-        }
-        break;
-      default:
-        CompileBlob(field, &value);
-        break;
+    value.encoding = field.encoding;
+    const bool is_fixed = eh::internal::FixedSize(field.encoding) != 0;
+    const bool is_text =
+        eh::internal::FactsOf(field.format)->kind == eh::internal::FormatKind::kText;
+    if (is_fixed && is_text) {
+      CompileCharacters(field, &value);
+    } else if (is_fixed) {
+      CompileFixed(field, &value);
+    } else if (tools::IsNullable(field.encoding, field.format)) {
+      CompileNullable(field, &value);
+    } else if (is_text) {
+      CompileText(field, &value);
+    } else {
+      CompileBytes(field, &value);
     }
     value.type_says_format = value.type_says_format && field.format == given;
     return value;
@@ -122,13 +125,19 @@ class Compiler {
     value->type_says_format = false;
   }
 
-  void CompileNumber(const FieldDefinition& field, Value* value) const {
-    const std::size_t size = value->op.size;
+  void CompileFixed(const FieldDefinition& field, Value* value) const {
+    const std::size_t size = eh::internal::FixedSize(field.encoding);
+    value->op.size = static_cast<std::uint8_t>(size);
     if (tools::IsByteSequence(field.encoding, field.format)) {
-      value->op.swap = false;
       Bytes(static_cast<std::uint16_t>(size), value);
       return;
     }
+    if (field.encoding == Encoding::kValue128) {
+      value->op.element = PayloadOp::Element::kUuid;
+      value->type = Type::Simple(TypeCode::kGuid);
+      return;
+    }
+    value->op.swap = swap_;
     bool is_signed = false;
     switch (field.format) {
       case Format::kUnsignedInt:
@@ -156,16 +165,6 @@ class Compiler {
         }
         value->type_says_format = false;
         break;
-      case Format::kString8:
-      case Format::kStringUtf:
-        if (size <= 2) {
-          value->type =
-              Type::Simple(size == 1 ? TypeCode::kUtf8CodeUnit : TypeCode::kUtf16CodeUnit);
-          value->type_says_format = field.format == Format::kStringUtf;
-          return;
-        }
-        value->type_says_format = false;
-        break;
       case Format::kPort:
         // Always in network byte order on the wire.
         value->op.swap = true;
@@ -178,48 +177,127 @@ class Compiler {
     value->type = Type::Simple(IntegerType(size, is_signed));
   }
 
-  void CompileBlob(const FieldDefinition& field, Value* value) const {
+  // The encoding of text, for its operation.
+  void SetText(const FieldDefinition& field, std::size_t unit, PayloadOp* op) const {
+    op->size = static_cast<std::uint8_t>(unit);
+    op->swap = unit > 1 && swap_;
+    op->byte_order_mark = eh::internal::HasByteOrderMark(field.format);
+    if (unit == 1) {
+      op->charset = field.format == Format::kString8 ? PayloadOp::Charset::kLatin1
+                                                     : PayloadOp::Charset::kUtf8;
+    }
+  }
+
+  // Characters are code units, and an array of them is text, as it is in NetTrace.
+  void CompileCharacters(const FieldDefinition& field, Value* value) const {
+    const std::size_t unit = eh::internal::FixedSize(field.encoding);
+    const bool as_units = unit == 2 || (unit == 1 && forms_.text == TextForm::kBytes);
+    SetText(field, unit, &value->op);
+    value->type_says_format = field.format == Format::kStringUtf && unit <= 2;
+    const Type type =
+        Type::Simple(unit == 1 && as_units ? TypeCode::kUtf8CodeUnit : TypeCode::kUtf16CodeUnit);
+    if (field.arity == Arity::kVariableArray) {
+      value->is_whole_array = true;
+      value->op.element = PayloadOp::Element::kText;
+      value->op.output = as_units ? PayloadOp::Output::kUnits : PayloadOp::Output::kUtf16;
+      value->type = Type::Array(type);
+    } else if (as_units) {
+      value->type = type;
+    } else {
+      value->op.element = PayloadOp::Element::kUnits;
+      if (field.arity == Arity::kConstantArray) {
+        value->is_whole_array = true;
+        value->op.count = field.array_length;
+      }
+      const bool one_unit = field.arity == Arity::kScalar && unit == 1;
+      value->op.output = one_unit ? PayloadOp::Output::kUtf16Unit : PayloadOp::Output::kUtf16;
+      value->type = one_unit ? type : Type::Array(type);
+    }
+  }
+
+  void CompileBytes(const FieldDefinition& field, Value* value) const {
+    const std::size_t unit = eh::internal::CodeUnitSize(field.encoding);
     const bool zero_ended = eh::internal::IsZeroTerminated(field.encoding);
     value->op.element = zero_ended ? PayloadOp::Element::kZText : PayloadOp::Element::kText;
-    value->op.size = static_cast<std::uint8_t>(eh::internal::CodeUnitSize(field.encoding));
-    const bool in_array = field.arity != Arity::kScalar;
-    if (tools::IsByteSequence(field.encoding, field.format)) {
-      // Nullable values, too: their size, and so their type, differs from event to event. Null has
-      // no bytes, and the note on the field says what the bytes are.
-      value->type = Type::Array(Type::Simple(IntegerType(value->op.size, false)));
+    value->op.size = static_cast<std::uint8_t>(unit);
+    value->op.output = PayloadOp::Output::kBytes;
+    value->type = Type::Array(Type::Simple(TypeCode::kByte));
+    value->type_says_format = false;
+  }
+
+  void CompileText(const FieldDefinition& field, Value* value) const {
+    const std::size_t unit = eh::internal::CodeUnitSize(field.encoding);
+    const bool zero_ended = eh::internal::IsZeroTerminated(field.encoding);
+    value->op.element = zero_ended ? PayloadOp::Element::kZText : PayloadOp::Element::kText;
+    SetText(field, unit, &value->op);
+    value->type_says_format = field.format == Format::kStringUtf;
+    if (unit == 1 && forms_.text == TextForm::kBytes) {
+      value->type = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+    } else if (unit == 2 && !value->op.byte_order_mark) {
+      value->type = zero_ended ? Type::Simple(TypeCode::kNullTerminatedUtf16String)
+                               : Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
+      if (zero_ended) value->op.output = PayloadOp::Output::kUnitsAndZero;
+    } else {
+      value->type = Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
+      value->op.output = PayloadOp::Output::kUtf16;
+    }
+  }
+
+  // Fields whose values may have several sizes, or be null.
+  void CompileNullable(const FieldDefinition& field, Value* value) {
+    PayloadOp op;
+    op.element = PayloadOp::Element::kNullable;
+    op.slot = static_cast<std::uint16_t>(nullable_fields_++);
+    const auto seen =
+        op.slot < forms_.seen.size() ? static_cast<unsigned char>(forms_.seen[op.slot]) : 0u;
+    FieldDefinition of_value = field;
+    for (const std::size_t size : {1, 2, 4, 8, 16}) {
+      if (eh::ValueFormat(field.encoding, field.format, size) != field.format) continue;
+      op.fitting |= SeenSize(size);
+      if ((seen & ~kSeenNull) == SeenSize(size)) {
+        of_value.encoding = eh::internal::ValueEncoding(size);
+      }
+    }
+    const bool is_string = field.encoding == Encoding::kStringLength16Char8;
+    if (seen == kSeenMisfit && is_string) {
+      FieldDefinition text = field;
+      text.format = Format::kStringUtf;
+      CompileText(text, value);
       value->type_says_format = false;
       return;
     }
-    value->type_says_format = field.format == Format::kStringUtf;
-    if (value->op.size == 1) {
-      value->op.charset = field.format == Format::kString8 ? PayloadOp::Charset::kLatin1
-                                                           : PayloadOp::Charset::kUtf8;
-    }
-    if (in_array) {
-      value->type = Type::Simple(TypeCode::kNullTerminatedUtf16String);
-      const bool as_is = zero_ended && value->op.size == 2;
-      value->op.output =
-          as_is ? PayloadOp::Output::kUnitsAndZero : PayloadOp::Output::kUtf16AndZero;
-    } else if (value->op.size == 1) {
-      const bool bytes = form_ == TextForm::kBytes;
-      value->type =
-          Type::Array(Type::Simple(bytes ? TypeCode::kUtf8CodeUnit : TypeCode::kUtf16CodeUnit));
-      value->op.output = bytes ? PayloadOp::Output::kUnits : PayloadOp::Output::kUtf16;
-    } else if (value->op.size == 2 && zero_ended) {
-      value->type = Type::Simple(TypeCode::kNullTerminatedUtf16String);
-      value->op.output = PayloadOp::Output::kUnitsAndZero;
+    if (seen == kSeenNull) {
+      // There is no null in NetTrace; TraceEvent shows one and an empty text alike.
+      value->type = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+      value->type_says_format = false;
+    } else if (of_value.encoding != field.encoding) {
+      CompileFixed(of_value, value);
+      op.swap = value->op.swap;
+      op.uuid = value->op.element == PayloadOp::Element::kUuid;
+      if ((seen & kSeenNull) == 0) {
+        op.output = PayloadOp::Output::kValue;
+        value->encoding = of_value.encoding;
+      } else if (value->type.code != TypeCode::kFixedLengthArray) {
+        op.output = PayloadOp::Output::kCountAndValue;
+        value->type = Type::Array(std::move(value->type));
+        value->type_says_format = false;
+      } else {
+        value->type = Type::Array(Type::Simple(TypeCode::kByte));
+      }
     } else {
-      value->type = Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
-      value->op.output =
-          value->op.size == 2 ? PayloadOp::Output::kUnits : PayloadOp::Output::kUtf16;
+      value->type = Type::Array(Type::Simple(TypeCode::kByte));
+      value->type_says_format = false;
+      op.swap = swap_ && !IsInNetworkOrder(field.format);
+      if (is_string) op.charset = PayloadOp::Charset::kUtf8;
     }
+    value->op = op;
   }
 
   // The type of the whole field, from that of one value.
   static Type Arrayed(const FieldDefinition& field, Value* value) {
-    if (field.arity == Arity::kScalar) return std::move(value->type);
-    if (value->type.code == TypeCode::kArray || value->type.code == TypeCode::kFixedLengthArray) {
-      // TraceEvent misreads arrays of arrays.
+    if (field.arity == Arity::kScalar || value->is_whole_array) return std::move(value->type);
+    if (nettrace::internal::IsPlainArray(value->type) && !nettrace::internal::IsText(value->type)) {
+      // TraceEvent misreads arrays of arrays, but for arrays of text.
       value->type = Type::Object({{"Value", std::move(value->type)}});
     }
     if (field.arity == Arity::kConstantArray) {
@@ -234,26 +312,34 @@ class Compiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
-    tools::FieldNote note{field.encoding, field.format, std::nullopt,
-                          std::string(field.attributes)};
+    // A nullable field whose values are all there is one of that encoding.
+    const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
+    tools::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;
     field_notes_.emplace_back(absl::StrCat(tools::kKeyField, index), tools::FormatFieldNote(note));
   }
 
   eh::MetadataReader reader_;
   bool swap_;
-  TextForm form_;
+  ValueForms forms_;
   int index_ = 0;
+  std::size_t nullable_fields_ = 0;
   std::vector<PayloadOp> ops_;
   nettrace::KeyValues field_notes_;
 };
 
 }  // namespace
 
+bool ValueForms::AreUsual() const {
+  return text == TextForm::kBytes &&
+         std::all_of(seen.begin(), seen.end(), [](char set) { return (set & kSeenNull) == 0; });
+}
+
 absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
                                                const eh::TracepointName& name,
-                                               std::string_view tracepoint_name, TextForm form) {
-  absl::StatusOr<EventSchema> schema = Compiler(event, form).Compile();
+                                               std::string_view tracepoint_name,
+                                               const ValueForms& forms) {
+  absl::StatusOr<EventSchema> schema = Compiler(event, forms).Compile();
   if (!schema.ok()) return schema;
   nettrace::EventMetadata& metadata = schema->metadata;
   metadata.provider = std::string(name.provider);

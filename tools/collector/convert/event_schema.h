@@ -3,6 +3,7 @@
 #ifndef TOOLS_COLLECTOR_CONVERT_EVENT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_EVENT_SCHEMA_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -19,16 +20,30 @@ namespace collector {
 // its own.
 enum class TextForm { kBytes, kUtf16 };
 
+// What of an event's values the types of its fields depend on.
+struct ValueForms {
+  TextForm text = TextForm::kBytes;
+  // A set of SeenValue for each nullable field: the program is for events with these values only.
+  // A type of NetTrace is of one size, and none has a null. Without them, a nullable field is a
+  // sequence of bytes, and the program is for all events.
+  std::string_view seen;
+
+  // No text but ASCII, and no null: the forms of which there is one in most recordings.
+  bool AreUsual() const;
+};
+
 struct EventSchema {
   nettrace::EventMetadata metadata;  // event_id is left to the caller
   PayloadProgram program;
+  std::size_t nullable_fields = 0;
 };
 
 // Compiles the schema of `event`, which came from the tracepoint `tracepoint_name` = `name`.
 // InvalidArgument if its metadata is malformed.
 absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
                                                const eh::TracepointName& name,
-                                               std::string_view tracepoint_name, TextForm form);
+                                               std::string_view tracepoint_name,
+                                               const ValueForms& forms);
 
 }  // namespace collector
 

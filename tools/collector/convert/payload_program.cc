@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "libeventheader/decode/text_reader.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/schema.h"
 
@@ -13,12 +14,15 @@ namespace {
 
 using Outcome = PayloadProgram::Outcome;
 using Result = PayloadProgram::Result;
+using eh::internal::TextEncoding;
+using eh::internal::TextReader;
 
 // One run of a program. Recursion is as deep as structs are nested, which the parser bounds.
 class Runner {
  public:
-  Runner(std::span<const std::byte> data, bool swap_counts, std::vector<std::byte>* out)
-      : data_(data), swap_counts_(swap_counts), out_(out) {}
+  Runner(std::span<const std::byte> data, bool swap_counts, std::vector<std::byte>* out,
+         std::span<char> seen)
+      : data_(data), swap_counts_(swap_counts), out_(out), seen_(seen) {}
 
   bool RunAll(std::span<const PayloadOp> ops) {
     for (std::size_t i = 0; i < ops.size(); i += 1 + ops[i].children) {
@@ -44,7 +48,7 @@ class Runner {
       count = read;
     }
     if (op.write_count) PutCount(count);
-    if (op.element == PayloadOp::Element::kFixed && !op.swap) return Copy(count * op.size);
+    if (op.element == PayloadOp::Element::kFixed && !op.swap) return Copy(op, count * op.size);
     for (std::size_t i = 0; i < count; ++i) {
       if (!RunElement(op, children)) return false;
     }
@@ -60,18 +64,26 @@ class Runner {
         return true;
       case PayloadOp::Element::kUuid: {
         if (!Take(16, &bytes)) return false;
-        std::array<std::byte, 16> uuid;
-        std::copy(bytes.begin(), bytes.end(), uuid.begin());
-        Put(nettrace::GuidFromUuid(uuid));
+        PutGuid(bytes);
         return true;
       }
       case PayloadOp::Element::kZText:
-        return TakeUntilZero(op.size, &bytes) && PutText(op, bytes);
+        if (!TakeUntilZero(op.size, &bytes)) return false;
+        PutText(op, bytes);
+        return true;
       case PayloadOp::Element::kText: {
         std::uint16_t units = 0;
-        return TakeCount(&units) && Take(std::size_t{units} * op.size, &bytes) &&
-               PutText(op, bytes);
+        if (!TakeCount(&units) || !Take(std::size_t{units} * op.size, &bytes)) return false;
+        PutText(op, bytes);
+        return true;
       }
+      case PayloadOp::Element::kUnits:
+        if (!Take(std::size_t{op.count} * op.size, &bytes)) return false;
+        if (op.output == PayloadOp::Output::kUtf16) bytes = bytes.first(SizeToZero(bytes, op.size));
+        PutText(op, bytes);
+        return true;
+      case PayloadOp::Element::kNullable:
+        return RunNullable(op);
       case PayloadOp::Element::kStruct:
         return RunAll(children);
     }
@@ -90,11 +102,41 @@ class Runner {
     return true;
   }
 
-  bool Copy(std::size_t size) {
+  bool Copy(const PayloadOp& op, std::size_t size) {
     std::span<const std::byte> bytes;
     if (!Take(size, &bytes)) return false;
+    CheckAscii(op, bytes);
     Put(bytes);
     return true;
+  }
+
+  bool RunNullable(const PayloadOp& op) {
+    std::uint16_t size = 0;
+    std::span<const std::byte> bytes;
+    if (!TakeCount(&size) || !Take(size, &bytes)) return false;
+    const SeenValue seen = size == 0 || Fits(op, size) ? SeenSize(size) : kSeenMisfit;
+    if (op.slot < seen_.size()) seen_[op.slot] = static_cast<char>(seen_[op.slot] | seen);
+    if (seen == kSeenMisfit) CheckAscii(op, bytes);
+    if (op.output == PayloadOp::Output::kUnits) PutCount(size);
+    if (op.output == PayloadOp::Output::kCountAndValue) PutCount(size == 0 ? 0 : 1);
+    if (op.uuid && size == 16) {
+      PutGuid(bytes);
+    } else if (op.swap && Fits(op, size)) {
+      PutSwapped(bytes);
+    } else {
+      Put(bytes);
+    }
+    return true;
+  }
+
+  static bool Fits(const PayloadOp& op, std::size_t size) {
+    return (op.fitting & SeenSize(size)) != 0;
+  }
+
+  void CheckAscii(const PayloadOp& op, std::span<const std::byte> units) {
+    if (op.charset == PayloadOp::Charset::kNone) return;
+    outcome_.non_ascii |=
+        nettrace::internal::ClassifyUtf8(units) != nettrace::internal::TextKind::kAscii;
   }
 
   bool TakeCount(std::uint16_t* count) {
@@ -105,16 +147,22 @@ class Runner {
     return true;
   }
 
-  bool TakeUntilZero(std::size_t unit, std::span<const std::byte>* bytes) {
+  // Bytes of the code units before the first zero one; all if there is none.
+  static std::size_t SizeToZero(std::span<const std::byte> units, std::size_t unit) {
     static constexpr std::byte kZero[4] = {};
-    for (std::size_t size = 0; size + unit <= data_.size(); size += unit) {
-      if (std::memcmp(data_.data() + size, kZero, unit) == 0) {
-        *bytes = data_.first(size);
-        data_ = data_.subspan(size + unit);
-        return true;
-      }
+    std::size_t size = 0;
+    while (size + unit <= units.size() && std::memcmp(units.data() + size, kZero, unit) != 0) {
+      size += unit;
     }
-    return Fail(Result::kTruncated);
+    return size;
+  }
+
+  bool TakeUntilZero(std::size_t unit, std::span<const std::byte>* bytes) {
+    const std::size_t size = SizeToZero(data_, unit);
+    if (size + unit > data_.size()) return Fail(Result::kTruncated);
+    *bytes = data_.first(size);
+    data_ = data_.subspan(size + unit);
+    return true;
   }
 
   void Put(std::span<const std::byte> bytes) {
@@ -136,68 +184,66 @@ class Runner {
     for (; !units.empty(); units = units.subspan(op.size)) PutSwapped(units.first(op.size));
   }
 
+  void PutGuid(std::span<const std::byte> bytes) {
+    std::array<std::byte, 16> uuid;
+    std::copy(bytes.begin(), bytes.end(), uuid.begin());
+    Put(nettrace::GuidFromUuid(uuid));
+  }
+
+  static TextReader ReaderOf(const PayloadOp& op, std::span<const std::byte> units) {
+    const TextEncoding encoding = op.size == 2   ? TextEncoding::kUtf16
+                                  : op.size == 4 ? TextEncoding::kUtf32
+                                  : op.charset == PayloadOp::Charset::kLatin1
+                                      ? TextEncoding::kLatin1
+                                      : TextEncoding::kUtf8;
+    TextReader text(units, encoding, !op.swap);
+    if (op.byte_order_mark) text.TakeByteOrderMark();
+    return text;
+  }
+
   void PutUtf16(const PayloadOp& op, std::span<const std::byte> units) {
+    TextReader text = ReaderOf(op, units);
+    const std::size_t count_at = out_->size();
+    PutCount(0);
+    for (char32_t c = 0; text.Next(&c);) nettrace::internal::AppendAsUtf16(c, out_);
+    const std::size_t count = (out_->size() - count_at - 2) / 2;
+    (*out_)[count_at] = static_cast<std::byte>(count & 0xFF);
+    (*out_)[count_at + 1] = static_cast<std::byte>(count >> 8);
+  }
+
+  void PutText(const PayloadOp& op, std::span<const std::byte> units) {
+    CheckAscii(op, units);
     if (out_ == nullptr) return;
-    if (op.size == 2) {
-      PutUnits(op, units);
-    } else if (op.size == 4) {
-      nettrace::internal::AppendUtf32AsUtf16(units, !op.swap, out_);
-    } else if (op.charset == PayloadOp::Charset::kLatin1) {
-      nettrace::internal::AppendLatin1AsUtf16(units, out_);
-    } else {
-      nettrace::internal::AppendUtf8AsUtf16(units, out_);
-    }
-  }
-
-  static bool HasZero(std::span<const std::byte> units, std::size_t unit) {
-    static constexpr std::byte kZero[4] = {};
-    for (; units.size() >= unit; units = units.subspan(unit)) {
-      if (std::memcmp(units.data(), kZero, unit) == 0) return true;
-    }
-    return false;
-  }
-
-  bool PutText(const PayloadOp& op, std::span<const std::byte> units) {
-    bool valid = true;
-    if (op.charset != PayloadOp::Charset::kNone) {
-      const nettrace::internal::TextKind kind = nettrace::internal::ClassifyUtf8(units);
-      outcome_.non_ascii |= kind != nettrace::internal::TextKind::kAscii;
-      valid = kind != nettrace::internal::TextKind::kInvalid ||
-              op.charset == PayloadOp::Charset::kLatin1;
-      outcome_.invalid |= !valid;
-    }
     switch (op.output) {
-      case PayloadOp::Output::kUnits:
-        PutCount(units.size() / op.size);
-        PutUnits(op, units);
-        return true;
       case PayloadOp::Output::kUnitsAndZero:
         PutUnits(op, units);
         PutCount(0);
-        return true;
-      case PayloadOp::Output::kUtf16: {
-        if (out_ == nullptr) return true;
-        const std::size_t count_at = out_->size();
-        PutCount(0);
+        break;
+      case PayloadOp::Output::kBytes:
+        PutCount(units.size());
+        Put(units);
+        break;
+      case PayloadOp::Output::kUtf16:
         PutUtf16(op, units);
-        const std::size_t count = (out_->size() - count_at - 2) / 2;
-        (*out_)[count_at] = static_cast<std::byte>(count & 0xFF);
-        (*out_)[count_at + 1] = static_cast<std::byte>(count >> 8);
-        return true;
+        break;
+      case PayloadOp::Output::kUtf16Unit: {
+        // Of a unit of 1 byte, which is at most U+00FF, or U+FFFD.
+        char32_t c = 0;
+        ReaderOf(op, units).Next(&c);
+        nettrace::internal::AppendAsUtf16(c, out_);
+        break;
       }
-      case PayloadOp::Output::kUtf16AndZero:
-        // A reader would stop at a NUL, and a replaced character would be lost for good.
-        if (!valid || HasZero(units, op.size)) return Fail(Result::kUnrepresentable);
-        PutUtf16(op, units);
-        PutCount(0);
-        return true;
+      default:
+        PutCount(units.size() / op.size);
+        PutUnits(op, units);
+        break;
     }
-    return false;
   }
 
   std::span<const std::byte> data_;
   bool swap_counts_;
   std::vector<std::byte>* out_;
+  std::span<char> seen_;
   Outcome outcome_;
 };
 
@@ -210,11 +256,14 @@ bool IsIdentity(const PayloadOp& op) {
     case PayloadOp::Element::kStruct:
       return true;
     case PayloadOp::Element::kUuid:
+    case PayloadOp::Element::kUnits:
       return false;
     case PayloadOp::Element::kZText:
       return op.output == PayloadOp::Output::kUnitsAndZero;
     case PayloadOp::Element::kText:
-      return op.output == PayloadOp::Output::kUnits;
+    case PayloadOp::Element::kNullable:
+      return op.output == PayloadOp::Output::kUnits ||
+             (op.output == PayloadOp::Output::kBytes && op.size == 1);
   }
   return false;
 }
@@ -227,20 +276,21 @@ PayloadProgram::PayloadProgram(std::vector<PayloadOp> ops, bool swap_counts)
   fixed_ = identity_;
   for (const PayloadOp& op : ops_) {
     fixed_ = fixed_ && op.element == PayloadOp::Element::kFixed &&
-             op.repeat != PayloadOp::Repeat::kCounted;
+             op.charset == PayloadOp::Charset::kNone && op.repeat != PayloadOp::Repeat::kCounted;
     fixed_size_ += std::size_t{op.size} * op.count;
   }
 }
 
 PayloadProgram::Outcome PayloadProgram::Run(std::span<const std::byte> data,
-                                            std::vector<std::byte>* out) const {
+                                            std::vector<std::byte>* out,
+                                            std::span<char> seen) const {
   if (fixed_ && out == nullptr) {
     Outcome outcome;
     outcome.consumed = fixed_size_;
     if (fixed_size_ > data.size()) outcome.result = Result::kTruncated;
     return outcome;
   }
-  Runner runner(data, swap_counts_, out);
+  Runner runner(data, swap_counts_, out, seen);
   runner.RunAll(ops_);
   return runner.outcome(data.size());
 }

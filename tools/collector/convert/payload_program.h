@@ -12,17 +12,22 @@ namespace collector {
 // One field, or one member of a struct, of the source's payload.
 struct PayloadOp {
   enum class Element : std::uint8_t {
-    kFixed,   // `size` bytes, reversed if `swap`
-    kUuid,    // 16 bytes in RFC 4122 order, to a Guid
-    kZText,   // code units of `size` bytes up to a zero one
-    kText,    // a u16 count and so many code units of `size` bytes
-    kStruct,  // the `children` operations that follow this one
+    kFixed,     // `size` bytes, reversed if `swap`
+    kUuid,      // 16 bytes in RFC 4122 order, to a Guid
+    kZText,     // code units of `size` bytes up to a zero one
+    kText,      // a u16 count and so many code units of `size` bytes
+    kUnits,     // `count` code units of `size` bytes, of which the text ends at a zero one
+    kNullable,  // a u16 count and so many bytes: null, or a value whose size is one of `fitting`
+    kStruct,    // the `children` operations that follow this one
   };
   enum class Output : std::uint8_t {
-    kUnits,         // a u16 count, then the code units as they are
-    kUnitsAndZero,  // the code units and a zero one, as they are
-    kUtf16,         // a u16 count, then UTF-16
-    kUtf16AndZero,  // UTF-16, then a zero unit
+    kUnits,          // a u16 count, then the code units (kNullable: the bytes) as they are
+    kUnitsAndZero,   // the code units and a zero one, as they are
+    kBytes,          // a u16 count of bytes, then the code units' bytes
+    kUtf16,          // a u16 count, then UTF-16
+    kUtf16Unit,      // one UTF-16 code unit
+    kValue,          // kNullable: the value alone
+    kCountAndValue,  // kNullable: a u16 1 and the value, or a u16 0
   };
   enum class Repeat : std::uint8_t { kOnce, kConstant, kCounted };
   // The encoding of code units of 1 byte; those of 2 and 4 are UTF-16 and UTF-32.
@@ -34,10 +39,44 @@ struct PayloadOp {
   Charset charset = Charset::kNone;
   std::uint8_t size = 1;
   bool swap = false;
-  bool write_count = false;    // a u16 count of elements goes to the output
-  std::uint16_t count = 1;     // kConstant
-  std::uint32_t children = 0;  // operations in the struct, nested ones included
+  bool byte_order_mark = false;  // the text may begin with one, which overrides encoding and order
+  bool uuid = false;             // kNullable: the value is one in RFC 4122 order, to a Guid
+  bool write_count = false;      // a u16 count of elements goes to the output
+  std::uint8_t fitting = 0;      // kNullable: a set of SeenValue
+  std::uint16_t slot = 0;        // kNullable: the field's place among those
+  std::uint16_t count = 1;       // kConstant; kUnits
+  std::uint32_t children = 0;    // operations in the struct, nested ones included
 };
+
+// The values that a nullable field had in an event: a set of these.
+enum SeenValue : std::uint8_t {
+  kSeenNull = 1,
+  kSeen1Byte = 2,
+  kSeen2Bytes = 4,
+  kSeen4Bytes = 8,
+  kSeen8Bytes = 16,
+  kSeen16Bytes = 32,
+  kSeenMisfit = 64,  // a size that does not suit the format
+};
+// Returns kSeenMisfit for what is no size of numbers.
+constexpr SeenValue SeenSize(std::size_t size) {
+  switch (size) {
+    case 0:
+      return kSeenNull;
+    case 1:
+      return kSeen1Byte;
+    case 2:
+      return kSeen2Bytes;
+    case 4:
+      return kSeen4Bytes;
+    case 8:
+      return kSeen8Bytes;
+    case 16:
+      return kSeen16Bytes;
+    default:
+      return kSeenMisfit;
+  }
+}
 
 // A compiled schema. Immutable; Run may be called from any thread.
 class PayloadProgram {
@@ -47,14 +86,12 @@ class PayloadProgram {
 
   enum class Result {
     kOk,
-    kTruncated,        // the payload ends within a field
-    kUnrepresentable,  // an element of a text array has a NUL or no valid text in it
+    kTruncated,  // the payload ends within a field
   };
   struct Outcome {
     Result result = Result::kOk;
     std::size_t consumed = 0;  // bytes of the source
     bool non_ascii = false;    // some text of 1-byte units is not ASCII
-    bool invalid = false;      // some such text is not valid in its charset
   };
 
   // The output is the source, unchanged: Run then needs no `out`.
@@ -62,8 +99,10 @@ class PayloadProgram {
 
   // Walks `data`, which may have padding after the last field, and appends the output to `*out`
   // unless it is null. Every element of the source costs at least a byte of it, so the work is
-  // linear in its size.
-  Outcome Run(std::span<const std::byte> data, std::vector<std::byte>* out) const;
+  // linear in its size. Adds to `seen`, at each nullable field's slot, what values it had; `seen`
+  // is empty or has a place for each of them.
+  Outcome Run(std::span<const std::byte> data, std::vector<std::byte>* out,
+              std::span<char> seen = {}) const;
 
  private:
   std::vector<PayloadOp> ops_;

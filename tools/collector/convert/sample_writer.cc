@@ -22,6 +22,8 @@ constexpr std::string_view kEventHeaderFirstField = [] {
   return fields.substr(0, fields.find(';'));
 }();
 
+constexpr char kTooManySchemas[] = "the provider has too many schemas";
+
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
   std::array<std::byte, 16> bytes;
   std::copy(uuid.begin(), uuid.end(), bytes.begin());
@@ -226,32 +228,28 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
   if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
 
-  const Form& form = (*schema)->bytes;
+  const PayloadProgram& program = (*schema)->bytes.program;
   payload_.clear();
-  const bool identity = form.program.identity();
+  seen_.assign((*schema)->nullable_fields, 0);
+  const bool identity = program.identity();
+  const bool converts = !identity && seen_.empty();
   const PayloadProgram::Outcome outcome =
-      form.program.Run(event.data, identity ? nullptr : &payload_);
+      program.Run(event.data, converts ? &payload_ : nullptr, seen_);
   if (outcome.result == PayloadProgram::Result::kTruncated) {
     return WriteUndecoded(tracepoint, bytes, "the payload ends within a field", row);
   }
-  if (outcome.result == PayloadProgram::Result::kUnrepresentable) {
-    return WriteUndecoded(tracepoint, bytes, "a text in an array has no text form", row);
+  if (!outcome.non_ascii && seen_.empty()) {
+    row->metadata_id = (*schema)->bytes.metadata_id;
+    return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
   }
-  if (outcome.non_ascii && !outcome.invalid) {
-    Form& utf16 = (*schema)->utf16;
-    bool usable = true;
-    if (utf16.metadata_id == nettrace::kNoMetadata) {
-      COLLECTOR_RETURN_IF_ERROR(AddForm(*tracepoint, event, TextForm::kUtf16, &utf16, &usable));
-    }
-    if (usable) {
-      payload_.clear();
-      utf16.program.Run(event.data, &payload_);
-      row->metadata_id = utf16.metadata_id;
-      return Emit(row, payload_);
-    }
-  }
-  row->metadata_id = form.metadata_id;
-  return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
+  absl::StatusOr<Form*> form = FindForm(
+      *tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, *schema);
+  if (!form.ok()) return form.status();
+  if (*form == nullptr) return WriteUndecoded(tracepoint, bytes, kTooManySchemas, row);
+  payload_.clear();
+  (*form)->program.Run(event.data, &payload_);
+  row->metadata_id = (*form)->metadata_id;
+  return Emit(row, payload_);
 }
 
 absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* tracepoint,
@@ -270,36 +268,90 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
     *reason = "the event carries no metadata";
     return nullptr;
   }
-  Provider& provider = providers_[tracepoint->provider];
-  if (provider.schemas >= kMaxSchemas ||
-      provider.schema_bytes + key.metadata.size() > kMaxSchemaBytes) {
-    *reason = "the provider has too many schemas";
+  if (!TakeShare(*tracepoint, key.metadata.size())) {
+    *reason = kTooManySchemas;
     return nullptr;
   }
-  ++provider.schemas;
-  provider.schema_bytes += key.metadata.size();
-
   auto schema = std::make_unique<Schema>();
-  schema->trace_context = NamesTraceContext(event);
-  if (absl::Status status =
-          AddForm(*tracepoint, event, TextForm::kBytes, &schema->bytes, &schema->usable);
-      !status.ok()) {
-    return status;
-  }
+  COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, schema.get()));
   Schema* result = schema->usable ? schema.get() : nullptr;
   tracepoint->schemas.emplace(SchemaKey{key.header, std::string(key.metadata)}, std::move(schema));
   return result;
 }
 
-absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
-                                   TextForm text_form, Form* form, bool* usable) {
+absl::Status SampleWriter::MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event,
+                                      Schema* schema) {
+  schema->trace_context = NamesTraceContext(event);
   absl::StatusOr<EventSchema> compiled =
-      CompileEventSchema(event, tracepoint.parts, tracepoint.name, text_form);
+      CompileEventSchema(event, tracepoint.parts, tracepoint.name, ValueForms());
+  schema->usable = compiled.ok();
+  if (!compiled.ok()) return absl::OkStatus();
+  schema->nullable_fields = compiled->nullable_fields;
+  if (schema->nullable_fields != 0) {
+    schema->bytes.program = std::move(compiled->program);
+    return absl::OkStatus();
+  }
+  COLLECTOR_RETURN_IF_ERROR(AddForm(tracepoint, event, ValueForms(), &schema->bytes));
+  schema->usable = schema->bytes.usable;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SampleWriter::Form*> SampleWriter::FindForm(const Tracepoint& tracepoint,
+                                                           const eh::EventView& event,
+                                                           TextForm text, Schema* schema) {
+  Form* form = schema->nullable_fields == 0 ? &schema->utf16
+                                            : FindNullableForm(tracepoint, event, text, schema);
+  if (form != nullptr && form->usable && form->metadata_id == nettrace::kNoMetadata) {
+    const ValueForms forms{text, std::string_view(seen_).substr(0, schema->nullable_fields)};
+    COLLECTOR_RETURN_IF_ERROR(AddForm(tracepoint, event, forms, form));
+  }
+  return form != nullptr && form->usable ? form : nullptr;
+}
+
+SampleWriter::Form* SampleWriter::FindNullableForm(const Tracepoint& tracepoint,
+                                                   const eh::EventView& event, TextForm text,
+                                                   Schema* schema) {
+  auto& forms = schema->forms;
+  seen_ += static_cast<char>(text);
+  auto found = forms.find(seen_);
+  // Where each event has other nulls, the forms do not tell whether there is one; where sizes
+  // change, too, they tell nothing.
+  if (found == forms.end() && forms.size() >= kMaxForms) {
+    std::transform(seen_.begin(), seen_.end() - 1, seen_.begin(),
+                   [](char set) { return static_cast<char>(set | kSeenNull); });
+    found = forms.find(seen_);
+    if (found == forms.end() && forms.size() >= 2 * kMaxForms) {
+      std::fill(seen_.begin(), seen_.end() - 1, '\0');
+      found = forms.find(seen_);
+    }
+  }
+  if (found == forms.end()) {
+    if (!TakeShare(tracepoint, event.metadata.size())) return nullptr;
+    found = forms.emplace(seen_, Form()).first;
+  }
+  return &found->second;
+}
+
+bool SampleWriter::TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size) {
+  Provider& provider = providers_[tracepoint.provider];
+  if (provider.schemas >= kMaxSchemas || provider.schema_bytes + metadata_size > kMaxSchemaBytes) {
+    return false;
+  }
+  ++provider.schemas;
+  provider.schema_bytes += metadata_size;
+  return true;
+}
+
+absl::Status SampleWriter::AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                                   const ValueForms& forms, Form* form) {
+  absl::StatusOr<EventSchema> compiled =
+      CompileEventSchema(event, tracepoint.parts, tracepoint.name, forms);
   absl::StatusOr<nettrace::MetadataId> row =
       compiled.ok() ? AddRow(compiled->metadata) : compiled.status();
-  *usable = row.ok();
+  form->usable = row.ok();
   if (row.ok()) {
-    *form = Form{*row, std::move(compiled->program)};
+    form->metadata_id = *row;
+    form->program = std::move(compiled->program);
     return absl::OkStatus();
   }
   // A schema that the file format cannot hold is no error of the trace.

@@ -43,6 +43,8 @@ class SampleWriter {
   // Bounds on what one provider's schemas may cost.
   static constexpr std::size_t kMaxSchemas = 4096;
   static constexpr std::size_t kMaxSchemaBytes = 4 << 20;
+  // Forms of a schema that tell apart which of its nullable fields are null.
+  static constexpr std::size_t kMaxForms = 64;
   static constexpr char kUndecoded[] = "Undecoded";
   // The label of an event that came after its interval was closed, with its own timestamp. The
   // event's timestamp is then the earliest that the format allows.
@@ -100,14 +102,18 @@ class SampleWriter {
     std::size_t schema_bytes = 0;
   };
 
-  // A schema in the form of one TextForm.
+  // A schema with the types that suit the values of some of its events.
   struct Form {
     nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
     PayloadProgram program;
+    bool usable = true;  // false: the file cannot hold its row
   };
   struct Schema {
-    Form bytes;
-    Form utf16;          // made when the first text comes that needs it
+    Form bytes;  // for all events; without a row if there are nullable fields
+    Form utf16;  // made when the first text comes that needs it
+    // The forms of a schema with nullable fields: by the TextForm and the values seen in each.
+    absl::flat_hash_map<std::string, Form> forms;
+    std::size_t nullable_fields = 0;
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
   };
@@ -175,10 +181,20 @@ class SampleWriter {
   // The schema of `event`; null, with the reason, if it has none.
   absl::StatusOr<Schema*> FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
                                      const char** reason);
-  // Writes the row of one form of the schema of `event`. `*usable` is false, and the status OK, if
-  // its metadata is malformed.
-  absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text_form,
-                       Form* form, bool* usable);
+  // Compiles `*schema` from its first event.
+  absl::Status MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event, Schema* schema);
+  // The form for events with the values that `seen_` and `text` tell, with its row; null if the
+  // provider's share is used up.
+  absl::StatusOr<Form*> FindForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                                 TextForm text, Schema* schema);
+  Form* FindNullableForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text,
+                         Schema* schema);
+  // Counts a schema of this size towards its provider's share. False if that is used up.
+  bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
+  // Compiles one form of the schema of `event` and writes its row. It is not usable, and the status
+  // is OK, if the file cannot hold it.
+  absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
+                       const ValueForms& forms, Form* form);
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   absl::Status AddCaptureThread(Cpu* cpu);
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
@@ -198,6 +214,7 @@ class SampleWriter {
   nettrace::Labels labels_;         // of the event being written
   std::vector<std::byte> payload_;  // scratch
   std::vector<std::byte> utf16_payload_;
+  std::string seen_;  // of the event being written, for each nullable field
   Stats stats_;
 };
 

@@ -1,0 +1,71 @@
+#include "libnettrace-writer/core/traceevent.h"
+
+#include <locale.h>
+#include <wctype.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "libeventheader/base/utf.h"
+#include "libnettrace-writer/core/sha1.h"
+
+namespace nettrace::internal::traceevent {
+namespace {
+
+// The namespace of EventSource's GUIDs.
+constexpr std::array<std::uint8_t, 16> kEventSources = {
+    0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
+
+// The C library's table of upper case is Unicode's in the locale C.UTF-8, whatever the program's
+// own locale is. On a machine without that locale only ASCII has upper case.
+char32_t ToUpper(char32_t c) {
+  if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
+  static const locale_t kUnicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  return kUnicode == nullptr ? c
+                             : static_cast<char32_t>(towupper_l(static_cast<wint_t>(c), kUnicode));
+}
+
+void AppendUnit(char32_t unit, std::vector<std::byte>* out) {
+  out->push_back(static_cast<std::byte>(unit >> 8));
+  out->push_back(static_cast<std::byte>(unit));
+}
+
+bool IsRefusedType(const Type& type) {
+  if (type.code == TypeCode::kObject) return IsRefused(type.fields);
+  if (!IsArray(type)) return false;
+  const Type& element = type.element.front();
+  return (IsLocation(type) && !FixedSize(element)) ||
+         (IsMisreadFixedArray(type) && type.count > 0) || IsRefusedType(element);
+}
+
+}  // namespace
+
+Guid ProviderGuid(const EventMetadata& row) {
+  if (row.provider_guid) return *row.provider_guid;
+  std::vector<std::byte> hashed;
+  for (const std::uint8_t byte : kEventSources) hashed.push_back(std::byte{byte});
+  // UTF-16, big-endian.
+  std::span<const std::byte> name = std::as_bytes(std::span(row.provider));
+  while (!name.empty()) {
+    const char32_t c = ToUpper(eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&name)));
+    if (c < 0x10000) {
+      AppendUnit(c, &hashed);
+    } else {
+      AppendUnit(0xD800 + ((c - 0x10000) >> 10), &hashed);
+      AppendUnit(0xDC00 + ((c - 0x10000) & 0x3FF), &hashed);
+    }
+  }
+  const std::array<std::byte, 20> hash = Sha1(hashed);
+  Guid guid;
+  std::copy_n(hash.begin(), guid.size(), guid.begin());
+  guid[7] = (guid[7] & std::byte{0x0F}) | std::byte{0x50};  // A GUID made of a name.
+  return guid;
+}
+
+bool IsRefused(const std::vector<Field>& fields) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const Field& field) { return IsRefusedType(field.type); });
+}
+
+}  // namespace nettrace::internal::traceevent

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Recordings of the events that write_events.py packs by hand: `nettrace dump --json`, and TraceEvent, show the
+values that the table has, which is written from the specification.
+
+Without --reader: records here, which needs root and a kernel with user_events, and leaves TraceEvent out. With it:
+records in the VM."""
+
+import itertools
+import json
+import pathlib
+import subprocess
+import sys
+
+from support import commands
+from support import script
+
+import events
+import table
+import write_events
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+MAX_SHOWN = 20
+
+
+def check_table():
+    """Messages that say which encodings and formats the table leaves out."""
+    covered = {(row.encoding, shown_as) for row in table.ROWS for shown_as in row.formats.split()}
+    return [f"the table lacks {encoding} {shown_as}"
+            for encoding, shown_as in itertools.product(table.ENCODINGS, table.FORMATS)
+            if (encoding, shown_as) not in covered]
+
+
+def check_shown(by, wanted, shown):
+    """Messages that say where the payloads `shown`, by the events' names, are not those that are `wanted`."""
+    problems = [f"{by} shows no event {name}" for name in wanted if name not in shown]
+    for name in wanted.keys() & shown.keys():
+        for field in wanted[name].keys() | shown[name].keys():
+            ours, theirs = (json.dumps(side[name].get(field, "(none)")) for side in (wanted, shown))
+            if ours != theirs:
+                problems.append(f"{name}: {field} is {ours}, and {by} shows {theirs}")
+    return problems
+
+
+def record(nettrace, file):
+    commands.record(nettrace, file, [write_events.TRACEPOINT], [sys.executable, FOLDER / "write_events.py"],
+                    ["--ring-size", "8M"])
+
+
+def record_in_vm(nettrace, file):
+    subprocess.run([FOLDER.parents[2] / "scripts/vm.py", "--out", file.parent, "--env", "PYTHONPATH", "--",
+                    __file__, "--nettrace", nettrace, "--out", f"/out/{file.name}"],
+                   stdin=subprocess.DEVNULL, check=True)
+
+
+def check_traceevent(args, everything):
+    sys.path.append(str(FOLDER.parent))
+    import reader
+    shown, totals = reader.read(reader.build(args.reader), args.out)
+    problems = ["TraceEvent threw: " + totals["exception"]] if totals["exception"] else []
+    return problems + check_shown("TraceEvent", {name: wanted for name, _, _, wanted in everything},
+                                  {event["name"]: event["payload"] for event in shown})
+
+
+def report(problems):
+    for problem in problems[:MAX_SHOWN]:
+        print(problem)
+    if len(problems) > MAX_SHOWN:
+        print(f"... and {len(problems) - MAX_SHOWN} more")
+    return not problems
+
+
+def main():
+    parser = script.parser(__doc__, "nettrace", "out")
+    parser.add_argument("--reader", type=pathlib.Path, metavar="PATH")
+    args = parser.parse_args()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    (record_in_vm if args.reader else record)(args.nettrace, args.out)
+    everything = list(events.all_events())
+    dumped = list(commands.dump(args.nettrace, args.out))
+    problems = check_table()
+    if len(dumped) != len(everything):
+        problems.append(f"{len(everything)} events were written, and {len(dumped)} recorded")
+    problems += check_shown("nettrace dump", {name: shown for name, _, shown, _ in everything},
+                            {event["name"]: event["payload"] for event in dumped})
+    if args.reader:
+        problems += check_traceevent(args, everything)
+    print(f"{len(everything)} events, {len(problems)} problems")
+    return report(problems)
+
+
+if __name__ == "__main__":
+    script.main(main)
