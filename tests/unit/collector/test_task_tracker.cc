@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,20 +68,24 @@ class TaskTrackerTest : public ::testing::Test {
     const auto row = tasks_.Row(pid, tid, time, writer_.get());
     EXPECT_TRUE(row.ok()) << row.status();
     EXPECT_NE(*row, nettrace::kNoThread);
+    return InfoOf(*row).name.value_or("");
+  }
+
+  // The thread row, as a reader of an event with it has it.
+  nettrace::ThreadInfo InfoOf(nettrace::ThreadIndex row) {
     nettrace::EventRow event;
     event.metadata_id = metadata_;
-    event.thread = event.capture_thread = *row;
+    event.thread = event.capture_thread = row;
     EXPECT_TRUE(writer_->WriteEvent(event, {}).ok());
     EXPECT_TRUE(writer_->Flush().ok());
     auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_->bytes()));
     EXPECT_TRUE(reader.ok()) << reader.status();
-    std::string name = "no event";
+    nettrace::ThreadInfo info;
+    info.name = "no event";
     while ((*reader)->Next() == nettrace::Reader::Step::kEvent) {
-      if ((*reader)->event().thread_index == *row) {
-        name = (*reader)->event().thread->name.value_or("");
-      }
+      if ((*reader)->event().thread_index == row) info = *(*reader)->event().thread;
     }
-    return name;
+    return info;
   }
 
   // What has happened to processes beyond those of this machine, up to `limit`.
@@ -98,6 +103,16 @@ class TaskTrackerTest : public ::testing::Test {
   using Texts = std::vector<std::string>;
 
   nettrace::Writer* writer() { return writer_.get(); }
+
+  // Name, pid and tid in the row of an event of a thread that has given up its ids, at `time`.
+  std::string ExitedAt(std::optional<std::uint32_t> tid, std::uint64_t time) {
+    const auto row = tasks_.ExitedRow(0, tid, time, writer_.get());
+    EXPECT_TRUE(row.ok()) << row.status();
+    const nettrace::ThreadInfo info = InfoOf(*row);
+    if (!info.thread_id) return info.name.value_or("");
+    return absl::StrCat(info.name.value_or(""), " ", *info.process_id - kPid, " ",
+                        *info.thread_id - kPid);
+  }
 
   TaskTracker tasks_;
 
@@ -211,6 +226,20 @@ TEST_F(TaskTrackerTest, CatchingUpAfterALossFindsThreads) {
   Lost();
   tasks_.CatchUp(15);
   EXPECT_EQ(NameAt(pid, pid, 20), "found");
+}
+
+TEST_F(TaskTrackerTest, EventOfAThreadThatHasGivenUpItsIdsIsStillItsOwn) {
+  Fork(kPid, kPid, 1, 10);
+  Comm(kPid, kPid, "main", 10);
+  Fork(kPid, kTid, kPid, 11);
+  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // it is there, so that it is not the one
+  Comm(kPid, kTid, "worker", 12);
+  Exit(kPid, kTid, 20);
+  EXPECT_EQ(ExitedAt(kTid, 21), "worker 0 1");
+  Fork(kPid + 9, kTid, kPid, 30);
+  EXPECT_EQ(ExitedAt(kTid, 31), "worker 0 1");
+  EXPECT_EQ(ExitedAt(kTid + 1, 31), "(exited)");
+  EXPECT_EQ(ExitedAt(std::nullopt, 31), "(exited)");
 }
 
 TEST_F(TaskTrackerTest, MainThreadThatEndsFirstKeepsItsName) {

@@ -117,6 +117,14 @@ TEST(TracepointFormat, OnlyCharIsText) {
   EXPECT_EQ(schema.metadata.fields, expected);
 }
 
+TEST(TracepointFormat, TidIsWhereTheFormatSays) {
+  const TracepointSchema schema = Parse("\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n");
+  const char raw[] = "\x4D\0\0\0\x07\1\0\0\0\0\0";
+  EXPECT_EQ(schema.ReadTid(std::as_bytes(std::span(raw))), 263u);
+  EXPECT_EQ(schema.ReadTid(std::as_bytes(std::span(raw, 7))), std::nullopt);
+  EXPECT_EQ(TracepointSchema().ReadTid(std::as_bytes(std::span(raw))), std::nullopt);
+}
+
 TEST(TracepointFormat, ArraysKeepTheirElements) {
   const TracepointSchema schema = Parse(
       "\tfield:unsigned long args[6];\toffset:8;\tsize:48;\tsigned:0;\n"

@@ -125,7 +125,10 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   }
   row.capture_thread = cpu.capture_thread;
   absl::StatusOr<nettrace::ThreadIndex> thread =
-      tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
+      sample.tid == kExitedTask
+          ? tasks_->ExitedRow(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp,
+                              writer_)
+          : tasks_->Row(sample.pid, sample.tid, timestamp, writer_);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
 

@@ -187,6 +187,13 @@ nettrace::EventMetadata TracepointSchema::MetadataOf(TextForm form) const {
   return result;
 }
 
+std::optional<std::uint32_t> TracepointSchema::ReadTid(std::span<const std::byte> raw) const {
+  std::uint32_t tid = 0;
+  if (!tid_offset || raw.size() < *tid_offset + sizeof tid) return std::nullopt;
+  std::memcpy(&tid, raw.data() + *tid_offset, sizeof tid);
+  return tid;
+}
+
 absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
                                                        const std::string& event, int id,
                                                        const std::string& format,
@@ -221,6 +228,9 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
        field = field->next) {
     schema.payload_offset =
         std::max(schema.payload_offset, static_cast<std::size_t>(field->offset + field->size));
+    if (std::string_view(field->name) == "common_pid" && field->size == sizeof(std::uint32_t)) {
+      schema.tid_offset = static_cast<std::size_t>(field->offset);
+    }
   }
   const tep_format_field* const first = found->format.fields;
   if (first != nullptr) {

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,11 @@ struct TracepointSchema {
     bool with_offset = false;  // the symbol shows how far behind it the address is
   };
   std::vector<KernelAddress> kernel_addresses;
+
+  // Of the tid that the kernel puts among the common fields; none if it does not.
+  std::optional<std::size_t> tid_offset;
+  // The tid in the common fields of the record `raw`. It is that of the first pid namespace.
+  std::optional<std::uint32_t> ReadTid(std::span<const std::byte> raw) const;
 
   // The row of the events that are written in the form `form`.
   nettrace::EventMetadata MetadataOf(TextForm form) const;

@@ -62,6 +62,15 @@ TaskTracker::Identity* TaskTracker::AtTime(Thread* thread, std::uint64_t timesta
   return &thread->now;
 }
 
+TaskTracker::Identity* TaskTracker::LastEnded(Thread* thread, std::uint64_t timestamp) {
+  const auto has_ended = [timestamp](const Identity& identity) {
+    return identity.ended != 0 && identity.ended <= timestamp;
+  };
+  if (has_ended(thread->now)) return &thread->now;
+  const auto last = std::find_if(thread->past.rbegin(), thread->past.rend(), has_ended);
+  return last == thread->past.rend() ? nullptr : &*last;
+}
+
 std::string_view TaskTracker::NameOf(std::uint32_t tid) const {
   const auto thread = threads_.find(tid);
   return thread == threads_.end() ? std::string_view() : thread->second.now.name;
@@ -192,24 +201,42 @@ absl::StatusOr<nettrace::ThreadIndex> TaskTracker::FindRow(std::uint32_t pid, st
     thread->row = nettrace::kNoThread;
     if (thread == &entry->second.now) thread->ended = 0;
   }
-  if (thread->row == nettrace::kNoThread) {
+  absl::StatusOr<nettrace::ThreadIndex> row = RowOf(thread, tid, writer);
+  if (row.ok() && thread == &entry->second.now) {
+    RecentRow recent = {pid, tid, *row};
+    for (const Identity& past : entry->second.past) recent.from = std::max(recent.from, past.ended);
+    RecentOf(tid) = recent;
+  }
+  return row;
+}
+
+absl::StatusOr<nettrace::ThreadIndex> TaskTracker::ExitedRow(std::uint32_t pid,
+                                                             std::optional<std::uint32_t> tid,
+                                                             std::uint64_t timestamp,
+                                                             nettrace::Writer* writer) {
+  if (const auto known = tid ? threads_.find(*tid) : threads_.end(); known != threads_.end()) {
+    if (Identity* identity = LastEnded(&known->second, timestamp)) {
+      return RowOf(identity, *tid, writer);
+    }
+  }
+  return Row(pid, kExitedTask, timestamp, writer);
+}
+
+absl::StatusOr<nettrace::ThreadIndex> TaskTracker::RowOf(Identity* identity, std::uint32_t tid,
+                                                         nettrace::Writer* writer) {
+  if (identity->row == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
-    if (!thread->name.empty()) info.name = thread->name;
+    if (!identity->name.empty()) info.name = identity->name;
     if (tid != kExitedTask) {
-      info.process_id = pid;
+      info.process_id = identity->pid;
       info.thread_id = tid;
     }
     absl::StatusOr<nettrace::ThreadIndex> index = writer->AddThread(info);
     if (!index.ok()) return index.status();
-    thread->row = *index;
+    identity->row = *index;
     ++rows_;
   }
-  if (thread == &entry->second.now) {
-    RecentRow recent = {pid, tid, thread->row};
-    for (const Identity& past : entry->second.past) recent.from = std::max(recent.from, past.ended);
-    RecentOf(tid) = recent;
-  }
-  return thread->row;
+  return identity->row;
 }
 
 void TaskTracker::DropEnded(std::uint64_t timestamp) {

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,14 @@ class TaskTracker {
     }
     return FindRow(pid, tid, timestamp, writer);
   }
+
+  // As Row, for a sample of a thread that has already given up its ids, for which perf gives the
+  // tid kExitedTask. `tid` is what else is known of its tid: the row is that of the thread that had
+  // it last, up to `timestamp`, if that has ended.
+  absl::StatusOr<nettrace::ThreadIndex> ExitedRow(std::uint32_t pid,
+                                                  std::optional<std::uint32_t> tid,
+                                                  std::uint64_t timestamp,
+                                                  nettrace::Writer* writer);
 
   // Drops threads and names that ended up to `timestamp`: no event of then can come any more.
   void DropEnded(std::uint64_t timestamp);
@@ -103,6 +112,11 @@ class TaskTracker {
                                                 std::uint64_t timestamp, nettrace::Writer* writer);
   static void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
+  // The last identity that had ended at `timestamp`; null if there is none.
+  static Identity* LastEnded(Thread* thread, std::uint64_t timestamp);
+  // The row of one identity of the thread `tid`.
+  absl::StatusOr<nettrace::ThreadIndex> RowOf(Identity* identity, std::uint32_t tid,
+                                              nettrace::Writer* writer);
   // The name now of the thread `tid`, "" if it is not known.
   std::string_view NameOf(std::uint32_t tid) const;
   void Created(const TaskRecord& task, std::uint64_t timestamp);
