@@ -40,9 +40,21 @@ void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
+// Tells schemas apart by their first and last bytes, between which there is one provider's style.
+std::size_t QuickHash(std::uint64_t header, std::string_view metadata) {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (metadata.size() >= sizeof first) {
+    std::memcpy(&first, metadata.data(), sizeof first);
+    std::memcpy(&last, metadata.data() + metadata.size() - sizeof last, sizeof last);
+  }
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
+  return ((first ^ (last << 7) ^ header ^ metadata.size()) * kOdd) >> 48;
+}
+
 }  // namespace
 
-std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const {
+std::size_t SampleWriter::SchemaHash::operator()(const SchemaKey& key) const {
   return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
 }
 
@@ -66,6 +78,7 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
   const auto parts = eh::ParseTracepointName(tracepoint->name);
   if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {
     tracepoint->is_event_header = true;
+    tracepoint->recent.resize(kRecentSchemas);
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
   } else {
@@ -111,12 +124,12 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   // The kernel writes the id; a sample without a known one cannot be named, only counted.
   if (tracepoint == nullptr) return AddLost(cpu_index, 1);
 
-  if (!labels_.empty()) labels_ = nettrace::Labels();
+  if (std::exchange(labelled_, false)) labels_ = nettrace::Labels();
   nettrace::EventRow row;
   row.timestamp = std::max({timestamp, cpu.last_timestamp, interval_start_});
   if (row.timestamp != timestamp) {
     ++stats_.late;
-    labels_.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(timestamp));
+    SetLabels().integers.emplace_back(kLateLabel, static_cast<std::int64_t>(timestamp));
   }
   cpu.last_timestamp = row.timestamp;
   row.processor = static_cast<std::uint32_t>(cpu.number);
@@ -196,8 +209,8 @@ absl::Status SampleWriter::AddKernelSymbols(const Tracepoint& tracepoint,
   for (std::size_t i = 0; i < count; ++i) {
     std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
     if (symbol.empty()) continue;
-    labels_.strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
-                                 std::move(symbol));
+    SetLabels().strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+                                     std::move(symbol));
   }
   if (!alone) return absl::OkStatus();
   nettrace::LabelListId list = nettrace::kNoLabels;
@@ -221,19 +234,20 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (const auto error = eh::ParseEvent(bytes, &event); error != eh::ParseError::kNone) {
     return WriteUndecoded(tracepoint, bytes, eh::ParseErrorText(error), row);
   }
-  if (!event.activity_id.empty()) labels_.activity_id = ToGuid(event.activity_id);
-  if (!event.related_id.empty()) labels_.related_activity_id = ToGuid(event.related_id);
-  if (event.header.level != tracepoint->parts.level) labels_.level = event.header.level;
+  if (!event.activity_id.empty()) SetLabels().activity_id = ToGuid(event.activity_id);
+  if (!event.related_id.empty()) SetLabels().related_activity_id = ToGuid(event.related_id);
+  if (event.header.level != tracepoint->parts.level) SetLabels().level = event.header.level;
 
   const char* reason = nullptr;
   absl::StatusOr<Schema*> schema = FindSchema(tracepoint, event, &reason);
   if (!schema.ok()) return schema.status();
   if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
-  if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
+  if ((*schema)->trace_context) LiftTraceContext(event, &SetLabels());
 
   const PayloadProgram& program = (*schema)->bytes.program;
   payload_.clear();
-  seen_.assign((*schema)->nullable_fields, 0);
+  seen_.clear();
+  if ((*schema)->nullable_fields != 0) seen_.assign((*schema)->nullable_fields, 0);
   const bool identity = program.identity();
   const bool converts = !identity && seen_.empty();
   const PayloadProgram::Outcome outcome =
@@ -258,14 +272,27 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
 absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* tracepoint,
                                                                const eh::EventView& event,
                                                                const char** reason) {
-  SchemaKeyView key;
+  SchemaKey key;
   key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
                std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
                event.header.flags;
   key.metadata = AsText(event.metadata);
+  Schema** const recent = &tracepoint->recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
+  // A comparison costs less than a hash of all its bytes.
+  if (*recent != nullptr && (*recent)->key == key) return *recent;
+  return LookUpSchema(tracepoint, event, key, recent, reason);
+}
+
+absl::StatusOr<SampleWriter::Schema*> SampleWriter::LookUpSchema(Tracepoint* tracepoint,
+                                                                 const eh::EventView& event,
+                                                                 const SchemaKey& key,
+                                                                 Schema** recent,
+                                                                 const char** reason) {
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint->schemas.find(key); found != tracepoint->schemas.end()) {
-    return found->second->usable ? found->second.get() : nullptr;
+    if (!found->second->usable) return nullptr;
+    *recent = found->second.get();
+    return *recent;
   }
   if (event.metadata.empty()) {
     *reason = "the event carries no metadata";
@@ -276,9 +303,12 @@ absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* trace
     return nullptr;
   }
   auto schema = std::make_unique<Schema>();
+  schema->metadata = std::string(key.metadata);
+  schema->key = {key.header, schema->metadata};
   COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, schema.get()));
-  Schema* result = schema->usable ? schema.get() : nullptr;
-  tracepoint->schemas.emplace(SchemaKey{key.header, std::string(key.metadata)}, std::move(schema));
+  if (schema->usable) *recent = schema.get();
+  Schema* const result = schema->usable ? schema.get() : nullptr;
+  tracepoint->schemas.emplace(schema->key, std::move(schema));
   return result;
 }
 
@@ -391,7 +421,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
 }
 
 absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::byte> payload) {
-  if (!labels_.empty()) {
+  if (labelled_ && !labels_.empty()) {
     absl::StatusOr<nettrace::LabelListId> labels = writer_->InternLabels(labels_);
     if (!labels.ok()) return labels.status();
     row->label_list_id = *labels;

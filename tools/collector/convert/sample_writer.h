@@ -88,6 +88,7 @@ class SampleWriter {
   static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
+  static constexpr std::size_t kRecentSchemas = 256;
   static constexpr std::size_t kMaxSymbolLists = 65536;
 
   struct Cpu {
@@ -108,39 +109,26 @@ class SampleWriter {
     PayloadProgram program;
     bool usable = true;  // false: the file cannot hold its row
   };
+  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
+  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
+  struct SchemaKey {
+    std::uint64_t header = 0;  // flags, version, id, tag and opcode
+    std::string_view metadata;
+    friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
+  };
+  struct SchemaHash {
+    std::size_t operator()(const SchemaKey& key) const;
+  };
   struct Schema {
-    Form bytes;  // for all events; without a row if there are nullable fields
-    Form utf16;  // made when the first text comes that needs it
+    SchemaKey key;         // a view into `metadata`
+    std::string metadata;  // of the event
+    Form bytes;            // for all events; without a row if there are nullable fields
+    Form utf16;            // made when the first text comes that needs it
     // The forms of a schema with nullable fields: by the TextForm and the values seen in each.
     absl::flat_hash_map<std::string, Form> forms;
     std::size_t nullable_fields = 0;
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
-  };
-  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
-  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
-  struct SchemaKey {
-    std::uint64_t header = 0;  // flags, version, id, tag and opcode
-    std::string metadata;
-    friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
-  };
-  struct SchemaKeyView {
-    std::uint64_t header = 0;
-    std::string_view metadata;
-  };
-  struct SchemaHash {
-    using is_transparent = void;
-    std::size_t operator()(const SchemaKey& key) const {
-      return (*this)(SchemaKeyView{key.header, key.metadata});
-    }
-    std::size_t operator()(const SchemaKeyView& key) const;
-  };
-  struct SchemaEqual {
-    using is_transparent = void;
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return a.header == b.header && a.metadata == b.metadata;
-    }
   };
 
   struct Tracepoint {
@@ -154,7 +142,10 @@ class SampleWriter {
     nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
     nettrace::MetadataId utf16_id = nettrace::kNoMetadata;
     nettrace::MetadataId undecoded_id = nettrace::kNoMetadata;  // until there is a row
-    absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash, SchemaEqual> schemas;
+    absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash> schemas;
+    // Schemas that were used lately, by a few bytes of their keys. Empty if it is no EventHeader
+    // tracepoint.
+    std::vector<Schema*> recent;
   };
 
   // The addresses of the kernel's code in an event.
@@ -181,6 +172,9 @@ class SampleWriter {
   // The schema of `event`; null, with the reason, if it has none.
   absl::StatusOr<Schema*> FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
                                      const char** reason);
+  // The same where the schema was not used lately. It then is at `*recent`.
+  absl::StatusOr<Schema*> LookUpSchema(Tracepoint* tracepoint, const eh::EventView& event,
+                                       const SchemaKey& key, Schema** recent, const char** reason);
   // Compiles `*schema` from its first event.
   absl::Status MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event, Schema* schema);
   // The form for events with the values that `seen_` and `text` tell, with its row; null if the
@@ -197,6 +191,10 @@ class SampleWriter {
                        const ValueForms& forms, Form* form);
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   absl::Status AddCaptureThread(Cpu* cpu);
+  nettrace::Labels& SetLabels() {
+    labelled_ = true;
+    return labels_;
+  }
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;
@@ -211,7 +209,8 @@ class SampleWriter {
   std::uint64_t interval_start_ = 0;
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
-  nettrace::Labels labels_;         // of the event being written
+  nettrace::Labels labels_;         // of the event being written; to be set by SetLabels
+  bool labelled_ = false;           // there may be some
   std::vector<std::byte> payload_;  // scratch
   std::vector<std::byte> utf16_payload_;
   std::string seen_;  // of the event being written, for each nullable field
