@@ -137,6 +137,9 @@ class Reader {
   const absl::Status& status() const;
   const std::optional<Damage>& damage() const;
   const Stats& stats() const;
+  // Why TraceEvent, the library of PerfView and dotnet-trace, shows nothing of this stream, though it
+  // is read here; empty if nothing of the kind was met so far.
+  const std::string& traceevent_refusal() const;
   // UTC of a timestamp, by the trace's sync time, to the nanosecond.
   absl::Time TimeOf(std::uint64_t ticks) const;
 

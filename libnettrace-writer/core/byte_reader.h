@@ -6,11 +6,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
-#include <type_traits>
 
+#include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/varint.h"
 
 namespace nettrace::internal {
@@ -41,14 +40,10 @@ class ByteReader {
     return bytes;
   }
 
-  // A little-endian number (the host's order, on all that this is built for).
   template <typename T>
   T Number() {
-    static_assert(std::is_arithmetic_v<T>);
-    T value = 0;
-    const auto bytes = Bytes(sizeof value);
-    if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
+    const auto bytes = Bytes(sizeof(T));
+    return ok_ ? LoadLittleEndian<T>(bytes.data()) : T{};
   }
 
   // A Guid, or a trace's id.

@@ -6,7 +6,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "libnettrace-writer/core/little_endian.h"
 
 namespace nettrace::internal {
 
@@ -44,8 +45,7 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
     x = (x & 0x00003FFF) | ((x & 0x0FFFC000) << 2);
     x = (x & 0x007F007F) | ((x & 0x3F803F80) << 1);
     x |= 0x00008080 | (is_long << 23);
-    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap32(x);
-    std::memcpy(out, &x, sizeof(x));
+    StoreLittleEndian(x, out);
     return out + 3 + is_long;
   }
   if (value >> 56 == 0) {
@@ -56,8 +56,7 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
     x = (x & 0x007F007F007F007F) | ((x & 0x3F803F803F803F80) << 1);
     const auto length = static_cast<unsigned>((std::bit_width(value | 1) + 6) * 37) >> 8;
     x |= 0x8080808080808080 & ((std::uint64_t{1} << (8 * (length - 1))) - 1);
-    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap64(x);
-    std::memcpy(out, &x, sizeof(x));
+    StoreLittleEndian(x, out);
     return out + length;
   }
   while (value >= 0x80) {
@@ -78,8 +77,7 @@ struct ShortVarUInt {
 // and 2 apart, nor those of 3 and 4: the lengths of times between events cannot be predicted.
 // Always inlined: around a call the caller would store its registers, which costs more than this.
 [[gnu::always_inline]] inline ShortVarUInt LoadShortVarUInt(const std::byte* bytes) {
-  std::uint32_t x = 0;
-  std::memcpy(&x, bytes, sizeof x);
+  auto x = LoadLittleEndian<std::uint32_t>(bytes);
   if ((x & 0x8080) != 0x8080) [[likely]] {
     const std::uint32_t is_long = x >> 7 & 1;
     return {(x & 0x7F) | (x >> 1 & (0x3F80 * is_long)), std::size_t{1} + is_long};

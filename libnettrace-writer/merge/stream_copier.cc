@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
 #include "libnettrace-writer/merge/clock.h"
 
@@ -29,7 +30,7 @@ absl::StatusOr<StackId> StreamCopier::StackOf(std::span<const std::byte> stack) 
   for (; stack.size() >= size; stack = stack.subspan(size)) {
     std::uint64_t frame = 0;
     std::memcpy(&frame, stack.data(), size);
-    frames_.push_back(frame);
+    frames_.push_back(LittleEndian(frame));
   }
   return writer_->InternStack(frames_);
 }

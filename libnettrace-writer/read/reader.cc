@@ -14,6 +14,7 @@
 #include "libnettrace-writer/read/id_table.h"
 #include "libnettrace-writer/read/metadata_table.h"
 #include "libnettrace-writer/read/parse_rows.h"
+#include "libnettrace-writer/read/traceevent_refusal.h"
 
 namespace nettrace {
 namespace {
@@ -151,6 +152,7 @@ struct Reader::Impl {
   std::vector<std::vector<std::byte>> stack_blocks;  // what the interval's stacks point to
   std::size_t table_bytes = 0;
   std::size_t metadata_bytes = 0;
+  internal::TraceEventRefusal refusal;
   std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
 
   // The block being read. Other kinds are read whole when they are met.
@@ -266,6 +268,7 @@ void Reader::Impl::FinishStep() {
   }
   if (sequence_point.flags & kSequencePointFlushMetadata) {
     metadata.Clear();
+    refusal.SeeMetadataFlush();
     table_bytes -= metadata_bytes;
     metadata_bytes = 0;
   }
@@ -285,6 +288,7 @@ bool Reader::Impl::NextBlock() {
     case BlockKind::kEvent:
       rows = EventRows(block, legacy());
       if (!rows.ok()) return Stop(block.offset, "the event block's header is malformed");
+      if (rows.AtEnd() && !legacy()) refusal.SeeEmptyEventBlock(block.offset);
       open = InBlock::kEvents;
       return true;
     case BlockKind::kMetadata:
@@ -309,6 +313,7 @@ bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t siz
                                std::uint64_t offset) {
   const std::size_t cost = kRowCost + size + CountFields(row.fields) * sizeof(Field) +
                            row.key_values.size() * sizeof(KeyValues::value_type);
+  if (!legacy()) refusal.SeeRow(row);
   if (!metadata.Add(id, std::move(row))) {
     if (legacy()) return true;  // the .NET runtime may repeat a row
     return Stop(offset, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
@@ -614,6 +619,7 @@ const SequencePoint& Reader::sequence_point() const { return impl_->sequence_poi
 const RemovedThread& Reader::removed_thread() const { return impl_->removed; }
 const absl::Status& Reader::status() const { return impl_->status; }
 const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
+const std::string& Reader::traceevent_refusal() const { return impl_->refusal.why(); }
 const Reader::Stats& Reader::stats() const {
   Stats& stats = impl_->stats;
   stats.bytes = impl_->blocks.position();

@@ -14,6 +14,7 @@ EventID(n), the CPU of some event before.
 import collections
 import datetime
 import itertools
+import re
 import struct
 
 QUIRKS = ("latin1", "nul", "empty", "implied", "label")
@@ -103,6 +104,8 @@ class Comparison:
         self._same(f"{where}: name", ours["name"], name)
 
     def _value(self, where, ours, theirs):
+        if isinstance(ours, str) != isinstance(theirs, str):
+            ours, theirs = _integer(ours), _integer(theirs)
         if isinstance(ours, dict) and isinstance(theirs, dict):
             self._same(f"{where}: field names", list(ours), list(theirs))
             for key in ours.keys() & theirs.keys():
@@ -141,6 +144,13 @@ class Comparison:
         self.count += 1
         if self.count <= MAX_SHOWN:
             self.differences.append(self._view + text)
+
+
+def _integer(value):
+    """The number that a string of digits stands for in the JSON of `nettrace dump`; other values as they are."""
+    if isinstance(value, str) and re.fullmatch("-?[0-9]{16,20}", value) and abs(int(value)) > 2**53:
+        return int(value)
+    return value
 
 
 def _in_order(events):

@@ -113,6 +113,15 @@ class ComparisonTest(unittest.TestCase):
         theirs = changed(THEIRS, name="Reques/Start", opcode=1, opcodeName="Start")
         self.assertEqual(compare([ours], [theirs]).count, 1)
 
+    def test_large_numbers_are_strings_of_digits_in_ours(self):
+        for number in (2**53 + 1, -2**53 - 1, 2**64 - 1):
+            ours, theirs = changed(OURS, payload={"n": str(number)}), changed(THEIRS, payload={"n": number})
+            self.assertEqual(compare([ours], [theirs]).differences, [])
+            theirs = changed(THEIRS, payload={"n": number + 1})
+            self.assertEqual(compare([ours], [theirs]).count, 1)
+        ours, theirs = changed(OURS, payload={"n": "7"}), changed(THEIRS, payload={"n": 7})
+        self.assertEqual(compare([ours], [theirs]).count, 1)
+
     def test_empty_object_shown_as_null_is_a_difference_unless_allowed(self):
         ours, theirs = changed(OURS, payload={"o": {}}), changed(THEIRS, payload={"o": None})
         self.assertEqual(compare([ours], [theirs]).count, 1)

@@ -12,11 +12,14 @@ def record(nettrace, file, selectors, command, options=()):
 
 
 def dump(nettrace, file, *options):
-    """The events of a file, one at a time: all of them may be more than a small machine holds."""
+    """The events of a file, one at a time: all of them may be more than a small machine holds. Their timestamps are
+    numbers; others beyond +-2^53 are strings of digits, as in the JSON."""
     command = [nettrace, "dump", "--json", *options, file]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         for line in process.stdout:
-            yield json.loads(line)
+            event = json.loads(line)
+            event["timestamp"] = int(event["timestamp"])
+            yield event
     if process.returncode != 0:
         raise subprocess.CalledProcessError(process.returncode, command)
 

@@ -1,5 +1,7 @@
 #include "tools/common/eventheader_keys.h"
 
+#include <algorithm>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -98,6 +100,25 @@ bool IsNullable(Encoding encoding, Format format) {
   const Format shown = eh::internal::ShownFormat(encoding, format);
   return eh::internal::CountsBytes(encoding) &&
          eh::internal::FactsOf(shown)->kind == eh::internal::FormatKind::kFixedSize;
+}
+
+std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> attributes;
+  while (!text.empty()) {
+    auto& [name, value] = attributes.emplace_back();
+    const std::size_t name_size = std::min(text.find_first_of(";="), text.size());
+    name = text.substr(0, name_size);
+    text.remove_prefix(name_size);
+    if (text.starts_with('=')) {
+      text.remove_prefix(1);
+      while (!text.empty() && (text[0] != ';' || text.starts_with(";;"))) {
+        value += text[0];
+        text.remove_prefix(text[0] == ';' ? 2 : 1);
+      }
+    }
+    if (!text.empty()) text.remove_prefix(1);
+  }
+  return attributes;
 }
 
 bool IsByteSequence(Encoding encoding, Format format) {

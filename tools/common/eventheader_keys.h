@@ -31,6 +31,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "eventheader/wire.h"
 #include "libnettrace-writer/core/traceevent.h"
@@ -56,6 +58,10 @@ std::string FormatFieldNote(const FieldNote& note);
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
 // N, if `key` is an EventHeader.Field.N.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
+
+// The `name=value` pairs of attributes, as they are in metadata: each but the first follows a ';',
+// and the ';' in values are doubled. Text that has no '=' is a name without a value.
+std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text);
 
 // The values of the field have a fixed size, or are null: no bytes. A value of another size is
 // shown in the encoding's own format.

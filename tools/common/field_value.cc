@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "absl/time/time.h"
 #include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
+#include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/schema.h"
 #include "tools/common/text.h"
@@ -35,15 +35,15 @@ void PutErrno(std::int64_t value, ValueStyle style, JsonWriter* json) {
   if (name != nullptr && style == ValueStyle::kForPeople) {
     PutString(json, absl::StrCat(value, " (", name, ")"));
   } else {
-    json->Int64(value);
+    PutWholeNumber(value, style, json);
   }
 }
 
-void PutTime(std::int64_t seconds, JsonWriter* json) {
+void PutTime(std::int64_t seconds, ValueStyle style, JsonWriter* json) {
   constexpr std::int64_t kYear0 = -62'167'219'200;
   constexpr std::int64_t kYear10000 = 253'402'300'800;
   if (seconds < kYear0 || seconds >= kYear10000) {
-    json->Int64(seconds);
+    PutWholeNumber(seconds, style, json);
   } else {
     PutString(json, absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds),
                                      absl::UTCTimeZone()));
@@ -52,9 +52,8 @@ void PutTime(std::int64_t seconds, JsonWriter* json) {
 
 // Writes the character that has the number `value` in Unicode, whose first 256 are Latin-1's.
 void PutCharacter(std::uint64_t value, JsonWriter* json) {
-  const auto code = static_cast<std::uint32_t>(value);
-  std::array<std::byte, sizeof code> unit;
-  std::memcpy(unit.data(), &code, unit.size());
+  std::array<std::byte, sizeof(std::uint32_t)> unit;
+  nettrace::internal::StoreLittleEndian(static_cast<std::uint32_t>(value), unit.data());
   std::vector<std::byte> utf16;
   nettrace::internal::AppendUtf32AsUtf16(unit, /*little_endian=*/true, &utf16);
   std::string text;
@@ -68,7 +67,7 @@ void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyl
   switch (format) {
     case Format::kSignedInt:
     case Format::kPid:
-      json->Int64(AsSigned(value, size));
+      PutWholeNumber(AsSigned(value, size), style, json);
       break;
     case Format::kHexInt:
       PutString(json, absl::StrFormat("0x%x", value));
@@ -77,11 +76,11 @@ void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyl
       PutErrno(AsSigned(value, size), style, json);
       break;
     case Format::kTime:
-      PutTime(AsSigned(value, size), json);
+      PutTime(AsSigned(value, size), style, json);
       break;
     case Format::kBoolean:
       if (value > 1) {
-        json->Uint64(value);
+        PutWholeNumber(value, style, json);
       } else {
         json->Bool(value == 1);
       }
@@ -98,12 +97,28 @@ void PutNumberAs(Format format, std::uint64_t value, std::size_t size, ValueStyl
       PutCharacter(value, json);
       break;
     default:
-      json->Uint64(value);
+      PutWholeNumber(value, style, json);
       break;
   }
 }
 
 }  // namespace
+
+void PutWholeNumber(std::uint64_t value, ValueStyle style, JsonWriter* json) {
+  if (style == ValueStyle::kForPeople) {
+    json->Uint64(value);
+  } else {
+    PutInteger(json, value);
+  }
+}
+
+void PutWholeNumber(std::int64_t value, ValueStyle style, JsonWriter* json) {
+  if (style == ValueStyle::kForPeople) {
+    json->Int64(value);
+  } else {
+    PutInteger(json, value);
+  }
+}
 
 void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, ValueStyle style,
                     JsonWriter* json) {

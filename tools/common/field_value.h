@@ -2,11 +2,12 @@
 //
 //   format                    JSON
 //   unsigned_int, signed_int,
-//   pid, port                 a number
+//   pid, port                 a number; for programs beyond +-2^53 a string of its digits
 //   hex_int                   "0x1f"
 //   errno                     a number; for people "2 (ENOENT)"
 //   time                      "2026-11-21T10:22:00Z"; outside the years 0 to 9999 a number
-//   boolean                   true or false; a number if it is neither 1 nor 0
+//   boolean                   true or false; a number if it is neither 1 nor 0 and comes as one:
+//                             those of 1 and 4 bytes have types of their own in files
 //   float                     a number; "NaN", "Infinity", "-Infinity"
 //   hex_bytes                 "00ff17"
 //   uuid                      "00112233-4455-6677-8899-aabbccddeeff"
@@ -30,9 +31,13 @@
 namespace tools {
 
 enum class ValueStyle {
-  kForPrograms,  // numbers stay numbers where JSON has them
-  kForPeople,    // errnos have their names, too
+  kForPrograms,  // numbers are JSON's where programs read them exactly; see PutInteger
+  kForPeople,    // errnos have their names, too, and all numbers are digits without quotes
 };
+
+// Writes a whole number.
+void PutWholeNumber(std::uint64_t value, ValueStyle style, JsonWriter* json);
+void PutWholeNumber(std::int64_t value, ValueStyle style, JsonWriter* json);
 
 // Writes the value of a field of fixed size: its bytes, zero- or sign-extended.
 void PutFieldNumber(eh::Encoding encoding, eh::Format format, std::uint64_t value, ValueStyle style,

@@ -9,12 +9,14 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "libnettrace-writer/core/utf.h"
+#include "tools/common/text.h"
 
 namespace tools {
 
@@ -37,6 +39,27 @@ inline void PutKey(JsonWriter* json, std::string_view key) {
   json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
+// The largest whole number up to which JavaScript and jq 1.6, whose numbers are doubles, tell all
+// whole numbers apart.
+inline constexpr std::int64_t kMaxExactNumber = std::int64_t{1} << 53;
+
+// Writes a whole number; beyond +-kMaxExactNumber a string of its digits, as a number would be
+// rounded by programs that read it.
+inline void PutInteger(JsonWriter* json, std::uint64_t number) {
+  if (number <= static_cast<std::uint64_t>(kMaxExactNumber)) {
+    json->Uint64(number);
+  } else {
+    PutString(json, std::to_string(number));
+  }
+}
+inline void PutInteger(JsonWriter* json, std::int64_t number) {
+  if (number >= -kMaxExactNumber && number <= kMaxExactNumber) {
+    json->Int64(number);
+  } else {
+    PutString(json, std::to_string(number));
+  }
+}
+
 // A member of an object; null where it has no value.
 inline void PutText(JsonWriter* json, const char* key, std::string_view text) {
   json->Key(key);
@@ -46,10 +69,15 @@ inline void PutNumber(JsonWriter* json, const char* key,
                       const std::optional<std::uint64_t>& number) {
   json->Key(key);
   if (number) {
-    json->Uint64(*number);
+    PutInteger(json, *number);
   } else {
     json->Null();
   }
+}
+
+// Prints the JSON text on standard output, as a line.
+inline void PrintJsonLine(const rapidjson::StringBuffer& json) {
+  std::puts(Printable(std::string_view(json.GetString(), json.GetSize())).c_str());
 }
 
 // Writes the shortest text that reads back as the same value, with a point or an exponent, so that

@@ -1,12 +1,27 @@
 #include "tools/common/text.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "libeventheader/base/utf.h"
 
 namespace tools {
+namespace {
+
+// Whether a terminal does something else with `c` than to show it at the next place.
+bool IsControl(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) ||        // C0, DEL, C1
+         c == 0x061C || c == 0x200E || c == 0x200F ||  // marks of direction
+         (c >= 0x2028 && c <= 0x202E) ||               // separators, embeddings, overrides
+         (c >= 0x2066 && c <= 0x2069);                 // isolates
+}
+
+}  // namespace
 
 std::string FormatUtc(absl::Time time) {
   return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E9SZ", time, absl::UTCTimeZone());
@@ -36,11 +51,20 @@ std::optional<std::uint64_t> ParseUint64(std::string_view text) {
   return value;
 }
 
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = '?';
+std::string Printable(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c < '\x7f'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string shown;
+  for (auto rest = std::as_bytes(std::span(text)); !rest.empty();) {
+    const char32_t c = eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&rest));
+    if (IsControl(c)) {
+      absl::StrAppendFormat(&shown, "\\u%04x", static_cast<std::uint32_t>(c));
+    } else {
+      char bytes[4];
+      shown.append(bytes, eh::internal::EncodeUtf8(c, bytes));
+    }
   }
-  return text;
+  return shown;
 }
 
 }  // namespace tools

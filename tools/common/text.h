@@ -26,8 +26,12 @@ std::string FormatHex(std::span<const std::byte> bytes);
 // The number that `text` is, decimal or, after 0x, hexadecimal; nullopt if it is none of 64 bits.
 std::optional<std::uint64_t> ParseUint64(std::string_view text);
 
-// `text` with '?' in place of each control character, so that it takes one line.
-std::string OneLine(std::string text);
+// `text` as it may be shown on a terminal, in one line: whatever another process or a file named
+// it, it cannot move the cursor, change the terminal's state, or make text appear in another order.
+// A control character, of C0, C1 or those of bidirectional text, and a line or paragraph separator
+// is shown as \u and its four digits, and U+FFFD stands for what is not UTF-8. JSON stays the same
+// JSON. To be called on all that is printed and not the program's own.
+std::string Printable(std::string_view text);
 
 }  // namespace tools
 

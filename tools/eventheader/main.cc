@@ -15,6 +15,8 @@
 #include "tools/collector/tracefs/user_event_registrations.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
+#include "tools/common/text.h"
+#include "tools/common/usage.h"
 
 namespace {
 
@@ -23,7 +25,7 @@ using tools::kExitOk;
 using tools::kExitUsage;
 
 void PrintError(const absl::Status& status) {
-  absl::FPrintF(stderr, "eventheader: %s\n", status.message());
+  absl::FPrintF(stderr, "eventheader: %s\n", tools::Printable(std::string(status.message())));
 }
 
 int RegisterAll(const std::vector<std::string>& names) {
@@ -50,12 +52,14 @@ void PrintJson(const collector::UserEvent& event, const eh::TracepointName& part
   tools::PutText(&json, "options", parts.options);
   tools::PutText(&json, "usedBy", event.used_by);
   json.EndObject();
-  std::puts(buffer.GetString());
+  tools::PrintJsonLine(buffer);
 }
 
 void PrintRow(const collector::UserEvent& event, const std::optional<eh::TracepointName>& parts) {
-  absl::PrintF("%-40s %-6s %-12s %s\n", event.name, parts ? absl::StrCat(parts->level) : "-",
-               parts ? absl::StrFormat("0x%x", parts->keyword) : "-", event.used_by);
+  absl::PrintF("%-40s %-6s %-12s %s\n", tools::Printable(event.name),
+               parts ? absl::StrCat(parts->level) : "-",
+               parts ? absl::StrFormat("0x%x", parts->keyword) : "-",
+               tools::Printable(event.used_by));
 }
 
 int List(const std::string& pattern, bool json) {
@@ -118,7 +122,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    return tools::PrintUsage(app, error);
   }
   return register_command->parsed() ? RegisterAll(names) : List(pattern, json);
 }
@@ -129,7 +133,7 @@ int main(int argc, char** argv) {
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "eventheader: %s\n", error.what());
+    std::fprintf(stderr, "eventheader: %s\n", tools::Printable(error.what()).c_str());
     return kExitFailed;
   }
 }

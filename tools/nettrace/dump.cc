@@ -23,7 +23,7 @@ std::string OrUnknown(const std::optional<std::uint64_t>& number) {
   return number ? absl::StrCat(*number) : "?";
 }
 
-std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event,
+std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   std::string line = FormatUtc(reader.TimeOf(event.timestamp));
@@ -38,14 +38,16 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   if (event.labels->related_activity_id) {
     absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
   }
+  if (verbose) absl::StrAppend(&line, ExtrasToText(metadata, payloads));
   absl::StrAppend(&line, " ", PayloadToText(event, payloads));
-  return OneLine(std::move(line));
+  return Printable(line);
 }
 
 struct Arguments {
   std::string path;
   bool json = false;
   bool raw = false;
+  bool verbose = false;
   bool file_order = false;
   bool processes = false;
   EventFilter filter;
@@ -65,7 +67,7 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
     const nettrace::Event& event = steps->event();
     if (!arguments.filter.Passes(reader, event)) continue;
     std::string line = arguments.json ? EventToJson(reader, event, &payloads)
-                                      : EventToText(reader, event, &payloads);
+                                      : EventToText(reader, event, arguments.verbose, &payloads);
     line += '\n';
     if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return;
   }
@@ -100,6 +102,9 @@ int Dump(const Arguments& arguments) {
     PrintSortError(arguments.path, ordered.sort_status());
     return kExitFailed;
   }
+  if (!reader.traceevent_refusal().empty()) {
+    PrintInputError("dump", arguments.path, absl::UnimplementedError(RefusalText(reader)));
+  }
   if (reader.status().ok()) return kExitOk;
   PrintInputError("dump", arguments.path, reader.status());
   return kExitDamaged;
@@ -113,6 +118,8 @@ void AddDump(CLI::App& app, int* exit_code) {
   dump->add_flag("--json", arguments->json, "One JSON object a line");
   dump->add_flag("--raw", arguments->raw,
                  "Show values as they are in the file, not in their EventHeader formats");
+  dump->add_flag("--verbose", arguments->verbose,
+                 "Show tags, attributes and groups, too; --json does so at all times");
   dump->add_flag("--file-order", arguments->file_order,
                  "Do not sort: events come in the order of the file");
   dump->add_flag("--processes", arguments->processes,

@@ -4,10 +4,9 @@
 #include <span>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/eventheader_keys.h"
+#include "libnettrace-writer/core/little_endian.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 
@@ -37,7 +36,7 @@ void PutLabels(JsonWriter* json, const nettrace::Labels& labels) {
   }
   for (const auto& [key, value] : labels.integers) {
     PutKey(json, key);
-    json->Int64(value);
+    PutInteger(json, value);
   }
   json->EndObject();
 }
@@ -48,18 +47,9 @@ void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t p
   for (; stack.size() >= size; stack = stack.subspan(size)) {
     std::uint64_t frame = 0;
     std::memcpy(&frame, stack.data(), size);
-    PutString(json, absl::StrFormat("0x%x", frame));
+    PutString(json, absl::StrFormat("0x%x", nettrace::internal::LittleEndian(frame)));
   }
   json->EndArray();
-}
-
-// The id that the event's author gave it: recorders of EventHeader keep it beside the row's own.
-std::uint32_t AuthorsId(const nettrace::EventMetadata& metadata) {
-  for (const auto& [key, value] : metadata.key_values) {
-    std::uint32_t id = 0;
-    if (key == kKeyId && absl::SimpleAtoi(value, &id) && id <= 0xFFFF) return id;
-  }
-  return metadata.event_id;
 }
 
 }  // namespace
@@ -78,9 +68,20 @@ std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads) {
   return text;
 }
 
+std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads) {
+  std::string text;
+  for (const auto& [name, value] : payloads->NotesOf(metadata).extras) {
+    // Text has no quotes here, as keywords and activities have none.
+    const bool is_text = value.starts_with('"');
+    absl::StrAppend(&text, " ", name, "=", is_text ? value.substr(1, value.size() - 2) : value);
+  }
+  return text;
+}
+
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads) {
   const nettrace::EventMetadata& metadata = *event.metadata;
+  const RowNotes& row = payloads->NotesOf(metadata);
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
@@ -88,7 +89,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   PutText(&json, "time", FormatUtc(reader.TimeOf(event.timestamp)));
   PutText(&json, "provider", metadata.provider);
   PutText(&json, "name", metadata.name);
-  PutNumber(&json, "id", AuthorsId(metadata));
+  PutNumber(&json, "id", row.id);
   PutNumber(&json, "version", event.version());
   PutNumber(&json, "level", event.level());
   PutText(&json, "keywords", absl::StrFormat("0x%x", event.keywords()));
@@ -106,6 +107,10 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   PutOptionalGuid(&json, "relatedActivityId", event.labels->related_activity_id);
   json.Key("labels");
   PutLabels(&json, *event.labels);
+  for (const auto& [name, value] : row.extras) {
+    PutKey(&json, name);
+    json.RawValue(value.data(), value.size(), rapidjson::kObjectType);
+  }
   if (!event.stack.empty()) {
     json.Key("stack");
     PutStack(&json, event.stack, reader.trace().pointer_size);
@@ -118,7 +123,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
     PutString(&json, std::string(status.message()));
   }
   json.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
+  return Printable(std::string_view(buffer.GetString(), buffer.GetSize()));
 }
 
 }  // namespace tools

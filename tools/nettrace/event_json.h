@@ -13,13 +13,17 @@ namespace tools {
 
 // The line for `event`, without its end. Keys: timestamp, time, provider, name, id, version, level,
 // keywords, opcode, pid, tid, thread, cpu (null where they are not known), activityId,
-// relatedActivityId, labels, stack where there is one, payload; symbols where fields of a kernel
-// tracepoint have some; error where the payload does not fit its fields. Always valid UTF-8.
+// relatedActivityId, labels, those of RowNotes::extras that are there, stack where there is one,
+// payload; symbols where fields of a kernel tracepoint have some; error where the payload does not
+// fit its fields. Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 
 // The payload alone, as a JSON object, and after it in parentheses why it does not fit its fields.
 std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads);
+
+// RowNotes::extras of the row, each after a space: ` tag=0x12 attributes={"unit":"ms"}`.
+std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads);
 
 // The CPU that the event was written on, where that is known.
 std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event);

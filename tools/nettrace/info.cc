@@ -76,9 +76,9 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   const nettrace::TraceInfo& trace = reader.trace();
   PutText(&json, "syncTime", FormatUtc(trace.sync_time));
   json.Key("syncTicks");
-  json.Int64(trace.sync_ticks);
+  PutInteger(&json, trace.sync_ticks);
   json.Key("ticksPerSecond");
-  json.Int64(trace.ticks_per_second);
+  PutInteger(&json, trace.ticks_per_second);
   json.Key("pointerSize");
   json.Int(trace.pointer_size);
   json.Key("keyValues");
@@ -90,8 +90,14 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   json.EndObject();
   json.Key("complete");
   json.Bool(stats.complete);
+  json.Key("traceeventRefusal");
+  if (reader.traceevent_refusal().empty()) {
+    json.Null();
+  } else {
+    PutString(&json, reader.traceevent_refusal());
+  }
   json.EndObject();
-  std::puts(buffer.GetString());
+  PrintJsonLine(buffer);
 }
 
 std::string TimeText(const nettrace::Reader& reader, const std::optional<std::uint64_t>& ticks) {
@@ -101,7 +107,7 @@ std::string TimeText(const nettrace::Reader& reader, const std::optional<std::ui
 void PrintTable(const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
   const auto row = [](const char* name, const std::string& value) {
-    absl::PrintF("%-16s %s\n", name, value);
+    absl::PrintF("%-16s %s\n", name, Printable(value));
   };
   row("version", absl::StrCat(reader.major_version(), ".", reader.minor_version()));
   row("events", absl::StrCat(events.others));
@@ -123,8 +129,9 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
                             FormatUtc(trace.sync_time)));
   row("pointer size", absl::StrCat(trace.pointer_size));
   for (const auto& [key, value] : trace.key_values) {
-    row("key", OneLine(absl::StrCat(key, " = ", value)));
+    row("key", absl::StrCat(key, " = ", value));
   }
+  if (!reader.traceevent_refusal().empty()) row("warning", OneLine(RefusalText(reader)));
   row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
 }
 

@@ -4,6 +4,8 @@
 #include <exception>
 
 #include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
+#include "tools/common/usage.h"
 #include "tools/nettrace/commands.h"
 
 namespace {
@@ -25,12 +27,13 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
     if (argc > 1 && app.get_subcommands().empty()) {
-      std::fprintf(stderr, "nettrace: '%s' is no command; 'nettrace --help' names them\n", argv[1]);
+      std::fprintf(stderr, "nettrace: '%s' is no command; 'nettrace --help' names them\n",
+                   tools::Printable(argv[1]).c_str());
       return tools::kExitUsage;
     }
-    return app.exit(error) == 0 ? 0 : tools::kExitUsage;
+    return tools::PrintUsage(app, error);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : tools::kExitUsage;
+    return tools::PrintUsage(app, error);
   }
   return exit_code;
 }
@@ -41,7 +44,7 @@ int main(int argc, char** argv) {
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "nettrace: %s\n", error.what());
+    std::fprintf(stderr, "nettrace: %s\n", tools::Printable(error.what()).c_str());
     return tools::kExitFailed;
   }
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/source.h"
+#include "tools/common/text.h"
 
 namespace tools {
 namespace {
@@ -73,15 +74,24 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
   return nettrace::Reader::Open(*std::move(source));
 }
 
+std::string RefusalText(const nettrace::Reader& reader) {
+  return "TraceEvent, the library of PerfView, shows nothing of this file: " +
+         reader.traceevent_refusal();
+}
+
 int FinishOutput(const char* command, int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   absl::FPrintF(stderr, "nettrace %s: standard output cannot be written\n", command);
   return kExitFailed;
 }
 
+std::string InputName(const std::string& path) {
+  return path == "-" ? "standard input" : Printable(path);
+}
+
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status) {
-  absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, path == "-" ? "standard input" : path,
-                status.message());
+  absl::FPrintF(stderr, "nettrace %s: %s: %s\n", command, InputName(path),
+                Printable(std::string(status.message())));
 }
 
 }  // namespace tools

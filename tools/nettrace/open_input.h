@@ -47,9 +47,15 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& p
                                                             Progress* progress,
                                                             struct stat* file = nullptr);
 
+// Says that, and why, PerfView will not show this file; see Reader::traceevent_refusal.
+std::string RefusalText(const nettrace::Reader& reader);
+
 // Flushes standard output; returns `exit_code`, or prints an error and returns kExitFailed if not
 // all that was printed could be written.
 int FinishOutput(const char* command, int exit_code);
+
+// `path` for people; "standard input" for "-".
+std::string InputName(const std::string& path);
 
 // Prints "nettrace COMMAND: FILE: why".
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status);

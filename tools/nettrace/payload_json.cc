@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
@@ -127,6 +129,97 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
   return formats;
 }
 
+void PutAttributes(std::string_view text, JsonWriter* json) {
+  json->StartObject();
+  for (const auto& [name, value] : ParseAttributes(text)) {
+    PutKey(json, name);
+    PutString(json, value);
+  }
+  json->EndObject();
+}
+
+struct NamedNote {
+  std::string path;
+  const FieldNote* note;
+};
+
+// Appends the notes that have a tag or attributes to `named`. Fields with longer paths than an
+// EventHeader event has room for are left out: only files made for it have them.
+void NameNotes(const std::vector<nettrace::Field>& fields, const std::vector<FieldFormat>& formats,
+               const std::string& parent, std::vector<NamedNote>* named) {
+  constexpr std::size_t kMaxPath = 8192;
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const FieldNote& note = formats[i].note;
+    if (parent.size() + fields[i].name.size() > kMaxPath) continue;
+    const std::string path = parent + fields[i].name;
+    if (note.tag || !note.attributes.empty()) named->push_back({path, &note});
+    const Type& type = IsArray(fields[i].type) ? fields[i].type.element.front() : fields[i].type;
+    NameNotes(type.fields, formats[i].members, path + ".", named);
+  }
+}
+
+void PutFieldTags(const std::vector<NamedNote>& notes, JsonWriter* json) {
+  json->StartObject();
+  for (const auto& [path, note] : notes) {
+    if (!note->tag) continue;
+    PutKey(json, path);
+    PutString(json, absl::StrFormat("0x%x", *note->tag));
+  }
+  json->EndObject();
+}
+
+void PutFieldAttributes(const std::vector<NamedNote>& notes, JsonWriter* json) {
+  json->StartObject();
+  for (const auto& [path, note] : notes) {
+    if (note->attributes.empty()) continue;
+    PutKey(json, path);
+    PutAttributes(note->attributes, json);
+  }
+  json->EndObject();
+}
+
+RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
+  RowNotes row;
+  row.id = metadata.event_id;
+  const auto add = [&row](const char* name, const auto& put) {
+    rapidjson::StringBuffer buffer;
+    JsonWriter json(buffer);
+    put(&json);
+    row.extras.emplace_back(name, std::string(buffer.GetString(), buffer.GetSize()));
+  };
+  for (const auto& [key, value] : metadata.key_values) {
+    const auto put_value = [&text = value](JsonWriter* json) { PutString(json, text); };
+    std::uint32_t id = 0;
+    if (key == kKeyId && absl::SimpleAtoi(value, &id) && id <= 0xFFFF) {
+      row.id = id;
+    } else if (key == kKeyTag) {
+      add("tag", put_value);
+    } else if (key == kKeyGroup) {
+      add("group", put_value);
+    } else if (key == kKeyAttributes) {
+      add("attributes", [&text = value](JsonWriter* json) { PutAttributes(text, json); });
+    }
+  }
+  row.tracepoint = TracepointPayload::Read(metadata);
+  const FieldNotes notes = ReadFieldNotes(metadata);
+  if (notes.empty()) return row;
+  std::size_t index = 0;
+  row.formats = ReadFormats(metadata.fields, notes, &index);
+  std::vector<NamedNote> named;
+  NameNotes(metadata.fields, row.formats, "", &named);
+  const auto has_tag = [](const NamedNote& field) { return field.note->tag.has_value(); };
+  if (std::any_of(named.begin(), named.end(), has_tag)) {
+    add("fieldTags", [&](JsonWriter* json) { PutFieldTags(named, json); });
+  }
+  const auto has_attributes = [](const NamedNote& field) {
+    return !field.note->attributes.empty();
+  };
+  if (std::any_of(named.begin(), named.end(), has_attributes)) {
+    add("fieldAttributes", [&](JsonWriter* json) { PutFieldAttributes(named, json); });
+  }
+  return row;
+}
+
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
   // Without `formats` all values are shown as typed.
@@ -183,7 +276,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   void OnInt(std::int64_t value) override {
     if (!IsFirst()) return;
-    if (!PutFormatted(static_cast<std::uint64_t>(value))) json_->Int64(value);
+    if (!PutFormatted(static_cast<std::uint64_t>(value))) PutWholeNumber(value, style_, json_);
   }
   void OnUInt(std::uint64_t value) override {
     if (in_bytes_) {
@@ -191,7 +284,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
         bytes_.push_back(static_cast<std::byte>(value));
       }
     } else if (IsFirst() && !PutFormatted(value)) {
-      json_->Uint64(value);
+      PutWholeNumber(value, style_, json_);
     }
   }
   void OnSingle(float value) override {
@@ -280,8 +373,15 @@ class JsonVisitor : public nettrace::PayloadVisitor {
 
 }  // namespace
 
+const RowNotes& PayloadJson::NotesOf(const nettrace::EventMetadata& metadata) {
+  const auto [entry, added] = rows_.try_emplace(&metadata);
+  if (added) entry->second = ReadRowNotes(metadata);
+  return entry->second;
+}
+
 absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
-  last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : FindTracepoint(*event.metadata);
+  const RowNotes& row = NotesOf(*event.metadata);
+  last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : row.tracepoint.get();
   if (last_tracepoint_ != nullptr) {
     absl::Status status = last_tracepoint_->Load(event);
     json->StartObject();
@@ -291,16 +391,9 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
     json->EndObject();
     return status;
   }
-  const auto [entry, added] = formats_.try_emplace(event.metadata);
-  std::vector<FieldFormat>& formats = entry->second;
-  if (added && style_ != PayloadStyle::kRaw) {
-    if (const FieldNotes notes = ReadFieldNotes(*event.metadata); !notes.empty()) {
-      std::size_t index = 0;
-      formats = ReadFormats(event.metadata->fields, notes, &index);
-    }
-  }
+  const std::vector<FieldFormat>& formats = row.formats;
   JsonVisitor visitor(
-      formats.empty() ? nullptr : &formats,
+      formats.empty() || style_ == PayloadStyle::kRaw ? nullptr : &formats,
       style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms, json);
   json->StartObject();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
@@ -314,15 +407,8 @@ void PayloadJson::PutSymbols(const char* key, JsonWriter* json) const {
 }
 
 void PayloadJson::ForgetRows() {
-  formats_.clear();
-  tracepoints_.clear();
+  rows_.clear();
   last_tracepoint_ = nullptr;
-}
-
-TracepointPayload* PayloadJson::FindTracepoint(const nettrace::EventMetadata& metadata) {
-  const auto [entry, added] = tracepoints_.try_emplace(&metadata);
-  if (added) entry->second = TracepointPayload::Read(metadata);
-  return entry->second.get();
 }
 
 }  // namespace tools

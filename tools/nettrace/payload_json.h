@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
 #include "nettrace/reader.h"
 #include "tools/common/eventheader_keys.h"
@@ -39,9 +41,24 @@ struct FieldFormat {
   std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
 };
 
+// What the keys of a metadata row say of its events.
+struct RowNotes {
+  // The id that the event's author gave it: recorders of EventHeader keep it beside the row's own.
+  std::uint32_t id = 0;
+  std::vector<FieldFormat> formats;  // empty: fields are shown as typed
+  // Names and values, in JSON, of what EventHeader has beside an event's fields, as far as it is
+  // there: tag, group, attributes, and fieldTags and fieldAttributes, whose members are named by
+  // the fields: a struct's members after the struct's name and a point.
+  std::vector<std::pair<std::string, std::string>> extras;
+  std::unique_ptr<TracepointPayload> tracepoint;  // null if the row is none of a kernel tracepoint
+};
+
 class PayloadJson {
  public:
   explicit PayloadJson(PayloadStyle style) : style_(style) {}
+
+  // Valid until ForgetRows.
+  const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
 
   // Writes the payload of `event`, a member for each field. If it does not fit its fields, the
   // values before the misfit are written, and the object is whole all the same.
@@ -54,14 +71,9 @@ class PayloadJson {
   void ForgetRows();
 
  private:
-  TracepointPayload* FindTracepoint(const nettrace::EventMetadata& metadata);
-
   const PayloadStyle style_;
-  // The formats of the rows' fields, read at their first event.
-  absl::flat_hash_map<const nettrace::EventMetadata*, std::vector<FieldFormat>> formats_;
-  // Null for rows without notes of kernel tracepoints.
-  absl::flat_hash_map<const nettrace::EventMetadata*, std::unique_ptr<TracepointPayload>>
-      tracepoints_;
+  // Read at the rows' first events.
+  absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
   TracepointPayload* last_tracepoint_ = nullptr;
 };
 

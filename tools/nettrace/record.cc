@@ -22,6 +22,7 @@
 #include "tools/common/output_sink.h"
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/output_options.h"
 
@@ -41,7 +42,7 @@ struct RecordArguments {
 };
 
 int Fail(const absl::Status& status, int exit_code = kExitFailed) {
-  absl::FPrintF(stderr, "nettrace record: %s\n", status.message());
+  absl::FPrintF(stderr, "nettrace record: %s\n", Printable(std::string(status.message())));
   return exit_code;
 }
 
@@ -69,7 +70,7 @@ void PrintJson(const collector::RecorderSummary& summary) {
   PutNumber(&json, "tracepoints", summary.tracepoints);
   PutNumber(&json, "sequencePoints", summary.sequence_points);
   json.EndObject();
-  std::puts(buffer.GetString());
+  PrintJsonLine(buffer);
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
@@ -78,9 +79,10 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
     PrintJson(summary);
     std::fflush(stdout);
   }
-  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                arguments.output == kStandardOutput ? "standard output" : arguments.output,
-                summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
+  absl::FPrintF(
+      stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
+      arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output),
+      summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
   if (summary.lost != 0) {
     absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
   }
@@ -98,7 +100,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   *summary.hits);
   }
   for (const std::string& selector : unmatched) {
-    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", selector);
+    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", Printable(selector));
   }
 }
 

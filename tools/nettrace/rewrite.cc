@@ -54,7 +54,7 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
     if (merger.out_of_order(i) > 0) {
       absl::FPrintF(stderr,
                     "nettrace %s: %s: %d events are out of the order of time; they count as lost\n",
-                    rewrite.command, path, merger.out_of_order(i));
+                    rewrite.command, InputName(path), merger.out_of_order(i));
     }
   }
   return good;
@@ -98,8 +98,8 @@ int RunRewrite(const Rewrite& rewrite) {
     PrintInputError(rewrite.command, rewrite.output, status);
     return kExitFailed;
   }
-  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command, rewrite.output,
-                merger.stats().events, merger.stats().bytes);
+  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command,
+                InputName(rewrite.output), merger.stats().events, merger.stats().bytes);
   return 0;
 }
 

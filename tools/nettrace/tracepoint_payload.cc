@@ -175,9 +175,9 @@ void TracepointPayload::PutValue(std::size_t field, ValueStyle style, JsonWriter
     if (notes.is_bool) {
       json->Bool(number != 0);
     } else if (value.is_unsigned) {
-      json->Uint64(number);
+      PutWholeNumber(number, style, json);
     } else {
-      json->Int64(static_cast<std::int64_t>(number));
+      PutWholeNumber(static_cast<std::int64_t>(number), style, json);
     }
   };
   switch (value.kind) {

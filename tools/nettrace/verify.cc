@@ -29,16 +29,16 @@ void PrintJson(const nettrace::VerifyReport& report) {
     PutNumber(&json, "offset", finding.offset);
     PutText(&json, "explanation", finding.explanation);
     json.EndObject();
-    std::puts(buffer.GetString());
+    PrintJsonLine(buffer);
   }
 }
 
 void PrintText(const std::string& file, const nettrace::VerifyReport& report) {
-  const std::string path = file == "-" ? "standard input" : file;
+  const std::string path = InputName(file);
   for (const nettrace::Finding& finding : report.findings) {
     absl::PrintF("%s: offset %d: %s: %s: %s\n", path, finding.offset,
                  SeverityName(finding.rule->severity), finding.rule->name,
-                 OneLine(finding.explanation));
+                 Printable(finding.explanation));
   }
   absl::PrintF("%s: V%d, %d events, %d errors, %d hazards\n", path, report.version, report.events,
                report.errors, report.hazards);

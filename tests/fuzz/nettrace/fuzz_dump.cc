@@ -13,8 +13,19 @@
 
 namespace {
 
+// No C0 or C1 control character, and no override of the direction of text.
+void RequirePrintable(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7F) __builtin_trap();
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (c == 0xC2 && next < 0xA0) __builtin_trap();
+  }
+  if (text.find("\u202e") != std::string::npos) __builtin_trap();
+}
+
 void RequireLineOfJson(const std::string& text) {
-  if (text.find('\n') != std::string::npos) __builtin_trap();
+  RequirePrintable(text);
   rapidjson::Document document;
   // Iterative: types may be nested deeper than the stack of an instrumented parser allows.
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(

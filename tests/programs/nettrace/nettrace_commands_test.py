@@ -18,6 +18,9 @@ from support import script
 
 ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
+# What a terminal would obey: escape sequences of ESC and of C1, a title, an override of the direction of
+# text, line ends; and bytes that are no UTF-8.
+HOSTILE = b"\x1b[2J\xc2\x9b31m\x1b]0;t\x07\xe2\x80\xae\r\xff\x9b\x7f\n\xc2\x85"
 
 
 def nettrace(*arguments, expect=0, stdin=None, environment=None):
@@ -32,8 +35,9 @@ def dump(file, *options):
     return list(commands.dump(ARGS.nettrace, file, *map(str, options)))
 
 
-def one_interval(events):
-    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times."""
+def one_interval(events, fields=()):
+    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times. The events have
+    the fields, which are descriptions without their sizes, and empty payloads."""
     def block(kind, content):
         return struct.pack("<I", len(content) | kind << 24) + content
 
@@ -41,7 +45,8 @@ def one_interval(events):
         return struct.pack("<H", len(content)) + content
 
     trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
-    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<HH", 0, 0)
+    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields))
+    metadata += b"".join(map(row, fields)) + row(b"")
     stream = b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace)
     stream += block(3, b"\0\0" + row(metadata)) + block(6, b"".join(row(bytes([i, 3, i])) for i in (1, 2)))
     for thread in (1, 2):
@@ -57,6 +62,13 @@ def nanoseconds(event):
     seconds, fraction = event["time"].removesuffix("Z").split(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return int(whole.timestamp()) * 10**9 + int(fraction)
+
+
+def check_printable(test, said):
+    """`said`, which may have lines, has nothing that a terminal obeys, and is UTF-8."""
+    for c in said.decode():
+        number = ord(c)
+        test.assertFalse(number < 0x20 and c != "\n" or 0x7f <= number < 0xa0 or number == 0x202e, said)
 
 
 class CommandsTest(unittest.TestCase):
@@ -145,7 +157,7 @@ class CommandsTest(unittest.TestCase):
         self.assertNotEqual(self.events, in_file_order, "the file is sorted already")
 
     def test_dump_sorts_an_interval_that_does_not_fit_in_memory(self):
-        events, file = 500_000, self.folder / "long"
+        events, file = 300_000, self.folder / "long"
         file.write_bytes(one_interval(events))
         out, _ = nettrace("dump", file, environment={"TMPDIR": self.folder})
         times = [line[:30] for line in out.splitlines()]
@@ -157,6 +169,17 @@ class CommandsTest(unittest.TestCase):
         self.assertGreater(len(out), 0)
         out, _ = nettrace("dump", "--file-order", file, environment={"TMPDIR": "/nowhere"})
         self.assertEqual(out.count("\n"), events)
+
+    def test_dump_and_info_say_that_traceevent_refuses_a_file(self):
+        file = self.folder / "refused"
+        file.write_bytes(one_interval(2, [b"\x01f\x18\x15"]))  # RelLoc of VarUInt
+        out, error = nettrace("dump", file)
+        self.assertEqual(out.count("\n"), 2)
+        self.assertIn("TraceEvent, the library of PerfView, shows nothing of this file: a field of P/E", error)
+        self.assertIn("a field of P/E", commands.info(ARGS.nettrace, file)["traceeventRefusal"])
+        self.assertIn("shows nothing of this file: a field of P/E", nettrace("info", file)[0])
+        self.assertIsNone(commands.info(ARGS.nettrace, self.traces[0])["traceeventRefusal"])
+        self.assertEqual(nettrace("dump", self.traces[0])[1], "")
 
     def test_info_counts_what_is_there(self):
         info = commands.info(ARGS.nettrace, self.traces[0])
@@ -305,6 +328,54 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(victim.read_text(), "precious")
         self.assertFalse(self.out.is_symlink())
         planted.unlink()
+
+    def hostile_trace(self):
+        """A trace in which names of threads, providers and events, and keys of the trace, are hostile."""
+        bytes_ = self.traces[0].read_bytes()
+        words = {event[key] for event in self.events for key in ("provider", "name", "thread") if event[key]}
+        words |= set(commands.info(ARGS.nettrace, self.traces[0])["keyValues"])
+        replaced = 0
+        for i, word in enumerate(sorted(words, key=len, reverse=True)):
+            old = word.encode()
+            if len(old) >= 4:
+                replaced += bytes_.count(old)
+                bytes_ = bytes_.replace(old, (HOSTILE[i % len(HOSTILE):] + 20 * HOSTILE)[:len(old)])
+        self.assertGreater(replaced, 5)
+        return bytes_
+
+    def test_hostile_names_do_not_reach_a_terminal(self):
+        hostile = self.folder / os.fsdecode(b"trace-\x1b[31m\xe2\x80\xae\xff\xc2\x9b.nettrace")
+        hostile.write_bytes(self.hostile_trace())
+        cut = self.folder / os.fsdecode(b"cut-\x1b[31m.nettrace")
+        cut.write_bytes(hostile.read_bytes()[:-3])
+        out = self.folder / os.fsdecode(b"out-\x1b[31m.nettrace")
+        missing = self.folder / os.fsdecode(b"missing-\x1b[31m")
+        escapes = 0
+        for file in (hostile, cut, missing):
+            for command in (["dump"], ["dump", "--json"], ["info"], ["info", "--json"], ["verify", "--strict"],
+                            ["verify", "--strict", "--json"], ["repair", "-o", out], ["cut", "-o", out],
+                            ["merge", file, "-o", out]):
+                ran = subprocess.run([ARGS.nettrace, command[0], file, *command[1:]], capture_output=True, check=False)
+                with self.subTest(command=command, file=file):
+                    check_printable(self, ran.stdout)
+                    check_printable(self, ran.stderr)
+                    escapes += (ran.stdout + ran.stderr).count(b"\\u001b")
+                    if "--json" in command:
+                        for line in ran.stdout.splitlines():
+                            json.loads(line)
+        self.assertGreater(escapes, 50)
+        out.unlink()
+
+    def test_hostile_arguments_do_not_reach_a_terminal(self):
+        for arguments in (["\x1b[2J"], ["dump", "\x1b[2J", "\x1b[2J"], ["dump", "--pid", "\x1b[2J", "file"],
+                          ["dump", "file", "--\x1b[2J"], ["dump", "--from", "\x1b[2J", "file"], ["dump", "--keyword", "\x1b[2J", "f"],
+                          ["cut", "f", "-o", "o", "--mode", "\x1b[2J"], ["record", "-o", "x", "-e", "a:\x1b[2J"],
+                          ["record", "-o", "x", "-e", "a", "--duration", "\x1b[2J"]):
+            with self.subTest(arguments):
+                ran = subprocess.run([ARGS.nettrace, *arguments], capture_output=True, check=False)
+                self.assertEqual(ran.returncode, 2)
+                check_printable(self, ran.stdout + ran.stderr)
+                self.assertIn(b"\\u001b", ran.stderr)
 
     def test_progress_is_shown_on_a_terminal(self):
         for command, show in ((["dump"], "dump: "), (["info"], "info: "), (["verify"], "verify: "),

@@ -57,7 +57,8 @@ class MemoryRing {
     Set(&bytes, 8, pid);
     Set(&bytes, 12, tid);
     Set(&bytes, kTimeOffset, time);
-    Set(&bytes, 24, static_cast<std::uint32_t>(size - kRawOffset));
+    Set(&bytes, 24, std::uint64_t{1});
+    Set(&bytes, kRawSizeOffset, static_cast<std::uint32_t>(size - kRawOffset));
     std::copy(raw.begin(), raw.end(), bytes.begin() + kRawOffset);
     return bytes;
   }
@@ -68,7 +69,8 @@ class MemoryRing {
   }
 
   static constexpr std::size_t kTimeOffset = 16;  // in a sample
-  static constexpr std::size_t kRawOffset = 28;
+  static constexpr std::size_t kRawSizeOffset = 32;
+  static constexpr std::size_t kRawOffset = 36;
 
  private:
   struct Free {

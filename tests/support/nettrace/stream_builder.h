@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -21,9 +20,9 @@ class Bytes {
  public:
   template <typename T>
   Bytes& Number(T value) {
-    std::byte raw[sizeof value];
-    std::memcpy(raw, &value, sizeof value);
-    data_.insert(data_.end(), raw, raw + sizeof value);
+    for (std::size_t i = 0; i < sizeof value; ++i) {
+      data_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i)));
+    }
     return *this;
   }
   Bytes& U8(unsigned value) { return Number(static_cast<std::uint8_t>(value)); }

@@ -26,8 +26,9 @@ PerfRecord View(const std::string& bytes) {
 
 // Numbers of 4 and 8 bytes are all little: one byte and zeros.
 const std::string kTrailer = "\1\0\0\0"s + "\2\0\0\0"s + "\x63\0\0\0\0\0\0\0"s;
-const std::string kSample = Record(
-    PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s + "\3\0\0\0"s + "abc");
+const std::string kSample =
+    Record(PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s +
+                                   "\1\0\0\0\0\0\0\0"s + "\3\0\0\0"s + "abc");
 const std::string kTask = "\x0A\0\0\0\x0C\0\0\0\x0B\0\0\0\x0D\0\0\0"s + "\x63\0\0\0\0\0\0\0"s;
 const std::string kComm =
     Record(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "name\0\0\0\0"s + kTrailer);

@@ -30,6 +30,9 @@ class FakeRing : public MemoryRing {
   }
 };
 
+// Bytes of a sample with 4 of raw data.
+constexpr std::size_t kSampleSize = 40;
+
 // The numbers of the samples that come up to `limit`.
 std::vector<std::uint32_t> Drain(PerfRing* ring, std::uint64_t limit) {
   std::vector<std::uint32_t> numbers;
@@ -86,7 +89,7 @@ TEST(PerfRing, LaterThanTheLimitStays) {
   fake.PutSample(1, 1);
   fake.PutSample(5, 2);
   EXPECT_EQ(Drain(&ring, 4), Numbers{1});
-  EXPECT_EQ(ring.fill(), 32u);
+  EXPECT_EQ(ring.fill(), kSampleSize);
   EXPECT_EQ(Drain(&ring, 5), Numbers{2});
 }
 
@@ -131,7 +134,7 @@ TEST(PerfRing, SpaceGoesBackDuringALongDrain) {
   std::size_t seen = 0;
   ring.Drain(kAll, [&](const PerfRecord&) {
     if (++seen == 600) {
-      EXPECT_LE(ring.fill(), 500u * 32);
+      EXPECT_LE(ring.fill(), 600u * kSampleSize);
     }
   });
   EXPECT_EQ(seen, 1000u);
@@ -188,7 +191,7 @@ TEST(PerfRing, RecordsInOrderAreHandedOutWhereTheyLie) {
   for (std::uint32_t i = 0; i < 100; ++i) fake.PutSample(i, i);
   std::size_t seen = 0;
   ring.Drain(kAll, [&](const PerfRecord& record) {
-    EXPECT_EQ(record.bytes.data(), fake.data() + 32 * seen);
+    EXPECT_EQ(record.bytes.data(), fake.data() + kSampleSize * seen);
     ++seen;
   });
   EXPECT_EQ(seen, 100u);
@@ -252,9 +255,9 @@ TEST(PerfRing, BadSizeIsCountedAndPassedOver) {
 TEST(PerfRing, RawSizeBeyondTheRecordIsNoSample) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
-  std::vector<std::byte> bytes(32);
-  FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 32});
-  FakeRing::Set(&bytes, 24, std::uint32_t{5});
+  std::vector<std::byte> bytes(40);
+  FakeRing::Set(&bytes, 0, perf_event_header{PERF_RECORD_SAMPLE, 0, 40});
+  FakeRing::Set(&bytes, FakeRing::kRawSizeOffset, std::uint32_t{5});
   fake.Put(bytes);
   ring.Drain(kAll, [&](const PerfRecord& record) {
     SampleRecord sample;

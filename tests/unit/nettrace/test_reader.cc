@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "tests/support/nettrace/stream_builder.h"
+#include "tests/unit/nettrace/annotated_bytes.h"
 
 namespace nettrace {
 namespace {
@@ -417,6 +420,27 @@ TEST_P(Legacy, EveryCutDeliversAllWholeBlocksBeforeIt) { ExpectCutsDeliverWholeB
 
 INSTANTIATE_TEST_SUITE_P(Versions, Legacy, ::testing::Values("v4", "v5"),
                          [](const auto& test) { return std::string(test.param); });
+
+// Of the files that break one rule each, those of these rules are refused by TraceEvent as a whole,
+// though they are read here.
+TEST(Reader, SaysWhyTraceEventRefusesAStream) {
+  std::set<std::string> refused;
+  for (const auto& entry : std::filesystem::directory_iterator(BROKEN_DIR)) {
+    const std::string bytes = testing::Bytes(testing::TextOfFile(entry.path()));
+    auto reader = Reader::Open(std::make_unique<MemorySource>(std::as_bytes(std::span(bytes))));
+    if (!reader.ok()) continue;
+    ReadAll(reader->get());
+    if (!(*reader)->traceevent_refusal().empty()) refused.insert(entry.path().stem());
+  }
+  EXPECT_EQ(refused, (std::set<std::string>{"event-block-empty", "event-name-unique",
+                                            "fixed-array-size.bytes", "fixed-array-size.int32",
+                                            "location-element.array", "location-element.object",
+                                            "location-element.string", "location-element.varint"}));
+  const Bytes good = GoodStream();
+  auto reader = OpenBytes(good.span());
+  ReadAll(reader.get());
+  EXPECT_EQ(reader->traceevent_refusal(), "");
+}
 
 TEST(ReaderVersions, WhatIsNotReadIsRefusedByName) {
   const auto status = [](const Bytes& stream) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "libnettrace-writer/core/little_endian.h"
 #include "nettrace/payload.h"
 #include "nettrace/payload_encoder.h"
 #include "nettrace/reader.h"
@@ -103,7 +104,9 @@ class WriterGolden : public ::testing::Test {
   std::vector<std::uint64_t> Frames(std::size_t size) {
     std::vector<std::uint64_t> frames;
     for (auto rest = event().stack; rest.size() >= size; rest = rest.subspan(size)) {
-      std::memcpy(&frames.emplace_back(), rest.data(), size);
+      std::uint64_t frame = 0;
+      std::memcpy(&frame, rest.data(), size);
+      frames.push_back(internal::LittleEndian(frame));
     }
     return frames;
   }

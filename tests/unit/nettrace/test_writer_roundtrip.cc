@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "libnettrace-writer/core/little_endian.h"
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "nettrace/verifier.h"
@@ -36,7 +37,11 @@ void ExpectRead(const Event& event, const WrittenEvent& expected) {
   EXPECT_EQ(event.processor, expected.row.processor);
   EXPECT_EQ(event.timestamp, expected.row.timestamp);
   EXPECT_EQ(*event.labels, expected.labels);
-  EXPECT_TRUE(Same(event.stack, std::as_bytes(std::span(expected.stack))));
+  std::vector<std::byte> stack(sizeof(std::uint64_t) * expected.stack.size());
+  for (std::size_t i = 0; i < expected.stack.size(); ++i) {
+    internal::StoreLittleEndian(expected.stack[i], &stack[sizeof(std::uint64_t) * i]);
+  }
+  EXPECT_TRUE(Same(event.stack, stack));
   EXPECT_TRUE(Same(event.payload, expected.payload));
   if (!expected.json) return;
   JsonText values;

@@ -53,5 +53,18 @@ TEST(FieldKey, HasTheNumberOfTheField) {
   }
 }
 
+TEST(Attributes, AreReadWithoutTheirEscapes) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(ParseAttributes(""), Pairs());
+  EXPECT_EQ(ParseAttributes("unit=ms"), (Pairs{{"unit", "ms"}}));
+  EXPECT_EQ(ParseAttributes("a=1;b=;c=x=y"), (Pairs{{"a", "1"}, {"b", ""}, {"c", "x=y"}}));
+  EXPECT_EQ(ParseAttributes("a=my;;value;b=;;;c=2"),
+            (Pairs{{"a", "my;value"}, {"b", ";"}, {"c", "2"}}));
+  EXPECT_EQ(ParseAttributes("a=;;"), (Pairs{{"a", ";"}}));
+  // What is malformed is shown all the same.
+  EXPECT_EQ(ParseAttributes("text;;=x;a=1;"),
+            (Pairs{{"text", ""}, {"", ""}, {"", "x"}, {"a", "1"}}));
+}
+
 }  // namespace
 }  // namespace tools

@@ -37,7 +37,12 @@ TEST(FieldNumber, EveryFormat) {
     const char* programs = people;
   } kCases[] = {
       {k8, Format::kUnsignedInt, 255, "255"},
-      {k64, Format::kUnsignedInt, ~0ULL, "18446744073709551615"},
+      {k64, Format::kUnsignedInt, ~0ULL, "18446744073709551615", R"("18446744073709551615")"},
+      {k64, Format::kUnsignedInt, 1ULL << 53, "9007199254740992"},
+      {k64, Format::kUnsignedInt, (1ULL << 53) + 1, "9007199254740993", R"("9007199254740993")"},
+      {k64, Format::kSignedInt, ~(1ULL << 53) + 1, "-9007199254740992"},
+      {k64, Format::kSignedInt, ~(1ULL << 53), "-9007199254740993", R"("-9007199254740993")"},
+      {k64, Format::kTime, 1ULL << 62, "4611686018427387904", R"("4611686018427387904")"},
       {k8, Format::kDefault, 7, "7"},
       {k8, Format::kSignedInt, 0xFF, "-1"},
       {k16, Format::kSignedInt, 0x8000, "-32768"},
@@ -102,7 +107,7 @@ TEST(FieldBytes, EveryFormat) {
       {k128, Format::kIpAddress, "\xFE\x80"s + std::string(13, '\0') + "\1", R"("fe80::1")"},
       {kBinary, Format::kIpAddress, "\x0A\0\0\1"s, R"("10.0.0.1")"},
       {kBinary, Format::kIpAddress, "\x0A\0\0"s, R"("0a0000")"},
-      {k64, Format::kIpAddress, "12345678", "4050765991979987505"},
+      {k64, Format::kIpAddress, "12345678", "4050765991979987505", R"("4050765991979987505")"},
       {k16, Format::kHexBytes, "\0\xFF"s, R"("00ff")"},
       {k128, Format::kHexBytes, uuid, R"("00112233445566778899aabbccddeeff")"},
       {k128, Format::kUnsignedInt, uuid, R"("00112233445566778899aabbccddeeff")"},

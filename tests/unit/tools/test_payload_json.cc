@@ -1,6 +1,7 @@
 // Payloads of EventHeader events, converted as a recording does, as `nettrace dump` shows them.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,86 @@ TEST(PayloadJson, TagsAndAttributesChangeNoFormat) {
                  "t\0\x85\x82\1\0"s,
                  "\0\0\xC0\x3F\7\1\0z\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s),
             R"({"f":1.5,"u":7,"s":"z","t":-1})");
+}
+
+TEST(PayloadJson, EveryFormatInArraysToo) {
+  const struct {
+    std::string type;  // the encoding and format bytes
+    std::string value;
+    const char* shown;
+  } kCases[] = {
+      {"\x84\x0B", "\x00\xF6\x01\x00"s, "\"\xF0\x9F\x98\x80\""},  // value32 string_utf
+      {"\x83\x0B", "\xAC\x20"s, "\"\xE2\x82\xAC\""},              // value16 string_utf
+      {"\x83\x07", "\1\0"s, "true"},                              // value16 boolean
+      {"\x84\x07", "\0\0\0\0"s, "false"},                         // value32 boolean
+      {"\x84\x07", "\2\0\0\0"s, "true"},  // a Boolean32 in the file
+      {"\x83\x07", "\2\0"s, "2"},          // a UInt16
+      {"\x85\x03", "\1\2\3\4\5\6\7\x88"s, R"("0x8807060504030201")"},
+      {"\x85\x01", "\1\2\3\4\5\6\7\x88"s, R"("9801809732607083009")"},
+      {"\x84\x06", "\0\0\0\0"s, R"("1970-01-01T00:00:00Z")"},
+      {"\x85\x08", "\0\0\0\0\0\0\xF8\x3F"s, "1.5"},
+      {"\x83\x10", "\0\x50"s, "80"},
+      {"\x86\x0F", "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xAA\xBB\xCC\xDD\xEE\xFF"s,
+       R"("00112233-4455-6677-8899-aabbccddeeff")"},
+      {"\x86\x09", std::string(16, '\xAB'), R"("abababababababababababababababab")"},
+      {"\x86\x11", "\xFE\x80"s + std::string(13, '\0') + "\1", R"("fe80::1")"},
+      {"\x8D\x09", "\2\0\x01\xFF"s, R"("01ff")"},
+      {"\x8D\x0F", "\0\0"s, "null"},
+      {"\x8D\x11", "\4\0\x7F\0\0\1"s, R"("127.0.0.1")"},
+  };
+  for (const auto& [type, value, shown] : kCases) {
+    SCOPED_TRACE(shown);
+    EXPECT_EQ(Show("f\0"s + type, value), R"({"f":)"s + shown + "}");
+    const std::string array{static_cast<char>(type[0] | 0x40), type[1]};
+    const std::string elements = "\2\0"s + value + value;
+    if (type == "\x84\x0B" || type == "\x83\x0B") {
+      // Arrays of characters are one string.
+      const std::string text = std::string(shown).substr(1, std::strlen(shown) - 2);
+      const std::string whole = Show("f\0"s + array, elements);
+      EXPECT_TRUE(whole == R"({"f":")" + text + text + R"("})" ||
+                  whole == R"({"f":[)"s + shown + "," + shown + "]}")
+          << whole;
+      continue;
+    }
+    EXPECT_EQ(Show("f\0"s + array, elements), R"({"f":[)"s + shown + "," + shown + "]}");
+  }
+}
+
+// The extras of an event with the field definitions, as `name=json` after one another.
+std::string Extras(const nettrace::EventMetadata& metadata) {
+  PayloadJson payloads(PayloadStyle::kForPrograms);
+  std::string text;
+  for (const auto& [name, json] : payloads.NotesOf(metadata).extras)
+    text += name + "=" + json + ";";
+  return text;
+}
+
+TEST(PayloadJson, TagsAttributesAndGroupsAreExtras) {
+  nettrace::EventMetadata metadata;
+  metadata.event_id = 77;
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type number = Type::Simple(TypeCode::kInt32);
+  metadata.fields = {
+      {"a", number},
+      {"s", Type::Array(Type::Object({{"b", number}, {"t", Type::Object({{"c", number}})}}))},
+      {"d", number}};
+  EXPECT_EQ(Extras(metadata), "");
+  metadata.key_values = {{"EventHeader.Tracepoint", "P_L4K1Gmygroup"},
+                         {"EventHeader.Id", "12"},
+                         {"EventHeader.Tag", "0x12"},
+                         {"EventHeader.Group", "mygroup"},
+                         {"EventHeader.Attributes", "k=my;;value;l=\""},
+                         {"EventHeader.Field.0", "value32 hex_int tag=0x1"},
+                         {"EventHeader.Field.1", "struct attr=x=1"},
+                         {"EventHeader.Field.2", "value32 signed_int tag=0x2 attr=y=2;z=3"},
+                         {"EventHeader.Field.4", "value32 errno tag=0xffff"},
+                         {"EventHeader.Field.5", "value32 errno"}};
+  EXPECT_EQ(Extras(metadata), R"(tag="0x12";group="mygroup";attributes={"k":"my;value","l":"\""};)"
+                              R"(fieldTags={"a":"0x1","s.b":"0x2","s.t.c":"0xffff"};)"
+                              R"(fieldAttributes={"s":{"x":"1"},"s.b":{"y":"2","z":"3"}};)");
+  PayloadJson payloads(PayloadStyle::kRaw);
+  EXPECT_EQ(payloads.NotesOf(metadata).id, 12u);
 }
 
 TEST(PayloadJson, CutPayloadIsAWholeObjectWithTheReason) {

@@ -3,11 +3,13 @@
 and a service runs as if nothing were there. Needs root and a kernel with user_events (./run vm)."""
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
 import pathlib
 import select
+import struct
 import subprocess
 import tempfile
 import time
@@ -29,6 +31,22 @@ def tracefs_for_group(group):
         yield
     finally:
         remount("mode=700,gid=0")
+
+
+@contextlib.contextmanager
+def registered(name):
+    """Has a tracepoint of that name, bytes that need not be EventHeader's, registered with user_events."""
+    request = 0xC0082A00  # DIAG_IOCSREG
+    enabled = ctypes.c_uint32()
+    name_args = ctypes.create_string_buffer(name)
+    registration = bytearray(struct.pack("=IBBHQQI", 28, 31, 4, 0, ctypes.addressof(enabled),
+                                         ctypes.addressof(name_args), 0))
+    data = os.open("/sys/kernel/tracing/user_events_data", os.O_RDWR)
+    try:
+        fcntl.ioctl(data, request, registration)
+        yield
+    finally:
+        os.close(data)
 
 
 class RecordFailuresTest(unittest.TestCase):
@@ -151,6 +169,23 @@ class RecordFailuresTest(unittest.TestCase):
             failures.check_failure(self, [*failures.WITHOUT_TRACEFS, *command], "tracefs.*mount")
             failures.check_failure(self, [*failures.AS_NOBODY, *command], "root")
         failures.check_failure(self, [ARGS.eventheader, "register", "NotAName"], "NotAName.*_L.*K")
+
+    def test_hostile_names_do_not_reach_a_terminal(self):
+        hostile = b"Evil\x1b[2J\xc2\x9b31m\xe2\x80\xae\xff_L1K1"
+        with registered(hostile + b" u8 x"):
+            commands = [[ARGS.eventheader, "list"], [ARGS.eventheader, "list", "--json"],
+                        self.record(selector="Evil*"),
+                        [ARGS.nettrace, "record", "-o", self.file, "-e", b"user_events:" + hostile, "--duration", "1s"],
+                        [ARGS.nettrace, "record", "-o", b"/no/" + hostile, "-e", "Load", "--duration", "1s"],
+                        [ARGS.nettrace, "info", self.file], [ARGS.nettrace, "dump", self.file]]
+            shown = b""
+            for command in commands:
+                ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                shown += ran.stdout + ran.stderr
+                with self.subTest(command):
+                    for c in (ran.stdout + ran.stderr).decode():
+                        self.assertFalse(ord(c) < 0x20 and c != "\n" or 0x7f <= ord(c) < 0xa0 or ord(c) == 0x202e, ran)
+        self.assertGreaterEqual(shown.count(b"Evil\\u001b[2J\\u009b31m\\u202e"), 2)
 
     def check_service(self, prefix):
         done = subprocess.run([*prefix, ARGS.service, "--events", "1000"], capture_output=True, text=True, check=False)

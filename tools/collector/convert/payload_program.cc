@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "libeventheader/decode/text_reader.h"
+#include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/schema.h"
 
@@ -142,7 +143,7 @@ class Runner {
   bool TakeCount(std::uint16_t* count) {
     std::span<const std::byte> bytes;
     if (!Take(sizeof *count, &bytes)) return false;
-    std::memcpy(count, bytes.data(), sizeof *count);
+    *count = nettrace::internal::LoadLittleEndian<std::uint16_t>(bytes.data());
     if (swap_counts_) *count = __builtin_bswap16(*count);
     return true;
   }

@@ -3,7 +3,7 @@
 //
 // All events of a session have the sample type kSampleType and sample_id_all, so that every layout
 // is fixed. Numbers are in the machine's byte order:
-//   SAMPLE         header, u32 pid, u32 tid, u64 time, u32 raw size, raw bytes
+//   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
@@ -23,7 +23,11 @@
 
 namespace collector {
 
-inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+// The period, which nobody needs, makes the kernel write one sample a hit: without it, a hit of a
+// tracepoint that counts something else, such as the nanoseconds of sched_stat_runtime, makes a
+// sample for each of those, until it is throttled.
+inline constexpr std::uint64_t kSampleType =
+    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 // The pid and tid that perf gives for a task that has already given up its ids.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
@@ -31,7 +35,7 @@ namespace internal {
 
 inline constexpr std::size_t kHeaderSize = sizeof(perf_event_header);
 inline constexpr std::size_t kTrailerSize = 16;
-inline constexpr std::size_t kSampleFixedSize = kHeaderSize + 20;
+inline constexpr std::size_t kSampleFixedSize = kHeaderSize + 28;
 
 template <typename T>
 T Load(std::span<const std::byte> bytes, std::size_t offset) {

@@ -1,0 +1,33 @@
+// Finds what makes TraceEvent refuse a whole stream that this library reads.
+#ifndef LIBNETTRACE_WRITER_READ_TRACEEVENT_REFUSAL_H_
+#define LIBNETTRACE_WRITER_READ_TRACEEVENT_REFUSAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "libnettrace-writer/core/event_ids.h"
+#include "nettrace/schema.h"
+
+namespace nettrace::internal {
+
+class TraceEventRefusal {
+ public:
+  void SeeRow(const EventMetadata& row);
+  void SeeMetadataFlush() { universal_events_.StartGeneration(); }
+  void SeeEmptyEventBlock(std::uint64_t offset);
+  // The first reason to refuse the stream; empty if there was none yet.
+  const std::string& why() const { return why_; }
+
+ private:
+  // More rows of that provider than any recorder writes are not looked at.
+  static constexpr std::size_t kMaxUniversalEvents = 65536;
+
+  EventIdTable universal_events_{kMaxUniversalEvents};
+  std::size_t universal_rows_ = 0;
+  std::string why_;
+};
+
+}  // namespace nettrace::internal
+
+#endif  // LIBNETTRACE_WRITER_READ_TRACEEVENT_REFUSAL_H_
