@@ -430,5 +430,46 @@ TEST_F(SampleWriterTest, LabelsOfOneEventAreNotThoseOfTheNext) {
   EXPECT_TRUE(shown[3].labels.empty());
 }
 
+// An event in an activity; with a related id if `related` is not 0.
+std::string InActivity(char activity, char related, char level = 4) {
+  std::string event = "\x07\0\0\0\0\0\0"s + level;
+  const std::string ids =
+      std::string(16, activity) + (related == 0 ? "" : std::string(16, related));
+  event += static_cast<char>(ids.size());
+  event += "\0\x02\x80"s + ids;
+  return event + "\x02\0\x01\0"s + "E\0"s;
+}
+
+TEST_F(SampleWriterTest, ActivitiesInTurnsAreThoseOfTheirEvents) {
+  struct Ids {
+    char activity, related, level;
+  };
+  const std::vector<Ids> events = {{1, 0, 4}, {2, 0, 4}, {1, 2, 4}, {1, 1, 4},
+                                   {1, 2, 5}, {2, 1, 4}, {2, 0, 4}};
+  std::uint64_t time = 10;
+  for (int interval = 0; interval < 3; ++interval) {
+    // In each interval other label lists come first.
+    for (std::size_t i = 0; i < 2 * events.size(); ++i) {
+      const Ids& ids = events[(i + static_cast<std::size_t>(interval)) % events.size()];
+      Write(InActivity(ids.activity, ids.related, ids.level), ++time);
+    }
+    ASSERT_TRUE(samples_->WriteSequencePoint(++time).ok());
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 6 * events.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const std::size_t interval = i / (2 * events.size());
+    const Ids& ids = events[(i % (2 * events.size()) + interval) % events.size()];
+    nettrace::Guid activity;
+    activity.fill(static_cast<std::byte>(ids.activity));
+    EXPECT_EQ(shown[i].labels.activity_id, activity) << i;
+    EXPECT_EQ(shown[i].labels.related_activity_id.has_value(), ids.related != 0) << i;
+    if (ids.related != 0) {
+      EXPECT_EQ((*shown[i].labels.related_activity_id)[0], static_cast<std::byte>(ids.related));
+    }
+    EXPECT_EQ(shown[i].level, ids.level) << i;
+  }
+}
+
 }  // namespace
 }  // namespace collector

@@ -384,9 +384,9 @@ bool PayloadProgram::RunSteps(std::span<const std::byte> data, Outcome* outcome)
 PayloadProgram::Outcome PayloadProgram::Run(std::span<const std::byte> data,
                                             std::vector<std::byte>* out,
                                             std::span<char> seen) const {
-  if (out == nullptr && !steps_.empty()) {
+  if (out == nullptr) {
     Outcome outcome;
-    if (RunSteps(data, &outcome)) return outcome;
+    if (RunQuickly(data, &outcome)) return outcome;
   }
   Runner runner(data, swap_counts_, out, seen);
   runner.RunAll(ops_);

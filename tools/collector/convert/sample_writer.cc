@@ -1,6 +1,7 @@
 #include "tools/collector/convert/sample_writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +23,7 @@ constexpr std::string_view kEventHeaderFirstField = [] {
   return fields.substr(0, fields.find(';'));
 }();
 
+constexpr char kTruncated[] = "the payload ends within a field";
 constexpr char kTooManySchemas[] = "the provider has too many schemas";
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
@@ -40,16 +42,16 @@ void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
-// Tells schemas apart by their first and last bytes, between which there is one provider's style.
-std::size_t QuickHash(std::uint64_t header, std::string_view metadata) {
+// A hash of `number` and the first and last bytes of `text`, for tables of what was used lately.
+std::size_t QuickHash(std::uint64_t number, std::string_view text) {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  if (metadata.size() >= sizeof first) {
-    std::memcpy(&first, metadata.data(), sizeof first);
-    std::memcpy(&last, metadata.data() + metadata.size() - sizeof last, sizeof last);
+  if (text.size() >= sizeof first) {
+    std::memcpy(&first, text.data(), sizeof first);
+    std::memcpy(&last, text.data() + text.size() - sizeof last, sizeof last);
   }
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
-  return ((first ^ (last << 7) ^ header ^ metadata.size()) * kOdd) >> 48;
+  return ((first ^ std::rotl(last, 7) ^ number ^ text.size()) * kOdd) >> 48;
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ std::size_t SampleWriter::SchemaHash::operator()(const SchemaKey& key) const {
 
 SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), tasks_(tasks), processes_(writer, tasks) {
+    : writer_(writer), tasks_(tasks), processes_(writer, tasks), activities_(kRecentActivities) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -227,6 +229,35 @@ absl::Status SampleWriter::AddKernelSymbols(const Tracepoint& tracepoint,
   return absl::OkStatus();
 }
 
+absl::Status SampleWriter::LabelActivity(const eh::EventView& event, nettrace::EventRow* row) {
+  const auto set_ids = [&event](nettrace::Labels* labels) {
+    labels->activity_id = ToGuid(event.activity_id);
+    if (!event.related_id.empty()) labels->related_activity_id = ToGuid(event.related_id);
+  };
+  if (labelled_) {
+    set_ids(&labels_);
+    return absl::OkStatus();
+  }
+  // One activity has many events, in turns with those of others.
+  const std::span<const std::byte> ids(event.activity_id.data(),
+                                       event.activity_id.size() + event.related_id.size());
+  ActivityLabels& recent = activities_[QuickHash(0, AsText(ids)) % kRecentActivities];
+  if (recent.list == nettrace::kNoLabels || recent.interval_start != interval_start_ ||
+      recent.size != ids.size() || std::memcmp(recent.ids.data(), ids.data(), ids.size()) != 0) {
+    nettrace::Labels labels;
+    set_ids(&labels);
+    absl::StatusOr<nettrace::LabelListId> list = writer_->InternLabels(labels);
+    if (!list.ok()) return list.status();
+    ++labels_in_interval_;
+    std::copy(ids.begin(), ids.end(), recent.ids.begin());
+    recent.size = ids.size();
+    recent.interval_start = interval_start_;
+    recent.list = *list;
+  }
+  row->label_list_id = recent.list;
+  return absl::OkStatus();
+}
+
 absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
                                             std::span<const std::byte> bytes,
                                             nettrace::EventRow* row) {
@@ -234,33 +265,51 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (const auto error = eh::ParseEvent(bytes, &event); error != eh::ParseError::kNone) {
     return WriteUndecoded(tracepoint, bytes, eh::ParseErrorText(error), row);
   }
-  if (!event.activity_id.empty()) SetLabels().activity_id = ToGuid(event.activity_id);
-  if (!event.related_id.empty()) SetLabels().related_activity_id = ToGuid(event.related_id);
   if (event.header.level != tracepoint->parts.level) SetLabels().level = event.header.level;
 
+  const SchemaKey key = KeyOf(event);
   const char* reason = nullptr;
-  absl::StatusOr<Schema*> schema = FindSchema(tracepoint, event, &reason);
-  if (!schema.ok()) return schema.status();
-  if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
-  if ((*schema)->trace_context) LiftTraceContext(event, &SetLabels());
+  Schema** const recent = &tracepoint->recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
+  Schema* schema = *recent;
+  // A comparison with the schema that was used last costs less than a hash of all bytes.
+  if (schema == nullptr || schema->key != key) {
+    COLLECTOR_RETURN_IF_ERROR(FindSchema(tracepoint, event, key, &schema, &reason));
+    if (schema != nullptr) *recent = schema;
+  }
+  if (schema != nullptr && schema->trace_context) LiftTraceContext(event, &SetLabels());
+  if (!event.activity_id.empty()) COLLECTOR_RETURN_IF_ERROR(LabelActivity(event, row));
+  if (schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
 
-  const PayloadProgram& program = (*schema)->bytes.program;
+  PayloadProgram::Outcome outcome;
+  if (!schema->bytes.program.RunQuickly(event.data, &outcome)) {
+    return WriteConverted(tracepoint, bytes, event, schema, row);
+  }
+  if (outcome.result == PayloadProgram::Result::kTruncated) {
+    return WriteUndecoded(tracepoint, bytes, kTruncated, row);
+  }
+  row->metadata_id = schema->bytes.metadata_id;
+  return Emit(row, event.data.first(outcome.consumed));
+}
+
+absl::Status SampleWriter::WriteConverted(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                                          const eh::EventView& event, Schema* schema,
+                                          nettrace::EventRow* row) {
+  const PayloadProgram& program = schema->bytes.program;
   payload_.clear();
-  seen_.clear();
-  if ((*schema)->nullable_fields != 0) seen_.assign((*schema)->nullable_fields, 0);
+  seen_.assign(schema->nullable_fields, 0);
   const bool identity = program.identity();
   const bool converts = !identity && seen_.empty();
   const PayloadProgram::Outcome outcome =
       program.Run(event.data, converts ? &payload_ : nullptr, seen_);
   if (outcome.result == PayloadProgram::Result::kTruncated) {
-    return WriteUndecoded(tracepoint, bytes, "the payload ends within a field", row);
+    return WriteUndecoded(tracepoint, bytes, kTruncated, row);
   }
   if (!outcome.non_ascii && seen_.empty()) {
-    row->metadata_id = (*schema)->bytes.metadata_id;
+    row->metadata_id = schema->bytes.metadata_id;
     return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
   }
-  absl::StatusOr<Form*> form = FindForm(
-      *tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, *schema);
+  absl::StatusOr<Form*> form =
+      FindForm(*tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, schema);
   if (!form.ok()) return form.status();
   if (*form == nullptr) return WriteUndecoded(tracepoint, bytes, kTooManySchemas, row);
   payload_.clear();
@@ -269,47 +318,38 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   return Emit(row, payload_);
 }
 
-absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* tracepoint,
-                                                               const eh::EventView& event,
-                                                               const char** reason) {
+SampleWriter::SchemaKey SampleWriter::KeyOf(const eh::EventView& event) {
   SchemaKey key;
   key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
                std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
                event.header.flags;
   key.metadata = AsText(event.metadata);
-  Schema** const recent = &tracepoint->recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
-  // A comparison costs less than a hash of all its bytes.
-  if (*recent != nullptr && (*recent)->key == key) return *recent;
-  return LookUpSchema(tracepoint, event, key, recent, reason);
+  return key;
 }
 
-absl::StatusOr<SampleWriter::Schema*> SampleWriter::LookUpSchema(Tracepoint* tracepoint,
-                                                                 const eh::EventView& event,
-                                                                 const SchemaKey& key,
-                                                                 Schema** recent,
-                                                                 const char** reason) {
+absl::Status SampleWriter::FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
+                                      const SchemaKey& key, Schema** schema, const char** reason) {
+  *schema = nullptr;
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint->schemas.find(key); found != tracepoint->schemas.end()) {
-    if (!found->second->usable) return nullptr;
-    *recent = found->second.get();
-    return *recent;
+    if (found->second->usable) *schema = found->second.get();
+    return absl::OkStatus();
   }
   if (event.metadata.empty()) {
     *reason = "the event carries no metadata";
-    return nullptr;
+    return absl::OkStatus();
   }
   if (!TakeShare(*tracepoint, key.metadata.size())) {
     *reason = kTooManySchemas;
-    return nullptr;
+    return absl::OkStatus();
   }
-  auto schema = std::make_unique<Schema>();
-  schema->metadata = std::string(key.metadata);
-  schema->key = {key.header, schema->metadata};
-  COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, schema.get()));
-  if (schema->usable) *recent = schema.get();
-  Schema* const result = schema->usable ? schema.get() : nullptr;
-  tracepoint->schemas.emplace(schema->key, std::move(schema));
-  return result;
+  auto made = std::make_unique<Schema>();
+  made->metadata = std::string(key.metadata);
+  made->key = {key.header, made->metadata};
+  COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, made.get()));
+  if (made->usable) *schema = made.get();
+  tracepoint->schemas.emplace(made->key, std::move(made));
+  return absl::OkStatus();
 }
 
 absl::Status SampleWriter::MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event,

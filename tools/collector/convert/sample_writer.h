@@ -89,6 +89,7 @@ class SampleWriter {
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
   static constexpr std::size_t kRecentSchemas = 256;
+  static constexpr std::size_t kRecentActivities = 256;
   static constexpr std::size_t kMaxSymbolLists = 65536;
 
   struct Cpu {
@@ -160,21 +161,32 @@ class SampleWriter {
     }
   };
 
+  // The label list that has the ids of an activity and no others.
+  struct ActivityLabels {
+    std::array<std::byte, 32> ids;  // the activity's, and the related one's
+    std::size_t size = 0;
+    std::uint64_t interval_start = 0;  // of the interval that the list belongs to
+    nettrace::LabelListId list = nettrace::kNoLabels;
+  };
+
   absl::Status WriteKernelEvent(Tracepoint* tracepoint, std::span<const std::byte> record,
                                 nettrace::EventRow* row);
   // Gives the event labels with the symbols of its addresses.
   absl::Status AddKernelSymbols(const Tracepoint& tracepoint, std::span<const std::byte> record,
                                 nettrace::EventRow* row);
+  // Gives the event a label list with its activity ids.
+  absl::Status LabelActivity(const eh::EventView& event, nettrace::EventRow* row);
   absl::Status WriteEventHeader(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                                 nettrace::EventRow* row);
+  // The same for what has no schema, or does not keep its payload.
+  absl::Status WriteConverted(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                              const eh::EventView& event, Schema* schema, nettrace::EventRow* row);
   absl::Status WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                               std::string_view reason, nettrace::EventRow* row);
-  // The schema of `event`; null, with the reason, if it has none.
-  absl::StatusOr<Schema*> FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
-                                     const char** reason);
-  // The same where the schema was not used lately. It then is at `*recent`.
-  absl::StatusOr<Schema*> LookUpSchema(Tracepoint* tracepoint, const eh::EventView& event,
-                                       const SchemaKey& key, Schema** recent, const char** reason);
+  static SchemaKey KeyOf(const eh::EventView& event);
+  // Sets `*schema` to that of `event`; to null, with the reason, if it has none.
+  absl::Status FindSchema(Tracepoint* tracepoint, const eh::EventView& event, const SchemaKey& key,
+                          Schema** schema, const char** reason);
   // Compiles `*schema` from its first event.
   absl::Status MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event, Schema* schema);
   // The form for events with the values that `seen_` and `text` tell, with its row; null if the
@@ -206,6 +218,7 @@ class SampleWriter {
   // Read when the first tracepoint comes that has addresses of the kernel.
   std::optional<KernelSymbols> kernel_symbols_;
   absl::flat_hash_map<KernelAddresses, nettrace::LabelListId> symbol_lists_;  // of the interval
+  std::vector<ActivityLabels> activities_;  // used lately, by their ids
   std::uint64_t interval_start_ = 0;
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
