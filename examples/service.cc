@@ -30,7 +30,7 @@ constexpr eh::Event<provider, "BytesRead", eh::Traits{.keyword = kStorage},
 
 constexpr eh::Event<provider, "ReadFailed",
                     eh::Traits{.level = eh::Level::kError, .keyword = kStorage},
-                    eh::Field<"file", std::string_view>, eh::Field<"error", std::int32_t>>
+                    eh::Field<"file", std::string_view>, eh::Field<"error", eh::Errno>>
     read_failed;
 
 void Serve(int thread, int events) {

@@ -31,11 +31,11 @@ inline constinit eh::Provider provider("ExampleHttp");
 
 // trace_id and span_id are the names that collectors know. The span is the work that starts here;
 // parent_span_id is the caller's, zeros if it gave none.
-constexpr eh::Event<
-    provider, "RequestStart",
-    eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
-    eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::array<char, 32>>,
-    eh::Field<"span_id", std::array<char, 16>>, eh::Field<"parent_span_id", std::array<char, 16>>>
+constexpr eh::Event<provider, "RequestStart",
+                    eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
+                    eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::string_view>,
+                    eh::Field<"span_id", std::string_view>,
+                    eh::Field<"parent_span_id", std::string_view>>
     request_start;
 constexpr eh::Event<provider, "RequestDone", eh::Traits{.keyword = kRequests},
                     eh::Field<"path", std::string_view>, eh::Field<"status", std::int32_t>,
@@ -46,8 +46,8 @@ constexpr eh::Event<provider, "RequestStop",
     request_stop;
 constexpr eh::Event<
     provider, "BackendStart", eh::Traits{.keyword = kBackend, .opcode = eh::Opcode::kActivityStart},
-    eh::Field<"item", std::string_view>, eh::Field<"trace_id", std::array<char, 32>>,
-    eh::Field<"span_id", std::array<char, 16>>, eh::Field<"parent_span_id", std::array<char, 16>>>
+    eh::Field<"item", std::string_view>, eh::Field<"trace_id", std::string_view>,
+    eh::Field<"span_id", std::string_view>, eh::Field<"parent_span_id", std::string_view>>
     backend_start;
 constexpr eh::Event<provider, "BackendStop",
                     eh::Traits{.keyword = kBackend, .opcode = eh::Opcode::kActivityStop}>

@@ -61,6 +61,14 @@ class ActivityScope {
   std::optional<ActivityId> parent_;
 };
 
+// Text of a known length, for a field of type std::string_view. (Of type std::array<char, N> it
+// would be an array of characters, which other decoders show as N texts.)
+template <std::size_t kSize>
+struct IdText : std::array<char, kSize> {
+  // NOLINTNEXTLINE(google-explicit-constructor): it is a text
+  operator std::string_view() const noexcept { return {this->data(), kSize}; }
+};
+
 // W3C Trace Context, https://www.w3.org/TR/trace-context/ (level 1, version 00).
 struct TraceContext {
   static constexpr std::size_t kTextSize = 55;
@@ -82,8 +90,8 @@ struct TraceContext {
 
   // The ids in hexadecimal, for fields named "trace_id" and "span_id", which collectors take for
   // labels.
-  std::array<char, 32> TraceIdText() const noexcept;
-  std::array<char, 16> SpanIdText() const noexcept;
+  IdText<32> TraceIdText() const noexcept;
+  IdText<16> SpanIdText() const noexcept;
 };
 
 }  // namespace eh

@@ -84,6 +84,8 @@ class MetadataReader {
   bool Next(FieldDefinition* field) noexcept;
   ParseError error() const noexcept { return error_; }
   bool at_end() const noexcept { return rest_.empty(); }
+  // Once Next has returned false: whether every struct had as many members as it announces.
+  bool structs_are_whole() const noexcept { return depth_ == 0; }
 
  private:
   std::span<const std::byte> rest_;

@@ -16,7 +16,6 @@
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -26,6 +25,7 @@
 #include "eventheader/internal/field_coder.h"
 #include "eventheader/internal/field_rules.h"
 #include "eventheader/internal/record.h"
+#include "eventheader/internal/static_event.h"
 #include "eventheader/provider.h"
 #include "eventheader/wire.h"
 
@@ -44,215 +44,109 @@ struct Traits {
 namespace internal {
 
 template <typename T>
-inline constexpr bool kIsAttribute = requires {
-  T::Size();
-};
-template <typename T>
 inline constexpr bool kIsField = requires {
-  typename T::Definition;
+  typename T::Type;
 };
 template <typename... Ts>
 struct TypeList {};
-template <typename List, typename... Ts>
-struct FieldsOf;
+template <typename List, typename... Parts>
+struct FieldsAmong;
 template <typename... Fields>
-struct FieldsOf<TypeList<Fields...>> {
+struct FieldsAmong<TypeList<Fields...>> {
   using Type = TypeList<Fields...>;
 };
-template <typename... Fields, typename T, typename... Rest>
-struct FieldsOf<TypeList<Fields...>, T, Rest...> {
-  using Type = typename FieldsOf<
-      std::conditional_t<kIsField<T>, TypeList<Fields..., T>, TypeList<Fields...>>, Rest...>::Type;
+template <typename... Fields, typename Part, typename... Rest>
+struct FieldsAmong<TypeList<Fields...>, Part, Rest...>
+    : FieldsAmong<
+          std::conditional_t<kIsField<Part>, TypeList<Fields..., Part>, TypeList<Fields...>>,
+          Rest...> {};
+template <bool kAll, typename... Parts>
+struct FieldsOf : FieldsAmong<TypeList<>, Parts...> {};
+template <typename... Parts>
+struct FieldsOf<true, Parts...> {
+  using Type = TypeList<Parts...>;
 };
 
 template <typename Part>
-constexpr int FieldsIn() noexcept {
-  if constexpr (kIsField<Part>) return Part::Definition::kFields;
-  return 0;
-}
-template <typename Part>
-constexpr int NestingIn() noexcept {
-  if constexpr (kIsField<Part>) return Part::Definition::kNesting;
-  return 0;
+constexpr FieldFacts FactsOfPart() noexcept {
+  constexpr bool kIsPart = kIsField<Part> || kIsAttribute<Part>;
+  static_assert(kIsPart, "after its traits an event has Fields and Attributes");
+  if constexpr (kIsPart) return Part::Facts();
+  return {};
 }
 
-template <typename Part>
-constexpr std::size_t FixedSizeIn() noexcept {
-  if constexpr (kIsField<Part>) return Coder<typename Part::Type>::kFixedSize;
-  return 0;
-}
-
-// The beginning of an event without activity: header, metadata extension and metadata.
+// An event's constant part.
 template <FixedString kName, Traits kTraits, typename... Parts>
-struct Preamble {
-  static constexpr std::size_t kMetadataSize = kName.size() + 1 + [] {
-    std::size_t size = 0;
-    (
-        [&] {
-          if constexpr (kIsField<Parts>) {
-            size += Parts::Definition::Size();
-          } else {
-            size += AttributeSize<Parts>();
-          }
-        }(),
-        ...);
-    return size;
-  }();
-  static constexpr std::size_t kSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadataSize;
+struct Described {
+  static_assert(IsValidName(kName.view()),
+                "an event's name is not empty and has neither ';' nor NUL");
+  static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
 
-  struct Bytes {
-    Header header;
-    ExtensionHeader extension;
-    char metadata[kMetadataSize];
+  struct Facts {
+    FieldFacts parts[sizeof...(Parts) + 1];
   };
+  static constexpr Facts kFacts{{FactsOfPart<Parts>()..., {}}};
+  static constexpr Totals kTotals = TotalsOf(kFacts.parts, sizeof...(Parts));
+  static constexpr std::size_t kMetadata = kName.size() + 1 + kTotals.metadata;
+  static constexpr std::size_t kHeadSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
+  static_assert(kHeadSize <= kMaxEventSize,
+                "the event's names alone are over the maximum event size");
+  static_assert(kHeadSize + kTotals.minimum <= kMaxEventSize,
+                "the event would always be refused: its fields of fixed size are over the maximum "
+                "event size");
+  static_assert(kTotals.fields <= kMaxFields,
+                "an event has at most 1024 fields, members of structs among them");
+  static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
 
-  static constexpr Bytes Make() noexcept {
-    Bytes bytes{
-        {kNativeFlags | kFlagExtension, kTraits.version, kTraits.id, kTraits.tag,
-         static_cast<std::uint8_t>(kTraits.opcode), static_cast<std::uint8_t>(kTraits.level)},
-        {kMetadataSize, kExtensionMetadata},
-        {}};
-    char* out = bytes.metadata;
-    for (const char c : kName.view()) *out++ = c;
-    (
-        [&] {
-          if constexpr (!kIsField<Parts>) out = PutAttribute<Parts>(out);
-        }(),
-        ...);
-    *out++ = '\0';
-    (
-        [&] {
-          if constexpr (kIsField<Parts>) out = Parts::Definition::Put(out);
-        }(),
-        ...);
-    return bytes;
-  }
-
-  static constexpr Bytes kBytes = Make();
-};
-
-template <typename Preamble, auto& kSet, typename List>
-struct EventWriter;
-
-// Builds and writes an enabled event, out of line, for call sites to be small.
-template <typename Preamble, auto& kSet, typename... Fields>
-struct EventWriter<Preamble, kSet, TypeList<Fields...>> {
-  [[gnu::noinline]] static WriteResult Write(Parameter<typename Fields::Type>... values) noexcept {
-    return Measure(nullptr, Prepare(values)...);
-  }
-  [[gnu::noinline]] static WriteResult WriteActivity(
-      const Activity& activity, Parameter<typename Fields::Type>... values) noexcept {
-    return Measure(&activity, Prepare(values)...);
-  }
-
- private:
-  static constexpr bool kIsFixed = ((Coder<typename Fields::Type>::kFixedSize != 0) && ...);
-  static constexpr std::size_t kSizeIfFixed =
-      Preamble::kSize + (std::size_t{0} + ... + Coder<typename Fields::Type>::kFixedSize);
-  // Events up to this size take so much of the stack, which may be a signal's; larger ones 8 KiB.
-  static constexpr std::size_t kSmall =
-      kIsFixed && kSizeIfFixed + kMaxActivitySize <= kMaxEventSize ? kSizeIfFixed : 1024;
-
-  template <typename... Values>
-  [[gnu::always_inline]] static inline WriteResult Measure(const Activity* activity,
-                                                           const Values&... values) noexcept {
-    // At most some thousand sizes of what is in memory: 64 bits hold their sum.
-    const std::uint64_t size = (std::uint64_t{Preamble::kSize} + ... + Coder<Values>::Size(values));
-    if (size > kSmall) [[unlikely]]
-      return Large<Values...>(size, activity, values...);
-    return Build<kSmall + kMaxActivitySize>(activity, values...);
-  }
-
-  // Takes copies: references would keep what Write is given out of registers.
-  template <typename... Values>
-  [[gnu::noinline, gnu::cold]] static WriteResult Large(std::uint64_t size,
-                                                        const Activity* activity,
-                                                        Parameter<Values>... values) noexcept {
-    if (activity != nullptr) size += ActivitySize(*activity);
-    if (size > kMaxEventSize) return kSet.Refuse(WriteResult::kTooBig);
-    return Build<kMaxEventSize>(activity, values...);
-  }
-
-  template <std::size_t kRoom, typename... Values>
-  [[gnu::always_inline]] static inline WriteResult Build(const Activity* activity,
-                                                         const Values&... values) noexcept {
-    alignas(8) std::byte buffer[kRecordPrefix + kRoom];
-    std::byte* out = buffer + kRecordPrefix;
-    const auto* preamble = reinterpret_cast<const std::byte*>(&Preamble::kBytes);
-    if (activity == nullptr) {
-      out = PutConstant<Preamble::kSize>(out, preamble);
-    } else {
-      out = PutConstant<sizeof(Header)>(out, preamble);
-      out = PutActivity(out, *activity);
-      out = PutConstant<Preamble::kSize - sizeof(Header)>(out, preamble + sizeof(Header));
-    }
-    ((out = Coder<Values>::Put(out, values)), ...);
-    return kSet.Write({buffer, out});
-  }
+  static constexpr auto kEvent = MakeStaticEvent<kMetadata, kTotals.pieces>(
+      {kNativeFlags | kFlagExtension, kTraits.version, kTraits.id, kTraits.tag,
+       static_cast<std::uint8_t>(kTraits.opcode), static_cast<std::uint8_t>(kTraits.level)},
+      kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
 // Event's functions that need the fields' types apart.
-template <auto& kProvider, Traits kTraits, typename Preamble, typename List>
+template <auto& kProvider, Traits kTraits, typename Description, typename List>
 class EventBase;
 
-template <auto& kProvider, Traits kTraits, typename Preamble, typename... Fields>
-class EventBase<kProvider, kTraits, Preamble, TypeList<Fields...>> {
+template <auto& kProvider, Traits kTraits, typename Description, typename... Fields>
+class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
   using Static = StaticSet<kProvider, kTraits.level, kTraits.keyword>;
-  using Writer = EventWriter<Preamble, Static::set, TypeList<Fields...>>;
 
  public:
   // Whether the tracepoint is enabled, for arguments that are costly to make. A load, a test and a
   // branch while none of the provider's tracepoints is.
-  [[gnu::always_inline]] bool enabled() const noexcept {
-    static_cast<void>(&Static::registration);
-    return Static::set.EnabledIn(kProvider);
-  }
+  [[gnu::always_inline]] bool enabled() const noexcept { return Static::enabled(); }
 
   [[gnu::always_inline]] WriteResult Write(
       Parameter<typename Fields::Type>... values) const noexcept {
     if (!enabled()) [[likely]]
       return WriteResult::kDisabled;
-    return Writer::Write(values...);
+    return WriteStatic<typename Fields::Type...>(Static::set, Description::kEvent.start, nullptr,
+                                                 values...);
   }
 
   [[gnu::always_inline]] WriteResult Write(
       const Activity& activity, Parameter<typename Fields::Type>... values) const noexcept {
     if (!enabled()) [[likely]]
       return WriteResult::kDisabled;
-    return Writer::WriteActivity(activity, values...);
+    return WriteStatic<typename Fields::Type...>(Static::set, Description::kEvent.start, &activity,
+                                                 values...);
   }
 
   // The event's tracepoint, shared by all events of this provider, level and keyword.
   [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }
 };
 
-template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
-using EventBaseOf = EventBase<kProvider, kTraits, Preamble<kName, kTraits, Parts...>,
-                              typename FieldsOf<TypeList<>, Parts...>::Type>;
-
 }  // namespace internal
 
 // `kProvider` is a provider with static storage; parts are Fields and Attributes.
 // Write takes the fields' values in their order, an Activity before them where there is one.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
-class Event : public internal::EventBaseOf<kProvider, kName, kTraits, Parts...> {
-  static_assert(internal::IsValidName(kName.view()),
-                "an event's name is not empty and has neither ';' nor NUL");
-  static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
-  static_assert(((internal::kIsField<Parts> || internal::kIsAttribute<Parts>)&&...),
-                "after its traits an event has Fields and Attributes");
-  // Checked here, so that errors show where the event is defined.
-  static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize <= kMaxEventSize,
-                "the event's names alone are over the maximum event size");
-  static_assert(internal::Preamble<kName, kTraits, Parts...>::kSize +
-                        (std::size_t{0} + ... + internal::FixedSizeIn<Parts>()) <=
-                    kMaxEventSize,
-                "the event would always be refused: its fields of fixed size are over the maximum "
-                "event size");
-  static_assert((0 + ... + internal::FieldsIn<Parts>()) <= kMaxFields,
-                "an event has at most 1024 fields, members of structs among them");
-  static_assert(std::max({0, internal::NestingIn<Parts>()...}) <= kMaxStructNesting,
-                "structs are nested at most 8 deep");
+class Event : public internal::EventBase<
+                  kProvider, kTraits, internal::Described<kName, kTraits, Parts...>,
+                  typename internal::FieldsOf<(internal::kIsField<Parts> && ...), Parts...>::Type> {
+  // Looked at here, so that errors show where the event is defined.
+  static_assert(internal::Described<kName, kTraits, Parts...>::kEvent.start.head_size != 0);
 };
 
 }  // namespace eh

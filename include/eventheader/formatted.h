@@ -51,7 +51,8 @@ template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
 
 // Text that ends with a NUL instead of beginning with its length, for readers that want it so; it
-// ends at the first NUL in it. Made from any string; null is "".
+// ends at the first NUL in it, which is looked for when the event is written, if it is enabled.
+// Made from any string; null is "".
 template <typename Char = char>
 struct NulTerminated {
   using View = std::basic_string_view<Char>;
@@ -62,13 +63,25 @@ struct NulTerminated {
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr NulTerminated(const U& from) noexcept {
     if constexpr (std::is_pointer_v<U>) {
-      if (from == nullptr) return;
+      start = from;
+    } else {
+      const View text = from;
+      start = text.data();
+      size = text.size();
     }
-    text = from;
-    text = text.substr(0, text.find(Char{}));
   }
 
-  View text;  // without the NUL
+  // Returns the text without the NUL.
+  constexpr View UpToNul() const noexcept {
+    if (start == nullptr) return {};
+    if (size == kUnknown) return start;
+    const View text(start, size);
+    return text.substr(0, text.find(Char{}));
+  }
+
+  static constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
+  const Char* start = nullptr;
+  std::size_t size = kUnknown;  // maximum, or kUnknown for a C string
 };
 
 // 4 or 16 bytes in network byte order. in_addr and in6_addr are fields by themselves.

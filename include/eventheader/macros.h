@@ -8,22 +8,41 @@
 //
 // While none of the provider's tracepoints is enabled this is a load, a test and a branch. Names,
 // level and keyword are constants, the metadata is built at compile time, the bytes are those of a
-// static event (event.h), and its rules for threads, signals, errno and exceptions hold here.
+// static event (event.h), and its rules for threads, signals, errno and exceptions hold here. C has
+// the same macros (macros_c.h).
 //
-// Fields, after the keyword, in any number:
-//   EVENTHEADER_FIELD("name", value)             the value's own format
-//   EVENTHEADER_FIELD_AS("name", value, format)  another eh::Format
-//   EVENTHEADER_BINARY("name", pointer, size)    bytes
-//   EVENTHEADER_ARRAY("name", pointer, count)    a variable array of what pointer points to
-// Values: those of a Field (field.h) but structs, and std::span as C++17 does not have it.
-// Among the fields, in any place and each at most once:
+// Fields, after the keyword, up to 98:
+//   EVENTHEADER_FIELD("name", value)                      the value's own format
+//   EVENTHEADER_FIELD_AS("name", value, format)           another eh::Format
+//   EVENTHEADER_FIELD_TAGGED("name", value, format, tag)  and a tag; eh::Format::kDefault: its own
+//   EVENTHEADER_STRING("name", pointer, size)             text of so many characters
+//   EVENTHEADER_ZSTRING("name", text)                     text that ends with a NUL in the event,
+//   too EVENTHEADER_BINARY("name", pointer, size)             bytes EVENTHEADER_ARRAY("name",
+//   pointer, count)             a variable array of what pointer points to
+//   EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)    one whose count is a constant
+//   EVENTHEADER_UUID("name", bytes)                       16 bytes, in the order of RFC 4122
+//   EVENTHEADER_IP4("name", bytes), EVENTHEADER_IP6       4 or 16 bytes in network byte order
+//   EVENTHEADER_STRUCT("name", number)                    a struct of so many of the fields that
+//   follow
+// STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also with _AS and a format as last argument.
+// Values: those of a Field (field.h), and structs that EVENTHEADER_DESCRIBE_STRUCT describes.
+// Bytes: a pointer, an array, or an object of that size, such as an in6_addr. Among the fields, in
+// any place and each at most once:
 //   EVENTHEADER_ACTIVITY(id) or (id, &related)   what the event belongs to (activity.h)
 //   EVENTHEADER_OPCODE(eh::Opcode::kActivityStart)
 //   EVENTHEADER_ID(id, version)
 //   EVENTHEADER_TAG(tag)
+//
+// EVENTHEADER_ENABLED(my_provider, level, keyword) is whether such events are enabled, for what is
+// to be done only then.
+//
+// How a struct is a field, at global scope, once; members are fields of the same types:
+//     EVENTHEADER_DESCRIBE_STRUCT(Point, EVENTHEADER_MEMBER("x", x), EVENTHEADER_MEMBER("y", y));
+//   EVENTHEADER_MEMBER_TAGGED("name", member, format, tag)   as with a field
 #ifndef EVENTHEADER_MACROS_H_
 #define EVENTHEADER_MACROS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -31,9 +50,11 @@
 #include <utility>
 
 #include "eventheader/activity.h"
-#include "eventheader/eventheader_c.h"
+#include "eventheader/internal/each.h"
 #include "eventheader/internal/field_coder.h"
 #include "eventheader/internal/field_rules.h"
+#include "eventheader/internal/static_event.h"
+#include "eventheader/internal/struct_members.h"
 #include "eventheader/provider.h"
 #include "eventheader/tracepoint_name.h"
 #include "eventheader/wire.h"
@@ -53,64 +74,117 @@
     EVENTHEADER_INTERNAL_VIEW(name), EVENTHEADER_INTERNAL_VIEW(group)               \
   }
 
-#define EVENTHEADER_EVENT(provider, ...)                                                           \
-  do {                                                                                             \
-    using EventheaderSet = ::eh::internal::macros::Set<                                            \
-        provider, ::eh::internal::macros::LevelOf(EVENTHEADER_INTERNAL_SECOND(__VA_ARGS__, 0, 0)), \
-        EVENTHEADER_INTERNAL_THIRD(__VA_ARGS__, 0, 0)>;                                            \
-    if (EventheaderSet::enabled()) {                                                               \
-      ::eh::internal::macros::Write<EventheaderSet>(                                               \
-          EVENTHEADER_INTERNAL_TEXT(EVENTHEADER_INTERNAL_FIRST(__VA_ARGS__, 0)),                   \
-          EVENTHEADER_INTERNAL_AFTER_THIRD(__VA_ARGS__, ::eh::internal::macros::Part<>()));        \
-    }                                                                                              \
+#define EVENTHEADER_ENABLED(provider, level, keyword) \
+  (EVENTHEADER_INTERNAL_SET(provider, level, keyword)::enabled())
+
+// All parts are arguments of one call: what they are made of lives until the event is written.
+#define EVENTHEADER_EVENT(provider, ...)                                                     \
+  do {                                                                                       \
+    using EventheaderSet =                                                                   \
+        EVENTHEADER_INTERNAL_SET(provider, EVENTHEADER_INTERNAL_SECOND(__VA_ARGS__, 0, 0),   \
+                                 EVENTHEADER_INTERNAL_THIRD(__VA_ARGS__, 0, 0));             \
+    if (EventheaderSet::enabled()) {                                                         \
+      static constexpr ::eh::internal::macros::Part kEventheaderParts[] = {                  \
+          EVENTHEADER_INTERNAL_CONSTANT(n, before, EventheaderName,                          \
+                                        EVENTHEADER_INTERNAL_FIRST(__VA_ARGS__, 0))          \
+              EVENTHEADER_INTERNAL_PARTS(CONSTANT, __VA_ARGS__)};                            \
+      ::eh::internal::macros::Write<EventheaderSet, kEventheaderParts>(                      \
+          ::eh::internal::macros::Nothing() EVENTHEADER_INTERNAL_PARTS(VALUE, __VA_ARGS__)); \
+    }                                                                                        \
   } while (false)
 
-#define EVENTHEADER_FIELD(name, value) \
-  ::eh::internal::macros::MakeField(EVENTHEADER_INTERNAL_TEXT(name), value)
-#define EVENTHEADER_FIELD_AS(name, value, format) \
-  ::eh::internal::macros::MakeField<format>(EVENTHEADER_INTERNAL_TEXT(name), value)
+#define EVENTHEADER_FIELD(name, value) EVENTHEADER_FIELD_AS(name, value, ::eh::Format::kDefault)
+#define EVENTHEADER_FIELD_AS(name, value, format) EVENTHEADER_FIELD_TAGGED(name, value, format, 0)
+#define EVENTHEADER_FIELD_TAGGED(name, value, format, tag) \
+  (EventheaderField, name, format, tag, value)
+#define EVENTHEADER_STRING(name, pointer, size) \
+  EVENTHEADER_STRING_AS(name, pointer, size, ::eh::Format::kDefault)
+#define EVENTHEADER_STRING_AS(name, pointer, size, format) \
+  EVENTHEADER_FIELD_AS(name, ::eh::internal::macros::Text(pointer, size), format)
+#define EVENTHEADER_ZSTRING(name, text) EVENTHEADER_ZSTRING_AS(name, text, ::eh::Format::kDefault)
+#define EVENTHEADER_ZSTRING_AS(name, text, format) \
+  EVENTHEADER_FIELD_AS(name, ::eh::internal::macros::TextWithNul(text), format)
 #define EVENTHEADER_BINARY(name, pointer, size) \
-  EVENTHEADER_FIELD(name, (::eh::internal::macros::Binary{pointer, size}))
+  EVENTHEADER_BINARY_AS(name, pointer, size, ::eh::Format::kDefault)
+#define EVENTHEADER_BINARY_AS(name, pointer, size, format) \
+  EVENTHEADER_FIELD_AS(name, (::eh::internal::macros::Binary{pointer, size}), format)
 #define EVENTHEADER_ARRAY(name, pointer, count) \
-  EVENTHEADER_FIELD(name, ::eh::internal::macros::Array(pointer, count))
-#define EVENTHEADER_ACTIVITY(...) \
-  (::eh::internal::macros::ActivityPart(::eh::Activity{__VA_ARGS__}))
-#define EVENTHEADER_OPCODE(opcode) (::eh::internal::macros::Part<opcode>())
-#define EVENTHEADER_ID(id, version) \
-  (::eh::internal::macros::Part<::eh::Opcode::kInfo, id, version>())
-#define EVENTHEADER_TAG(tag) (::eh::internal::macros::Part<::eh::Opcode::kInfo, 0, 0, tag>())
+  EVENTHEADER_ARRAY_AS(name, pointer, count, ::eh::Format::kDefault)
+#define EVENTHEADER_ARRAY_AS(name, pointer, count, format) \
+  EVENTHEADER_FIELD_AS(name, ::eh::internal::macros::MakeArray(pointer, count), format)
+#define EVENTHEADER_CONSTANT_ARRAY(name, pointer, count) \
+  EVENTHEADER_CONSTANT_ARRAY_AS(name, pointer, count, ::eh::Format::kDefault)
+#define EVENTHEADER_CONSTANT_ARRAY_AS(name, pointer, count, format) \
+  EVENTHEADER_FIELD_AS(name, ::eh::internal::macros::MakeArray<count>(pointer), format)
+#define EVENTHEADER_UUID(name, bytes) \
+  EVENTHEADER_FIELD(name, (::eh::internal::macros::BytesOf<16, ::eh::Format::kUuid>(bytes)))
+#define EVENTHEADER_IP4(name, bytes) \
+  EVENTHEADER_FIELD(name, (::eh::internal::macros::BytesOf<4, ::eh::Format::kIpAddress>(bytes)))
+#define EVENTHEADER_IP6(name, bytes) \
+  EVENTHEADER_FIELD(name, (::eh::internal::macros::BytesOf<16, ::eh::Format::kIpAddress>(bytes)))
+#define EVENTHEADER_STRUCT(name, number) (EventheaderStruct, name, number)
+#define EVENTHEADER_ACTIVITY(...) (EventheaderActivity, __VA_ARGS__)
+#define EVENTHEADER_OPCODE(opcode) (EventheaderOpcode, opcode)
+#define EVENTHEADER_ID(id, version) (EventheaderId, id, version)
+#define EVENTHEADER_TAG(tag) (EventheaderTag, tag)
+
+#define EVENTHEADER_DESCRIBE_STRUCT(Type, ...)                                        \
+  template <>                                                                         \
+  struct eh::StructOf<Type> {                                                         \
+    using EventheaderType = Type;                                                     \
+    struct Facts {                                                                    \
+      static constexpr ::eh::internal::FieldFacts kFacts[] = {                        \
+          EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_MEMBER_FACTS, __VA_ARGS__)}; \
+    };                                                                                \
+    using Members = ::eh::internal::StructMembers<Facts EVENTHEADER_INTERNAL_EACH(    \
+        EVENTHEADER_INTERNAL_MEMBER_POINTER, __VA_ARGS__)>;                           \
+  }
+#define EVENTHEADER_MEMBER(name, member) \
+  EVENTHEADER_MEMBER_TAGGED(name, member, ::eh::Format::kDefault, 0)
+#define EVENTHEADER_MEMBER_TAGGED(name, member, format, tag) \
+  (EventheaderMember, name, format, tag, member)
 
 // Only for the macros above.
-#define EVENTHEADER_INTERNAL_FIRST(first, ...) first
-#define EVENTHEADER_INTERNAL_SECOND(first, second, ...) second
-#define EVENTHEADER_INTERNAL_THIRD(first, second, third, ...) third
-#define EVENTHEADER_INTERNAL_AFTER_THIRD(first, second, third, ...) __VA_ARGS__
+#define EVENTHEADER_INTERNAL_SET(provider, level, keyword) \
+  ::eh::internal::macros::Set<provider, ::eh::internal::macros::LevelOf(level), keyword>
 // Compiles with a literal only.
 #define EVENTHEADER_INTERNAL_VIEW(literal) (::std::string_view("" literal, sizeof("" literal) - 1))
-// Makes a type of a literal.
-#define EVENTHEADER_INTERNAL_TEXT(literal)                 \
-  [] {                                                     \
-    struct EventheaderText {                               \
-      static constexpr ::std::string_view Get() noexcept { \
-        return EVENTHEADER_INTERNAL_VIEW(literal);         \
-      }                                                    \
-    };                                                     \
-    return EventheaderText();                              \
-  }()
+#define EVENTHEADER_INTERNAL_MEMBER_FACTS(n, before, KIND, name, format, tag, member) \
+  ::eh::internal::macros::FactsOfMember<decltype(&EventheaderType::member), format>(  \
+      EVENTHEADER_INTERNAL_VIEW(name), tag),
+#define EVENTHEADER_INTERNAL_MEMBER_POINTER(n, before, KIND, name, format, tag, member) \
+  , &EventheaderType::member
+// The parts of an event, each as a constant, or as an argument.
+#define EVENTHEADER_INTERNAL_PARTS(AS, ...)                                              \
+  EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_##AS, EVENTHEADER_INTERNAL_AFTER_THIRD( \
+                                                           __VA_ARGS__, (EventheaderNothing, 0)))
+#define EVENTHEADER_INTERNAL_CONSTANT(n, before, KIND, ...) \
+  {::eh::internal::macros::KIND, EVENTHEADER_INTERNAL_CONSTANT_##KIND(__VA_ARGS__)},
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderName(name) EVENTHEADER_INTERNAL_VIEW(name)
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderField(name, format, tag, ...) \
+  EVENTHEADER_INTERNAL_VIEW(name), tag, 0, format
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderStruct(name, number) \
+  EVENTHEADER_INTERNAL_VIEW(name), number
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderActivity(...) {}, 1
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderOpcode(opcode) \
+  {}, static_cast<::std::uint8_t>(opcode)
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderId(id, version) {}, id, version
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderTag(tag) {}, tag
+#define EVENTHEADER_INTERNAL_CONSTANT_EventheaderNothing(zero) \
+  {}
+#define EVENTHEADER_INTERNAL_VALUE(n, before, KIND, ...) \
+  , EVENTHEADER_INTERNAL_VALUE_##KIND(__VA_ARGS__)
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderField(name, format, tag, ...) __VA_ARGS__
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderActivity(...) \
+  ::eh::internal::macros::ActivityPart(::eh::Activity{__VA_ARGS__})
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderStruct(...) ::eh::internal::macros::Nothing()
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderOpcode(...) ::eh::internal::macros::Nothing()
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderId(...) ::eh::internal::macros::Nothing()
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderTag(...) ::eh::internal::macros::Nothing()
+#define EVENTHEADER_INTERNAL_VALUE_EventheaderNothing(...) ::eh::internal::macros::Nothing()
 
 namespace eh {
 namespace internal {
-
-// Storage for an EventSet, which C++17 cannot read the declaration of.
-struct alignas(8) SetStorage {
-  std::byte bytes[64];
-};
-// Makes it an event set that is registered, for the C API's functions. Its memory is never given
-// back: events may be written while the program ends.
-const eh_event_set* RegisterSet(SetStorage* storage, ProviderBase& provider, Level level,
-                                std::uint64_t keyword) noexcept;
-void UnregisterSet(SetStorage* storage) noexcept;
-
 namespace macros {
 
 // A level is given as a Level or as a number; an invalid one becomes 0.
@@ -119,28 +193,37 @@ constexpr Level LevelOf(int level) noexcept {
   return level >= 1 && level <= 255 ? static_cast<Level>(level) : Level::kInvalid;
 }
 
-// The event set of all events of (provider, level, keyword).
 template <auto& kProvider, Level kLevel, std::uint64_t kKeyword>
-class Set {
+struct [[gnu::visibility("hidden")]] Set : StaticSet<kProvider, kLevel, kKeyword> {
   static_assert(kLevel != Level::kInvalid, "an event's level is 1 to 255");
+  static constexpr auto kEventLevel = static_cast<std::uint8_t>(kLevel);
+};
 
- public:
-  [[gnu::always_inline]] static bool enabled() noexcept {
-    static_cast<void>(&registration_);
-    if (__builtin_expect(!kProvider.enabled(), 1)) return false;
-    // Null during static initialisation.
-    return registration_.set != nullptr && eh_event_set_enabled(registration_.set);
-  }
-  static const eh_event_set* set() noexcept { return registration_.set; }
+enum Kind : std::uint8_t {
+  EventheaderName,  // the event's
+  EventheaderField,
+  EventheaderStruct,
+  EventheaderActivity,
+  EventheaderOpcode,
+  EventheaderId,
+  EventheaderTag,
+  EventheaderNothing,
+};
 
- private:
-  struct Registration {
-    Registration() noexcept : set(RegisterSet(&storage_, kProvider, kLevel, kKeyword)) {}
-    ~Registration() { UnregisterSet(&storage_); }
-    const eh_event_set* set;
-  };
-  static inline SetStorage storage_ = {};
-  static inline Registration registration_;
+// What is constant of a part of an event.
+struct Part {
+  Kind kind;
+  std::string_view name;
+  std::uint16_t number = 0;  // a tag, an opcode, an id, how many fields a struct has
+  std::uint8_t version = 0;
+  Format format = Format::kDefault;  // kDefault: the value's own
+};
+
+// The values of parts that are no fields.
+struct Nothing : NoField {};
+struct ActivityPart : NoField {
+  explicit ActivityPart(const Activity& from) noexcept : activity(from) {}
+  Activity activity;
 };
 
 // Ranges, which C++17 has no std::span for.
@@ -154,10 +237,12 @@ class Binary {
   const void* data_;
   std::size_t size_;
 };
-template <typename T>
+// Of a size that is known at run time (0), or constant.
+template <typename T, std::size_t kCount>
 class Array {
  public:
   Array(const T* data, std::size_t count) noexcept : data_(data), count_(count) {}
+  const T* data() const noexcept { return data_; }
   const T* begin() const noexcept { return data_; }
   const T* end() const noexcept { return data_ + count_; }
   std::size_t size() const noexcept { return count_; }
@@ -166,145 +251,192 @@ class Array {
   const T* data_;
   std::size_t count_;
 };
+template <typename T>
+Array<T, 0> MakeArray(const T* data, std::size_t count) noexcept {
+  return {data, count};
+}
+template <std::size_t kCount, typename T>
+Array<T, kCount> MakeArray(const T* data) noexcept {
+  static_assert(kCount != 0, "a constant array has 1 to 65535 elements");
+  return {data, kCount};
+}
+template <typename Char>
+std::basic_string_view<Char> Text(const Char* text, std::size_t size) noexcept {
+  return {text, size};
+}
+
+template <typename Char>
+NulTerminated<Char> TextWithNul(const Char* text) noexcept {
+  return text;
+}
+
+// Returns the bytes that `from` points to, or is.
+template <std::size_t kSize, Format kFormat, typename T>
+Formatted<std::array<std::uint8_t, kSize>, kFormat> BytesOf(const T& from) noexcept {
+  Formatted<std::array<std::uint8_t, kSize>, kFormat> bytes;
+  if constexpr (std::is_pointer_v<T>) {
+    __builtin_memcpy(bytes.value.data(), from, kSize);
+  } else {
+    static_assert(sizeof(T) == kSize && std::is_trivially_copyable_v<T>,
+                  "a UUID has 16 bytes, an IP4 4 and an IP6 16");
+    __builtin_memcpy(bytes.value.data(), &from, kSize);
+  }
+  return bytes;
+}
 
 }  // namespace macros
 
 template <>
 struct Coder<macros::Binary> : BinaryCoder<macros::Binary> {};
+template <typename T, std::size_t kCount>
+struct Coder<macros::Array<T, kCount>> : ConstantArrayCoder<macros::Array<T, kCount>, T, kCount> {};
 template <typename T>
-struct Coder<macros::Array<T>> : VariableArrayCoder<macros::Array<T>, T> {};
+struct Coder<macros::Array<T, 0>> : VariableArrayCoder<macros::Array<T, 0>, T> {};
 
 namespace macros {
 
-// Everything after the keyword is a Part; this one has no field.
-template <Opcode kOpcodeIs = Opcode::kInfo, std::uint16_t kIdIs = 0, std::uint8_t kVersionIs = 0,
-          std::uint16_t kTagIs = 0>
-struct Part {
-  static constexpr std::uint8_t kOpcode = static_cast<std::uint8_t>(kOpcodeIs);
-  static constexpr std::uint16_t kId = kIdIs;
-  static constexpr std::uint8_t kVersion = kVersionIs;
-  static constexpr std::uint16_t kTag = kTagIs;
-  static constexpr bool kIsActivity = false;
-
-  static constexpr std::size_t kDefinitionSize = 0;
-  static constexpr char* PutDefinition(char* out) noexcept { return out; }
-  static std::size_t Size() noexcept { return 0; }
-  static std::byte* Put(std::byte* out) noexcept { return out; }
-};
-
-struct ActivityPart : Part<> {
-  explicit ActivityPart(const Activity& from) noexcept : activity(from) {}
-  static constexpr bool kIsActivity = true;
-  Activity activity;
-};
-
-template <typename T>
-using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
-
-template <typename Name, typename T, Format kAs>
-struct Field : Part<> {
-  using Type = Coder<T>;
-  static_assert(IsValidName(Name::Get()),
-                "a field's name is not empty and has neither ';' nor NUL");
-  static_assert(Type::kEncoding != Encoding::kStruct, "structs are fields of static events only");
-  static constexpr Format kFormat = kAs == Format::kDefault ? Type::kFormat : kAs;
-  static_assert(IsFormatOf(Type::kEncoding, kFormat),
-                "this format does not go with the field's type");
-  static constexpr auto kFormatByte = static_cast<std::uint8_t>(kFormat);
-
-  explicit Field(const T& from) noexcept : value(Prepare(from)) {}
-
-  static constexpr std::size_t kDefinitionSize =
-      Name::Get().size() + 1 + TypeSize(Type::kEncoding, Type::kCount, kFormatByte, 0);
-  static constexpr char* PutDefinition(char* out) noexcept {
-    for (const char c : Name::Get()) *out++ = c;
-    *out++ = '\0';
-    return PutType(out, Type::kEncoding, Type::kArity, Type::kCount, kFormatByte, 0);
+// Returns those of a field of type T. Faults are seen in DescribedParts, but for the format's.
+template <typename T, Format kFormat>
+constexpr FieldFacts FactsOfField(std::string_view name, std::uint16_t tag) noexcept {
+  FieldFacts facts = FactsOfType<T>();
+  facts.name = name;
+  facts.tag = tag;
+  if constexpr (kFormat != Format::kDefault) {
+    static_assert(IsFormatOfType<T>(static_cast<std::uint8_t>(kFormat)),
+                  EVENTHEADER_INTERNAL_FORMAT_FAULT);
+    facts.format = static_cast<std::uint8_t>(kFormat);
   }
-  std::size_t Size() const noexcept { return Coder<Bare<Value>>::Size(value); }
-  std::byte* Put(std::byte* out) const noexcept { return Coder<Bare<Value>>::Put(out, value); }
-
-  using Value = Parameter<Bare<decltype(Prepare(std::declval<const T&>()))>>;
-  Value value;
-};
-
-template <Format kAs = Format::kDefault, typename Name, typename T>
-Field<Name, T, kAs> MakeField(Name, const T& value) noexcept {
-  return Field<Name, T, kAs>(value);
+  return facts;
 }
 
-template <typename Name, typename... Parts>
-struct Metadata {
-  static constexpr std::size_t kSize = ((Name::Get().size() + 1) + ... + Parts::kDefinitionSize);
-  static_assert(kSize <= kMaxEventSize, "the event's names alone are over the maximum event size");
-
-  struct Bytes {
-    char bytes[kSize];
-  };
-  static constexpr Bytes Make() noexcept {
-    Bytes bytes{};
-    char* out = bytes.bytes;
-    for (const char c : Name::Get()) *out++ = c;
-    *out++ = '\0';
-    ((out = Parts::PutDefinition(out)), ...);
-    return bytes;
-  }
-  static constexpr Bytes kBytes = Make();
-};
-
-template <std::size_t kRoom, typename... Parts>
-[[gnu::noinline]] int Put(const eh_event_set* set, const eh_event& event,
-                          const eh_activity* activity, const Parts&... parts) noexcept {
-  std::byte data[kRoom];
-  data[0] = {};  // never read, but g++ cannot know that of an event without fields
-  std::byte* out = data;
-  ((out = parts.Put(out)), ...);
-  return eh_write(set, &event, activity, data, static_cast<std::size_t>(out - data));
+template <typename Pointer, Format kFormat>
+constexpr FieldFacts FactsOfMember(std::string_view name, std::uint16_t tag) noexcept {
+  return FactsOfField<typename MemberPointer<Pointer>::Type, kFormat>(name, tag);
 }
 
-// Builds and writes an enabled event, out of line, for call sites to be small.
-template <typename Set, typename Name, typename... Parts>
-[[gnu::noinline]] void Write(Name, const Parts&... parts) noexcept {
-  static_assert(IsValidName(Name::Get()),
-                "an event's name is not empty and has neither ';' nor NUL");
-  static_assert((0 + ... + (Parts::kOpcode != 0)) <= 1 && (0 + ... + (Parts::kId != 0)) <= 1 &&
-                    (0 + ... + (Parts::kTag != 0)) <= 1 && (0 + ... + Parts::kIsActivity) <= 1,
-                "an event has one opcode, id, tag and activity at most");
-  using Described = Metadata<Name, Parts...>;
-  static constexpr eh_event kEvent = {static_cast<std::uint16_t>((0 | ... | Parts::kId)),
-                                      static_cast<std::uint8_t>((0 | ... | Parts::kVersion)),
-                                      static_cast<std::uint8_t>((0 | ... | Parts::kOpcode)),
-                                      static_cast<std::uint16_t>((0 | ... | Parts::kTag)),
-                                      static_cast<std::uint16_t>(Described::kSize),
-                                      Described::kBytes.bytes};
+template <const auto& kParts, std::size_t kIndex, typename T>
+constexpr FieldFacts FactsOfPart() noexcept {
+  constexpr const Part& kPart = kParts[kIndex];
+  if constexpr (kPart.kind == EventheaderField) {
+    return FactsOfField<T, kPart.format>(kPart.name, kPart.number);
+  } else {
+    FieldFacts facts{};
+    if constexpr (kPart.kind == EventheaderStruct) {
+      static_assert(kPart.number >= 1 && kPart.number <= kMaxStructFields,
+                    "a struct has 1 to 127 members");
+      facts.name = kPart.name;
+      facts.encoding = Encoding::kStruct;
+      facts.format = static_cast<std::uint8_t>(kPart.number);
+    }
+    return facts;
+  }
+}
 
-  const Activity* activity = nullptr;
-  const auto find = [&activity](const auto& part) {
-    if constexpr (std::decay_t<decltype(part)>::kIsActivity) activity = &part.activity;
-  };
-  (find(parts), ...);
-  eh_activity ids = {};
-  if (activity != nullptr) {
-    ids.id = reinterpret_cast<const std::uint8_t*>(activity->id.data());
-    if (activity->related != nullptr) {
-      ids.related = reinterpret_cast<const std::uint8_t*>(activity->related->data());
+constexpr int CountOf(Kind kind, const Part* parts, std::size_t number) noexcept {
+  int count = 0;
+  for (std::size_t i = 0; i < number; ++i) count += parts[i].kind == kind ? 1 : 0;
+  return count;
+}
+
+// Returns the one part of a kind, or one that says nothing.
+constexpr Part PartOf(Kind kind, const Part* parts, std::size_t number) noexcept {
+  for (std::size_t i = 0; i < number; ++i) {
+    if (parts[i].kind == kind) return parts[i];
+  }
+  return {EventheaderNothing, {}};
+}
+
+constexpr bool AreValidNames(const FieldFacts* fields, std::size_t number) noexcept {
+  for (std::size_t i = 0; i < number; ++i) {
+    if (fields[i].encoding != Encoding::kInvalid && !IsValidName(fields[i].name)) return false;
+    if (fields[i].has_members && !AreValidNames(fields[i].members, fields[i].format)) {
+      return false;
     }
   }
-  const eh_activity* const given = activity != nullptr ? &ids : nullptr;
+  return true;
+}
 
-  // Compared after each step: nothing bounds the sum of sizes.
-  std::size_t size = 0;
-  const bool fits = ((size += parts.Size(), size <= kMaxEventSize) && ...);
-  // Most events take no more than this of the stack, which may be a signal's; larger ones 8 KiB.
-  constexpr std::size_t kSmall = 512;
-  if (!fits) {
-    // Refused and counted without a look at the data.
-    eh_write(Set::set(), &kEvent, given, nullptr, kMaxEventSize);
-  } else if (size <= kSmall) {
-    Put<kSmall>(Set::set(), kEvent, given, parts...);
-  } else {
-    Put<kMaxEventSize>(Set::set(), kEvent, given, parts...);
+// Goes over `members` fields and returns the index after them; `number` + 1 if there are fewer, or
+// if structs are nested too deep.
+constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
+                                   unsigned members, int depth) noexcept {
+  for (; members != 0; --members, ++at) {
+    while (at < number && fields[at].encoding == Encoding::kInvalid) ++at;
+    if (at >= number || depth > kMaxStructNesting) return number + 1;
+    const FieldFacts& field = fields[at];
+    if (field.encoding == Encoding::kStruct && !field.has_members) {
+      at = AfterMembers(fields, number, at + 1, field.format, depth + 1);
+      if (at > number) return number + 1;
+      --at;
+    }
   }
+  return at;
+}
+constexpr bool AreWholeStructs(const FieldFacts* fields, std::size_t number) noexcept {
+  for (std::size_t at = 0; at < number; ++at) {
+    if (fields[at].encoding != Encoding::kStruct || fields[at].has_members) continue;
+    at = AfterMembers(fields, number, at + 1, fields[at].format, 1);
+    if (at > number) return false;
+    --at;
+  }
+  return true;
+}
+
+// The constant part of an event; the first part has its name.
+template <typename Set, const auto& kParts, typename Indices, typename... T>
+struct DescribedParts;
+template <typename Set, const auto& kParts, std::size_t... kIndex, typename... T>
+struct DescribedParts<Set, kParts, std::index_sequence<kIndex...>, T...> {
+  static constexpr std::size_t kNumber = sizeof...(T);
+  static_assert(IsValidName(kParts[0].name),
+                "an event's name is not empty and has neither ';' nor NUL");
+  static_assert(CountOf(EventheaderOpcode, kParts, kNumber) <= 1 &&
+                    CountOf(EventheaderId, kParts, kNumber) <= 1 &&
+                    CountOf(EventheaderTag, kParts, kNumber) <= 1 &&
+                    CountOf(EventheaderActivity, kParts, kNumber) <= 1,
+                "an event has one opcode, id, tag and activity at most");
+
+  static constexpr FieldFacts kFacts[] = {FactsOfPart<kParts, kIndex, T>()...};
+  static_assert(AreValidNames(kFacts, kNumber),
+                "a field's name is not empty and has neither ';' nor NUL");
+  static_assert(AreWholeStructs(kFacts, kNumber),
+                "EVENTHEADER_STRUCT has as many fields as it says after it, nested at most 8 deep");
+  static constexpr Totals kTotals = TotalsOf(kFacts, kNumber);
+  static constexpr std::size_t kMetadata = kParts[0].name.size() + 1 + kTotals.metadata;
+  static constexpr std::size_t kHeadSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
+  static_assert(kHeadSize <= kMaxEventSize,
+                "the event's names alone are over the maximum event size");
+  static_assert(kHeadSize + kTotals.minimum <= kMaxEventSize,
+                "the event would always be refused: its fields of fixed size are over the maximum "
+                "event size");
+  static_assert(kTotals.fields <= kMaxFields,
+                "an event has at most 1024 fields, members of structs among them");
+  static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
+
+  static constexpr Part kId = PartOf(EventheaderId, kParts, kNumber);
+  static constexpr auto kEvent = MakeStaticEvent<kMetadata, kTotals.pieces>(
+      Header{kNativeFlags | kFlagExtension, kId.version, kId.number,
+             PartOf(EventheaderTag, kParts, kNumber).number,
+             static_cast<std::uint8_t>(PartOf(EventheaderOpcode, kParts, kNumber).number),
+             Set::kEventLevel},
+      kParts[0].name, kFacts, kNumber);
+};
+
+inline void FindActivity(const Activity**, const NoField&) noexcept {}
+inline void FindActivity(const Activity** activity, const ActivityPart& part) noexcept {
+  *activity = &part.activity;
+}
+template <typename T>
+[[gnu::always_inline]] inline void FindActivity(const Activity**, const T&) noexcept {}
+
+template <typename Set, const auto& kParts, typename... T>
+[[gnu::always_inline]] inline void Write(const T&... values) noexcept {
+  using Described = DescribedParts<Set, kParts, std::index_sequence_for<T...>, T...>;
+  const Activity* activity = nullptr;
+  if constexpr (CountOf(EventheaderActivity, kParts, sizeof...(T)) != 0) {
+    (FindActivity(&activity, values), ...);
+  }
+  static_cast<void>(WriteStatic<T...>(Set::set, Described::kEvent.start, activity, values...));
 }
 
 }  // namespace macros

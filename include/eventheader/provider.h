@@ -1,20 +1,23 @@
-// Providers and event sets: who writes events, and the tracepoints they are written to. Providers
-// are C++17 also.
+// Providers and event sets: who writes events, and the tracepoints they are written to. C++17, but
+// for Provider, which is C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
+#include "eventheader/internal/atomic.h"
 #include "eventheader/tracepoint_name.h"
 #include "eventheader/wire.h"
 
+struct eh_static_event;
+struct eh_piece;
+
 namespace eh {
 
+struct Activity;
 class EventSet;
 class Transport;
 
@@ -35,7 +38,8 @@ int RetryAll() noexcept;
 
 namespace internal {
 class Registry;
-}
+struct Layout;
+}  // namespace internal
 
 // Every provider: a Provider or a DynamicProvider. All functions are thread-safe, and neither throw
 // nor change errno. Name and group are not copied: they must live as long as the provider, and the
@@ -49,11 +53,11 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   ProviderBase(const ProviderBase&) = delete;
   ProviderBase& operator=(const ProviderBase&) = delete;
 
-  std::string_view name() const noexcept { return name_; }
-  std::string_view group() const noexcept { return group_; }
+  std::string_view name() const noexcept { return {name_, name_size_}; }
+  std::string_view group() const noexcept { return {group_, group_size_}; }
 
   // Whether any of the provider's event sets is enabled: one relaxed load.
-  bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed) != 0; }
+  bool enabled() const noexcept { return enabled_.Load() != 0; }
 
   // 0 if every set is registered, else the errno of one that is not; see RegistrationErrorText.
   int status() const noexcept;
@@ -82,34 +86,41 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
  protected:
   constexpr ProviderBase(std::string_view name, std::string_view group) noexcept
-      : name_(name), group_(group) {}
+      : name_(name.data()),
+        name_size_(name.size()),
+        group_(group.data()),
+        group_size_(group.size()) {}
   ~ProviderBase();
 
  private:
   friend class EventSet;
   friend class internal::Registry;
+  friend struct internal::Layout;
 
   // Writers on different CPUs shall not fight for one line of cache.
   struct alignas(64) Shard {
-    std::atomic<std::uint64_t> written{0};
+    internal::Atomic<std::uint64_t> written;
   };
   static constexpr std::size_t kShards = 8;
 
   void CountWritten() noexcept;
   void CountFailed(int error) noexcept;
 
+  // The members up to the shards are those of eh_static_provider (internal/static_objects.h).
   // The kernel, or the transport, sets and clears the bits of enabled event sets.
-  std::atomic<std::uint64_t> enabled_{0};
-  std::atomic<Transport*> transport_{nullptr};  // null: user_events
-  std::string_view name_;
-  std::string_view group_;
-  std::atomic<std::uint64_t> used_bits_{0};
+  alignas(64) internal::Atomic<std::uint64_t> enabled_;
+  internal::Atomic<Transport*> transport_;  // null: user_events
+  const char* name_;
+  std::size_t name_size_;
+  const char* group_;
+  std::size_t group_size_;
+  internal::Atomic<std::uint64_t> used_bits_;
 
   Shard shards_[kShards];
-  std::atomic<std::uint64_t> too_big_{0};
-  std::atomic<std::uint64_t> invalid_{0};
-  std::atomic<int> last_error_{0};
-  std::atomic<std::uint64_t> failed_[Counters::kErrnos] = {};
+  internal::Atomic<std::uint64_t> too_big_;
+  internal::Atomic<std::uint64_t> invalid_;
+  internal::Atomic<int> last_error_;
+  internal::Atomic<std::uint64_t> failed_[Counters::kErrnos];
 };
 
 // A provider whose name is known only at run time.
@@ -121,7 +132,6 @@ class DynamicProvider : public ProviderBase {
       : ProviderBase(name, group) {}
 };
 
-// C++17 has the above alone, for macros.h.
 #if __cplusplus >= 202002L
 
 // A provider whose name is in the program. Define it once, in a header or a source file:
@@ -152,6 +162,8 @@ class Provider : public ProviderBase {
   static void TheProvidersGroupMustBeLowerCaseLettersAndDigits();
 };
 
+#endif  // C++20
+
 // Space in front of an event, for the transport's use.
 inline constexpr std::size_t kRecordPrefix = 4;
 
@@ -171,26 +183,32 @@ class EventSet {
 
   Level level() const noexcept { return level_; }
   std::uint64_t keyword() const noexcept { return keyword_; }
-  ProviderBase& provider() const noexcept { return provider_; }
+  ProviderBase& provider() const noexcept { return *provider_; }
 
   // 0 if it is registered, else why not, as an errno: ENOENT (no tracefs, or a kernel without
   // user_events), EACCES, EADDRINUSE (the name is defined with other fields), EMFILE (the system
   // has no more events to give), ENOSPC (over ProviderBase::kMaxEventSets), EINVAL (name, group or
   // level not valid), ENOTCONN (not yet, or no longer, registered).
-  int status() const noexcept { return status_.load(std::memory_order_relaxed); }
+  int status() const noexcept { return status_.Load(); }
 
-  bool enabled() const noexcept { return EnabledIn(provider_); }
+  bool enabled() const noexcept { return EnabledIn(*provider_); }
   // enabled() for a provider that is known to be this set's: one indirection less.
   [[gnu::always_inline]] bool EnabledIn(const ProviderBase& provider) const noexcept {
-    const std::uint64_t word = provider.enabled_.load(std::memory_order_relaxed);
-    if (word == 0) [[likely]]
-      return false;
-    return (word & mask_.load(std::memory_order_relaxed)) != 0;
+    const std::uint64_t word = provider.enabled_.Load();
+    if (__builtin_expect(word == 0, 1)) return false;
+    return (word & mask_.Load()) != 0;
   }
 
-  // Writes `record`: kRecordPrefix bytes, then the event, and counts the result.
-  // Async-signal-safe; does not ask enabled().
-  WriteResult Write(std::span<std::byte> record) const noexcept;
+  // Writes the record from `begin` to `end`, kRecordPrefix bytes, then the event, and counts the
+  // result. Async-signal-safe; does not ask enabled().
+  WriteResult Write(std::byte* begin, std::byte* end) const noexcept;
+  // What eh_write_static does (internal/static_objects.h). WriteMade takes made pieces also.
+  WriteResult WriteStatic(const eh_static_event& event, const eh_piece* pieces, const void* fixed,
+                          std::uint64_t size) const noexcept;
+  WriteResult WriteStatic(const eh_static_event& event, const eh_piece* pieces, const void* fixed,
+                          std::uint64_t size, const Activity& activity) const noexcept;
+  WriteResult WriteMade(const eh_static_event& event, const eh_piece* pieces, const void* fixed,
+                        std::uint64_t size, const Activity* activity) const noexcept;
   // Counts an event that is refused, kTooBig or kInvalid, before it is built.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
@@ -198,26 +216,37 @@ class EventSet {
   struct Unregistered {};
   constexpr EventSet(ProviderBase& provider, Level level, std::uint64_t keyword,
                      Unregistered) noexcept
-      : provider_(provider), keyword_(keyword), level_(level) {}
+      : provider_(&provider), keyword_(keyword), level_(level) {}
   void Register() noexcept;
   void Unregister() noexcept;
 
  private:
   friend class ProviderBase;
   friend class internal::Registry;
+  friend struct internal::Layout;
 
-  [[gnu::cold]] WriteResult WriteSlow(std::span<std::byte> record) const noexcept;
+  // No handle of user_events: it has no open file of this generation.
+  static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
+
+  WriteResult PutStatic(const eh_static_event& event, const eh_piece* pieces,
+                        const void* fixed_bytes, std::uint64_t size,
+                        const Activity* activity) const noexcept;
+  WriteResult WriteChecked(std::byte* begin, std::byte* end) const noexcept;
+  [[gnu::cold]] WriteResult WriteSlow(std::byte* begin, std::byte* end) const noexcept;
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
-  ProviderBase& provider_;
+  // The members up to the level are those of eh_static_set (internal/static_objects.h).
+  alignas(8) internal::Atomic<std::uint64_t> mask_;  // its bit of the provider's word; 0: none
+  ProviderBase* provider_;
   std::uint64_t keyword_;
-  std::atomic<std::uint64_t> mask_{0};    // its bit of the provider's word; 0: not registered
-  std::atomic<std::uint64_t> handle_{0};  // the transport's
+  internal::Atomic<int> status_{ENOTCONN};
+  Level level_;
+  internal::Atomic<std::uint64_t> handle_;  // the transport's
+  // handle_ if the transport is this object's user_events, else kNoHandle.
+  internal::Atomic<std::uint64_t> fast_handle_{kNoHandle};
   // The transport it is registered with: that of the shared object that registered it, where there
   // are several, since to another's the handle means something else.
-  std::atomic<Transport*> transport_{nullptr};
-  std::atomic<int> status_{ENOTCONN};
-  Level level_;
+  internal::Atomic<Transport*> transport_;
   internal::Registry* registry_ = nullptr;  // that lists it
   EventSet* next_ = nullptr;                // guarded by the registry's lock
 };
@@ -228,17 +257,20 @@ namespace internal {
 // has its own, which goes when that is unloaded.
 template <auto& kProvider, Level kLevel, std::uint64_t kKeyword>
 struct [[gnu::visibility("hidden")]] StaticSet {
-  static constinit inline EventSet set{kProvider, kLevel, kKeyword, EventSet::Unregistered{}};
+  static inline EventSet set{kProvider, kLevel, kKeyword, EventSet::Unregistered{}};
 
   struct Registration {
     Registration() noexcept { set.Register(); }
   };
   static inline const Registration registration;
+
+  [[gnu::always_inline]] static bool enabled() noexcept {
+    static_cast<void>(&registration);
+    return set.EnabledIn(kProvider);
+  }
 };
 
 }  // namespace internal
-
-#endif  // C++20
 
 }  // namespace eh
 

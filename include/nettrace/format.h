@@ -100,6 +100,10 @@ inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // abo
 inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
+// Key of an integer label: the timestamp, in ticks, of an event that had to be written at a later
+// time, as it came after a sequence point that is later than it.
+inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
+
 }  // namespace nettrace
 
 #endif  // NETTRACE_FORMAT_H_

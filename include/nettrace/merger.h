@@ -8,8 +8,10 @@
 //
 // The output is in the order of time as far as each input can be sorted. Threads, labels, stacks
 // and the counts of lost events are kept; metadata rows of several inputs that are alike become
-// one, and get EventIds by which TraceEvent can tell them apart. V4 and V5 types become those of
-// V6.
+// one, and get EventIds by which TraceEvent can tell them apart where theirs are not enough. The
+// sync time is no later than the first event. V4 and V5 types become those of
+// V6. Where an input's sequence points are not between the events that they should part, its
+// events are put in order all the same.
 //
 // Memory: that of the time-ordered readers and of the copies' metadata, threads, labels and stacks.
 // Not thread-safe. Nothing here throws, prints or aborts.
@@ -20,6 +22,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "nettrace/reader.h"
@@ -46,17 +50,29 @@ class Merger {
   void AddInput(std::unique_ptr<Reader> input);
 
   // Reads all inputs and writes the output; to be called once. Errors: the sink's; those of the
-  // temporary file by way of which long intervals are sorted; those of a Writer for rows that no
-  // stream can hold; ResourceExhausted for more than 65,534 metadata rows of a provider or too many
-  // threads; InvalidArgument without an input, or if the first one's sync time is no date. Damage
-  // of an input is no error here: see its status().
+  // temporary file by way of which long intervals are sorted; ResourceExhausted for more than
+  // 65,533 schemas of a provider or too many threads; InvalidArgument without an input, or if one
+  // of several has a sync time that is no date. Damage of an input is no error here: see its
+  // status().
   absl::Status Run(std::unique_ptr<Sink> sink);
 
   // These count inputs from 0, in the order of AddInput.
   const Reader& input(std::size_t index) const;
-  // The events of that input that were not written, as they are not in the order of time that the
-  // format guarantees. They are lost events of the output.
-  std::uint64_t out_of_order(std::size_t index) const;
+  // Whether the sync time of that input is a date. Where an only input has none, the output's is
+  // 1970-01-01.
+  bool has_date(std::size_t index) const;
+  struct NotAsItWas {
+    // Events that came after a sequence point which is later than they are. They have the time of
+    // that, and their own in the label kLabelOriginalTimestamp, in the output's ticks.
+    std::uint64_t moved = 0;
+    // Events that no V6 stream can have. They are lost events of the output.
+    std::uint64_t not_kept = 0;
+    std::string why_not_kept;  // of the first of those
+  };
+  NotAsItWas not_as_it_was(std::size_t index) const;
+
+  // After an error of Run that is about one input: which.
+  std::optional<std::size_t> failed_input() const;
 
   // Counts of the output, after Run.
   const Writer::Stats& stats() const;

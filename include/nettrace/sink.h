@@ -3,6 +3,7 @@
 #define NETTRACE_SINK_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -22,8 +23,13 @@ class Sink {
   // Takes all of `bytes` and returns OK, or takes a prefix of them, sets `*taken` to its length and
   // returns the error. EINTR and short writes are the sink's to handle.
   virtual absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) = 0;
+  // Hands on what the sink has taken and holds back, or begins to. Does not wait for it.
+  virtual absl::Status Flush() { return absl::OkStatus(); }
   // Makes what was appended durable, where the sink knows how.
   virtual absl::Status Sync() { return absl::OkStatus(); }
+  // How many of the bytes that Append took have not reached their destination, if the sink holds
+  // bytes back: were the process to end now, they would be lost.
+  virtual std::uint64_t Undelivered() const { return 0; }
 };
 
 // A file descriptor of any kind. Waits until it takes the bytes, also if it is non-blocking. A

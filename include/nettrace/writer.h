@@ -114,7 +114,7 @@ class Writer {
   // every capture thread. `flags`: kSequencePointFlush….
   absl::Status WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags = 0);
 
-  // Hands every buffered block to the sink.
+  // Hands every buffered block to the sink, and has that hand on what it holds back.
   absl::Status Flush();
   // Flush, then the sink's Sync: after OK, all events so far are durable as far as the sink can
   // tell.
@@ -124,8 +124,9 @@ class Writer {
   absl::Status Finish();
 
   struct Stats {
-    std::uint64_t events = 0;          // accepted by WriteEvent
-    std::uint64_t events_written = 0;  // of those, in blocks that the sink has taken wholly
+    std::uint64_t events = 0;  // accepted by WriteEvent
+    // Of those, the events in blocks that the sink has taken wholly and delivered.
+    std::uint64_t events_written = 0;
     std::uint64_t events_dropped = 0;  // refused by WriteEvent as the sink took nothing
     std::uint64_t lost = 0;            // counted by AddLost; events_dropped are not in it
     std::uint64_t bytes = 0;           // taken by the sink

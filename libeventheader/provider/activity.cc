@@ -122,14 +122,14 @@ TraceContext TraceContext::New() noexcept {
   return root.NewChild();
 }
 
-std::array<char, 32> TraceContext::TraceIdText() const noexcept {
-  std::array<char, 32> text;
+IdText<32> TraceContext::TraceIdText() const noexcept {
+  IdText<32> text;
   PutHex(text.data(), trace_id);
   return text;
 }
 
-std::array<char, 16> TraceContext::SpanIdText() const noexcept {
-  std::array<char, 16> text;
+IdText<16> TraceContext::SpanIdText() const noexcept {
+  IdText<16> text;
   PutHex(text.data(), parent_id);
   return text;
 }

@@ -197,12 +197,13 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
 // has not been checked with its field is what the definitions say.
 bool DynamicEvent::IsWellFormed() const noexcept {
   const auto metadata = std::as_bytes(std::span(metadata_, metadata_size_));
-  if (has_loose_data_) return IsPayloadOf(metadata, {data_, data_size_});
-  if (!has_structs_) return true;
-  MetadataReader reader(metadata, internal::kIsLittleEndian);
-  for (FieldDefinition field; reader.Next(&field);) {
+  if (has_structs_) {
+    MetadataReader reader(metadata, internal::kIsLittleEndian);
+    for (FieldDefinition field; reader.Next(&field);) {
+    }
+    if (reader.error() != ParseError::kNone || !reader.structs_are_whole()) return false;
   }
-  return reader.error() == ParseError::kNone;
+  return !has_loose_data_ || IsPayloadOf(metadata, {data_, data_size_});
 }
 
 WriteResult DynamicEvent::Write(const EventSet& set, const Activity* activity) const noexcept {

@@ -1,26 +1,23 @@
 #include "eventheader/eventheader_c.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string_view>
 
 #include "eventheader/dynamic_event.h"
-#include "eventheader/macros.h"
+#include "eventheader/internal/static_objects.h"
 #include "eventheader/provider.h"
 #include "libeventheader/provider/record.h"
 
 using eh::ActivityId;
 
-// A base class, so that names live as long as the provider that views them.
-struct ProviderNames {
-  char name[eh::kMaxTracepointName + 1];
-  char group[eh::kMaxTracepointName + 1];
-};
-struct eh_provider : ProviderNames {
+// The provider is its first member: an eh_static_provider also stands for one.
+struct eh_provider {
   // A name cut short here is still over the limit, and shows as EINVAL of every set.
   eh_provider(const char* from_name, const char* from_group) noexcept
-      : ProviderNames{}, provider(Copy(from_name, name), Copy(from_group, group)) {}
+      : provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
     if (from == nullptr) return {};
     const std::size_t size = strnlen(from, eh::kMaxTracepointName);
@@ -28,6 +25,8 @@ struct eh_provider : ProviderNames {
     return {to, size};
   }
   eh::DynamicProvider provider;
+  char name[eh::kMaxTracepointName + 1];
+  char group[eh::kMaxTracepointName + 1];
 };
 struct eh_event_set {
   eh::EventSet set;
@@ -82,16 +81,25 @@ class ActivityCopy {
 
 namespace eh::internal {
 
-const eh_event_set* RegisterSet(SetStorage* storage, ProviderBase& provider, Level level,
-                                std::uint64_t keyword) noexcept {
-  static_assert(sizeof(eh_event_set) <= sizeof(SetStorage));
-  static_assert(alignof(eh_event_set) <= alignof(SetStorage));
-  return new (storage->bytes) eh_event_set{{provider, level, keyword}};
-}
-
-void UnregisterSet(SetStorage* storage) noexcept {
-  std::launder(reinterpret_cast<eh_event_set*>(storage->bytes))->set.Unregister();
-}
+// The compiler of C makes providers and event sets as internal/static_objects.h declares them.
+struct Layout {
+  static_assert(sizeof(ProviderBase) <= sizeof(eh_static_provider) &&
+                alignof(ProviderBase) == alignof(eh_static_provider));
+  static_assert(offsetof(ProviderBase, enabled_) == offsetof(eh_static_provider, enabled) &&
+                offsetof(ProviderBase, transport_) == offsetof(eh_static_provider, transport) &&
+                offsetof(ProviderBase, name_) == offsetof(eh_static_provider, name) &&
+                offsetof(ProviderBase, name_size_) == offsetof(eh_static_provider, name_size) &&
+                offsetof(ProviderBase, group_) == offsetof(eh_static_provider, group) &&
+                offsetof(ProviderBase, group_size_) == offsetof(eh_static_provider, group_size) &&
+                offsetof(ProviderBase, used_bits_) == offsetof(eh_static_provider, used_bits));
+  static_assert(sizeof(EventSet) <= sizeof(eh_static_set) &&
+                alignof(EventSet) == alignof(eh_static_set));
+  static_assert(offsetof(EventSet, mask_) == offsetof(eh_static_set, mask) &&
+                offsetof(EventSet, provider_) == offsetof(eh_static_set, provider) &&
+                offsetof(EventSet, keyword_) == offsetof(eh_static_set, keyword) &&
+                offsetof(EventSet, status_) == offsetof(eh_static_set, status) &&
+                offsetof(EventSet, level_) == offsetof(eh_static_set, level));
+};
 
 }  // namespace eh::internal
 
@@ -187,6 +195,25 @@ void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fi
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity) {
   return ToErrno(builder->event.Write(set->set, ActivityCopy(activity).get()), set);
+}
+
+uint8_t eh_write_static(const void* set, const eh_static_event* event, const eh_piece* pieces,
+                        const void* fixed, uint64_t size, const eh_activity* activity) {
+  const auto& to = *static_cast<const eh::EventSet*>(set);
+  const ActivityCopy copy(activity);
+  return static_cast<uint8_t>(copy.get() == nullptr
+                                  ? to.WriteStatic(*event, pieces, fixed, size)
+                                  : to.WriteStatic(*event, pieces, fixed, size, *copy.get()));
+}
+void eh_register_sets(eh_static_set* const* begin, eh_static_set* const* end) {
+  for (; begin != end; ++begin) {
+    if (*begin != nullptr) reinterpret_cast<eh::EventSet*>(*begin)->Register();
+  }
+}
+void eh_unregister_sets(eh_static_set* const* begin, eh_static_set* const* end) {
+  for (; begin != end; ++begin) {
+    if (*begin != nullptr) reinterpret_cast<eh::EventSet*>(*begin)->Unregister();
+  }
 }
 
 void eh_new_activity_id(uint8_t* id) {

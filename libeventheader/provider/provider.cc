@@ -2,23 +2,95 @@
 
 #include <cerrno>
 
+#include "eventheader/internal/record.h"
+#include "eventheader/internal/static_objects.h"
 #include "eventheader/testing/transport.h"
 #include "libeventheader/provider/registry.h"
 #include "libeventheader/provider/user_events_transport.h"
 
 namespace eh {
+namespace {
+
+// Copies a multiple of 16 bytes that is at least `size`. (Compilers make a call of memcpy of such
+// loops, which takes more instructions for what is small; hence the barriers.)
+[[gnu::always_inline]] inline std::byte* PutPadded(std::byte* out, const std::byte* in,
+                                                   std::size_t size) noexcept {
+  std::size_t at = 0;
+  do {
+    __builtin_memcpy(out + at, in + at, 16);
+    asm volatile("" ::: "memory");
+    at += 16;
+  } while (at < size);
+  return out + size;
+}
+
+// Copies up to some hundred bytes without a call.
+[[gnu::always_inline]] inline std::byte* PutSome(std::byte* out, const void* data,
+                                                 std::size_t size) noexcept {
+  const auto* in = static_cast<const std::byte*>(data);
+  if (size - 8 <= 16 - 8) [[likely]] {
+    internal::PutTwice<8>(out, in, size);
+  } else if (size > 16) {
+    for (std::size_t at = 0; at < size - 16; at += 16) {
+      __builtin_memcpy(out + at, in + at, 16);
+      asm volatile("" ::: "memory");
+    }
+    __builtin_memcpy(out + size - 16, in + size - 16, 16);
+  } else if (size >= 4) {
+    internal::PutTwice<4>(out, in, size);
+  } else if (size >= 2) {
+    internal::PutTwice<2>(out, in, size);
+  } else if (size != 0) {
+    *out = *in;
+  }
+  return out + size;
+}
+
+// Puts header and metadata. Writes up to EH_HEAD_STEP bytes more.
+[[gnu::always_inline]] inline std::byte* PutHead(std::byte* out,
+                                                 const eh_static_event& event) noexcept {
+  const auto* head = reinterpret_cast<const std::byte*>(&event + 1);
+  // Up to zero, which is compared for free.
+  const auto padded = static_cast<std::ptrdiff_t>(event.head_padded);
+  std::ptrdiff_t at = -padded;
+  do {
+    for (int i = 0; i < EH_HEAD_STEP; i += 16) {
+      __builtin_memcpy(out + padded + at + i, head + padded + at + i, 16);
+    }
+    asm volatile("" ::: "memory");
+    at += EH_HEAD_STEP;
+  } while (at != 0);
+  return out + event.head_size;
+}
+
+// The same with an activity between them.
+[[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
+                                                 const Activity& activity) noexcept {
+  // As if there were a header before the metadata, which the end of the activity then replaces.
+  std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
+  __builtin_memcpy(out, &event + 1, sizeof(Header));
+  internal::PutActivity(out + sizeof(Header), activity.id.data(), activity.related);
+  return end;
+}
+
+// Returns the number of bytes before the first piece; those of the others are before it.
+const std::uint16_t* NumbersOf(const eh_static_event& event) noexcept {
+  return reinterpret_cast<const std::uint16_t*>(&event) - 1;
+}
+
+}  // namespace
 
 inline void ProviderBase::CountWritten() noexcept {
   // Thread control blocks are pages apart; the product's highest bits spread them over the shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   const std::size_t shard = std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> 61;
   static_assert(kShards == 1 << (64 - 61));
-  shards_[shard].written.fetch_add(1, std::memory_order_relaxed);
+  shards_[shard].written.Add(1);
 }
 
 void ProviderBase::CountFailed(int error) noexcept {
-  last_error_.store(error, std::memory_order_relaxed);
-  failed_[error < Counters::kErrnos ? error : 0].fetch_add(1, std::memory_order_relaxed);
+  last_error_.Store(error);
+  failed_[error < Counters::kErrnos ? error : 0].Add(1);
 }
 
 ProviderBase::~ProviderBase() { internal::Registry::registry.Remove(*this); }
@@ -31,18 +103,20 @@ int ProviderBase::SetTransport(Transport* transport) noexcept {
   return internal::Registry::registry.SetTransport(*this, transport);
 }
 
+void Transport::Detach() noexcept { internal::Registry::registry.Detach(this); }
+
 int RetryAll() noexcept { return internal::Registry::registry.Retry(nullptr); }
 
 ProviderBase::Counters ProviderBase::counters() const noexcept {
   Counters counters;
   for (const Shard& shard : shards_) {
-    counters.written += shard.written.load(std::memory_order_relaxed);
+    counters.written += shard.written.Load();
   }
-  counters.too_big = too_big_.load(std::memory_order_relaxed);
-  counters.invalid = invalid_.load(std::memory_order_relaxed);
-  counters.last_error = last_error_.load(std::memory_order_relaxed);
+  counters.too_big = too_big_.Load();
+  counters.invalid = invalid_.Load();
+  counters.last_error = last_error_.Load();
   for (int i = 0; i < Counters::kErrnos; ++i) {
-    counters.failed_by_errno[i] = failed_[i].load(std::memory_order_relaxed);
+    counters.failed_by_errno[i] = failed_[i].Load();
     counters.failed += counters.failed_by_errno[i];
   }
   return counters;
@@ -53,41 +127,113 @@ void EventSet::Unregister() noexcept {
   if (registry_ != nullptr) registry_->Remove(this);
 }
 
-WriteResult EventSet::Write(std::span<std::byte> record) const noexcept {
-  if (record.size() > kRecordPrefix + kMaxEventSize) [[unlikely]] {
+WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
+  if (static_cast<std::size_t>(end - begin) > kRecordPrefix + kMaxEventSize) [[unlikely]] {
     return Refuse(WriteResult::kTooBig);
   }
+  return WriteChecked(begin, end);
+}
+
+// Write, for a record that is known to be not too big.
+[[gnu::always_inline]] inline WriteResult EventSet::WriteChecked(std::byte* begin,
+                                                                 std::byte* end) const noexcept {
   internal::UserEvents& user_events = internal::user_events_transport;
-  if (transport_.load(std::memory_order_relaxed) != &user_events || !user_events.IsFresh())
-      [[unlikely]] {
-    return WriteSlow(record);
+  int error = 0;
+  if (!user_events.IsFresh() ||
+      !user_events.WriteUnchecked(fast_handle_.Load(), {begin, end}, &error)) [[unlikely]] {
+    return WriteSlow(begin, end);
   }
-  const int error = user_events.WriteUnchecked(handle_.load(std::memory_order_relaxed), record);
   if (error != 0) [[unlikely]]
     return Failed(error);
-  provider_.CountWritten();
+  provider_->CountWritten();
   return WriteResult::kWritten;
 }
 
-WriteResult EventSet::WriteSlow(std::span<std::byte> record) const noexcept {
-  Transport* const transport = transport_.load(std::memory_order_relaxed);
+// Most events: those of up to 1 KiB, and without pieces that need a call. It makes none itself, so
+// that it has little to save.
+[[gnu::always_inline]] inline WriteResult EventSet::PutStatic(
+    const eh_static_event& event, const eh_piece* pieces, const void* fixed_bytes,
+    std::uint64_t size, const Activity* activity) const noexcept {
+  constexpr std::size_t kRoom = 1024;
+  if (size > kRoom) [[unlikely]]
+    return WriteMade(event, pieces, fixed_bytes, size, activity);
+  alignas(16) std::byte record[kRecordPrefix + kRoom + internal::kMaxActivitySize + EH_HEAD_STEP];
+  std::byte* out = record + kRecordPrefix;
+  out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
+  const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
+  const std::uint16_t* number = NumbersOf(event);
+  for (; pieces != fixed_bytes; ++pieces) {
+    const std::size_t bytes = *number--;
+    __builtin_memcpy(out, fixed, 16);
+    if (bytes > 16) [[unlikely]] {
+      PutPadded(out + 16, fixed + 16, bytes - 16);
+    }
+    out += bytes;
+    fixed += bytes;
+    out = PutSome(out, pieces->data, pieces->size);
+  }
+  if (*number != 0) out = PutPadded(out, fixed, *number);
+  return WriteChecked(record, out);
+}
+
+WriteResult EventSet::WriteStatic(const eh_static_event& event, const eh_piece* pieces,
+                                  const void* fixed, std::uint64_t size) const noexcept {
+  return PutStatic(event, pieces, fixed, size, nullptr);
+}
+
+WriteResult EventSet::WriteStatic(const eh_static_event& event, const eh_piece* pieces,
+                                  const void* fixed, std::uint64_t size,
+                                  const Activity& activity) const noexcept {
+  return PutStatic(event, pieces, fixed, size, &activity);
+}
+
+// Any event. Takes no more of the stack than it is large.
+[[gnu::cold]] WriteResult EventSet::WriteMade(const eh_static_event& event, const eh_piece* pieces,
+                                              const void* fixed_bytes, std::uint64_t size,
+                                              const Activity* activity) const noexcept {
+  if (activity != nullptr) size += internal::ActivitySize(activity->related != nullptr);
+  if (size > kMaxEventSize) return Refuse(WriteResult::kTooBig);
+
+  auto* const record =
+      static_cast<std::byte*>(__builtin_alloca(kRecordPrefix + size + EH_HEAD_STEP));
+  std::byte* out = record + kRecordPrefix;
+  out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
+  const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
+  const std::uint16_t* number = NumbersOf(event);
+  for (; pieces != fixed_bytes; ++pieces, --number) {
+    const std::size_t bytes = *number & ~unsigned{EH_MADE_PIECE};
+    out = internal::PutBytes(out, fixed, bytes);
+    fixed += bytes;
+    if ((*number & EH_MADE_PIECE) != 0) {
+      const auto& made = *static_cast<const eh_made_piece*>(pieces->data);
+      out = static_cast<std::byte*>(made.put(out, made.value));
+    } else {
+      out = internal::PutBytes(out, pieces->data, pieces->size);
+    }
+  }
+  out = internal::PutBytes(out, fixed, *number);
+  return WriteChecked(record, out);
+}
+
+WriteResult EventSet::WriteSlow(std::byte* begin, std::byte* end) const noexcept {
+  Transport* const transport = transport_.Load();
   if (transport == nullptr) return Failed(EBADF);
-  const int error = transport->Write(handle_.load(std::memory_order_relaxed), record);
+  const int error = transport->Write(handle_.Load(), {begin, end});
   if (error != 0) return Failed(error);
-  provider_.CountWritten();
+  provider_->CountWritten();
   return WriteResult::kWritten;
 }
 
 WriteResult EventSet::Failed(int error) const noexcept {
   // Disabled since enabled() was asked: a moment later the event would not have been written.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
-  provider_.CountFailed(error);
+  provider_->CountFailed(error);
   return WriteResult::kFailed;
 }
 
 WriteResult EventSet::Refuse(WriteResult reason) const noexcept {
-  auto& counter = reason == WriteResult::kTooBig ? provider_.too_big_ : provider_.invalid_;
-  counter.fetch_add(1, std::memory_order_relaxed);
+  auto& counter = reason == WriteResult::kTooBig ? provider_->too_big_ : provider_->invalid_;
+  counter.Add(1);
   return reason;
 }
 
@@ -114,6 +260,9 @@ const char* RegistrationErrorText(int error) noexcept {
              "provider object";
     case EINVAL:
       return "provider name, group or level is not valid, or the name is too long";
+    case EOWNERDEAD:
+      return "the provider's transport was destroyed while it was in use: give it another one, or "
+             "none, before";
     case ENOTCONN:
       return "not registered: not yet, or no longer";
     default:

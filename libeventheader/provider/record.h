@@ -22,8 +22,9 @@ namespace eh::internal {
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,
                                                       std::span<const std::byte> data) noexcept {
-  const std::size_t before_data = sizeof(Header) + sizeof(ExtensionHeader) + metadata.size() +
-                                  (activity != nullptr ? ActivitySize(*activity) : 0);
+  const std::size_t before_data =
+      sizeof(Header) + sizeof(ExtensionHeader) + metadata.size() +
+      (activity != nullptr ? ActivitySize(activity->related != nullptr) : 0);
   if (before_data > kMaxEventSize || data.size() > kMaxEventSize - before_data) {
     return set.Refuse(WriteResult::kTooBig);
   }
@@ -33,12 +34,12 @@ namespace eh::internal {
   header.flags = kNativeFlags | kFlagExtension;
   header.level = static_cast<std::uint8_t>(set.level());
   out = PutRaw(out, header);
-  if (activity != nullptr) out = PutActivity(out, *activity);
+  if (activity != nullptr) out = PutActivity(out, activity->id.data(), activity->related);
   out =
       PutRaw(out, ExtensionHeader{static_cast<std::uint16_t>(metadata.size()), kExtensionMetadata});
   out = PutBytes(out, metadata.data(), metadata.size());
   out = PutBytes(out, data.data(), data.size());
-  return set.Write({record, out});
+  return set.Write(record, out);
 }
 
 }  // namespace eh::internal

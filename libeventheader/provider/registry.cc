@@ -2,15 +2,30 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <bit>
 #include <cerrno>
+#include <span>
 #include <string_view>
 
 #include "eventheader/tracepoint_name.h"
 #include "libeventheader/provider/user_events_transport.h"
 
 namespace eh::internal {
+namespace {
+
+// What a provider has whose transport was destroyed.
+class NoTransport final : public Transport {
+ public:
+  int Register(const char*, std::uint64_t*, unsigned, std::uint64_t*) noexcept override {
+    return EOWNERDEAD;
+  }
+  void Unregister(std::uint64_t*, unsigned) noexcept override {}
+  bool IsCurrent(std::uint64_t) noexcept override { return false; }
+  int Write(std::uint64_t, std::span<std::byte>) noexcept override { return EBADF; }
+};
+constinit NoTransport no_transport;
+
+}  // namespace
 
 constinit Registry Registry::registry;
 
@@ -34,7 +49,7 @@ void Registry::Remove(EventSet* set) noexcept {
 void Registry::Remove(const ProviderBase& provider) noexcept {
   const std::lock_guard lock(mutex_);
   for (EventSet** at = &sets_; *at != nullptr;) {
-    if (&(*at)->provider_ == &provider) {
+    if ((*at)->provider_ == &provider) {
       RemoveAt(at);
     } else {
       at = &(*at)->next_;
@@ -51,8 +66,8 @@ int Registry::Retry(const ProviderBase* provider) noexcept {
   const std::lock_guard lock(mutex_);
   // Sets whose registration is gone first, so that no set joins one that is itself out of date.
   ForEach(provider, [this](EventSet* set) {
-    Transport* const transport = set->transport_.load(std::memory_order_relaxed);
-    if (set->status() == 0 && !transport->IsCurrent(set->handle_.load(std::memory_order_relaxed))) {
+    Transport* const transport = set->transport_.Load();
+    if (set->status() == 0 && !transport->IsCurrent(set->handle_.Load())) {
       UnregisterSet(set);
     }
   });
@@ -65,16 +80,26 @@ int Registry::Retry(const ProviderBase* provider) noexcept {
 int Registry::SetTransport(ProviderBase& provider, Transport* transport) noexcept {
   const std::lock_guard lock(mutex_);
   ForEach(&provider, [this](EventSet* set) { UnregisterSet(set); });
-  provider.transport_.store(transport, std::memory_order_relaxed);
+  provider.transport_.Store(transport);
   ForEach(&provider, [this](EventSet* set) { RegisterSet(set); });
   return StatusOf(&provider);
+}
+
+void Registry::Detach(const Transport* transport) noexcept {
+  const std::lock_guard lock(mutex_);
+  ForEach(nullptr, [this, transport](EventSet* set) {
+    if (set->transport_.Load() == transport) UnregisterSet(set);
+    ProviderBase& provider = *set->provider_;
+    if (provider.transport_.Load() == transport) provider.transport_.Store(&no_transport);
+    if (provider.transport_.Load() == &no_transport) set->status_.Store(EOWNERDEAD);
+  });
 }
 
 // Calls `function` for each set of one provider, or of all (null).
 template <typename Function>
 void Registry::ForEach(const ProviderBase* provider, Function function) noexcept {
   for (EventSet* set = sets_; set != nullptr; set = set->next_) {
-    if (provider == nullptr || &set->provider_ == provider) function(set);
+    if (provider == nullptr || set->provider_ == provider) function(set);
   }
 }
 
@@ -93,8 +118,8 @@ void Registry::RemoveAt(EventSet** at) noexcept {
 // Finds another set of the same tracepoint that is registered.
 EventSet* Registry::FindRegistered(const EventSet& like) noexcept {
   for (EventSet* set = sets_; set != nullptr; set = set->next_) {
-    if (set != &like && &set->provider_ == &like.provider_ && set->level_ == like.level_ &&
-        set->keyword_ == like.keyword_ && set->mask_.load(std::memory_order_relaxed) != 0) {
+    if (set != &like && set->provider_ == like.provider_ && set->level_ == like.level_ &&
+        set->keyword_ == like.keyword_ && set->mask_.Load() != 0) {
       return set;
     }
   }
@@ -103,51 +128,50 @@ EventSet* Registry::FindRegistered(const EventSet& like) noexcept {
 
 void Registry::RegisterSet(EventSet* set) noexcept {
   if (const EventSet* registered = FindRegistered(*set)) {
-    Enter(set, registered->transport_.load(std::memory_order_relaxed),
-          registered->handle_.load(std::memory_order_relaxed),
-          registered->mask_.load(std::memory_order_relaxed));
+    Enter(set, registered->transport_.Load(), registered->handle_.Load(), registered->mask_.Load());
     return;
   }
-  set->status_.store(RegisterTracepoint(set), std::memory_order_relaxed);
+  set->status_.Store(RegisterTracepoint(set));
 }
 
 // Unregisters the set and all others that share its registration.
 void Registry::UnregisterSet(EventSet* set) noexcept {
-  ProviderBase& provider = set->provider_;
-  const std::uint64_t mask = set->mask_.load(std::memory_order_relaxed);
-  Transport* const transport = set->transport_.load(std::memory_order_relaxed);
+  ProviderBase& provider = *set->provider_;
+  const std::uint64_t mask = set->mask_.Load();
+  Transport* const transport = set->transport_.Load();
   Forget(set);
   if (mask == 0) return;
   ForEach(&provider, [mask](EventSet* other) {
-    if (other->mask_.load(std::memory_order_relaxed) == mask) Forget(other);
+    if (other->mask_.Load() == mask) Forget(other);
   });
   transport->Unregister(EnableWord(&provider), static_cast<unsigned>(std::countr_zero(mask)));
-  provider.enabled_.fetch_and(~mask, std::memory_order_relaxed);
-  provider.used_bits_.fetch_and(~mask, std::memory_order_relaxed);
+  provider.enabled_.ClearBits(mask);
+  provider.used_bits_.ClearBits(mask);
 }
 
 int Registry::RegisterTracepoint(EventSet* set) noexcept {
-  ProviderBase& provider = set->provider_;
+  ProviderBase& provider = *set->provider_;
   char name[kMaxTracepointName + 1];
   char options[kMaxTracepointName];
-  if (provider.group_.size() >= sizeof(options) || !IsValidGroup(provider.group_)) return EINVAL;
+  const std::string_view group = provider.group();
+  if (group.size() >= sizeof(options) || !IsValidGroup(group)) return EINVAL;
   options[0] = 'G';
-  provider.group_.copy(options + 1, provider.group_.size());
-  const std::size_t options_size = provider.group_.empty() ? 0 : 1 + provider.group_.size();
-  const TracepointName parts{provider.name_,
+  group.copy(options + 1, group.size());
+  const std::size_t options_size = group.empty() ? 0 : 1 + group.size();
+  const TracepointName parts{provider.name(),
                              static_cast<std::uint8_t>(set->level_),
                              set->keyword_,
                              {options, options_size}};
   if (FormatTracepointName(parts, name) == 0) return EINVAL;
   const std::uint64_t mask = TakeBit(&provider);
   if (mask == 0) return ENOSPC;
-  Transport* transport = provider.transport_.load(std::memory_order_relaxed);
+  Transport* transport = provider.transport_.Load();
   if (transport == nullptr) transport = &user_events_transport;
   std::uint64_t handle = 0;
   const int error = transport->Register(name, EnableWord(&provider),
                                         static_cast<unsigned>(std::countr_zero(mask)), &handle);
   if (error != 0) {
-    provider.used_bits_.fetch_and(~mask, std::memory_order_relaxed);
+    provider.used_bits_.ClearBits(mask);
     return error;
   }
   Enter(set, transport, handle, mask);
@@ -155,18 +179,16 @@ int Registry::RegisterTracepoint(EventSet* set) noexcept {
 }
 
 std::uint64_t* Registry::EnableWord(ProviderBase* provider) noexcept {
-  static_assert(sizeof(provider->enabled_) == sizeof(std::uint64_t));
-  return reinterpret_cast<std::uint64_t*>(&provider->enabled_);
+  return provider->enabled_.address();
 }
 
 // Takes a bit of the enable word that was free and returns it as a mask; 0 if there is none. Other
 // objects' registries may have the same provider.
 std::uint64_t Registry::TakeBit(ProviderBase* provider) noexcept {
-  std::uint64_t used = provider->used_bits_.load(std::memory_order_relaxed);
+  std::uint64_t used = provider->used_bits_.Load();
   for (;;) {
     const std::uint64_t mask = ~used & (used + 1);
-    if (mask == 0 ||
-        provider->used_bits_.compare_exchange_weak(used, used | mask, std::memory_order_relaxed)) {
+    if (mask == 0 || provider->used_bits_.Replace(&used, used | mask)) {
       return mask;
     }
   }
@@ -174,17 +196,19 @@ std::uint64_t Registry::TakeBit(ProviderBase* provider) noexcept {
 
 void Registry::Enter(EventSet* set, Transport* transport, std::uint64_t handle,
                      std::uint64_t mask) noexcept {
-  set->transport_.store(transport, std::memory_order_relaxed);
-  set->handle_.store(handle, std::memory_order_relaxed);
-  set->status_.store(0, std::memory_order_relaxed);
+  set->transport_.Store(transport);
+  set->handle_.Store(handle);
+  set->fast_handle_.Store(transport == &user_events_transport ? handle : EventSet::kNoHandle);
+  set->status_.Store(0);
   // From here on it may be found enabled.
-  set->mask_.store(mask, std::memory_order_release);
+  set->mask_.Publish(mask);
 }
 
 void Registry::Forget(EventSet* set) noexcept {
-  set->mask_.store(0, std::memory_order_relaxed);
-  set->transport_.store(nullptr, std::memory_order_relaxed);
-  set->status_.store(ENOTCONN, std::memory_order_relaxed);
+  set->mask_.Store(0);
+  set->fast_handle_.Store(EventSet::kNoHandle);
+  set->transport_.Store(nullptr);
+  set->status_.Store(ENOTCONN);
 }
 
 int Registry::StatusOf(const ProviderBase* provider) noexcept {

@@ -27,6 +27,7 @@ class Registry {
   // Registers again the sets of one provider, or of all (null), that are not registered.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
+  void Detach(const Transport* transport) noexcept;
 
  private:
   template <typename Function>

@@ -113,7 +113,8 @@ int UserEvents::Write(std::uint64_t handle, std::span<std::byte> record) noexcep
     if (!IsOurs(connection)) return EBADF;
     checked_.store(now, std::memory_order_relaxed);
   }
-  return WriteTo(connection, handle, record);
+  int error = 0;
+  return WriteTo(connection, handle, record, &error) ? error : EBADF;
 }
 
 void UserEvents::Close() noexcept {

@@ -41,12 +41,14 @@ class UserEvents final : public Transport {
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
   // Write in two halves, for when nothing is out of the ordinary: whether the descriptor was
-  // compared with what was opened within the last 0.1 ms, and the write without that comparison.
+  // compared with what was opened within the last 0.1 ms, and the write without that comparison,
+  // which is false if the handle is not one of the file that is open.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }
-  int WriteUnchecked(std::uint64_t handle, std::span<std::byte> record) const noexcept {
-    return WriteTo(connection_.load(std::memory_order_acquire), handle, record);
+  bool WriteUnchecked(std::uint64_t handle, std::span<std::byte> record,
+                      int* error) const noexcept {
+    return WriteTo(connection_.load(std::memory_order_acquire), handle, record, error);
   }
 
   // Called in the child after a fork: a daemon closes descriptors next.
@@ -75,15 +77,16 @@ class UserEvents final : public Transport {
   }
   static std::uint64_t Generation(std::uint64_t connection) noexcept { return connection >> 32; }
 
-  static int WriteTo(std::uint64_t connection, std::uint64_t handle,
-                     std::span<std::byte> record) noexcept {
+  static bool WriteTo(std::uint64_t connection, std::uint64_t handle, std::span<std::byte> record,
+                      int* error) noexcept {
     // An index means something only to the open file that gave it.
     if (Generation(connection ^ handle) != 0) [[unlikely]]
-      return EBADF;
+      return false;
     const auto index = static_cast<std::uint32_t>(handle);
     std::memcpy(record.data(), &index, sizeof(index));
     const long written = WriteCall(Descriptor(connection), record.data(), record.size());
-    return written < 0 ? static_cast<int>(-written) : 0;
+    *error = written < 0 ? static_cast<int>(-written) : 0;
+    return true;
   }
 
   bool IsOurs(std::uint64_t connection) const noexcept;

@@ -29,6 +29,17 @@ inline bool IsText(const Type& type) {
   return IsPlainArray(type) && IsCodeUnit(type.element.front());
 }
 
+// Whether values are integers of that signedness; single code units are unsigned ones.
+constexpr bool IsSigned(TypeCode code) {
+  return code == TypeCode::kSByte || code == TypeCode::kInt16 || code == TypeCode::kInt32 ||
+         code == TypeCode::kInt64 || code == TypeCode::kVarInt;
+}
+constexpr bool IsUnsigned(TypeCode code) {
+  return code == TypeCode::kByte || code == TypeCode::kUtf8CodeUnit || code == TypeCode::kUInt16 ||
+         code == TypeCode::kUtf16CodeUnit || code == TypeCode::kUInt32 ||
+         code == TypeCode::kUInt64 || code == TypeCode::kVarUInt;
+}
+
 // The bytes that every value of `type` takes in a payload, not counting what it locates elsewhere;
 // nullopt if they vary, as those of a VarInt do. All its arrays have their element type.
 std::optional<std::uint64_t> FixedSize(const Type& type);

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "absl/numeric/int128.h"
-#include "absl/time/time.h"
+#include "libnettrace-writer/core/date_time.h"
 
 namespace nettrace::internal {
 namespace {
@@ -21,17 +22,41 @@ absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const Trac
          since * to.ticks_per_second / from.ticks_per_second;
 }
 
+// Moves the sync time back, by whole milliseconds and whole ticks, to `ticks` or before; not at all
+// if no date is there.
+void SyncNoLaterThan(absl::int128 ticks, TraceInfo* clock) {
+  if (ticks >= clock->sync_ticks) return;
+  const std::int64_t step = 1000 / std::gcd(std::int64_t{1000}, clock->ticks_per_second);
+  const absl::int128 step_ticks = absl::int128(step) * clock->ticks_per_second / 1000;
+  const absl::int128 steps = (clock->sync_ticks - ticks + step_ticks - 1) / step_ticks;
+  const absl::int128 milliseconds = steps * step;
+  const absl::int128 sync_ticks = clock->sync_ticks - steps * step_ticks;
+  if (milliseconds > std::numeric_limits<std::int64_t>::max() || sync_ticks < -kMaxTicks) return;
+  const absl::Time earlier =
+      clock->sync_time - absl::Milliseconds(static_cast<std::int64_t>(milliseconds));
+  if (!IsDate(earlier)) return;
+  clock->sync_time = earlier;
+  clock->sync_ticks = static_cast<std::int64_t>(sync_ticks);
+}
+
 }  // namespace
 
-TraceInfo CommonClock(std::span<const TraceInfo> traces) {
-  TraceInfo clock = traces.front();
-  absl::int128 first = 0;
-  for (const TraceInfo& trace : traces) first = std::min(first, ConvertTicks(0, trace, clock));
-  // Clocks that began at one time seem to differ by the fractions that sync times leave out.
-  if (-first < clock.ticks_per_second) return clock;
-  // Half of the range stays for the events themselves.
-  clock.sync_ticks = static_cast<std::int64_t>(
-      std::min(clock.sync_ticks - first, std::max(absl::int128(clock.sync_ticks), kMaxTicks / 2)));
+bool IsDate(absl::Time time) { return IsValid(FromTime(time)); }
+
+TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
+  TraceInfo clock = traces.front().info;
+  absl::int128 first = kMaxTicks;
+  for (const auto& [info, first_timestamp] : traces) {
+    if (first_timestamp) first = std::min(first, ConvertTicks(*first_timestamp, info, clock));
+  }
+  if (first < 0) {
+    // Half of the range stays for the events themselves.
+    const auto sync_ticks = static_cast<std::int64_t>(std::min(
+        clock.sync_ticks - first, std::max(absl::int128(clock.sync_ticks), kMaxTicks / 2)));
+    first += sync_ticks - absl::int128(clock.sync_ticks);
+    clock.sync_ticks = sync_ticks;
+  }
+  SyncNoLaterThan(first, &clock);
   return clock;
 }
 

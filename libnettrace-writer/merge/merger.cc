@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 namespace nettrace {
 namespace {
 
+using internal::ClockedTrace;
 using internal::MetadataCopies;
 using internal::StreamCopier;
 using Step = TimeOrderedReader::Step;
@@ -55,12 +58,12 @@ void AddKeyValues(const KeyValues& more, KeyValues* to) {
 }
 
 // The Trace block for a copy of all `traces`, at least one.
-TraceInfo CommonTrace(const std::vector<TraceInfo>& traces) {
+TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   TraceInfo common = internal::CommonClock(traces);
-  for (const TraceInfo& trace : traces) {
+  for (const ClockedTrace& trace : traces) {
     // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
-    common.pointer_size = std::max(common.pointer_size, trace.pointer_size);
-    if (&trace != &traces.front()) AddKeyValues(trace.key_values, &common.key_values);
+    common.pointer_size = std::max(common.pointer_size, trace.info.pointer_size);
+    if (&trace != &traces.front()) AddKeyValues(trace.info.key_values, &common.key_values);
   }
   std::erase_if(common.key_values, [](const auto& entry) {
     return entry.first == kKeyProcessId && entry.second.empty();
@@ -68,12 +71,40 @@ TraceInfo CommonTrace(const std::vector<TraceInfo>& traces) {
   return common;
 }
 
+// Knows whether the sink below it has failed.
+class WatchedSink : public Sink {
+ public:
+  WatchedSink(std::unique_ptr<Sink> sink, bool* failed) : sink_(std::move(sink)), failed_(failed) {}
+  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    return Watch(sink_->Append(bytes, taken));
+  }
+  absl::Status Sync() override { return Watch(sink_->Sync()); }
+
+ private:
+  absl::Status Watch(absl::Status status) {
+    if (!status.ok()) *failed_ = true;
+    return status;
+  }
+  std::unique_ptr<Sink> sink_;
+  bool* failed_;
+};
+
 struct Input {
   TimeOrderedReader reader;
-  std::unique_ptr<StreamCopier> copier;
+  TraceInfo trace = {};  // with a date
+  std::unique_ptr<StreamCopier> copier = nullptr;
+  Step first = Step::kEnd;  // taken to see when the stream begins, and not copied yet
+  bool has_first = false;
   bool has_event = false;
   std::uint64_t timestamp = 0;  // of that event, in the output's clock
 };
+
+// No event of the input is earlier, in the input's clock.
+std::optional<std::uint64_t> FirstTimestamp(const Input& input) {
+  if (input.first == Step::kEvent) return input.reader.event().timestamp;
+  if (input.first == Step::kSequencePoint) return input.reader.sequence_point().timestamp;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -82,11 +113,14 @@ struct Merger::Impl {
 
   absl::Status Run(std::unique_ptr<Sink> sink);
   absl::Status Start(std::unique_ptr<Sink> sink);
+  absl::StatusOr<TraceInfo> ReadFirst();
   absl::Status CopyAll();
   absl::Status Finish();
+  Step Next(Input* input);
   absl::Status Advance(Input* input);
   absl::Status CopyEvent(Input* input);
   absl::Status CopySequencePoint(Input* input);
+  absl::Status WritePendingPoint(std::uint64_t next_timestamp);
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
   Input* Earliest();
 
@@ -94,7 +128,11 @@ struct Merger::Impl {
   std::vector<std::unique_ptr<Input>> inputs;
   std::unique_ptr<Writer> writer;
   std::unique_ptr<MetadataCopies> metadata;
+  bool sink_failed = false;
+  std::optional<std::size_t> current_input;
   std::uint64_t last_timestamp = 0;
+  // A sequence point that is written once it is known that no later event is earlier.
+  std::optional<std::uint64_t> pending_point;
   std::uint64_t last_point = 0;
   std::uint64_t lost_at_point = 0;
   std::uint64_t events_since_point = 0;
@@ -102,43 +140,70 @@ struct Merger::Impl {
 
 absl::Status Merger::Impl::Run(std::unique_ptr<Sink> sink) {
   if (inputs.empty()) return absl::InvalidArgumentError("nothing to merge");
-  if (absl::Status status = Start(std::move(sink)); !status.ok()) return status;
-  if (absl::Status status = CopyAll(); !status.ok()) return status;
-  return Finish();
+  absl::Status status = Start(std::move(sink));
+  if (status.ok()) status = CopyAll();
+  if (status.ok()) status = Finish();
+  if (sink_failed) current_input.reset();
+  return status;
+}
+
+// Takes the first step of each input, and returns the output's Trace block.
+absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
+  std::vector<ClockedTrace> traces;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    current_input = i;
+    Input* const input = inputs[i].get();
+    input->trace = input->reader.reader().trace();
+    if (!internal::IsDate(input->trace.sync_time)) {
+      if (inputs.size() > 1) {
+        return absl::InvalidArgumentError("the Trace block has no date; repair gives it one");
+      }
+      input->trace.sync_time = absl::UnixEpoch();
+    }
+    input->first = input->reader.Next();
+    input->has_first = true;
+    traces.push_back({input->trace, FirstTimestamp(*input)});
+  }
+  current_input.reset();
+  return CommonTrace(traces);
 }
 
 absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
-  std::vector<TraceInfo> traces;
-  for (const auto& input : inputs) traces.push_back(input->reader.reader().trace());
-  const TraceInfo trace = CommonTrace(traces);
-  auto created = Writer::Create(std::move(sink), trace, CopyOptions());
+  const absl::StatusOr<TraceInfo> trace = ReadFirst();
+  if (!trace.ok()) return trace.status();
+  auto created = Writer::Create(std::make_unique<WatchedSink>(std::move(sink), &sink_failed),
+                                *trace, CopyOptions());
   if (!created.ok()) return created.status();
   writer = *std::move(created);
   metadata = std::make_unique<MetadataCopies>(writer.get());
   for (const auto& input : inputs) {
-    input->copier = std::make_unique<StreamCopier>(&input->reader.reader(), trace, writer.get(),
-                                                   metadata.get());
+    input->copier =
+        std::make_unique<StreamCopier>(input->trace, *trace, writer.get(), metadata.get());
   }
   return absl::OkStatus();
 }
 
 absl::Status Merger::Impl::CopyAll() {
-  for (const auto& input : inputs) {
-    if (absl::Status status = Advance(input.get()); !status.ok()) return status;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    current_input = i;
+    if (absl::Status status = Advance(inputs[i].get()); !status.ok()) return status;
   }
   while (Input* const input = Earliest()) {
     if (absl::Status status = CopyEvent(input); !status.ok()) return status;
     if (absl::Status status = Advance(input); !status.ok()) return status;
   }
+  current_input.reset();
   return absl::OkStatus();
 }
 
 // The input whose event is next; nullptr if all are at their ends.
 Input* Merger::Impl::Earliest() {
   Input* earliest = nullptr;
-  for (const auto& input : inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Input* const input = inputs[i].get();
     if (input->has_event && (earliest == nullptr || input->timestamp < earliest->timestamp)) {
-      earliest = input.get();
+      earliest = input;
+      current_input = i;
     }
   }
   return earliest;
@@ -146,7 +211,7 @@ Input* Merger::Impl::Earliest() {
 
 // The last sequence point states the last numbers, and so what was lost at the end.
 absl::Status Merger::Impl::Finish() {
-  std::uint64_t end = last_timestamp;
+  std::uint64_t end = std::max(last_timestamp, pending_point.value_or(0));
   if (writer->stats().lost > lost_at_point && last_point < kMaxTimestamp) {
     end = std::max(end, last_point + 1);
   }
@@ -154,12 +219,16 @@ absl::Status Merger::Impl::Finish() {
   return writer->Finish();
 }
 
+Step Merger::Impl::Next(Input* input) {
+  return std::exchange(input->has_first, false) ? input->first : input->reader.Next();
+}
+
 // Goes to the input's next event.
 absl::Status Merger::Impl::Advance(Input* input) {
   input->has_event = false;
   while (true) {
     absl::Status status;
-    switch (input->reader.Next()) {
+    switch (Next(input)) {
       case Step::kEvent:
         input->has_event = true;
         input->timestamp = input->copier->Convert(input->reader.event().timestamp);
@@ -179,6 +248,7 @@ absl::Status Merger::Impl::Advance(Input* input) {
 
 absl::Status Merger::Impl::CopyEvent(Input* input) {
   const Event& event = input->reader.event();
+  if (absl::Status status = WritePendingPoint(input->timestamp); !status.ok()) return status;
   last_timestamp = std::max(last_timestamp, input->timestamp);
   if (options.filter && !options.filter(input->reader.reader(), event)) {
     return input->copier->SkipEvent(event);
@@ -187,7 +257,7 @@ absl::Status Merger::Impl::CopyEvent(Input* input) {
     if (absl::Status status = WriteSequencePoint(last_timestamp); !status.ok()) return status;
   }
   ++events_since_point;
-  return input->copier->CopyEvent(event);
+  return input->copier->CopyEvent(event, last_point);
 }
 
 absl::Status Merger::Impl::CopySequencePoint(Input* input) {
@@ -196,7 +266,19 @@ absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   // The intervals of one input are kept; several inputs have no such points in common.
   const std::uint64_t time =
       inputs.size() == 1 ? input->copier->Convert(point.timestamp) : last_timestamp;
-  return WriteSequencePoint(std::max(time, last_timestamp));
+  pending_point = std::max(time, last_timestamp);
+  return absl::OkStatus();
+}
+
+// `next_timestamp` is that of the earliest event of all that follow, as far as is known. A file may
+// be wrong about its sequence points. One that is later than the events after it is written at the
+// time of the last event before it. Where these are later, too, there is none in the output: the
+// events are put in order.
+absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
+  if (!pending_point) return absl::OkStatus();
+  std::uint64_t time = *std::exchange(pending_point, std::nullopt);
+  if (next_timestamp < time) time = last_timestamp;
+  return next_timestamp < time ? absl::OkStatus() : WriteSequencePoint(time);
 }
 
 // Does nothing if the point would not be later than the one before.
@@ -214,7 +296,7 @@ Merger::~Merger() = default;
 
 void Merger::AddInput(std::unique_ptr<Reader> input) {
   impl_->inputs.push_back(std::make_unique<Input>(
-      Input{TimeOrderedReader(std::move(input), impl_->options.time_order), nullptr}));
+      Input{TimeOrderedReader(std::move(input), impl_->options.time_order)}));
 }
 
 absl::Status Merger::Run(std::unique_ptr<Sink> sink) { return impl_->Run(std::move(sink)); }
@@ -223,10 +305,17 @@ const Reader& Merger::input(std::size_t index) const {
   return impl_->inputs[index]->reader.reader();
 }
 
-std::uint64_t Merger::out_of_order(std::size_t index) const {
-  const auto& copier = impl_->inputs[index]->copier;
-  return copier == nullptr ? 0 : copier->out_of_order();
+bool Merger::has_date(std::size_t index) const {
+  return internal::IsDate(input(index).trace().sync_time);
 }
+
+Merger::NotAsItWas Merger::not_as_it_was(std::size_t index) const {
+  const auto& copier = impl_->inputs[index]->copier;
+  if (copier == nullptr) return {};
+  return {copier->moved(), copier->not_kept(), copier->why_not_kept()};
+}
+
+std::optional<std::size_t> Merger::failed_input() const { return impl_->current_input; }
 
 const Writer::Stats& Merger::stats() const {
   static const Writer::Stats kNone;

@@ -1,5 +1,6 @@
 #include "libnettrace-writer/merge/stream_copier.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "libnettrace-writer/core/little_endian.h"
@@ -8,24 +9,59 @@
 
 namespace nettrace::internal {
 
-StreamCopier::StreamCopier(const Reader* reader, const TraceInfo& clock, Writer* writer,
+StreamCopier::StreamCopier(const TraceInfo& trace, const TraceInfo& clock, Writer* writer,
                            MetadataCopies* metadata)
-    : reader_(reader), clock_(clock), writer_(writer), metadata_(metadata) {}
+    : trace_(trace), clock_(clock), writer_(writer), metadata_(metadata) {}
 
 std::uint64_t StreamCopier::Convert(std::uint64_t ticks) const {
-  return ConvertTimestamp(ticks, reader_->trace(), clock_);
+  return ConvertTimestamp(ticks, trace_, clock_);
 }
 
-absl::StatusOr<ThreadIndex> StreamCopier::ThreadOf(const ThreadInfo* thread) {
+absl::StatusOr<MetadataId> StreamCopier::MetadataOf(const Event& event) {
+  const auto known = metadata_ids_.find(event.metadata_id);
+  if (known != metadata_ids_.end()) return known->second;
+  const auto copy = metadata_->IdOf(*event.metadata, event.payload_encoding);
+  return metadata_ids_.emplace(event.metadata_id, copy).first->second;
+}
+
+absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInfo* thread) {
   const auto found = threads_.find(thread);
-  if (found != threads_.end()) return found->second;
-  auto copy = writer_->AddThread(*thread);
-  if (copy.ok()) threads_.emplace(thread, *copy);
+  if (found != threads_.end()) return &found->second;
+  absl::StatusOr<ThreadIndex> copy = writer_->AddThread(*thread);
+  if (absl::IsOutOfRange(copy.status())) {
+    // A name that is not UTF-8 is longer when it is written.
+    ThreadInfo nameless;
+    nameless.process_id = thread->process_id;
+    nameless.thread_id = thread->thread_id;
+    copy = writer_->AddThread(nameless);
+  }
+  if (!copy.ok()) return copy.status();
+  return &threads_.emplace(thread, ThreadCopy{*copy}).first->second;
+}
+
+// The times of a capture thread's events must not go back: where they do, another row of the same
+// thread captures the events.
+absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::CaptureThreadOf(const ThreadInfo* thread,
+                                                                        std::uint64_t timestamp) {
+  absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
+  if (copy.ok() && timestamp < (*copy)->last_timestamp) {
+    if (absl::Status status = EndThread(thread); !status.ok()) return status;
+    copy = ThreadOf(thread);
+  }
+  if (copy.ok()) (*copy)->last_timestamp = timestamp;
   return copy;
 }
 
+absl::StatusOr<LabelListId> StreamCopier::LabelsOf(const Event& event, std::uint64_t timestamp) {
+  const std::uint64_t original = Convert(event.timestamp);
+  if (original == timestamp) return writer_->InternLabels(*event.labels);
+  Labels labels = *event.labels;
+  labels.integers.emplace_back(kLabelOriginalTimestamp, static_cast<std::int64_t>(original));
+  return writer_->InternLabels(labels);
+}
+
 absl::StatusOr<StackId> StreamCopier::StackOf(std::span<const std::byte> stack) {
-  const auto size = static_cast<std::size_t>(reader_->trace().pointer_size);
+  const auto size = static_cast<std::size_t>(trace_.pointer_size);
   frames_.clear();
   for (; stack.size() >= size; stack = stack.subspan(size)) {
     std::uint64_t frame = 0;
@@ -35,63 +71,66 @@ absl::StatusOr<StackId> StreamCopier::StackOf(std::span<const std::byte> stack) 
   return writer_->InternStack(frames_);
 }
 
+absl::Status StreamCopier::EndThread(const ThreadInfo* thread) {
+  const auto found = threads_.find(thread);
+  if (found == threads_.end()) return absl::OkStatus();
+  const ThreadIndex copy = found->second.index;
+  threads_.erase(found);
+  return writer_->RemoveThread(copy);
+}
+
 absl::Status StreamCopier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
   // A step back is no loss: the copy has numbers of its own.
   if (count == 0 || count == kMaxGap) return absl::OkStatus();
-  absl::StatusOr<ThreadIndex> copy = ThreadOf(thread);
+  absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
   if (!copy.ok()) return copy.status();
-  absl::Status status = writer_->AddLost(*copy, count);
+  absl::Status status = writer_->AddLost((*copy)->index, count);
   if (!absl::IsOutOfRange(status)) return status;
   // The gap is too large, as events in it were left out: a new thread row begins a new gap.
   threads_.erase(thread);
   copy = ThreadOf(thread);
-  return copy.ok() ? writer_->AddLost(*copy, count) : copy.status();
+  return copy.ok() ? writer_->AddLost((*copy)->index, count) : copy.status();
 }
 
 absl::Status StreamCopier::SkipEvent(const Event& event) {
   return AddLost(event.capture_thread, event.lost_before);
 }
 
-absl::Status StreamCopier::CopyEvent(const Event& event) {
+absl::Status StreamCopier::CopyEvent(const Event& event, std::uint64_t not_before) {
   if (absl::Status status = SkipEvent(event); !status.ok()) return status;
+  const absl::Status status = WriteCopy(event, not_before);
+  if (!absl::IsInvalidArgument(status) && !absl::IsOutOfRange(status)) return status;
+  if (not_kept_++ == 0) why_not_kept_ = std::string(status.message());
+  return AddLost(event.capture_thread, 1);
+}
+
+absl::Status StreamCopier::WriteCopy(const Event& event, std::uint64_t not_before) {
   EventRow row;
-  const auto known = metadata_ids_.find(event.metadata_id);
-  if (known != metadata_ids_.end()) {
-    row.metadata_id = known->second;
-  } else {
-    const auto id = metadata_->IdOf(*event.metadata, event.payload_encoding);
-    if (!id.ok()) return id.status();
-    row.metadata_id = metadata_ids_[event.metadata_id] = *id;
-  }
-  const auto capture = ThreadOf(event.capture_thread);
-  if (!capture.ok()) return capture.status();
-  const auto thread = ThreadOf(event.thread);
-  if (!thread.ok()) return thread.status();
-  const auto labels = writer_->InternLabels(*event.labels);
+  row.timestamp = std::max(Convert(event.timestamp), not_before);
+  const auto metadata = MetadataOf(event);
+  if (!metadata.ok()) return metadata.status();
+  const auto labels = LabelsOf(event, row.timestamp);
   if (!labels.ok()) return labels.status();
   const auto stack = StackOf(event.stack);
   if (!stack.ok()) return stack.status();
-  row.capture_thread = *capture;
-  row.thread = *thread;
+  const auto capture = CaptureThreadOf(event.capture_thread, row.timestamp);
+  if (!capture.ok()) return capture.status();
+  const auto thread = ThreadOf(event.thread);
+  if (!thread.ok()) return thread.status();
+  row.metadata_id = *metadata;
+  row.capture_thread = (*capture)->index;
+  row.thread = (*thread)->index;
   row.processor = event.processor;
-  row.timestamp = Convert(event.timestamp);
   row.stack_id = *stack;
   row.label_list_id = *labels;
   absl::Status status = writer_->WriteEvent(row, event.payload);
-  if (absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)) {
-    ++out_of_order_;
-    return writer_->AddLost(*capture, 1);
-  }
+  if (status.ok() && row.timestamp != Convert(event.timestamp)) ++moved_;
   return status;
 }
 
 absl::Status StreamCopier::CopyRemovedThread(const RemovedThread& removed) {
   if (absl::Status status = AddLost(removed.thread, removed.lost); !status.ok()) return status;
-  const auto found = threads_.find(removed.thread);
-  if (found == threads_.end()) return absl::OkStatus();
-  const ThreadIndex copy = found->second;
-  threads_.erase(found);
-  return writer_->RemoveThread(copy);
+  return EndThread(removed.thread);
 }
 
 absl::Status StreamCopier::CopySequencePoint(const SequencePoint& point) {
@@ -101,7 +140,7 @@ absl::Status StreamCopier::CopySequencePoint(const SequencePoint& point) {
   if (point.flags & kSequencePointFlushMetadata) metadata_ids_.clear();
   if (point.flags & kSequencePointFlushThreads) {
     for (const auto& [index, copy] : threads_) {
-      if (absl::Status status = writer_->RemoveThread(copy); !status.ok()) return status;
+      if (absl::Status status = writer_->RemoveThread(copy.index); !status.ok()) return status;
     }
     threads_.clear();
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -19,38 +20,54 @@ namespace nettrace::internal {
 
 class StreamCopier {
  public:
-  // `clock` is the copy's; the reader's timestamps are converted to it. `reader`, `writer` and
-  // `metadata` outlive this object.
-  StreamCopier(const Reader* reader, const TraceInfo& clock, Writer* writer,
+  // `trace` is the stream's Trace block, `clock` the copy's; timestamps are converted to that.
+  // `writer` and `metadata` outlive this object.
+  StreamCopier(const TraceInfo& trace, const TraceInfo& clock, Writer* writer,
                MetadataCopies* metadata);
 
-  // A timestamp of the reader's in the copy's clock.
+  // A timestamp of the stream's in the copy's clock.
   std::uint64_t Convert(std::uint64_t ticks) const;
 
-  absl::Status CopyEvent(const Event& event);
+  // An event before `not_before` is written at that time, with its own as a label.
+  absl::Status CopyEvent(const Event& event, std::uint64_t not_before);
   // Leaves the event out, but for the lost events that it tells of.
   absl::Status SkipEvent(const Event& event);
   absl::Status CopyRemovedThread(const RemovedThread& removed);
   // Copies the losses and flushes of the point, not the point itself.
   absl::Status CopySequencePoint(const SequencePoint& point);
 
-  // Events that were not copied, as they are out of the order of time: lost events of the copy.
-  std::uint64_t out_of_order() const { return out_of_order_; }
+  // Events that were written at a later time than theirs.
+  std::uint64_t moved() const { return moved_; }
+  // Events that no V6 stream can have: lost events of the copy.
+  std::uint64_t not_kept() const { return not_kept_; }
+  // Says what is wrong with the first of them.
+  const std::string& why_not_kept() const { return why_not_kept_; }
 
  private:
-  absl::StatusOr<ThreadIndex> ThreadOf(const ThreadInfo* thread);
+  struct ThreadCopy {
+    ThreadIndex index = kNoThread;
+    std::uint64_t last_timestamp = 0;  // of the events that it captured
+  };
+  absl::StatusOr<MetadataId> MetadataOf(const Event& event);
+  absl::StatusOr<ThreadCopy*> ThreadOf(const ThreadInfo* thread);
+  absl::StatusOr<ThreadCopy*> CaptureThreadOf(const ThreadInfo* thread, std::uint64_t timestamp);
+  absl::StatusOr<LabelListId> LabelsOf(const Event& event, std::uint64_t timestamp);
   absl::StatusOr<StackId> StackOf(std::span<const std::byte> stack);
+  absl::Status WriteCopy(const Event& event, std::uint64_t not_before);
+  absl::Status EndThread(const ThreadInfo* thread);
   absl::Status AddLost(const ThreadInfo* thread, std::uint64_t count);
 
-  const Reader* reader_;
+  const TraceInfo trace_;
   const TraceInfo clock_;
   Writer* writer_;
   MetadataCopies* metadata_;
-  std::unordered_map<MetadataId, MetadataId> metadata_ids_;
+  std::unordered_map<MetadataId, absl::StatusOr<MetadataId>> metadata_ids_;
   // By their rows: an index may stand for several threads, one after the other.
-  std::unordered_map<const ThreadInfo*, ThreadIndex> threads_;
+  std::unordered_map<const ThreadInfo*, ThreadCopy> threads_;
   std::vector<std::uint64_t> frames_;
-  std::uint64_t out_of_order_ = 0;
+  std::uint64_t moved_ = 0;
+  std::uint64_t not_kept_ = 0;
+  std::string why_not_kept_;
 };
 
 }  // namespace nettrace::internal

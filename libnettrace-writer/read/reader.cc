@@ -135,6 +135,11 @@ struct Reader::Impl {
     return block.content_offset + block.content.size() - reader.size();
   }
 
+  // Bytes of the block between the offset in the stream and what `reader` takes next.
+  std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
+    return static_cast<std::size_t>(OffsetOf(reader) - offset);
+  }
+
   // Ends reading; returns false for its callers to return.
   bool Stop(std::uint64_t offset, const std::string& reason);
   bool StopAtBlocks();
@@ -332,7 +337,7 @@ bool Reader::Impl::ReadMetadata() {
     EventMetadata row;
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row))
       return Stop(offset, error);
-    if (!AddMetadata(id, std::move(row), OffsetOf(reader) - offset, offset)) return false;
+    if (!AddMetadata(id, std::move(row), SizeSince(offset, reader), offset)) return false;
   }
   return reader.ok() || Stop(block.offset, "the metadata block's header is cut short");
 }
@@ -361,7 +366,7 @@ bool Reader::Impl::ReadThreads() {
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
       return Stop(offset, error);
-    const std::size_t cost = kRowCost + (OffsetOf(reader) - offset) +
+    const std::size_t cost = kRowCost + SizeSince(offset, reader) +
                              row.key_values.size() * sizeof(KeyValues::value_type);
     if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
       return Stop(offset, absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
@@ -383,7 +388,7 @@ bool Reader::Impl::ReadLabels() {
     auto list = std::make_unique<Labels>();
     if (const char* error = internal::ParseLabelList(&reader, list.get()))
       return Stop(offset, error);
-    const std::size_t cost = kRowCost + sizeof(Labels) + (OffsetOf(reader) - offset) +
+    const std::size_t cost = kRowCost + sizeof(Labels) + SizeSince(offset, reader) +
                              CountEntries(*list) * sizeof(KeyValues::value_type);
     interval_bytes += cost;
     const LabelListId id{first + i};

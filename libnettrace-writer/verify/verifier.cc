@@ -215,7 +215,10 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
     }
     CheckBlock();
   }
-  if (!blocks_.source_status().ok()) return blocks_.source_status();
+  // A source may find its data cut, as one that decompresses does.
+  if (!blocks_.source_status().ok() && !absl::IsDataLoss(blocks_.source_status())) {
+    return blocks_.source_status();
+  }
   if (!blocks_.stop_reason().empty()) {
     Report(RuleId::kTruncated, blocks_.stop_offset(), blocks_.stop_reason());
   } else if (!full_) {
@@ -235,6 +238,9 @@ void Verifier::CheckEnd() {
   if (stream_end > end) {
     Report(RuleId::kTrailingBytes, end,
            absl::StrCat(stream_end - end, " bytes behind the EndOfStream block"));
+  }
+  if (!blocks_.source_status().ok()) {
+    Report(RuleId::kTruncated, stream_end, std::string(blocks_.source_status().message()));
   }
 }
 
@@ -289,7 +295,7 @@ void Verifier::CheckMetadataBlock() {
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
-    if (!Charge(2 * (kRowCost + 8 * (OffsetOf(reader) - offset)))) return;
+    if (!Charge(2 * (kRowCost + 8 * static_cast<std::size_t>(OffsetOf(reader) - offset)))) return;
     CheckMetadata(id, std::move(row), offset);
   }
 }

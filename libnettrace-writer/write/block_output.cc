@@ -31,7 +31,7 @@ absl::Status BlockOutput::FinishTorn() {
   const std::size_t taken = Give(torn_);
   torn_.erase(torn_.begin(), torn_.begin() + static_cast<std::ptrdiff_t>(taken));
   if (!torn_.empty()) return status_;
-  events_ += torn_events_;
+  Count(torn_events_);
   return absl::OkStatus();
 }
 
@@ -39,13 +39,37 @@ absl::Status BlockOutput::Append(std::span<const std::byte> block, std::uint64_t
   if (absl::Status status = FinishTorn(); !status.ok()) return status;
   const std::size_t taken = Give(block);
   if (taken == block.size()) {
-    events_ += events;
+    Count(events);
     return absl::OkStatus();
   }
   if (taken == 0) return status_;
   torn_.assign(block.begin() + static_cast<std::ptrdiff_t>(taken), block.end());
   torn_events_ = events;
   return absl::OkStatus();
+}
+
+void BlockOutput::Count(std::uint64_t events) {
+  if (undelivered_.empty() && sink_->Undelivered() == 0) {
+    events_ += events;
+  } else if (events != 0) {
+    undelivered_.push_back({events, bytes_});
+    this->events();  // what has been delivered meanwhile needs no room any more
+  }
+}
+
+std::uint64_t BlockOutput::events() const {
+  if (undelivered_.empty()) return events_;
+  const std::uint64_t delivered = bytes_ - sink_->Undelivered();
+  while (!undelivered_.empty() && undelivered_.front().end <= delivered) {
+    events_ += undelivered_.front().events;
+    undelivered_.pop_front();
+  }
+  return events_;
+}
+
+absl::Status BlockOutput::Flush() {
+  if (absl::Status status = FinishTorn(); !status.ok()) return status;
+  return sink_->Flush();
 }
 
 absl::Status BlockOutput::Sync() {

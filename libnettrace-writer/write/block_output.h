@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,16 +30,20 @@ class BlockOutput {
   // Hands over what a torn block left. An error: some of it is still here.
   absl::Status FinishTorn();
 
-  // FinishTorn, then the sink's own Sync.
+  // FinishTorn, then the sink's own Flush or Sync.
+  absl::Status Flush();
   absl::Status Sync();
 
   // The sink's last answer.
   const absl::Status& status() const { return status_; }
-  // Taken by the sink: bytes, and events in blocks taken to their last byte.
+  // Bytes taken by the sink.
   std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t events() const { return events_; }
+  // Events in blocks that were taken to their last byte and have reached the sink's destination.
+  std::uint64_t events() const;
 
  private:
+  // A block was taken to its last byte.
+  void Count(std::uint64_t events);
   // Gives `bytes` to the sink and returns how many it took.
   std::size_t Give(std::span<const std::byte> bytes);
 
@@ -47,7 +52,14 @@ class BlockOutput {
   std::vector<std::byte> torn_;  // the untaken rest of a block whose beginning was taken
   std::uint64_t torn_events_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint64_t events_ = 0;
+  // A block that was taken: its events, and where in the stream it ends.
+  struct Taken {
+    std::uint64_t events;
+    std::uint64_t end;
+  };
+  // Blocks that the sink may hold back, the oldest first; empty where the sink does no such thing.
+  mutable std::deque<Taken> undelivered_;
+  mutable std::uint64_t events_ = 0;  // in blocks before those
 };
 
 }  // namespace nettrace::internal

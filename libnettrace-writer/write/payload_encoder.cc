@@ -14,39 +14,10 @@ constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 
 bool Fits(std::uint64_t value, unsigned bits) { return bits == 64 || value >> bits == 0; }
 
-// Bits of a number's type, 0 if it is none of that signedness.
-unsigned SignedBits(TypeCode code) {
-  switch (code) {
-    case TypeCode::kSByte:
-      return 8;
-    case TypeCode::kInt16:
-      return 16;
-    case TypeCode::kInt32:
-      return 32;
-    case TypeCode::kInt64:
-    case TypeCode::kVarInt:
-      return 64;
-    default:
-      return 0;
-  }
-}
-
-unsigned UnsignedBits(TypeCode code) {
-  switch (code) {
-    case TypeCode::kByte:
-    case TypeCode::kUtf8CodeUnit:
-      return 8;
-    case TypeCode::kUInt16:
-    case TypeCode::kUtf16CodeUnit:
-      return 16;
-    case TypeCode::kUInt32:
-      return 32;
-    case TypeCode::kUInt64:
-    case TypeCode::kVarUInt:
-      return 64;
-    default:
-      return 0;
-  }
+// Bits of an integer's type; those that a VarInt has vary, up to 64.
+unsigned BitsOf(const Type& type) {
+  constexpr std::uint64_t kVariable = 8;
+  return static_cast<unsigned>(8 * internal::FixedSize(type).value_or(kVariable));
 }
 
 bool IsArrayOf(const Type& type, TypeCode element) {
@@ -109,9 +80,9 @@ void PayloadEncoder::Put(T value) {
 PayloadEncoder& PayloadEncoder::Int(std::int64_t value) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
-  const unsigned bits = SignedBits(type->code);
+  const unsigned bits = BitsOf(*type);
   // The magnitude without the sign's bit, as zig-zag has it.
-  if (bits == 0 || !Fits(internal::ZigZag(value), bits)) {
+  if (!internal::IsSigned(type->code) || !Fits(internal::ZigZag(value), bits)) {
     Fail(absl::StrCat(value, " is no value of type ", static_cast<int>(type->code)));
     return *this;
   }
@@ -130,8 +101,8 @@ PayloadEncoder& PayloadEncoder::Int(std::int64_t value) {
 PayloadEncoder& PayloadEncoder::UInt(std::uint64_t value) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
-  const unsigned bits = UnsignedBits(type->code);
-  if (bits == 0 || !Fits(value, bits)) {
+  const unsigned bits = BitsOf(*type);
+  if (!internal::IsUnsigned(type->code) || !Fits(value, bits)) {
     Fail(absl::StrCat(value, " is no value of type ", static_cast<int>(type->code)));
     return *this;
   }

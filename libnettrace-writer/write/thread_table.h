@@ -61,7 +61,9 @@ class ThreadTable {
   void Clear();
 
  private:
-  Thread*& RecentAt(ThreadIndex index) { return recent_[ToNumber(index) % recent_.size()]; }
+  Thread*& RecentAt(ThreadIndex index) {
+    return recent_[static_cast<std::size_t>(ToNumber(index) % recent_.size())];
+  }
   Thread* FindInMap(ThreadIndex index);
 
   ThreadIndex first_index_;  // of all since Clear

@@ -538,7 +538,7 @@ void Writer::Impl::ForgetMetadata() {
 absl::Status Writer::Flush() {
   if (absl::Status status = impl_->CheckOpen(); !status.ok()) return status;
   if (absl::Status status = impl_->WriteAll(); !status.ok()) return status;
-  return impl_->output.FinishTorn();
+  return impl_->output.Flush();
 }
 
 absl::Status Writer::Sync() {

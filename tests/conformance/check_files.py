@@ -29,7 +29,9 @@ def check(nettrace, command, file, allowed=(), own_ids=False, log=True):
     events, lost = dump(nettrace, file), commands.info(nettrace, file)["lost"]
     result.files(events, *reader.read(command, file), lost)
     if log:
-        result.files(events, *reader.read(command, file, "--log"), lost, log=True)
+        shown, totals = reader.read(command, file, "--log")
+        result.files(events, shown, totals, lost, log=True)
+        result.processes(shown, totals)
     return result
 
 

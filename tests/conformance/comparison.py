@@ -59,6 +59,31 @@ class Comparison:
             self._event(f"event {number} ({_show(ours['provider'] + '/' + ours['name'])} at {ours['timestamp']})",
                         ours, theirs)
 
+    def processes(self, shown, totals):
+        """Whether the processes of a TraceLog are those that its events of Universal.System say: each begins with a
+        ProcessCreate, or is there from the start, has the last name that it was given, and ends with ProcessExit."""
+        self._view = "TraceLog: "
+        expected = collections.defaultdict(list)  # By pid.
+        for event in shown:
+            if event["provider"] != "Universal.System":
+                continue
+            lives = expected[event["pid"]]
+            if event["name"] == "ProcessCreate" or not lives:
+                lives.append({"startMs": event["relativeMs"] if event["name"] == "ProcessCreate" else None})
+            if event["name"] == "ProcessExit":
+                lives[-1]["endMs"] = event["relativeMs"]
+            else:
+                lives[-1]["image"] = event["payload"]["Name"]
+        processes = collections.defaultdict(list)
+        for process in totals["processes"]:
+            processes[process["pid"]].append(process)
+        for pid, lives in expected.items():
+            self._same(f"process {pid}: how many had this id", len(lives), len(processes[pid]))
+            for life, process in zip(lives, sorted(processes[pid], key=lambda process: process["startMs"])):
+                for key, value in life.items():
+                    if value is not None:
+                        self._same(f"process {pid}: {key}", value, process[key])
+
     def values(self, where, ours, theirs):
         """Compares two values as JSON has them."""
         self._value(where, ours, theirs)

@@ -143,6 +143,28 @@ class ComparisonTest(unittest.TestCase):
             result.files([event], [theirs], TOTALS, 0, log=log)
             self.assertEqual(result.count, differences, (log, allowed, labelled))
 
+    def test_processes_are_those_of_their_events(self):
+        def event(name, pid, time, path=None):
+            payload = {"Name": path} if path else {}
+            return changed(THEIRS, provider="Universal.System", name=name, pid=pid, relativeMs=time, payload=payload)
+
+        shown = [event("ExistingProcess", 1, 0, "/bin/a"), event("ProcessCreate", 2, 3.5, "/bin/b"),
+                 event("ProcessExit", 2, 4.5), event("ProcessCreate", 2, 5.5, "/bin/c"), THEIRS]
+        right = [{"pid": 1, "image": "/bin/a", "startMs": 0.1, "endMs": 9},
+                 {"pid": 2, "image": "/bin/b", "startMs": 3.5, "endMs": 4.5},
+                 {"pid": 2, "image": "/bin/c", "startMs": 5.5, "endMs": 9}]
+
+        def differences(processes):
+            result = comparison.Comparison()
+            result.processes(shown, {"processes": processes})
+            return result.count
+
+        self.assertEqual(differences(right), 0)
+        for wrong in (right[:2], [right[0], right[2]], right + [right[2]], [right[0], {**right[1], "image": "b"}, right[2]],
+                      [right[0], {**right[1], "startMs": 0}, right[2]],
+                      [right[0], {**right[1], "endMs": 9}, right[2]]):
+            self.assertGreater(differences(wrong), 0, wrong)
+
     def test_differences_of_a_log_are_named_so(self):
         result = comparison.Comparison()
         result.files([OURS], [], TOTALS, 0, log=True)

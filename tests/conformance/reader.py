@@ -25,6 +25,11 @@ class Broken(Exception):
 
 def build(folder):
     """Builds the program below `folder`, or brings it up to date; returns its command line. Raises Skipped."""
+    return build_project(folder, PROJECT)
+
+
+def build_project(folder, project):
+    """Likewise, of any C# project."""
     if not shutil.which("dotnet"):
         raise script.Skipped("there is no dotnet (the .NET SDK) on this machine")
     folder = pathlib.Path(folder).absolute()
@@ -32,16 +37,16 @@ def build(folder):
     with open(folder / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # Several tests may ask for it at once.
         artifacts = ["--artifacts-path", folder]
-        restored = _dotnet("restore", PROJECT, *artifacts, *NO_SERVERS)
+        restored = _dotnet("restore", project, *artifacts, *NO_SERVERS)
         if restored.returncode != 0:
             lines = [line.strip() for line in restored.stdout.splitlines() if "error" in line]
             raise script.Skipped(
-                "the package Microsoft.Diagnostics.Tracing.TraceEvent cannot be restored: "
+                f"the packages of {project.name} (TraceEvent is one of them) cannot be restored: "
                 + (lines[0] if lines else f"dotnet restore ended with {restored.returncode}"))
-        built = _dotnet("build", PROJECT, *artifacts, *NO_SERVERS, "--no-restore", "-c", "Release", "-v", "quiet")
+        built = _dotnet("build", project, *artifacts, *NO_SERVERS, "--no-restore", "-c", "Release", "-v", "quiet")
         if built.returncode != 0:
-            raise Broken(f"{PROJECT} does not build:\n{built.stdout}")
-    return ["dotnet", folder / "bin/traceevent/release/traceevent.dll"]
+            raise Broken(f"{project} does not build:\n{built.stdout}")
+    return ["dotnet", folder / f"bin/{project.stem}/release/{project.stem}.dll"]
 
 
 def read(command, file, *options):

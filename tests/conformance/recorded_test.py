@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""TraceEvent shows recordings as `nettrace dump` does: those of load_service, made in the VM, and one of
-kernel tracepoints, made here."""
+"""TraceEvent shows recordings as `nettrace dump` does: those of load_service, made in the VM, and two of
+kernel tracepoints, made here, one at a time and merged."""
 
+import collections
 import json
 import os
 import pathlib
@@ -42,13 +43,50 @@ def check_load(args, command, file):
 
 
 def record_kernel(args):
-    """Records here; returns the files: none where that is not possible."""
+    """Records twice here; returns the files: none where that is not possible."""
     if os.geteuid() != 0 or not TRACEFS.exists():
         print("kernel tracepoints are not recorded: that needs root and tracefs")
         return []
-    file = args.out / "kernel.nettrace"
-    commands.record(args.nettrace, file, KERNEL_TRACEPOINTS, ["sh", "-c", LOAD], ["--ring-size", "8M"])
-    return [file]
+    files = [args.out / "kernel.nettrace", args.out / "kernel-reversed.nettrace"]
+    for file, tracepoints in zip(files, (KERNEL_TRACEPOINTS, KERNEL_TRACEPOINTS[::-1])):
+        commands.record(args.nettrace, file, tracepoints, ["sh", "-c", LOAD], ["--ring-size", "8M"])
+    return files
+
+
+def ids_of(events):
+    """Each schema's EventIds."""
+    ids = collections.defaultdict(set)
+    for event in events:
+        ids[event["provider"], event["name"], event["opcode"], tuple(event["payload"])].add(event["id"])
+    return ids
+
+
+def check_merged(args, command, files):
+    """Recordings that are merged are shown as one, and their events have the ids that they had."""
+    if len(files) < 2:
+        return True
+    merged = args.out / "merged.nettrace"
+    # The later one first.
+    subprocess.run([args.nettrace, "merge", *files[::-1], "-o", merged], check=True)
+    result = check_files.check(args.nettrace, command, merged)
+    passed = check_files.report(merged, result)
+    shown, _ = reader.read(command, merged, "--log")
+    parts = [check_files.dump(args.nettrace, file) for file in files]
+    if len(shown) != sum(map(len, parts)):
+        print(f"  {len(shown)} events are shown of {len(parts[0])} and {len(parts[1])}")
+        passed = False
+    before = ids_of(event for part in parts for event in part)
+    after = ids_of(check_files.dump(args.nettrace, merged))
+    for schema, ids in before.items():
+        if len(ids) > 1 or after[schema] != ids:
+            print(f"  {schema} has the ids {sorted(ids)} in the recordings, {sorted(after[schema])} merged")
+            passed = False
+    # The first event of all is where the trace begins, though it is not the first file's.
+    early = [event for event in shown if event["relativeMs"] <= 0 and event["timestamp"] > shown[0]["timestamp"]]
+    if early:
+        print(f"  {len(early)} events are shown at 0 ms")
+        passed = False
+    return passed
 
 
 def main():
@@ -56,9 +94,11 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     command = reader.build(args.reader)
     passed = [check_load(args, command, file) for file in record_load(args)]
-    for file in record_kernel(args):
+    kernel = record_kernel(args)
+    for file in kernel:
         result = check_files.check(args.nettrace, command, file)
         passed.append(check_files.report(file, result) and result.events > 0)
+    passed.append(check_merged(args, command, kernel))
     return all(passed)
 
 

@@ -96,12 +96,13 @@ class RecordOutputTest(unittest.TestCase):
         self.assertEqual(info["events"], int(account[1]), said)
 
     def test_a_file_that_may_not_grow_is_an_error_with_an_account(self):
-        for options in (["--ring-size", "1M"],):
-            limit = 100_000
-            recorder = self.start(*options, command=LOAD,
-                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
-            said = self.finish(recorder, expect=1)
-            self.check_account(said, "File too large")
+        limit = 100_000
+        for options in ([], ["--compress"]):
+            with self.subTest(options):
+                recorder = self.start(*options, command=LOAD,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                said = self.finish(recorder, expect=1)
+                self.check_account(said, "File too large")
 
     def test_a_full_disk_is_an_error_with_an_account(self):
         disk = self.folder / "disk"
@@ -122,6 +123,40 @@ class RecordOutputTest(unittest.TestCase):
         self.assertTrue(self.info(self.file)["complete"])
         # The next one may: it replaces the file.
         self.finish(self.start("--duration", "200ms"))
+
+    def test_compressed_recordings_hold_all_events(self):
+        compressed = self.folder / "trace.nettrace.zst"
+        for options, output in (((), compressed), (("--compress",), self.file)):
+            done = subprocess.run([ARGS.nettrace, "record", "-o", output, "--json", "-e", SELECTOR, *options,
+                                   "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; sleep 1.5"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+            summary = json.loads(done.stdout)
+            self.assertEqual(output.read_bytes()[:4], b"\x28\xb5\x2f\xfd")
+            self.assertEqual(summary["bytes"], output.stat().st_size)
+            self.assertLess(summary["bytes"], summary["uncompressedBytes"])
+            info = self.info(output)
+            self.assertEqual((info["events"], info["complete"]), (summary["events"], True))
+            subprocess.run([ARGS.nettrace, "verify", "--strict", output], stdout=subprocess.DEVNULL, check=True)
+
+    def test_a_compressed_recording_does_not_record_its_own_work(self):
+        done = subprocess.run([ARGS.nettrace, "record", "-o", self.file, "--compress", "-e", "raw_syscalls:sys_enter",
+                               "--duration", "1500ms"], stderr=subprocess.PIPE, check=True)
+        out = subprocess.run([ARGS.nettrace, "dump", "--json", self.file], stdout=subprocess.PIPE, check=True).stdout
+        threads = {event["thread"] for event in map(json.loads, out.splitlines())}
+        self.assertGreater(len(threads), 0, done.stderr)
+        self.assertNotIn("nettrace-zstd", threads)
+
+    def test_a_killed_compressed_recording_is_whole_to_its_last_second(self):
+        recorder = self.start("--compress", command=LOAD, start_new_session=True)
+        self.wait_for_events()
+        time.sleep(3.5)
+        os.killpg(recorder.pid, signal.SIGKILL)  # The load, too.
+        recorder.communicate()
+        whole = self.folder / "whole.nettrace"
+        subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
+        info = self.info(whole)
+        self.assertGreaterEqual(info["sequencePoints"], 2)
+        self.assertGreater(info["lastTimestamp"] - info["firstTimestamp"], 1.5 * info["ticksPerSecond"])
 
     def test_the_file_is_private_unless_asked_otherwise(self):
         for options, mode in (((), 0o600), (("--mode", "0644"), 0o644), ((), 0o600)):

@@ -3,7 +3,7 @@
 // them.
 //
 //   EventHeader.Tracepoint  the tracepoint's name
-//   EventHeader.Id          the event's id, decimal: the row's own id is given by the recorder
+//   EventHeader.Id          the event's id, decimal: the row's may be another, see event_ids.h
 //   EventHeader.Tag         the event's tag, 0x and hexadecimal; not there if it is 0
 //   EventHeader.Group       the provider's group; not there if it has none
 //   EventHeader.Attributes  the event's attributes as they are in its metadata; not there without

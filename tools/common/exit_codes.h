@@ -15,6 +15,8 @@ inline constexpr int kExitViolations = 1;
 inline constexpr int kExitUsage = 2;
 // An input cannot be read at all.
 inline constexpr int kExitUnreadable = 2;
+// It did what it could, and a selector selected nothing; standard error names it.
+inline constexpr int kExitUnmatched = 3;
 // A command cannot be started; the number is a shell's.
 inline constexpr int kExitNoCommand = 127;
 // A command was ended by a signal: this + the signal's number, as in a shell.

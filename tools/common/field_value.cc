@@ -31,7 +31,7 @@ std::int64_t AsSigned(std::uint64_t value, std::size_t size) {
 }
 
 void PutErrno(std::int64_t value, ValueStyle style, JsonWriter* json) {
-  const char* name = value == 0 ? nullptr : strerrorname_np(static_cast<int>(value));
+  const char* name = ErrnoName(static_cast<std::uint64_t>(value));
   if (name != nullptr && style == ValueStyle::kForPeople) {
     PutString(json, absl::StrCat(value, " (", name, ")"));
   } else {
@@ -118,6 +118,12 @@ void PutWholeNumber(std::int64_t value, ValueStyle style, JsonWriter* json) {
   } else {
     PutInteger(json, value);
   }
+}
+
+const char* ErrnoName(std::uint64_t value) {
+  const int number = static_cast<int>(value);
+  const bool is_int = value <= 0x7FFF'FFFF;
+  return is_int && number != 0 ? strerrorname_np(number) : nullptr;
 }
 
 void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, ValueStyle style,

@@ -39,6 +39,9 @@ enum class ValueStyle {
 void PutWholeNumber(std::uint64_t value, ValueStyle style, JsonWriter* json);
 void PutWholeNumber(std::int64_t value, ValueStyle style, JsonWriter* json);
 
+// The name of an errno, e.g. "ENOENT"; null if the number has none.
+const char* ErrnoName(std::uint64_t value);
+
 // Writes the value of a field of fixed size: its bytes, zero- or sign-extended.
 void PutFieldNumber(eh::Encoding encoding, eh::Format format, std::uint64_t value, ValueStyle style,
                     JsonWriter* json);

@@ -91,9 +91,10 @@ void AppendPiece(const SymbolPiece& piece, std::string* out) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, std::size_t max_pieces) : text_(text), pieces_left_(max_pieces) {}
 
   bool AtEnd() const { return text_.empty(); }
+  std::size_t pieces_left() const { return pieces_left_; }
 
   bool Take(std::string_view token) {
     if (text_.substr(0, token.size()) != token) return false;
@@ -123,7 +124,11 @@ class Parser {
   }
 
  private:
-  bool Count() { return ++pieces_ <= kMaxNotePieces; }
+  bool Count() {
+    if (pieces_left_ == 0) return false;
+    --pieces_left_;
+    return true;
+  }
 
   bool TakeText(std::string* out) {
     if (!Take("\"")) return false;
@@ -213,7 +218,7 @@ class Parser {
   }
 
   std::string_view text_;
-  std::size_t pieces_ = 0;
+  std::size_t pieces_left_;
 };
 
 }  // namespace
@@ -239,18 +244,23 @@ std::string FormatTracepointNote(const TracepointNote& note) {
   return text;
 }
 
-std::optional<TracepointNote> ParseTracepointNote(std::string_view text) {
+std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
+                                                  std::size_t* pieces_left) {
   TracepointNote note;
   if (text == kHex) {
     note.hex = true;
     return note;
   }
-  Parser parser(text);
+  const std::size_t max_pieces =
+      pieces_left == nullptr ? kMaxNotePieces : std::min(*pieces_left, kMaxNotePieces);
+  Parser parser(text, max_pieces);
   note.hex = parser.Take("hex ");
+  bool fits = true;
   do {
-    if (!parser.TakePiece(0, &note.pieces.emplace_back())) return std::nullopt;
-  } while (parser.Take(" "));
-  if (!parser.AtEnd()) return std::nullopt;
+    fits = parser.TakePiece(0, &note.pieces.emplace_back());
+  } while (fits && parser.Take(" "));
+  if (pieces_left != nullptr) *pieces_left -= max_pieces - parser.pieces_left();
+  if (!fits || !parser.AtEnd()) return std::nullopt;
   return note;
 }
 

@@ -82,8 +82,8 @@ struct TracepointNote {
   friend bool operator==(const TracepointNote&, const TracepointNote&) = default;
 };
 
-// Limits of a note: what evaluating it may cost an event.
-inline constexpr std::size_t kMaxNotePieces = 8192;  // names of numbers among them
+// Limits of a note: what it takes in memory, and what evaluating it may cost an event.
+inline constexpr std::size_t kMaxNotePieces = 1024;  // names of numbers among them
 inline constexpr int kMaxNoteDepth = 32;
 
 // Whether a note can name the field: its name is one of C.
@@ -91,8 +91,10 @@ bool IsNoteName(std::string_view name);
 bool IsBinaryOperator(std::string_view text);
 
 std::string FormatTracepointNote(const TracepointNote& note);
-// nullopt if `text` is not the value of such a key, or passes the limits.
-std::optional<TracepointNote> ParseTracepointNote(std::string_view text);
+// nullopt if `text` is not the value of such a key, or passes the limits. With `pieces_left` it may
+// have no more pieces than that, and they are taken from it: so the notes of a row are bounded.
+std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
+                                                  std::size_t* pieces_left = nullptr);
 // NAME, if `key` is a Tracepoint.Field.NAME.
 std::optional<std::string_view> ParseTracepointKey(std::string_view key);
 

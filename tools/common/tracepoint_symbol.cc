@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/common/text.h"
@@ -41,15 +42,18 @@ std::string Shown(const Result& result) {
   return absl::StrCat(static_cast<std::int64_t>(result.number));
 }
 
+std::uint64_t Mask(std::size_t size) {
+  return size >= sizeof(std::uint64_t) ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1;
+}
+
 std::string HexNumber(std::uint64_t number) { return absl::StrFormat("0x%x", number); }
 
-// The text of `number`, without end.
-std::string Symbol(std::uint64_t number,
+std::string Symbol(std::uint64_t number, std::uint64_t mask,
                    const std::vector<std::pair<std::uint64_t, std::string>>& names) {
   for (const auto& [value, name] : names) {
-    if (value == number) return name;
+    if (((value ^ number) & mask) == 0) return name;
   }
-  return HexNumber(number);
+  return HexNumber(number & mask);
 }
 
 std::string Flags(std::uint64_t bits, std::string_view delimiter,
@@ -143,7 +147,7 @@ class Evaluator {
       case Kind::kElement: {
         const TracepointValue* value = Find(piece.text);
         if (value == nullptr || piece.number >= value->elements.size()) return std::nullopt;
-        return Number(value->elements[piece.number], value->is_unsigned);
+        return Number(value->elements[static_cast<std::size_t>(piece.number)], value->is_unsigned);
       }
       case Kind::kUnary: {
         const std::optional<Result> operand = EvaluateNumber(piece.arguments[0]);
@@ -189,10 +193,10 @@ class Evaluator {
     const std::optional<Result> x = EvaluateNumber(first);
     if (!x) return std::nullopt;
     const std::string_view function = call.text;
-    if (function == "symbol") return Text(Symbol(x->number, call.names));
+    if (function == "symbol") return Text(Symbol(x->number, MaskOf(first), call.names));
     if (function == "flags") {
       if (call.arguments.size() != 2 || call.arguments[1].kind != Kind::kText) return std::nullopt;
-      return Text(Flags(x->number, call.arguments[1].text, call.names));
+      return Text(Flags(x->number & MaskOf(first), call.arguments[1].text, call.names));
     }
     if (function == "hex") {
       const bool padded = call.arguments.size() == 2 && call.arguments[1].kind == Kind::kNumber;
@@ -208,6 +212,12 @@ class Evaluator {
     if (function == "s16") return Signed<std::int16_t>(x->number);
     if (function == "s32") return Signed<std::int32_t>(x->number);
     return std::nullopt;
+  }
+
+  // The bits that the value of `piece` has: numbers smaller than 64 bits come sign-extended.
+  std::uint64_t MaskOf(const SymbolPiece& piece) const {
+    const TracepointValue* value = piece.kind == Kind::kField ? Find(piece.text) : nullptr;
+    return Mask(value == nullptr ? sizeof(std::uint64_t) : value->element_size);
   }
 
   template <typename Int>
@@ -284,9 +294,7 @@ class Evaluator {
   std::optional<Result> Array(const SymbolPiece& call, const TracepointValue& value) const {
     const std::optional<std::size_t> count = Count(call, value.elements.size());
     if (!count) return std::nullopt;
-    const std::uint64_t mask = value.element_size >= 8
-                                   ? ~std::uint64_t{0}
-                                   : (std::uint64_t{1} << 8 * value.element_size) - 1;
+    const std::uint64_t mask = Mask(value.element_size);
     std::string text = "{";
     for (std::size_t i = 0; i < *count; ++i) {
       absl::StrAppend(&text, i == 0 ? "" : ",", HexNumber(value.elements[i] & mask));
@@ -335,8 +343,9 @@ std::optional<std::string> FormatSymbol(const TracepointNote& note,
       break;
     }
   }
-  if (text.empty()) return std::nullopt;
-  return text;
+  const absl::string_view stripped = absl::StripAsciiWhitespace(text);
+  if (stripped.empty()) return std::nullopt;
+  return std::string(stripped);
 }
 
 }  // namespace tools

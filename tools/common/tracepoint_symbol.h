@@ -22,7 +22,7 @@ struct TracepointValue {
   Kind kind = Kind::kOther;
   bool is_unsigned = false;             // the number has 64 bits and no sign
   std::uint64_t number = 0;             // sign-extended
-  std::size_t element_size = 1;         // bytes of each of `elements`
+  std::size_t element_size = 1;         // bytes of the number, or of each of `elements`
   std::vector<std::uint64_t> elements;  // of kNumbers
   std::string text;                     // of kText
 };
@@ -35,8 +35,9 @@ struct TracepointValues {
   const nettrace::Labels* labels = nullptr;
 };
 
-// The symbol that `note` makes of `values`; nullopt if it makes none, or an empty one. The work is
-// bounded by the limits of notes and the size of the event, the text by 4 KiB.
+// The symbol that `note` makes of `values`; without spaces around it; nullopt if it makes none, or
+// an empty one. The work is bounded by the limits of notes and the size of the event, the text by 4
+// KiB.
 std::optional<std::string> FormatSymbol(const TracepointNote& note, const TracepointValues& values);
 
 }  // namespace tools

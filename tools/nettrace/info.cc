@@ -131,7 +131,7 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
   for (const auto& [key, value] : trace.key_values) {
     row("key", absl::StrCat(key, " = ", value));
   }
-  if (!reader.traceevent_refusal().empty()) row("warning", OneLine(RefusalText(reader)));
+  if (!reader.traceevent_refusal().empty()) row("warning", Printable(RefusalText(reader)));
   row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
 }
 

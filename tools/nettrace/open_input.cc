@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "nettrace/source.h"
 #include "tools/common/text.h"
+#include "tools/common/zstd_source.h"
 
 namespace tools {
 namespace {
@@ -64,7 +65,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
   }
   if (file != nullptr) *file = facts;
   progress->AddInput(size);
-  return std::make_unique<ProgressSource>(std::move(source), progress);
+  return OpenCompressed(std::make_unique<ProgressSource>(std::move(source), progress));
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,

@@ -36,8 +36,8 @@ class Progress {
   std::optional<std::uint64_t> total_ = 0;
 };
 
-// Opens the bytes of `path`, of standard input for "-". `progress` must live as long as they are
-// read. `file` becomes what the file system says of it.
+// Opens the bytes of `path`, of standard input for "-", those within if they are zstd's. `progress`
+// must live as long as they are read. `file` becomes what the file system says of it.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
                                                              struct stat* file = nullptr);

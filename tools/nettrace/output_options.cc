@@ -6,6 +6,8 @@
 
 namespace tools {
 
+bool IsCompressedName(const std::string& path) { return path.ends_with(".zst"); }
+
 void AddModeOption(CLI::App* command, const std::string& otherwise,
                    const std::function<void(mode_t)>& set) {
   command->add_option_function<std::string>(

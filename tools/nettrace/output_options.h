@@ -13,6 +13,9 @@ class App;
 
 namespace tools {
 
+// Whether the file is compressed because of its name.
+bool IsCompressedName(const std::string& path);
+
 // Adds --mode, which calls `set`. `otherwise` says for people what the mode is without it.
 void AddModeOption(CLI::App* command, const std::string& otherwise,
                    const std::function<void(mode_t)>& set);

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
@@ -138,42 +139,46 @@ void PutAttributes(std::string_view text, JsonWriter* json) {
   json->EndObject();
 }
 
-struct NamedNote {
-  std::string path;
-  const FieldNote* note;
-};
+// Whether the field's definition says what must be shown by the field's path.
+bool NeedsPath(const FieldNote& note) {
+  return note.tag || !note.attributes.empty() || note.format == eh::Format::kErrno;
+}
 
-// Appends the notes that have a tag or attributes to `named`. Fields with longer paths than an
-// EventHeader event has room for are left out: only files made for it have them.
-void NameNotes(const std::vector<nettrace::Field>& fields, const std::vector<FieldFormat>& formats,
-               const std::string& parent, std::vector<NamedNote>* named) {
+// Sets the paths that are needed, and appends their fields to `named`. Fields with longer paths
+// than an EventHeader event has room for are left out: only files made for it have them.
+void NameFields(const std::vector<nettrace::Field>& fields, const std::string& parent,
+                std::vector<FieldFormat>* formats, std::vector<const FieldFormat*>* named) {
   constexpr std::size_t kMaxPath = 8192;
-  for (std::size_t i = 0; i < formats.size(); ++i) {
-    const FieldNote& note = formats[i].note;
+  for (std::size_t i = 0; i < formats->size(); ++i) {
+    FieldFormat& format = (*formats)[i];
     if (parent.size() + fields[i].name.size() > kMaxPath) continue;
     const std::string path = parent + fields[i].name;
-    if (note.tag || !note.attributes.empty()) named->push_back({path, &note});
-    const Type& type = IsArray(fields[i].type) ? fields[i].type.element.front() : fields[i].type;
-    NameNotes(type.fields, formats[i].members, path + ".", named);
+    if (NeedsPath(format.note)) {
+      format.path = path;
+      named->push_back(&format);
+    }
+    const Type& type = nettrace::internal::IsArray(fields[i].type) ? fields[i].type.element.front()
+                                                                   : fields[i].type;
+    NameFields(type.fields, path + ".", &format.members, named);
   }
 }
 
-void PutFieldTags(const std::vector<NamedNote>& notes, JsonWriter* json) {
+void PutFieldTags(const std::vector<const FieldFormat*>& fields, JsonWriter* json) {
   json->StartObject();
-  for (const auto& [path, note] : notes) {
-    if (!note->tag) continue;
-    PutKey(json, path);
-    PutString(json, absl::StrFormat("0x%x", *note->tag));
+  for (const FieldFormat* const field : fields) {
+    if (!field->note.tag) continue;
+    PutKey(json, field->path);
+    PutString(json, absl::StrFormat("0x%x", *field->note.tag));
   }
   json->EndObject();
 }
 
-void PutFieldAttributes(const std::vector<NamedNote>& notes, JsonWriter* json) {
+void PutFieldAttributes(const std::vector<const FieldFormat*>& fields, JsonWriter* json) {
   json->StartObject();
-  for (const auto& [path, note] : notes) {
-    if (note->attributes.empty()) continue;
-    PutKey(json, path);
-    PutAttributes(note->attributes, json);
+  for (const FieldFormat* const field : fields) {
+    if (field->note.attributes.empty()) continue;
+    PutKey(json, field->path);
+    PutAttributes(field->note.attributes, json);
   }
   json->EndObject();
 }
@@ -205,14 +210,14 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   if (notes.empty()) return row;
   std::size_t index = 0;
   row.formats = ReadFormats(metadata.fields, notes, &index);
-  std::vector<NamedNote> named;
-  NameNotes(metadata.fields, row.formats, "", &named);
-  const auto has_tag = [](const NamedNote& field) { return field.note->tag.has_value(); };
+  std::vector<const FieldFormat*> named;
+  NameFields(metadata.fields, "", &row.formats, &named);
+  const auto has_tag = [](const FieldFormat* field) { return field->note.tag.has_value(); };
   if (std::any_of(named.begin(), named.end(), has_tag)) {
     add("fieldTags", [&](JsonWriter* json) { PutFieldTags(named, json); });
   }
-  const auto has_attributes = [](const NamedNote& field) {
-    return !field.note->attributes.empty();
+  const auto has_attributes = [](const FieldFormat* field) {
+    return !field->note.attributes.empty();
   };
   if (std::any_of(named.begin(), named.end(), has_attributes)) {
     add("fieldAttributes", [&](JsonWriter* json) { PutFieldAttributes(named, json); });
@@ -223,8 +228,9 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
   // Without `formats` all values are shown as typed.
-  JsonVisitor(const std::vector<FieldFormat>* formats, ValueStyle style, JsonWriter* json)
-      : style_(style), json_(json) {
+  JsonVisitor(const std::vector<FieldFormat>* formats, ValueStyle style, JsonWriter* json,
+              std::vector<ErrnoSymbols>* errnos)
+      : style_(style), json_(json), errnos_(errnos) {
     if (formats != nullptr) open_.push_back({formats, 0});
   }
 
@@ -261,16 +267,22 @@ class JsonVisitor : public nettrace::PayloadVisitor {
       bytes_.clear();
     } else {
       json_->StartArray();
+      ++open_arrays_;
     }
   }
   void OnEndArray() override {
     if (in_nullable_) {
       in_nullable_ = false;
-      if (is_null_) json_->Null();
+      if (is_null_) {
+        NoteErrno(0, eh::internal::FixedSize(Current()->note.encoding));
+        json_->Null();
+      }
     } else if (in_bytes_) {
       in_bytes_ = false;
+      NoteErrno(eh::ReadUnsigned(bytes_, /*little_endian=*/true), bytes_.size());
       PutFieldBytes(Current()->note.encoding, Current()->note.format, bytes_, style_, json_);
     } else {
+      --open_arrays_;
       json_->EndArray();
     }
   }
@@ -356,12 +368,28 @@ class JsonVisitor : public nettrace::PayloadVisitor {
         eh::internal::ShownFormat(note.encoding, note.format) == eh::Format::kFloat) {
       return false;
     }
+    NoteErrno(value, eh::internal::FixedSize(note.encoding));
     PutFieldNumber(note.encoding, note.format, value, style_, json_);
     return true;
+  }
+  // Keeps the name of the current field's value of `size` bytes, if it is an errno.
+  void NoteErrno(std::uint64_t value, std::size_t size) {
+    const FieldFormat* const field = Current();
+    const FieldNote& note = field->note;
+    if (eh::ValueFormat(note.encoding, note.format, size) != eh::Format::kErrno) return;
+    if (field->path.empty()) return;  // too long to be shown
+    const auto is_field = [field](const ErrnoSymbols& symbols) { return symbols.field == field; };
+    auto found = std::find_if(errnos_->begin(), errnos_->end(), is_field);
+    if (found == errnos_->end()) {
+      found = errnos_->insert(found, {field, open_arrays_ > 0, {}});
+    }
+    found->names.push_back(ErrnoName(value));
   }
 
   const ValueStyle style_;
   JsonWriter* json_;
+  std::vector<ErrnoSymbols>* errnos_;
+  int open_arrays_ = 0;
   std::vector<Object> open_;  // objects that are open; empty without formats
   bool in_wrapper_ = false;
   bool in_bytes_ = false;
@@ -381,6 +409,7 @@ const RowNotes& PayloadJson::NotesOf(const nettrace::EventMetadata& metadata) {
 
 absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
   const RowNotes& row = NotesOf(*event.metadata);
+  last_errnos_.clear();
   last_tracepoint_ = style_ == PayloadStyle::kRaw ? nullptr : row.tracepoint.get();
   if (last_tracepoint_ != nullptr) {
     absl::Status status = last_tracepoint_->Load(event);
@@ -394,7 +423,8 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
   const std::vector<FieldFormat>& formats = row.formats;
   JsonVisitor visitor(
       formats.empty() || style_ == PayloadStyle::kRaw ? nullptr : &formats,
-      style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms, json);
+      style_ == PayloadStyle::kForPeople ? ValueStyle::kForPeople : ValueStyle::kForPrograms, json,
+      &last_errnos_);
   json->StartObject();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
                                                event.payload_encoding);
@@ -404,10 +434,32 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
 
 void PayloadJson::PutSymbols(const char* key, JsonWriter* json) const {
   if (last_tracepoint_ != nullptr) last_tracepoint_->PutSymbols(key, json);
+  const auto is_named = [](const ErrnoSymbols& symbols) {
+    const auto is_name = [](const char* name) { return name != nullptr; };
+    return std::any_of(symbols.names.begin(), symbols.names.end(), is_name);
+  };
+  if (std::none_of(last_errnos_.begin(), last_errnos_.end(), is_named)) return;
+  json->Key(key);
+  json->StartObject();
+  for (const ErrnoSymbols& symbols : last_errnos_) {
+    if (!is_named(symbols)) continue;
+    PutKey(json, symbols.field->path);
+    if (symbols.in_array) json->StartArray();
+    for (const char* const name : symbols.names) {
+      if (name == nullptr) {
+        json->Null();
+      } else {
+        json->String(name);
+      }
+    }
+    if (symbols.in_array) json->EndArray();
+  }
+  json->EndObject();
 }
 
 void PayloadJson::ForgetRows() {
   rows_.clear();
+  last_errnos_.clear();
   last_tracepoint_ = nullptr;
 }
 

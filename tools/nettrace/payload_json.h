@@ -37,6 +37,7 @@ struct FieldFormat {
   };
   Values values = Values::kAsTyped;
   FieldNote note;
+  std::string path;  // the field's name; of a struct's member after the struct's and a point
   std::size_t integer_size = 0;      // bytes of each integer of kBytes and kWrappedBytes
   std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
 };
@@ -48,9 +49,16 @@ struct RowNotes {
   std::vector<FieldFormat> formats;  // empty: fields are shown as typed
   // Names and values, in JSON, of what EventHeader has beside an event's fields, as far as it is
   // there: tag, group, attributes, and fieldTags and fieldAttributes, whose members are named by
-  // the fields: a struct's members after the struct's name and a point.
+  // the fields' paths.
   std::vector<std::pair<std::string, std::string>> extras;
   std::unique_ptr<TracepointPayload> tracepoint;  // null if the row is none of a kernel tracepoint
+};
+
+// The names of one field's errnos in one event.
+struct ErrnoSymbols {
+  const FieldFormat* field;
+  bool in_array;
+  std::vector<const char*> names;  // null: the number has none
 };
 
 class PayloadJson {
@@ -64,7 +72,9 @@ class PayloadJson {
   // values before the misfit are written, and the object is whole all the same.
   absl::Status Put(const nettrace::Event& event, JsonWriter* json);
 
-  // Writes the symbols of that event's fields, an object under `key`; nothing if it has none.
+  // Writes the symbols of that event's fields, an object under `key`; nothing if it has none. They
+  // are what kernel tracepoints call their numbers, and the names of errnos in EventHeader fields:
+  // a list of them, with null for a number without, if the field is in an array.
   void PutSymbols(const char* key, JsonWriter* json) const;
 
   // To be called at every sequence point of the events' reader, which may drop metadata rows then.
@@ -75,6 +85,7 @@ class PayloadJson {
   // Read at the rows' first events.
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
   TracepointPayload* last_tracepoint_ = nullptr;
+  std::vector<ErrnoSymbols> last_errnos_;
 };
 
 }  // namespace tools

@@ -2,17 +2,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tools/collector/output/zstd_sink.h"
 #include "tools/collector/session/recorder.h"
 #include "tools/collector/session/selector.h"
 #include "tools/common/atomic_file.h"
@@ -34,11 +40,59 @@ constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 struct RecordArguments {
   std::string output;
   mode_t mode = kPrivateMode;
+  bool compress = false;
   std::vector<std::string> selectors;
   std::string duration;
   std::size_t ring_size = 1 << 20;
   bool json = false;
   std::vector<std::string> command;
+};
+
+// What is written, by way of compression or not.
+class Output {
+ public:
+  // Starts the thread that compresses, if there is to be one.
+  absl::Status Prepare(const RecordArguments& arguments) {
+    if (!arguments.compress && !IsCompressedName(arguments.output)) return absl::OkStatus();
+    auto destination = std::make_unique<LateSink>();
+    destination_ = destination.get();
+    compressed_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+    auto sink = collector::ZstdSink::Create(std::move(destination), {.written = compressed_bytes_});
+    if (!sink.ok()) return sink.status();
+    thread_ = (*sink)->thread_id();
+    compressing_ = *std::move(sink);
+    return absl::OkStatus();
+  }
+  // The thread that compresses.
+  std::optional<pid_t> thread() const { return thread_; }
+
+  // Opens the file. To be called once.
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments) {
+    auto sink = OpenOutputSink(arguments.output, arguments.mode);
+    if (!sink.ok() || compressing_ == nullptr) return sink;
+    destination_->sink = *std::move(sink);
+    return std::move(compressing_);
+  }
+
+  // Bytes of the file, of which the Writer has given `bytes`.
+  std::uint64_t BytesOf(std::uint64_t bytes) const {
+    return compressed_bytes_ == nullptr ? bytes : compressed_bytes_->load();
+  }
+
+ private:
+  // Is opened after it has been given to its user, and before that uses it.
+  struct LateSink : nettrace::Sink {
+    absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+      return sink->Append(bytes, taken);
+    }
+    absl::Status Sync() override { return sink->Sync(); }
+    std::unique_ptr<nettrace::Sink> sink;
+  };
+
+  std::unique_ptr<nettrace::Sink> compressing_;
+  LateSink* destination_ = nullptr;
+  std::optional<pid_t> thread_;
+  std::shared_ptr<std::atomic<std::uint64_t>> compressed_bytes_;
 };
 
 int Fail(const absl::Status& status, int exit_code = kExitFailed) {
@@ -56,7 +110,23 @@ int FailHalfway(const absl::Status& status, const nettrace::Writer::Stats& stats
                    missing, " more are not; 'nettrace repair' gives it an end")));
 }
 
-void PrintJson(const collector::RecorderSummary& summary) {
+// Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
+// of them. Returns how many there are now.
+std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
+  const std::vector<std::string>& reasons = recorder.left_out();
+  for (std::size_t i = shown; i < reasons.size(); ++i) {
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
+  }
+  const std::size_t count = recorder.left_out_names().size();
+  const std::size_t not_named = count - std::max(shown, reasons.size());
+  if (not_named != 0) {
+    absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
+  }
+  return count;
+}
+
+void PrintJson(const collector::RecorderSummary& summary, const Output& output,
+               const collector::Recorder& recorder) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
@@ -65,24 +135,34 @@ void PrintJson(const collector::RecorderSummary& summary) {
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
   PutNumber(&json, "processEvents", summary.process_events);
-  PutNumber(&json, "bytes", summary.bytes);
+  PutNumber(&json, "bytes", output.BytesOf(summary.bytes));
+  PutNumber(&json, "uncompressedBytes", summary.bytes);
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);
   PutNumber(&json, "sequencePoints", summary.sequence_points);
+  json.Key("leftOut");
+  json.StartArray();
+  for (const std::string& tracepoint : recorder.left_out_names()) PutString(&json, tracepoint);
+  json.EndArray();
+  json.Key("unmatched");
+  json.StartArray();
+  for (const std::string& selector : recorder.Unmatched()) PutString(&json, selector);
+  json.EndArray();
   json.EndObject();
   PrintJsonLine(buffer);
 }
 
 void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
-                  const std::vector<std::string>& unmatched) {
+                  const Output& output, const collector::Recorder& recorder) {
   if (arguments.json) {
-    PrintJson(summary);
+    PrintJson(summary, output, recorder);
     std::fflush(stdout);
   }
   absl::FPrintF(
       stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
       arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output),
-      summary.events, summary.lost, summary.bytes, summary.threads, summary.tracepoints);
+      summary.events, summary.lost, output.BytesOf(summary.bytes), summary.threads,
+      summary.tracepoints);
   if (summary.lost != 0) {
     absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
   }
@@ -99,8 +179,9 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
-  for (const std::string& selector : unmatched) {
-    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint\n", Printable(selector));
+  for (const std::string& selector : recorder.Unmatched()) {
+    absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
+                  Printable(selector));
   }
 }
 
@@ -132,7 +213,7 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::Recorder
 
 // Records until `end`, the end of `command`, or a signal. `*exit_code` is the command's if its end
 // was that of the recording; then `*command` is empty.
-absl::Status RecordUntilEnd(collector::Recorder* recorder, absl::Time end,
+absl::Status RecordUntilEnd(collector::Recorder* recorder, const Output& output, absl::Time end,
                             std::optional<ChildProcess>* command, int* exit_code) {
   ProgressLine progress;
   for (bool stop = false; !stop;) {
@@ -140,7 +221,7 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, absl::Time end,
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = recorder->stats();
       return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", stats.events,
-                             stats.lost, stats.bytes);
+                             stats.lost, output.BytesOf(stats.bytes));
     });
     ClearWake();
     stop = IsStopRequested() || absl::Now() >= end;
@@ -161,12 +242,15 @@ int Record(const RecordArguments& arguments) {
     return Fail(status, kExitUsage);
   }
   if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
-  auto recorder = collector::Recorder::Start(
-      options, [&] { return OpenOutputSink(arguments.output, arguments.mode); });
+  Output output;
+  if (absl::Status status = output.Prepare(arguments); !status.ok()) return Fail(status);
+  if (output.thread()) options.own_threads.push_back(*output.thread());
+  auto recorder = collector::Recorder::Start(options, [&] { return output.Open(arguments); });
   if (!recorder.ok()) return Fail(recorder.status());
   if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
+  const std::size_t left_out = PrintLeftOut(**recorder, 0);
   const absl::Time end = absl::Now() + duration;
 
   int exit_code = kExitOk;
@@ -182,15 +266,21 @@ int Record(const RecordArguments& arguments) {
     }
   }
   if (exit_code == kExitOk) {
-    recorded = RecordUntilEnd(recorder->get(), end, &command, &exit_code);
+    recorded = RecordUntilEnd(recorder->get(), output, end, &command, &exit_code);
   }
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, (*recorder)->stats());
   const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
   if (!summary.ok()) return FailHalfway(summary.status(), (*recorder)->stats());
-  PrintSummary(arguments, *summary, (*recorder)->Unmatched());
-  return exit_code;
+  PrintLeftOut(**recorder, left_out);
+  PrintSummary(arguments, *summary, output, **recorder);
+  // The kernel takes its time for each tracepoint that nobody records any more.
+  constexpr std::uint64_t kMany = 100;
+  if (summary->tracepoints >= kMany) {
+    absl::FPrintF(stderr, "  the file is complete; the kernel releases the tracepoints\n");
+  }
+  return exit_code == kExitOk && !(*recorder)->Unmatched().empty() ? kExitUnmatched : exit_code;
 }
 
 }  // namespace
@@ -201,11 +291,13 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_option("-o,--output", arguments->output, "File to write; - is standard output")
       ->required();
   AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
+  record->add_flag("--compress", arguments->compress,
+                   "Compress with zstd; so is a file whose name ends with .zst");
   record
       ->add_option(
           "-e,--event", arguments->selectors,
-          "Events to record: Provider[:level[:keyword mask]], Provider_LxKy or system:event; "
-          "may be given several times")
+          "Events to record: Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
+          "pattern such as 'sched:*'; may be given several times")
       ->required()
       ->allow_extra_args(false);
   record->add_option("--duration", arguments->duration,
@@ -225,11 +317,12 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
       "recording\n"
       "failed; 2 usage;\n"
-      "127 the command cannot be started.\n\n"
+      "3, in place of 0, a selector matched no tracepoint; 127 the command cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService --duration 10s\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService:warning:0x3 -- ./service\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1   # registered beforehand\n"
+      "  nettrace record -o trace.nettrace -e 'sched:*' -e 'irq:*_entry' -- make\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code] { *exit_code = Record(*arguments); });
 }

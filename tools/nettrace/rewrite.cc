@@ -2,16 +2,23 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "nettrace/merger.h"
+#include "tools/collector/output/zstd_sink.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
 #include "tools/nettrace/open_input.h"
+#include "tools/nettrace/output_options.h"
 
 namespace tools {
 namespace {
@@ -31,13 +38,36 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
   return true;
 }
 
-absl::Status Merge(AtomicFile* file, const FileAccess& access, Progress* progress,
-                   nettrace::Merger* merger) {
-  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file->Create(access);
+// `*written` becomes the number of bytes of a file that is compressed.
+absl::Status Merge(const Rewrite& rewrite, AtomicFile* file, const FileAccess& access,
+                   Progress* progress, nettrace::Merger* merger,
+                   std::optional<std::uint64_t>* written) {
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file->Create(access);
+  collector::ZstdSinkOptions options;
+  options.written = std::make_shared<std::atomic<std::uint64_t>>(0);
+  if (sink.ok() && IsCompressedName(rewrite.output)) {
+    sink = collector::ZstdSink::Create(*std::move(sink), options);
+  }
   if (!sink.ok()) return sink.status();
   absl::Status status = merger->Run(*std::move(sink));
   progress->Hide();
+  if (IsCompressedName(rewrite.output)) *written = *options.written;
   return status;
+}
+
+// Prints which events of an input are not in the output as they were.
+void ReportEvents(const char* command, const std::string& input,
+                  const nettrace::Merger::NotAsItWas& events) {
+  if (events.moved > 0) {
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: %d events come after a sequence point that is later; they have "
+                  "its time, and their own in the label %s\n",
+                  command, input, events.moved, nettrace::kLabelOriginalTimestamp);
+  }
+  if (events.not_kept > 0) {
+    absl::FPrintF(stderr, "nettrace %s: %s: %d events cannot be written; they count as lost: %s\n",
+                  command, input, events.not_kept, Printable(events.why_not_kept));
+  }
 }
 
 // Prints what was wrong with the inputs; false if the output must not be kept then.
@@ -51,11 +81,12 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
       // Damaged bytes stay damaged; an input that cannot be read now may be read another time.
       good = good && rewrite.accept_damage && absl::IsDataLoss(status);
     }
-    if (merger.out_of_order(i) > 0) {
-      absl::FPrintF(stderr,
-                    "nettrace %s: %s: %d events are out of the order of time; they count as lost\n",
-                    rewrite.command, InputName(path), merger.out_of_order(i));
+    if (!merger.has_date(i)) {
+      absl::FPrintF(stderr, "nettrace %s: %s: the Trace block has no date%s\n", rewrite.command,
+                    InputName(path), rewrite.accept_damage ? "; 1970-01-01 is written" : "");
+      good = good && rewrite.accept_damage;
     }
+    ReportEvents(rewrite.command, InputName(path), merger.not_as_it_was(i));
   }
   return good;
 }
@@ -82,9 +113,11 @@ int RunRewrite(const Rewrite& rewrite) {
   FileAccess access = AccessToAll(files);
   access.mode = rewrite.mode.value_or(access.mode);
   AtomicFile file(rewrite.output);
-  absl::Status status = Merge(&file, access, &progress, &merger);
+  std::optional<std::uint64_t> written;
+  absl::Status status = Merge(rewrite, &file, access, &progress, &merger, &written);
   if (!status.ok()) {
-    PrintInputError(rewrite.command, rewrite.output, status);
+    const std::optional<std::size_t> input = merger.failed_input();
+    PrintInputError(rewrite.command, input ? rewrite.inputs[*input] : rewrite.output, status);
     return kExitFailed;
   }
   if (!ReportInputs(rewrite, merger)) {
@@ -99,7 +132,8 @@ int RunRewrite(const Rewrite& rewrite) {
     return kExitFailed;
   }
   absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command,
-                InputName(rewrite.output), merger.stats().events, merger.stats().bytes);
+                InputName(rewrite.output), merger.stats().events,
+                written.value_or(merger.stats().bytes));
   return 0;
 }
 

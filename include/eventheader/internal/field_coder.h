@@ -6,26 +6,24 @@
 //   kArity, kCount       how many values; kCount elements for constant arrays
 //   kFixedSize           bytes in the payload if they are always as many, else 0
 //   Members              for structs: the list of their members, else void
+//   kIsRaw               whether a value's bytes in memory are its bytes in the payload
 //   Size(value), Put(out, value)   bytes in the payload; writes them and returns their end
+// and where the payload is a value's bytes in memory, with a count before or zeros after them:
+//   BlobOf(value), kPrefix, kSuffix   those bytes, the size of the count (0 or 2), and of the zeros
+//
+// <string>, <vector>, <chrono> and the like are not included, since they take long to compile:
+// their types are told by what they have.
 #ifndef EVENTHEADER_INTERNAL_FIELD_CODER_H_
 #define EVENTHEADER_INTERNAL_FIELD_CODER_H_
 
 #include <netinet/in.h>
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
-#if __cplusplus >= 202002L
-#include <span>
-#endif
 
 #include "eventheader/formatted.h"
 #include "eventheader/internal/field_rules.h"
@@ -47,6 +45,14 @@ inline constexpr bool kIsCharacter =
 #endif
     std::is_same_v<T, wchar_t>;
 
+// std::void_t, but that the conditions of several specializations are told apart (CWG 1558).
+template <typename...>
+struct MakeVoid {
+  using Type = void;
+};
+template <typename... T>
+using Void = typename MakeVoid<T...>::Type;
+
 // A pointer to characters is a C string, one to anything else an address.
 template <typename T>
 inline constexpr bool kIsCString = false;
@@ -66,10 +72,29 @@ constexpr Encoding StringEncoding() noexcept {
                       : Encoding::kStringLength16Char32;
 }
 
+// Bytes in memory that are a field's payload, or its part after the count of what they are.
+struct Blob {
+  const void* data;
+  std::size_t size;
+  std::size_t count;
+};
+template <typename Code, typename = void>
+inline constexpr bool kHasBlob = false;
+template <typename Code>
+inline constexpr bool kHasBlob<Code, Void<decltype(Code::kPrefix)>> = Code::kHasBlobOf;
+
 struct ScalarCoder {
   static constexpr Arity kArity = Arity::kScalar;
   static constexpr std::uint16_t kCount = 0;
+  static constexpr bool kIsRaw = false;
   using Members = void;
+};
+// A base of coders that have BlobOf.
+template <int kPrefixIs, int kSuffixIs = 0>
+struct BlobCoder {
+  static constexpr bool kHasBlobOf = true;
+  static constexpr int kPrefix = kPrefixIs;
+  static constexpr int kSuffix = kSuffixIs;
 };
 
 // Values whose bytes in memory are their bytes in the payload.
@@ -79,13 +104,16 @@ struct ValueCoder : ScalarCoder {
   static_assert(kEncoding != Encoding::kInvalid);
   static constexpr Format kFormat = kAs;
   static constexpr std::size_t kFixedSize = kSize;
+  static constexpr bool kIsRaw = true;
   static constexpr std::size_t Size(const T&) noexcept { return kSize; }
-  static std::byte* Put(std::byte* out, const T& value) noexcept { return PutRaw(out, value); }
+  [[gnu::always_inline]] static std::byte* Put(std::byte* out, const T& value) noexcept {
+    return PutRaw(out, value);
+  }
 };
 
 // Counts beyond 16 bits make an event too large in any case: its size says so before it is built.
 template <typename Char>
-struct StringCoder : ScalarCoder {
+struct StringCoder : ScalarCoder, BlobCoder<2> {
   using View = std::basic_string_view<Char>;
   static constexpr Encoding kEncoding = StringEncoding<sizeof(Char)>();
   static constexpr Format kFormat = Format::kDefault;
@@ -95,11 +123,14 @@ struct StringCoder : ScalarCoder {
     out = PutRaw(out, static_cast<std::uint16_t>(value.size()));
     return PutBytes(out, value.data(), value.size() * sizeof(Char));
   }
+  [[gnu::always_inline]] static Blob BlobOf(View value) noexcept {
+    return {value.data(), value.size() * sizeof(Char), value.size()};
+  }
 };
 
 // Ranges of bytes.
 template <typename Bytes>
-struct BinaryCoder : ScalarCoder {
+struct BinaryCoder : ScalarCoder, BlobCoder<2> {
   static constexpr Encoding kEncoding = Encoding::kBinaryLength16Char8;
   static constexpr Format kFormat = Format::kDefault;
   static constexpr std::size_t kFixedSize = 0;
@@ -107,6 +138,9 @@ struct BinaryCoder : ScalarCoder {
   static std::byte* Put(std::byte* out, const Bytes& value) noexcept {
     out = PutRaw(out, static_cast<std::uint16_t>(std::size(value)));
     return PutBytes(out, std::data(value), std::size(value));
+  }
+  [[gnu::always_inline]] static Blob BlobOf(const Bytes& value) noexcept {
+    return {std::data(value), std::size(value), std::size(value)};
   }
 };
 
@@ -158,26 +192,28 @@ struct Coder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
 template <>
 struct Coder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
 
-// Whole seconds since 1970, rounded down: all that the format can say.
-template <typename Duration>
-struct Coder<std::chrono::time_point<std::chrono::system_clock, Duration>> : ScalarCoder {
-  using Value = std::chrono::time_point<std::chrono::system_clock, Duration>;
+// Whole seconds since 1970, rounded down: all that the format can say. Of all clocks the system's
+// alone converts to time_t.
+template <typename T>
+struct Coder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point())),
+                     typename T::duration::period>> : ScalarCoder {
   static constexpr Encoding kEncoding = Encoding::kValue64;
   static constexpr Format kFormat = Format::kTime;
   static constexpr std::size_t kFixedSize = 8;
-  static constexpr std::size_t Size(const Value&) noexcept { return 8; }
-  static std::byte* Put(std::byte* out, const Value& value) noexcept {
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(value).time_since_epoch();
-    return PutRaw(out, static_cast<std::int64_t>(seconds.count()));
+  static constexpr std::size_t Size(const T&) noexcept { return 8; }
+  static std::byte* Put(std::byte* out, const T& value) noexcept {
+    using Period = typename T::duration::period;
+    const auto ticks = value.time_since_epoch().count() * Period::num;
+    auto seconds = static_cast<std::int64_t>(ticks / Period::den);  // rounded towards zero
+    if (seconds * Period::den > ticks) --seconds;
+    return PutRaw(out, seconds);
   }
 };
 
-template <typename Char, typename Traits>
-struct Coder<std::basic_string_view<Char, Traits>, std::enable_if_t<kIsCharacter<Char>>>
-    : StringCoder<Char> {};
-template <typename Char, typename Traits, typename Allocator>
-struct Coder<std::basic_string<Char, Traits, Allocator>, std::enable_if_t<kIsCharacter<Char>>>
-    : StringCoder<Char> {};
+// std::basic_string, std::basic_string_view.
+template <typename T>
+struct Coder<T, std::enable_if_t<kIsCharacter<typename T::traits_type::char_type>>>
+    : StringCoder<typename T::value_type> {};
 
 // NUL-terminated; null is written as "".
 template <typename T>
@@ -189,6 +225,7 @@ struct Coder<T, std::enable_if_t<kIsCString<T>>>
   }
   static std::size_t Size(T value) noexcept { return Base::Size(Text(value)); }
   static std::byte* Put(std::byte* out, T value) noexcept { return Base::Put(out, Text(value)); }
+  [[gnu::always_inline]] static Blob BlobOf(T value) noexcept { return Base::BlobOf(Text(value)); }
 };
 // NUL-terminated or full.
 template <typename Char, std::size_t N>
@@ -202,10 +239,11 @@ struct Coder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> 
   static std::byte* Put(std::byte* out, const Char (&value)[N]) noexcept {
     return Base::Put(out, Text(value));
   }
+  static Blob BlobOf(const Char (&value)[N]) noexcept { return Base::BlobOf(Text(value)); }
 };
 
 template <typename Char>
-struct Coder<NulTerminated<Char>> : ScalarCoder {
+struct Coder<NulTerminated<Char>> : ScalarCoder, BlobCoder<0, sizeof(Char)> {
   static_assert(kIsCharacter<Char>);
   static constexpr Encoding kEncoding = sizeof(Char) == 1   ? Encoding::kZStringChar8
                                         : sizeof(Char) == 2 ? Encoding::kZStringChar16
@@ -213,11 +251,16 @@ struct Coder<NulTerminated<Char>> : ScalarCoder {
   static constexpr Format kFormat = Format::kDefault;
   static constexpr std::size_t kFixedSize = 0;
   static std::size_t Size(const NulTerminated<Char>& value) noexcept {
-    return (value.text.size() + 1) * sizeof(Char);
+    return (value.UpToNul().size() + 1) * sizeof(Char);
   }
   static std::byte* Put(std::byte* out, const NulTerminated<Char>& value) noexcept {
-    out = PutBytes(out, value.text.data(), value.text.size() * sizeof(Char));
+    const auto text = value.UpToNul();
+    out = PutBytes(out, text.data(), text.size() * sizeof(Char));
     return PutRaw(out, Char{});
+  }
+  static Blob BlobOf(const NulTerminated<Char>& value) noexcept {
+    const auto text = value.UpToNul();
+    return {text.data(), text.size() * sizeof(Char), 0};
   }
 };
 
@@ -228,6 +271,9 @@ struct Coder<Formatted<T, kAs>> : Coder<T> {
   static std::size_t Size(const Value& value) noexcept { return Coder<T>::Size(value.value); }
   static std::byte* Put(std::byte* out, const Value& value) noexcept {
     return Coder<T>::Put(out, value.value);
+  }
+  [[gnu::always_inline]] static Blob BlobOf(const Value& value) noexcept {
+    return Coder<T>::BlobOf(value.value);
   }
 };
 template <std::size_t N, Format kAs>
@@ -241,8 +287,15 @@ struct ElementCoder : Coder<std::remove_cv_t<T>> {
                 "an array's elements cannot be arrays themselves, nor can what is optional");
 };
 
+// Whether a range's elements are in one piece of memory.
+template <typename Range, typename = void>
+inline constexpr bool kHasData = false;
+template <typename Range>
+inline constexpr bool kHasData<Range, Void<decltype(std::data(std::declval<const Range&>()))>> =
+    true;
+
 template <typename Range, typename T>
-struct VariableArrayCoder {
+struct VariableArrayCoder : BlobCoder<2> {
   using Element = ElementCoder<T>;
   using Members = typename Element::Members;
   static constexpr Encoding kEncoding = Element::kEncoding;
@@ -250,6 +303,8 @@ struct VariableArrayCoder {
   static constexpr Arity kArity = Arity::kVariableArray;
   static constexpr std::uint16_t kCount = 0;
   static constexpr std::size_t kFixedSize = 0;
+  static constexpr bool kIsRaw = false;
+  static constexpr bool kHasBlobOf = Element::kIsRaw && kHasData<Range>;
   static std::size_t Size(const Range& values) noexcept {
     // A count that does not fit must not pass for a small one: elements can be empty structs.
     if (values.size() > 0xFFFF) return std::size_t{kMaxEventSize} + 1;
@@ -263,10 +318,13 @@ struct VariableArrayCoder {
     for (const T& value : values) out = Element::Put(out, value);
     return out;
   }
+  [[gnu::always_inline]] static Blob BlobOf(const Range& values) noexcept {
+    return {values.data(), values.size() * sizeof(T), values.size()};
+  }
 };
 
 template <typename Range, typename T, std::size_t N>
-struct ConstantArrayCoder {
+struct ConstantArrayCoder : BlobCoder<0> {
   static_assert(N >= 1 && N <= 0xFFFF, "a constant array has 1 to 65535 elements");
   using Element = ElementCoder<T>;
   using Members = typename Element::Members;
@@ -275,6 +333,8 @@ struct ConstantArrayCoder {
   static constexpr Arity kArity = Arity::kConstantArray;
   static constexpr std::uint16_t kCount = static_cast<std::uint16_t>(N);
   static constexpr std::size_t kFixedSize = N * Element::kFixedSize;
+  static constexpr bool kIsRaw = false;
+  static constexpr bool kHasBlobOf = Element::kIsRaw;
   static std::size_t Size(const Range& values) noexcept {
     if constexpr (kFixedSize != 0) return kFixedSize;
     std::size_t size = 0;
@@ -282,44 +342,67 @@ struct ConstantArrayCoder {
     return size;
   }
   static std::byte* Put(std::byte* out, const Range& values) noexcept {
-    for (const T& value : values) out = Element::Put(out, value);
-    return out;
+    if constexpr (Element::kIsRaw) {
+      __builtin_memcpy(out, std::data(values), kFixedSize);
+      return out + kFixedSize;
+    } else {
+      for (const T& value : values) out = Element::Put(out, value);
+      return out;
+    }
+  }
+  [[gnu::always_inline]] static Blob BlobOf(const Range& values) noexcept {
+    return {std::data(values), kFixedSize, 0};
   }
 };
 
-template <typename T, typename Allocator>
-struct Coder<std::vector<T, Allocator>, std::enable_if_t<!kIsByte<T>>>
-    : VariableArrayCoder<std::vector<T, Allocator>, T> {};
+// What a class is a range of, as far as it is to be a field: not a string.
+template <typename T, typename = void>
+struct ElementOf {
+  using Type = void;
+};
+template <typename T>
+struct ElementOf<
+    T, Void<typename T::value_type, decltype(std::declval<const T&>().size()),
+            decltype(std::declval<const T&>().begin() == std::declval<const T&>().end())>> {
+  using Type = typename T::value_type;
+};
+template <typename T, typename = void>
+inline constexpr bool kIsString = false;
+template <typename T>
+inline constexpr bool kIsString<T, Void<typename T::traits_type>> = true;
+// The size in the type of a std::array or a std::span, if it has one there.
+template <typename T, typename = void>
+inline constexpr std::size_t kExtent = SIZE_MAX;
+template <typename T>
+inline constexpr std::size_t kExtent<T, Void<decltype(T::extent)>> = T::extent;
 template <typename T, std::size_t N>
-struct Coder<std::array<T, N>, std::enable_if_t<!kIsByte<T>>>
-    : ConstantArrayCoder<std::array<T, N>, T, N> {};
+inline constexpr std::size_t kExtent<std::array<T, N>, void> = N;
+
+template <typename T, typename Element = typename ElementOf<T>::Type>
+using RangeCoder =
+    std::conditional_t<kExtent<T> == SIZE_MAX, VariableArrayCoder<T, Element>,
+                       ConstantArrayCoder<T, Element, kExtent<T> == SIZE_MAX ? 1 : kExtent<T>>>;
+
+// std::array, std::span, std::vector and all other containers that have a size.
+template <typename T>
+struct Coder<T, std::enable_if_t<!std::is_void_v<typename ElementOf<T>::Type> && !kIsString<T> &&
+                                 !kIsByte<typename ElementOf<T>::Type>>> : RangeCoder<T> {};
+template <typename T>
+struct Coder<T, std::enable_if_t<kIsByte<typename ElementOf<T>::Type> && kHasData<T>>>
+    : BinaryCoder<T> {};
 template <typename T, std::size_t N>
 struct Coder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
     : ConstantArrayCoder<T[N], T, N> {};
-
-template <std::size_t N>
-struct Coder<std::array<std::byte, N>> : BinaryCoder<std::array<std::byte, N>> {};
-template <typename Allocator>
-struct Coder<std::vector<std::byte, Allocator>> : BinaryCoder<std::vector<std::byte, Allocator>> {};
 template <std::size_t N>
 struct Coder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
-#if __cplusplus >= 202002L
-template <typename T, std::size_t N>
-struct Coder<std::span<T, N>, std::enable_if_t<!kIsByte<T> && N != std::dynamic_extent>>
-    : ConstantArrayCoder<std::span<T, N>, std::remove_cv_t<T>, N> {};
-template <typename T>
-struct Coder<std::span<T>, std::enable_if_t<!kIsByte<T>>>
-    : VariableArrayCoder<std::span<T>, std::remove_cv_t<T>> {};
-template <typename T, std::size_t N>
-struct Coder<std::span<T, N>, std::enable_if_t<kIsByte<T>>> : BinaryCoder<std::span<T, N>> {};
-#endif
-
-// Nullable. A value of fixed size is a binary of that size, or of none; anything else, characters
-// too, an array of one element, or of none, so that null stays distinguishable from empty.
-template <typename T>
-struct Coder<std::optional<T>> : ScalarCoder {
-  using Element = ElementCoder<T>;
+// std::optional. Nullable. A value of fixed size is a binary of that size, or of none; anything
+// else, characters too, an array of one element, or of none, so that null stays distinguishable
+// from empty.
+template <typename Optional>
+struct Coder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
+                            typename Optional::value_type>> : ScalarCoder {
+  using Element = ElementCoder<typename Optional::value_type>;
   using Members = typename Element::Members;
   // Binaries are text in units of 8 bits, and never null, with the formats that characters have.
   static constexpr bool kIsCharacter =
@@ -331,10 +414,10 @@ struct Coder<std::optional<T>> : ScalarCoder {
       kIsValue && Element::kFormat == Format::kDefault ? Format::kUnsignedInt : Element::kFormat;
   static constexpr Arity kArity = kIsValue ? Arity::kScalar : Arity::kVariableArray;
   static constexpr std::size_t kFixedSize = 0;
-  static std::size_t Size(const std::optional<T>& value) noexcept {
+  static std::size_t Size(const Optional& value) noexcept {
     return 2 + (value ? Element::Size(*value) : 0);
   }
-  static std::byte* Put(std::byte* out, const std::optional<T>& value) noexcept {
+  static std::byte* Put(std::byte* out, const Optional& value) noexcept {
     const std::size_t count = !value ? 0 : kIsValue ? Element::Size(*value) : 1;
     out = PutRaw(out, static_cast<std::uint16_t>(count));
     return value ? Element::Put(out, *value) : out;
@@ -343,13 +426,14 @@ struct Coder<std::optional<T>> : ScalarCoder {
 
 // A struct's members one after the other, as StructOf lists them.
 template <typename T>
-struct Coder<T, std::void_t<typename StructOf<T>::Members>> {
+struct Coder<T, Void<typename StructOf<T>::Members>> {
   using Members = typename StructOf<T>::Members;
   static constexpr Encoding kEncoding = Encoding::kStruct;
   static constexpr Format kFormat = Format::kDefault;
   static constexpr Arity kArity = Arity::kScalar;
   static constexpr std::uint16_t kCount = 0;
   static constexpr std::size_t kFixedSize = Members::kFixedSize;
+  static constexpr bool kIsRaw = false;
   static std::size_t Size(const T& value) noexcept { return Members::Size(value); }
   static std::byte* Put(std::byte* out, const T& value) noexcept {
     return Members::Put(out, value);
@@ -357,34 +441,18 @@ struct Coder<T, std::void_t<typename StructOf<T>::Members>> {
 };
 
 // The type by which an event's functions take a field: strings as views, what is small by value.
-template <typename T>
+template <typename T, typename = void>
 struct ParameterOf {
   using Type =
       std::conditional_t<std::is_trivially_copyable_v<T> && !std::is_array_v<T> && sizeof(T) <= 16,
                          T, const T&>;
 };
-template <typename Char, typename Traits, typename Allocator>
-struct ParameterOf<std::basic_string<Char, Traits, Allocator>> {
-  using Type = std::basic_string_view<Char>;
+template <typename T>
+struct ParameterOf<T, std::enable_if_t<kIsString<T>>> {
+  using Type = std::basic_string_view<typename T::value_type>;
 };
 template <typename T>
 using Parameter = typename ParameterOf<T>::Type;
-
-template <typename T, typename = void>
-inline constexpr bool kHasText = false;
-template <typename T>
-inline constexpr bool kHasText<T, std::void_t<decltype(Coder<T>::Text(std::declval<const T&>()))>> =
-    true;
-
-// C strings are measured once, before the event is built: they may change meanwhile.
-template <typename T>
-decltype(auto) Prepare(const T& value) noexcept {
-  if constexpr (kHasText<T>) {
-    return Coder<T>::Text(value);
-  } else {
-    return (value);
-  }
-}
 
 }  // namespace internal
 }  // namespace eh

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "eventheader/activity.h"
 #include "eventheader/internal/field_rules.h"
@@ -21,8 +20,8 @@ inline constexpr std::uint8_t kNativeFlags =
 // Each Put function writes to `out` and returns the end of what it wrote.
 
 template <typename T>
-inline std::byte* PutRaw(std::byte* out, const T& value) noexcept {
-  std::memcpy(out, &value, sizeof(value));
+[[gnu::always_inline]] inline std::byte* PutRaw(std::byte* out, const T& value) noexcept {
+  __builtin_memcpy(out, &value, sizeof(value));
   return out + sizeof(value);
 }
 
@@ -31,10 +30,10 @@ template <std::size_t kPiece>
 inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noexcept {
   std::byte first[kPiece];
   std::byte last[kPiece];
-  std::memcpy(first, in, kPiece);
-  std::memcpy(last, in + size - kPiece, kPiece);
-  std::memcpy(out, first, kPiece);
-  std::memcpy(out + size - kPiece, last, kPiece);
+  __builtin_memcpy(first, in, kPiece);
+  __builtin_memcpy(last, in + size - kPiece, kPiece);
+  __builtin_memcpy(out, first, kPiece);
+  __builtin_memcpy(out + size - kPiece, last, kPiece);
 }
 
 // The sizes that PutBytes leaves: below 4 and above 16.
@@ -49,7 +48,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   } else if (size <= 32) {
     PutTwice<16>(out, in, size);
   } else {
-    std::memcpy(out, in, size);
+    __builtin_memcpy(out, in, size);
   }
   return out + size;
 }
@@ -67,38 +66,25 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   return out + size;
 }
 
-// Copies a size known when it is compiled, in pieces of 16 bytes, the last of which may overlap.
-// Compilers make a string instruction of a memcpy of this length, which costs more to start than to
-// do.
-template <std::size_t kSize>
-inline std::byte* PutConstant(std::byte* out, const std::byte* data) noexcept {
-  constexpr std::size_t kPiece = 16;
-  if constexpr (kSize < kPiece || kSize > 32 * kPiece) {
-    std::memcpy(out, data, kSize);
-  } else {
-    for (std::size_t at = 0; at + kPiece <= kSize; at += kPiece) {
-      __builtin_memcpy(out + at, data + at, kPiece);
-      asm volatile("" ::: "memory");  // or they are joined again
-    }
-    __builtin_memcpy(out + kSize - kPiece, data + kSize - kPiece, kPiece);
-  }
-  return out + kSize;
-}
-
-// Writes the activity extension; the metadata extension is to follow it.
-inline std::byte* PutActivity(std::byte* out, const Activity& activity) noexcept {
+// Writes the activity extension; the metadata extension is to follow it. `related` may be null.
+[[gnu::always_inline]] inline std::byte* PutActivity(std::byte* out, const void* id,
+                                                     const void* related) noexcept {
+  constexpr std::size_t kSize = sizeof(ActivityId);
   const ExtensionHeader extension{
-      static_cast<std::uint16_t>(activity.related != nullptr ? 32 : 16),
+      static_cast<std::uint16_t>(related != nullptr ? 2 * kSize : kSize),
       static_cast<std::uint16_t>(kExtensionActivityId | kExtensionChain)};
   out = PutRaw(out, extension);
-  out = PutRaw(out, activity.id);
-  return activity.related != nullptr ? PutRaw(out, *activity.related) : out;
+  __builtin_memcpy(out, id, kSize);
+  out += kSize;
+  if (related == nullptr) return out;
+  __builtin_memcpy(out, related, kSize);
+  return out + kSize;
 }
 
 inline constexpr std::size_t kMaxActivitySize = sizeof(ExtensionHeader) + 2 * sizeof(ActivityId);
 
-constexpr std::size_t ActivitySize(const Activity& activity) noexcept {
-  return sizeof(ExtensionHeader) + (activity.related != nullptr ? 32 : 16);
+constexpr std::size_t ActivitySize(bool has_related) noexcept {
+  return sizeof(ExtensionHeader) + (has_related ? 2 : 1) * sizeof(ActivityId);
 }
 
 }  // namespace eh::internal

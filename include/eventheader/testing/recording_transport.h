@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,8 +17,10 @@
 
 namespace eh {
 
-// Stands in for the kernel: enables every tracepoint that is registered, or none.
-// Thread-safe, but unlike a real transport it allocates and locks in Write.
+// Stands in for the kernel: enables every tracepoint that is registered, or those that SetEnabled
+// says. Thread-safe, but unlike a real transport it allocates and locks in Write. One that is
+// destroyed while providers use it leaves them without a transport: their events are disabled, and
+// their status is EOWNERDEAD until SetTransport gives them another one.
 class RecordingTransport final : public Transport {
  public:
   struct Record {
@@ -25,7 +28,8 @@ class RecordingTransport final : public Transport {
     std::vector<std::byte> event;  // from its header on
   };
 
-  ~RecordingTransport() = default;
+  RecordingTransport() = default;
+  ~RecordingTransport() { Detach(); }
 
   int Register(const char* name, std::uint64_t* enabled, unsigned bit,
                std::uint64_t* handle) noexcept override {
@@ -65,6 +69,14 @@ class RecordingTransport final : public Transport {
     const std::lock_guard lock(mutex_);
     enabled_ = on;
     for (const Tracepoint& tracepoint : tracepoints_) Set(tracepoint, on);
+  }
+
+  // Enables or disables one that is registered.
+  void SetEnabled(bool on, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    for (const Tracepoint& tracepoint : tracepoints_) {
+      if (tracepoint.name == name) Set(tracepoint, on);
+    }
   }
 
   // Registrations, or writes, fail with this errno from now on; 0: they do not.

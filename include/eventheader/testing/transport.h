@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "eventheader/eventheader_c.h"
 #include "eventheader/provider.h"
 
 namespace eh {
@@ -32,7 +33,15 @@ class Transport {
 
  protected:
   ~Transport() = default;
+  // Takes it from all providers that have event sets in this program or shared object, whose status
+  // is EOWNERDEAD from then on: for the destructor of one that may be destroyed before they are.
+  void Detach() noexcept;
 };
+
+// The provider of the C API, or of the macros of C (EVENTHEADER_PROVIDER), for SetTransport.
+inline ProviderBase& ProviderOf(eh_provider* provider) noexcept {
+  return *reinterpret_cast<ProviderBase*>(provider);
+}
 
 }  // namespace eh
 

@@ -4,6 +4,7 @@
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/eventheader_c.h>
+#include <eventheader/macros.h>
 #include <eventheader/testing/transport.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "disabled_calls.h"
 #include "disassembly.h"
 #include "libeventheader/base/user_events.h"
+#include "macros_c_calls.h"
 #include "object_size.h"
 
 // The events' values. External linkage keeps them unknown to the compiler.
@@ -66,8 +68,8 @@ constexpr eh::Event<provider, "Verbose", eh::Traits{.level = eh::Level::kVerbose
 
 // The beginning of an event's bytes.
 template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fields>
-using PreambleOf = eh::internal::Preamble<kName, kEventTraits, Fields...>;
-using Preamble8 = Eight<PreambleOf>;
+using DescribedAs = eh::internal::Described<kName, kEventTraits, Fields...>;
+using Described8 = Eight<DescribedAs>;
 
 // Each writes its event, with an Activity before the fields' values or without.
 template <typename... Activity>
@@ -92,6 +94,22 @@ bool Write20(const Activity&... activity) {
   return event20.Write(activity..., n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9],
                        n[10], n[11], n[12], n[13], n[14], s[0], s[1], s[2], s[3],
                        s[4]) == eh::WriteResult::kWritten;
+}
+
+// The macros of C++17 and of C, with the same eight fields. They say nothing of what came of it, so
+// each writes as often as the others.
+bool Write8ByMacro() {
+  const auto& n = input.numbers;
+  EVENTHEADER_EVENT(provider, "Bench8", 4, 1, EVENTHEADER_FIELD("number", n[0]),
+                    EVENTHEADER_FIELD("status", n[1]), EVENTHEADER_FIELD("port", n[2]),
+                    EVENTHEADER_FIELD("bytes", n[3]), EVENTHEADER_FIELD("count", n[4]),
+                    EVENTHEADER_FIELD("path", input.path), EVENTHEADER_FIELD("host", input.host),
+                    EVENTHEADER_FIELD("agent", input.agent));
+  return true;
+}
+bool Write8InC() {
+  WriteByMacroOfC(input.numbers, input.path.c_str(), input.host.c_str(), input.agent.c_str());
+  return true;
 }
 
 // The dynamic builder, with the same eight fields.
@@ -172,7 +190,7 @@ class CApi {
       "Bench8\0number\0\x84\2status\0\x84\2port\0\x84\2bytes\0\x84\2count\0\x84\2path\0\nhost\0\n"
       "agent\0\n";
   static_assert(std::string_view(kMetadata, sizeof(kMetadata) - 1) ==
-                    std::string_view(Preamble8::kBytes.metadata, Preamble8::kMetadataSize),
+                    std::string_view(Described8::kEvent.metadata, Described8::kMetadata),
                 "the bytes are those of the static event");
   static constexpr eh_event kPrepared{.id = 0,
                                       .version = 0,
@@ -323,7 +341,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
   static Capture capture;
   static Dynamic dynamic;
   static CApi c_api;
-  if (dynamic.set().status() != 0 || eh_event_set_status(c_api.set()) != 0) {
+  if (eh_provider_status(ProviderOfMacrosOfC()) != 0 || dynamic.set().status() != 0 ||
+      eh_event_set_status(c_api.set()) != 0) {
     return Fail("cannot register the dynamic events' sets");
   }
   static const eh_activity c_activity{reinterpret_cast<const std::uint8_t*>(input.activity.data()),
@@ -347,6 +366,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
       {"activity, 8 fields, 3 strings", kActivity8, nullptr},
       {"activity, 20 fields, 5 strings", [] { return Write20(eh::Activity{input.activity}); },
        nullptr},
+      {"macro of C++17, 8 fields, 3 strings", Write8ByMacro, nullptr},
+      {"macro of C, 8 fields, 3 strings, measured", Write8InC, kPlain8},
       {"dynamic builder, 8 fields built and written",
        [] {
          dynamic.Build();
@@ -377,7 +398,8 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
 }
 
 int CheckDisassembly(Report* report, const std::string& program) {
-  for (const char* function : {"WriteDisabled", "WriteDisabledByMacro"}) {
+  for (const char* function :
+       {"WriteDisabled", "WriteDisabledByMacro", "WriteDisabledByCxx17", "WriteDisabledInC"}) {
     const DisabledPath path = FindDisabledPath(program, function);
     if (!path.error.empty()) return Fail("disassembly: " + path.error);
     report->Add(std::string("load, test, branch in ") + function, "instructions", path.instructions,
@@ -406,7 +428,7 @@ int MeasureSizes(Report* report, const std::filesystem::path& folder) {
   report->Add("read-only data, a further call", "bytes", each(sites->read_only, base->read_only),
               each(plains->read_only, plain->read_only));
   report->Add("read-only data, a further event", "bytes", each(events->read_only, base->read_only),
-              Preamble8::kSize);
+              Described8::kHeadSize);
   report->Add("unwind tables, a further call", "bytes", each(sites->unwind, base->unwind),
               each(plains->unwind, plain->unwind));
   report->Add("unwind tables, a further event", "bytes", each(events->unwind, base->unwind),

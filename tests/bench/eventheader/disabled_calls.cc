@@ -2,6 +2,7 @@
 #include "disabled_calls.h"
 
 #include <eventheader/eh.h>
+#include <eventheader/macros.h>
 
 namespace {
 
@@ -18,4 +19,10 @@ void WriteDisabled(std::int32_t number, std::int32_t status, std::string_view pa
 
 void WriteDisabledByMacro(const Request& request) {
   EVENTHEADER_WRITE(event, request.number, request.status, request.path);
+}
+
+void WriteDisabledByCxx17(const Request& request) {
+  EVENTHEADER_EVENT(provider, "Event", 4, 1, EVENTHEADER_FIELD("number", request.number),
+                    EVENTHEADER_FIELD("status", request.status),
+                    EVENTHEADER_FIELD("path", request.path));
 }

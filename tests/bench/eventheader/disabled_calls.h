@@ -17,6 +17,8 @@ extern "C" {
 void WriteDisabled(std::int32_t number, std::int32_t status, std::string_view path);
 // Its arguments are not fetched unless the event is enabled.
 void WriteDisabledByMacro(const Request& request);
+// The same with the event's fields in place.
+void WriteDisabledByCxx17(const Request& request);
 }
 
 #endif  // TESTS_BENCH_EVENTHEADER_DISABLED_CALLS_H_

@@ -1,4 +1,5 @@
-// Shows the events of hostile files in every style: each is one line of valid JSON.
+// Shows the events of hostile files in the order of time and in every style: each is one line of
+// valid JSON.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -6,8 +7,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
-#include "nettrace/reader.h"
+#include "nettrace/time_ordered_reader.h"
 #include "tools/nettrace/event_json.h"
 #include "tools/nettrace/payload_json.h"
 
@@ -37,16 +39,17 @@ void RequireLineOfJson(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
-  if (!reader.ok()) return 0;
+  auto opened = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
+  if (!opened.ok()) return 0;
+  nettrace::TimeOrderedReader steps(*std::move(opened), {.max_memory = 10'000});
+  const nettrace::Reader& reader = steps.reader();
   tools::PayloadJson raw(tools::PayloadStyle::kRaw);
   tools::PayloadJson for_programs(tools::PayloadStyle::kForPrograms);
   tools::PayloadJson for_people(tools::PayloadStyle::kForPeople);
   using Step = nettrace::Reader::Step;
   // A small file may hold very many events; a few thousand of them show all that matters.
   int events = 0;
-  for (Step step = (*reader)->Next(); step != Step::kEnd && events < 4096;
-       step = (*reader)->Next()) {
+  for (Step step = steps.Next(); step != Step::kEnd && events < 4096; step = steps.Next()) {
     if (step == Step::kSequencePoint) {
       for (tools::PayloadJson* payloads : {&raw, &for_programs, &for_people}) {
         payloads->ForgetRows();
@@ -54,10 +57,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if (step != Step::kEvent) continue;
     ++events;
-    const nettrace::Event& event = (*reader)->event();
-    RequireLineOfJson(tools::EventToJson(**reader, event, &raw));
-    RequireLineOfJson(tools::EventToJson(**reader, event, &for_programs));
+    const nettrace::Event& event = steps.event();
+    RequireLineOfJson(tools::EventToJson(reader, event, &raw));
+    RequireLineOfJson(tools::EventToJson(reader, event, &for_programs));
     tools::PayloadToText(event, &for_people);
+    tools::ExtrasToText(*event.metadata, &for_people);
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 // Reads hostile streams of any version to their end, payloads included: by file order out of
-// memory, and by time from a source that gives a few bytes at a time. Both must see the same.
+// memory, and by time from a source that gives a few bytes at a time, in memory and by way of a
+// temporary file. All must see the same, and the latter two in the same order, that of time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -84,6 +85,8 @@ std::uint64_t DigestOf(const nettrace::Event& event) {
   digest.Touch(event.stack);
   digest.Touch(event.payload);
   digest.OnName(event.thread->name.value_or(""));
+  digest.Touch(event.labels->activity_id.value_or(nettrace::Guid()));
+  digest.Touch(event.labels->related_activity_id.value_or(nettrace::Guid()));
   for (const std::uint64_t value :
        {event.offset, ToNumber(event.thread_index), ToNumber(event.capture_thread_index),
         event.timestamp, event.lost_before, event.keywords(), std::uint64_t{event.sequence_number},
@@ -99,6 +102,21 @@ struct Seen {
   std::uint64_t sum = 0;  // of the events' digests: in any order
   friend bool operator==(const Seen&, const Seen&) = default;
 };
+
+// A digest of all events in their order, which must be that of time in each interval.
+std::uint64_t ReadInOrder(nettrace::TimeOrderedReader* reader) {
+  std::uint64_t time = 0;
+  std::uint64_t digest = 0;
+  for (auto step = reader->Next(); step != Reader::Step::kEnd; step = reader->Next()) {
+    if (step == Reader::Step::kSequencePoint) time = 0;
+    if (step != Reader::Step::kEvent) continue;
+    Require(reader->event().timestamp >= time);
+    time = reader->event().timestamp;
+    digest = digest * 31 + DigestOf(reader->event());
+  }
+  Require(reader->sort_status().ok());
+  return digest;
+}
 
 template <typename AnyReader>
 Seen ReadAll(AnyReader* reader) {
@@ -166,5 +184,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Require(Same(ordered.reader().stats(), reader->stats()));
   // It says what was damaged, and where.
   Require(ordered.reader().status() == reader->status());
+  nettrace::TimeOrderedReader in_memory(Open(std::make_unique<nettrace::MemorySource>(bytes)));
+  nettrace::TimeOrderedReader by_file(Open(std::make_unique<nettrace::MemorySource>(bytes)),
+                                      {.max_memory = 1000});
+  Require(ReadInOrder(&in_memory) == ReadInOrder(&by_file));
   return 0;
 }

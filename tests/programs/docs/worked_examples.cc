@@ -20,6 +20,7 @@
 #include "eventheader/json_formatter.h"
 #include "eventheader/testing/recording_transport.h"
 #include "eventheader/tracepoint_name.h"
+#include "libnettrace-writer/core/event_ids.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/event_schema.h"
@@ -55,7 +56,8 @@ absl::Status WriteFile(const eh::RecordingTransport::Record& record,
       collector::CompileEventSchema(event, *name, record.tracepoint, collector::ValueForms());
   if (!schema.ok()) return schema.status();
   if (!schema->program.identity()) return absl::InternalError("the payload is converted");
-  schema->metadata.event_id = 1;
+  schema->metadata.event_id = nettrace::internal::HashedEventId(
+      schema->metadata.name, schema->metadata.fields, event.header.opcode);
 
   nettrace::TraceInfo info;
   info.sync_time = absl::FromCivil(absl::CivilSecond(2026, 11, 21, 10, 0, 0), absl::UTCTimeZone());

@@ -13,7 +13,7 @@ import unittest
 from support import script
 
 ARGS = script.options(__doc__, *("example-" + name for name in (
-    "service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read", "nettrace-write")))
+    "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read", "nettrace-write")))
 
 # The trace context of the caller, as in the recommendation's own example.
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -52,6 +52,12 @@ class NetTraceTest(ExampleTest):
 class CServiceTest(ExampleTest):
     def test_runs_to_its_end(self):
         [line] = self.printed(ARGS.example_c_service, "--rounds", "2")
+        self.check_no_event_failed(line)
+
+
+class Cxx17ServiceTest(ExampleTest):
+    def test_runs_to_its_end(self):
+        [line] = self.printed(ARGS.example_cxx17_service, "--orders", "2")
         self.check_no_event_failed(line)
 
 
@@ -130,7 +136,7 @@ def request(port, method, path, headers):
 
 class UsageTest(ExampleTest):
     def test_every_program_has_help_and_refuses_what_it_does_not_know(self):
-        for name in ("service", "c_service", "http_service", "logger_bridge", "plugin_host"):
+        for name in ("service", "c_service", "cxx17_service", "http_service", "logger_bridge", "plugin_host"):
             program = getattr(ARGS, "example_" + name)
             with self.subTest(name):
                 usage = "usage: " + os.path.basename(program)

@@ -16,6 +16,7 @@ ARGS = script.options(__doc__, "build", "source", "meson", "cc", "cxx")
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 C = ["-std=c11", *WARNINGS]
+CXX17 = ["-std=c++17", *WARNINGS]
 CXX = ["-std=c++20", *WARNINGS]
 
 
@@ -62,6 +63,10 @@ class InstalledTest(unittest.TestCase):
     def test_service_in_cxx(self):
         program = self.build(ARGS.cxx, CXX, "eventheader", self.example("logger_bridge.cc"))
         self.assertIn(" 0 failed; ", call(program))
+
+    def test_service_in_cxx17(self):
+        program = self.build(ARGS.cxx, CXX17, "eventheader", self.example("cxx17_service.cc"))
+        self.assertIn(" events written, 0 failed; ", call(program))
 
     def test_nettrace_writer_and_reader(self):
         file = self.folder / "shop.nettrace"

@@ -13,6 +13,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/verifier.h"
 #include "tests/support/nettrace/stream_builder.h"
+#include "tools/common/exit_codes.h"
 #include "tools/nettrace/rewrite.h"
 
 namespace tools {
@@ -105,6 +106,68 @@ TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
   const Reader::Stats stats = StatsOfCleanFile(Output());
   EXPECT_EQ(stats.events, 2u);
   EXPECT_EQ(stats.lost, 0u) << "what was left out is not lost";
+}
+
+// What a run prints on standard error.
+std::string PrintedBy(const Rewrite& rewrite, int exit_code) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunRewrite(rewrite), exit_code);
+  return ::testing::internal::GetCapturedStderr();
+}
+
+// In all of these: an event later than a sequence point before it, a field that cannot be written,
+// an impossible date.
+Bytes OddStream() {
+  using namespace nettrace;
+  const Bytes varint_elsewhere =
+      FieldRow("f", Code(TypeCode::kRelLoc).Append(Code(TypeCode::kVarInt)));
+  return Start({.year = 20'000})
+      .Append(MetadataBlock(
+          {{}, {.id = 2, .event_id = 8, .name = "Odd", .fields = {varint_elsewhere}}}))
+      .Append(ThreadBlock({1}))
+      .Append(EventBlock({{}}))
+      .Append(SequencePointBlock(2001))
+      .Append(EventBlock({{.sequence = 2, .timestamp = 2002}}))
+      .Append(SequencePointBlock(2003))
+      .Append(EventBlock({{.sequence = 3, .timestamp = 1999}}))
+      .Append(EventBlock({{.metadata_id = 2, .sequence = 4, .timestamp = 2004}}))
+      .Append(End());
+}
+
+TEST_F(RewriteTest, RepairKeepsWhatCanBeKeptAndSaysWhatIsNotAsItWas) {
+  const std::string input = Write("in.nettrace", OddStream().span());
+  const std::string printed = PrintedBy({.command = "repair",
+                                         .inputs = {input},
+                                         .output = Output(),
+                                         .filter = {},
+                                         .accept_damage = true},
+                                        0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.events, 3u);
+  EXPECT_EQ(stats.lost, 1u);
+  const std::string start = "nettrace repair: " + input + ": ";
+  for (const char* message :
+       {"the Trace block has no date; 1970-01-01 is written",
+        "1 events come after a sequence point that is later; they have its time, and their own in "
+        "the label OriginalTimestamp",
+        "1 events cannot be written; they count as lost: event 'Provider:Odd' (id 8): field 'f'"}) {
+    EXPECT_NE(printed.find(start + message), std::string::npos) << message << "\n" << printed;
+  }
+}
+
+TEST_F(RewriteTest, MessagesNameTheInputThatTheyAreAbout) {
+  const std::string good = Write("good.nettrace", nettrace::GoodStream().span());
+  const std::string odd = Write("odd.nettrace", OddStream().span());
+  const std::string cut = Write("cut.nettrace", nettrace::GoodStream().span().first(200));
+  const auto run = [this](const char* command, const std::vector<std::string>& inputs) {
+    const std::string printed = PrintedBy(
+        {.command = command, .inputs = inputs, .output = Output(), .filter = {}}, kExitFailed);
+    EXPECT_FALSE(std::filesystem::exists(Output()));
+    return printed;
+  };
+  EXPECT_EQ(run("cut", {odd}).find("nettrace cut: " + odd + ": the Trace block has no date\n"), 0u);
+  EXPECT_EQ(run("merge", {good, odd}).find("nettrace merge: " + odd + ": the Trace block"), 0u);
+  EXPECT_EQ(run("merge", {good, cut}).find("nettrace merge: " + cut + ": offset"), 0u);
 }
 
 // Writing more than that fails, as on a full disk.

@@ -60,11 +60,12 @@ struct TraceFields {
   int month = 11;
   std::int64_t sync_ticks = 1000;
   std::int64_t frequency = 1'000'000'000;
+  unsigned year = 2026;
 };
 
 inline Bytes TraceContent(const TraceFields& fields = {}) {
   return Bytes()
-      .U16(2026)
+      .U16(fields.year)
       .U16(static_cast<unsigned>(fields.month))
       .U16(6)
       .U16(21)

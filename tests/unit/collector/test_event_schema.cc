@@ -75,6 +75,7 @@ TEST_F(SchemaTest, RowSaysWhatTheHeaderAndTheTracepointSay) {
   EXPECT_EQ(row.name, "E");
   EXPECT_EQ(row.level, 4);
   EXPECT_EQ(row.keywords, 2u);
+  EXPECT_EQ(row.event_id, 5u);
   EXPECT_EQ(row.opcode, 1);
   EXPECT_EQ(row.version, 3);
   EXPECT_EQ(row.key_values, (nettrace::KeyValues{{"EventHeader.Tracepoint", kName},
@@ -285,6 +286,18 @@ class NullableTest : public SchemaTest {
     return schema_.metadata.key_values.back().first.starts_with("EventHeader.Field.");
   }
 };
+
+// So it is the same row in each recording, whatever events come first.
+TEST_F(NullableTest, FormThatMostEventsHaveHasTheEventsOwnId) {
+  CompileSeen("n\0\x8D\x02"s, kSeen4Bytes);
+  EXPECT_EQ(schema_.metadata.event_id, 5u);
+  CompileSeen("n\0\x8D\x02"s, kSeenNull);
+  EXPECT_EQ(schema_.metadata.event_id, 0u);
+  CompileSeen("n\0\x8D\x02"s, kSeenNull | kSeen4Bytes);
+  EXPECT_EQ(schema_.metadata.event_id, 0u);
+  Compile("s\0\x0A"s, TextForm::kUtf16);
+  EXPECT_EQ(schema_.metadata.event_id, 0u);
+}
 
 TEST_F(NullableTest, RunTellsWhatValuesThereAre) {
   Compile(

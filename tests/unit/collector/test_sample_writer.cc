@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -106,9 +107,13 @@ class SampleWriterTest : public ::testing::Test {
 
   // An event named `name` with the field definitions and the payload.
   static std::string Event(const std::string& name, const std::string& fields = "",
-                           const std::string& payload = "", char opcode = 0, char level = 4) {
+                           const std::string& payload = "", char opcode = 0, char level = 4,
+                           int id = 0) {
     const std::string metadata = name + "\0"s + fields;
-    std::string bytes = "\x07\0\0\0\0\0"s;
+    std::string bytes = "\x07\0"s;
+    bytes += static_cast<char>(id & 0xFF);
+    bytes += static_cast<char>(id >> 8);
+    bytes += "\0\0"s;
     bytes += opcode;
     bytes += level;
     bytes += static_cast<char>(metadata.size() & 0xFF);
@@ -187,6 +192,76 @@ TEST_F(SampleWriterTest, SchemasAreMadeOnceAndHaveIdsOfTheirOwn) {
   EXPECT_NE(shown[0].event_id, shown[1].event_id);
   EXPECT_NE(shown[0].event_id, shown[2].event_id);
   EXPECT_NE(shown[1].event_id, shown[2].event_id);
+}
+
+TEST_F(SampleWriterTest, EventsOwnIdIsItsRows) {
+  const auto with_id = [](int id, const std::string& name, const std::string& fields = "",
+                          const std::string& payload = "",
+                          char level = 4) { return Event(name, fields, payload, 0, level, id); };
+  const std::string text = "s\0\x0A"s;
+  Write(with_id(7, "A"));
+  Write(with_id(7, "A", "", "", 3));
+  Write(with_id(7, "B"));
+  Write(with_id(8, "A"));
+  Write(with_id(9, "T", text, "\2\0\xC3\xA9"s));
+  Write(with_id(9, "T", text, "\1\0a"s));
+  for (const int id : {65534, 65535}) Write(with_id(id, "A"));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 8u);
+  EXPECT_EQ(shown[0].event_id, 7u);
+  EXPECT_EQ(shown[1].event_id, 7u);
+  EXPECT_GT(shown[2].event_id, 8u);  // another event has it
+  EXPECT_EQ(shown[3].event_id, 8u);
+  EXPECT_GT(shown[4].event_id, 9u);  // the row for text beyond ASCII, though it is used first
+  EXPECT_EQ(shown[5].event_id, 9u);
+  for (const std::size_t i : {6u, 7u}) {
+    EXPECT_NE(shown[i].event_id, 7u);
+    EXPECT_LT(shown[i].event_id, 65534u);
+  }
+}
+
+// A recording of its own.
+class Recording : public SampleWriterTest {
+ public:
+  // The event ids of the events `names`.
+  static std::map<std::string, std::uint32_t> IdsOf(const std::vector<std::string>& names) {
+    Recording recording;
+    for (const std::string& name : names) recording.Write(Event(name, "n\0\x04"s, "\1\0\0\0"s));
+    std::map<std::string, std::uint32_t> ids;
+    for (const Shown& event : recording.Finish()) ids[event.name] = event.event_id;
+    return ids;
+  }
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(SampleWriterEventIds, AreTheSameInEachRecordingWhateverElseIsInIt) {
+  const auto ids = Recording::IdsOf({"A", "B", "C", "D"});
+  const auto others = Recording::IdsOf({"D", "X", "C", "A", "Y"});
+  for (const char* name : {"A", "C", "D"}) EXPECT_EQ(ids.at(name), others.at(name)) << name;
+}
+
+// TraceEvent takes them for one provider.
+TEST_F(SampleWriterTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
+  std::string format = kFormat;
+  format.replace(format.find("P_L4K2"), 6, "p_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
+  ASSERT_TRUE(samples_->AddTracepoint(8, "user_events", "p_L4K2", format).ok());
+  const auto write_other = [this](const std::string& bytes) {
+    raw_ = "\x08\0\0\0\0\0\0\0"s + bytes;
+    SampleRecord sample;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  };
+  Write(Event("A", "", "", 0, 4, 7));
+  write_other(Event("B", "", "", 0, 4, 7));
+  write_other(Event("A", "", "", 0, 4, 7));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown[0].event_id, 7u);
+  EXPECT_NE(shown[1].event_id, 7u);
+  EXPECT_NE(shown[2].event_id, 7u);
+  EXPECT_NE(shown[2].event_id, shown[1].event_id);
 }
 
 TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
@@ -469,6 +544,60 @@ TEST_F(SampleWriterTest, ActivitiesInTurnsAreThoseOfTheirEvents) {
     }
     EXPECT_EQ(shown[i].level, ids.level) << i;
   }
+}
+
+constexpr char kRename[] =
+    "name: task_rename\nID: 9\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:char comm[8];\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:__data_loc char[] path;\toffset:16;\tsize:4;\tsigned:0;\n\n"
+    "print fmt: \"%s\", REC->comm\n";
+
+TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
+  ASSERT_TRUE(samples_->AddTracepoint(9, "task", "task_rename", kRename).ok());
+  const auto write = [&](const std::string& comm, const std::string& path) {
+    raw_ = "\x09\0\0\0\0\0\0\0"s + comm + std::string(8 - comm.size(), '\0') + "\x14\0"s;
+    raw_ += static_cast<char>(path.size());
+    raw_ += '\0' + path;
+    SampleRecord sample;
+    sample.pid = kPid;
+    sample.tid = kTid;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
+  };
+  write("plain", "/a");
+  write("w\xC3\xB6rk", "/b");
+  write("cut\xE2\x82", "/c");
+  write("plain", "/d");
+  const std::vector<Shown> shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].payload, "\5\0plain\2\0/a"s);
+  EXPECT_EQ(shown[1].payload, "\4\0w\0\xF6\0r\0k\0\2\0/\0b\0"s);
+  EXPECT_EQ(shown[2].payload, "\4\0c\0u\0t\0\xFD\xFF\2\0/\0c\0"s);
+  EXPECT_EQ(shown[3].metadata_id, shown[0].metadata_id);
+  EXPECT_EQ(shown[2].metadata_id, shown[1].metadata_id);
+  EXPECT_NE(shown[1].event_id, shown[0].event_id);
+  for (const Shown& event : shown) EXPECT_EQ(event.name, "task_rename");
+  const auto text = [](nettrace::TypeCode unit) {
+    return nettrace::Type::Array(nettrace::Type::Simple(unit));
+  };
+  EXPECT_EQ(shown[0].fields[0].type, text(nettrace::TypeCode::kUtf8CodeUnit));
+  EXPECT_EQ(shown[1].fields[0].type, text(nettrace::TypeCode::kUtf16CodeUnit));
+}
+
+TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
+  ASSERT_TRUE(samples_->AddTracepoint(9, "task", "task_rename", kRename).ok());
+  raw_ = "\x09\0\0\0\0\0\0\0name\0\0\0\0\x14\0\x09\0abc"s;
+  SampleRecord sample;
+  sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+  EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
+  const std::vector<Shown> shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(samples_->stats().undecoded, 1u);
 }
 
 }  // namespace

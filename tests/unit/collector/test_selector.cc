@@ -57,9 +57,51 @@ TEST(Selector, SystemAndEvent) {
   EXPECT_FALSE(selector.needs_user_events());
 }
 
+TEST(Selector, PatternOfTracepoints) {
+  for (const char* text : {"sched:sched_*", "s?hed:sched_switch", "[st]ched:*_switch"}) {
+    const Selector selector = Parse(text);
+    EXPECT_EQ(selector.kind, Selector::Kind::kPattern) << text;
+    EXPECT_TRUE(selector.MatchesTracepoint("sched", "sched_switch")) << text;
+    EXPECT_FALSE(selector.MatchesTracepoint("sched", "other")) << text;
+    EXPECT_FALSE(selector.MatchesTracepoint("irq", "sched_switch")) << text;
+    EXPECT_FALSE(selector.MatchesUserEvent("sched_L1K0")) << text;
+    EXPECT_FALSE(selector.needs_user_events()) << text;
+  }
+}
+
+TEST(Selector, PatternOfTheTracepointsOfUserEvents) {
+  const Selector selector = Parse("user_events:My*_L4*");
+  EXPECT_TRUE(selector.needs_user_events());
+  EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_L4K1"));
+  EXPECT_FALSE(selector.MatchesUserEvent("MyCompany_L5K1"));
+  EXPECT_TRUE(Parse("user_events:*").MatchesUserEvent("no_eventheader_name"));
+}
+
+TEST(Selector, StarAfterTheColonIsAllOfASystemAndAllOfAProvider) {
+  const Selector sched = Parse("sched:*");
+  EXPECT_TRUE(sched.MatchesTracepoint("sched", "sched_switch"));
+  EXPECT_TRUE(sched.MatchesUserEvent("sched_L1K0"));
+  EXPECT_FALSE(sched.MatchesUserEvent("other_L1K0"));
+  EXPECT_FALSE(sched.needs_user_events());
+  const Selector all = Parse("*:*");
+  EXPECT_TRUE(all.MatchesTracepoint("irq", "irq_handler_entry"));
+  EXPECT_TRUE(all.MatchesUserEvent("P_L5K1"));
+  EXPECT_TRUE(all.MatchesUserEvent("no_eventheader_name"));
+}
+
+TEST(Selector, LevelAfterThePatternOfAProviderIsALevel) {
+  for (const char* text : {"My*:4", "My*:info", "My*:*:0x1", "My*"}) {
+    const Selector selector = Parse(text);
+    EXPECT_EQ(selector.kind, Selector::Kind::kProvider) << text;
+    EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_L4K1")) << text;
+    EXPECT_FALSE(selector.MatchesTracepoint("MySystem", "event")) << text;
+  }
+}
+
 TEST(Selector, ErrorsShowTheForms) {
   for (const char* text : {"", ":", "P:", "P:0", "P:256", "P:1:x", "P:1:0x1:2", "P Q", "sched:a/b",
-                           "P:0x1:", "../x:y", "P:1:0x10000000000000000"}) {
+                           "P:0x1:", "../x:y", "P:1:0x10000000000000000", "sched:", ":*", "*:", "*:a b",
+                           "../*:x*", "sched:sched_*:3", "a:b:c*"}) {
     const absl::StatusOr<Selector> selector = ParseSelector(text);
     ASSERT_FALSE(selector.ok()) << text;
     EXPECT_TRUE(absl::IsInvalidArgument(selector.status()));

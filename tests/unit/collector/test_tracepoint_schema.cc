@@ -345,6 +345,23 @@ TEST(TracepointNotes, TextOfSeveralPartsStaysTogether) {
             R"(hex ((state&255)?flags((state&255),"|",1="S"):"R") ((state&256)?"+":""))");
 }
 
+TEST(TracepointNotes, NumbersThatAreMadeOfAFieldHaveTheNameThatTheyArePrintedWith) {
+  const TracepointSchema schema = Parse(
+      "\tfield:unsigned long index;\toffset:8;\tsize:8;\tsigned:0;\n"
+      "\tfield:dev_t s_dev;\toffset:16;\tsize:4;\tsigned:0;\n"
+      "\tfield:unsigned long pfn;\toffset:24;\tsize:8;\tsigned:0;\n"
+      "\tfield:int ret;\toffset:32;\tsize:4;\tsigned:1;\n"
+      "\tfield:int flags;\toffset:36;\tsize:4;\tsigned:1;\n",
+      R"X("ofs=%lu dev 0x%x:0x%x pfn=0x%lx len=%d", REC->index << 12, REC->s_dev >> 20,)X"
+      R"X( REC->s_dev & 0xfffff, REC->pfn != -1UL ? REC->pfn : 0, (REC->flags & 2) ? 0 : (REC->ret + 1))X");
+  const std::map<std::string, std::string> expected = {
+      {"Tracepoint.Field.index", R"("ofs=" (index<<12))"},
+      {"Tracepoint.Field.s_dev", R"("0x" hex((s_dev>>20)) ":" "0x" hex((s_dev&1048575)))"},
+      {"Tracepoint.Field.pfn", "hex"},
+      {"Tracepoint.Field.ret", R"("len=" ((flags&2)?0:(ret+1)))"}};
+  EXPECT_EQ(NotesOf(schema), expected);
+}
+
 TEST(TracepointNotes, LargestAreLeftOutUntilTheyFit) {
   std::string fields;
   std::string format;

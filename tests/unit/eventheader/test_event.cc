@@ -1,8 +1,12 @@
 // Compares events of the recording transport with bytes written out by hand from the specification.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "eventheader/eh.h"
@@ -198,6 +202,31 @@ TEST_F(EventTest, FailedRegistrationIsSeenAndRetried) {
   EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
   EXPECT_EQ(late.Take().size(), 1u);
   provider.SetTransport(&transport_);
+}
+
+// At its end a program destroys its event sets, which a transport on the stack does not outlive.
+TEST_F(EventTest, TransportMayBeDestroyedBeforeWhatUsesIt) {
+  const EventSet set(provider, Level::kVerbose, 0x99);
+  {
+    RecordingTransport short_lived;
+    EXPECT_EQ(provider.SetTransport(&short_lived), 0);
+    EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
+  }
+  EXPECT_EQ(empty_event.Write(), WriteResult::kDisabled);
+  EXPECT_FALSE(provider.enabled());
+  EXPECT_EQ(provider.status(), EOWNERDEAD);
+  EXPECT_EQ(set.status(), EOWNERDEAD);
+  EXPECT_EQ(provider.Retry(), EOWNERDEAD);
+  EXPECT_EQ(std::string_view(RegistrationErrorText(EOWNERDEAD)).substr(0, 24),
+            "the provider's transport");
+  EXPECT_EQ(provider.SetTransport(&transport_), 0);
+  EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
+  EXPECT_EXIT(
+      {
+        provider.SetTransport(std::make_unique<RecordingTransport>().get());
+        std::exit(provider.status() == EOWNERDEAD ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(EventTest, MoreSetsThanBitsAreRefusedWithoutHarm) {

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
+#include "libnettrace-writer/core/event_ids.h"
 #include "nettrace/merger.h"
 #include "nettrace/verifier.h"
 #include "tests/support/nettrace/stream_builder.h"
@@ -56,6 +59,7 @@ class Merged {
 
   const Merger& merger() const { return merger_; }
   std::unique_ptr<Reader> Read() const { return ReaderOf(bytes_); }
+  Reader::Stats Stats() const { return StatsOf(bytes_); }
   // Expects an output without a finding.
   Reader::Stats CleanStats() const {
     const auto report = Verify(std::make_unique<MemorySource>(bytes_));
@@ -161,10 +165,13 @@ TEST(Merger, WhatVerifyFindsNoErrorInCanBeCopied) {
     const Bytes stream = of_type(Code(TypeCode::kDataLoc).Append(element));
     const auto report = Verify(std::make_unique<MemorySource>(stream.span()));
     ASSERT_TRUE(report.ok());
-    Merger merger;
-    merger.AddInput(ReaderOf(stream.span()));
-    EXPECT_EQ(merger.Run(std::make_unique<MemorySink>()).ok(), report->errors == 0)
-        << "type code " << code;
+    const Merged merged(stream);
+    const Merger::NotAsItWas events = merged.merger().not_as_it_was(0);
+    EXPECT_EQ(events.not_kept, report->errors == 0 ? 0u : 1u) << "type code " << code;
+    EXPECT_EQ(merged.Stats().lost, events.not_kept);
+    if (events.not_kept > 0) {
+      EXPECT_NE(events.why_not_kept.find("field 'f'"), std::string::npos) << events.why_not_kept;
+    }
     ++(report->errors == 0 ? copied : refused);
   }
   EXPECT_EQ(refused, 3) << "NullTerminatedUTF16String, VarInt and VarUInt";
@@ -186,18 +193,221 @@ TEST(Merger, LossesAtTheEndAreCountedThoughNoEventIsTaken) {
   EXPECT_EQ(stats.lost, 2u + 4);
 }
 
-TEST(Merger, AnEventThatIsOutOfOrderIsLost) {
-  const Merged merged(Start()
-                          .Append(MetadataBlock({{}}))
-                          .Append(ThreadBlock({1}))
-                          .Append(EventBlock({{}}))
-                          .Append(SequencePointBlock(3000))
-                          .Append(EventBlock({{.sequence = 2, .timestamp = 2500}}))
+// The times of the events in the file's order.
+std::vector<std::uint64_t> Times(const Merged& merged) {
+  std::vector<std::uint64_t> times;
+  const auto reader = merged.Read();
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step == Step::kEvent) times.push_back(reader->event().timestamp);
+  }
+  return times;
+}
+
+Bytes EventsAround(std::uint64_t point, const std::vector<EventFields>& before,
+                   const std::vector<EventFields>& after) {
+  return Start()
+      .Append(MetadataBlock({{}}))
+      .Append(ThreadBlock({1, 2}))
+      .Append(EventBlock(before))
+      .Append(SequencePointBlock(point))
+      .Append(EventBlock(after));
+}
+
+void ExpectAllKept(const Merged& merged, const std::vector<std::uint64_t>& times) {
+  EXPECT_EQ(Times(merged), times);
+  EXPECT_EQ(merged.CleanStats().lost, 0u);
+  EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 0u);
+  EXPECT_EQ(merged.merger().not_as_it_was(0).not_kept, 0u);
+}
+
+TEST(Merger, AllEventsBehindALateSequencePointAreKept) {
+  std::vector<EventFields> after;
+  for (std::uint32_t i = 0; i < 135; ++i) after.push_back({.sequence = 2 + i, .timestamp = 2500});
+  std::vector<std::uint64_t> times(136, 2500);
+  times[0] = 2000;
+  ExpectAllKept(Merged(EventsAround(1'000'000, {{}}, after).Append(End())), times);
+}
+
+TEST(Merger, EventsLaterThanTheSequencePointAfterThemAreKept) {
+  ExpectAllKept(Merged(EventsAround(1500, {{}}, {{.sequence = 2, .timestamp = 2500}})
+                           .Append(SequencePointBlock(1600))
+                           .Append(EventBlock({{.sequence = 3, .timestamp = 2600}}))
+                           .Append(End())),
+                {2000, 2500, 2600});
+}
+
+// The events are put in order across the sequence point, which is not in the output. The capture
+// thread of the first two becomes two, for the times of one must not go back.
+TEST(Merger, EventsEarlierThanThoseBeforeTheSequencePointAreKept) {
+  const Merged merged(
+      EventsAround(3000, {{.timestamp = 2900}},
+                   {{.sequence = 2, .timestamp = 2500}, {.sequence = 3, .timestamp = 3100}})
+          .Append(End()));
+  const std::vector<std::uint64_t> times = Times(merged);
+  EXPECT_EQ(std::multiset(times.begin(), times.end()),
+            (std::multiset<std::uint64_t>{2500, 2900, 3100}));
+  TimeOrderedReader in_order(merged.Read());
+  std::vector<std::uint64_t> ordered;
+  for (Step step = in_order.Next(); step != Step::kEnd; step = in_order.Next()) {
+    if (step != Step::kEvent) continue;
+    ordered.push_back(in_order.event().timestamp);
+    EXPECT_EQ(in_order.event().capture_thread->thread_id, 4243u);
+  }
+  EXPECT_EQ(ordered, (std::vector<std::uint64_t>{2500, 2900, 3100}));
+  EXPECT_EQ(merged.CleanStats().lost, 0u);
+  EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 0u);
+}
+
+TEST(Merger, AnEventBehindSequencePointsThatWereTrueIsMovedBehindThem) {
+  const Merged merged(EventsAround(3000, {{}}, {{.sequence = 2, .timestamp = 3500}})
+                          .Append(SequencePointBlock(4000))
+                          .Append(EventBlock({{.sequence = 3, .timestamp = 2500}}))
                           .Append(End()));
-  const Reader::Stats stats = merged.CleanStats();
-  EXPECT_EQ(stats.events, 1u);
-  EXPECT_EQ(stats.lost, 1u);
-  EXPECT_EQ(merged.merger().out_of_order(0), 1u);
+  EXPECT_EQ(Times(merged), (std::vector<std::uint64_t>{2000, 3500, 3000}));
+  EXPECT_EQ(merged.CleanStats().lost, 0u);
+  EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 1u);
+  const auto reader = merged.Read();
+  std::vector<std::pair<std::string, std::int64_t>> labels;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent) continue;
+    const auto& integers = reader->event().labels->integers;
+    labels.insert(labels.end(), integers.begin(), integers.end());
+  }
+  EXPECT_EQ(labels,
+            (std::vector<std::pair<std::string, std::int64_t>>{{kLabelOriginalTimestamp, 2500}}));
+}
+
+TEST(Merger, ATraceBlockWithAnImpossibleYearGetsADateThatExists) {
+  for (const unsigned year : {0u, 10'000u, 30'000u, 0xFFFFu}) {
+    const Merged merged(Start({.year = year})
+                            .Append(MetadataBlock({{}}))
+                            .Append(ThreadBlock({1}))
+                            .Append(EventBlock({{.timestamp = 2000}}))
+                            .Append(End()));
+    EXPECT_FALSE(merged.merger().has_date(0));
+    EXPECT_EQ(merged.CleanStats().events, 1u);
+    EXPECT_EQ(merged.Read()->trace().sync_time, absl::UnixEpoch());
+    EXPECT_EQ(Times(merged), std::vector<std::uint64_t>{2000});
+  }
+  EXPECT_TRUE(Merged(GoodStream()).merger().has_date(0));
+}
+
+TEST(Merger, AnErrorSaysWhichInputItIsAbout) {
+  const Bytes good = GoodStream();
+  const Bytes bad = Start({.year = 0}).Append(End());
+  Merger merger;
+  merger.AddInput(ReaderOf(good.span()));
+  merger.AddInput(ReaderOf(bad.span()));
+  EXPECT_TRUE(absl::IsInvalidArgument(merger.Run(std::make_unique<MemorySink>())));
+  EXPECT_EQ(merger.failed_input(), 1u);
+  EXPECT_EQ(Merged(GoodStream()).merger().failed_input(), std::nullopt);
+}
+
+// TraceEvent shows what is before the sync time at 0 ms.
+TEST(Merger, TheSyncTimeIsNoLaterThanTheFirstEvent) {
+  const auto stream = [](std::int64_t sync, std::int64_t frequency,
+                         const std::vector<std::uint64_t>& times) {
+    std::vector<EventFields> events;
+    for (const std::uint64_t time : times) {
+      events.push_back(
+          {.sequence = static_cast<std::uint32_t>(events.size()) + 1, .timestamp = time});
+    }
+    return Start({.sync_ticks = sync, .frequency = frequency})
+        .Append(MetadataBlock({{}}))
+        .Append(ThreadBlock({1}))
+        .Append(EventBlock(events))
+        .Append(End());
+  };
+  const auto sync = [](const Merged& merged) {
+    merged.CleanStats();
+    const auto reader = merged.Read();
+    return std::pair(reader->trace().sync_time - absl::FromUnixMillis(1'795'255'200'500),
+                     reader->trace().sync_ticks);
+  };
+  const auto expected = [](int milliseconds, std::int64_t ticks) {
+    return std::pair(absl::Milliseconds(milliseconds), ticks);
+  };
+  const Bytes after = stream(5'000'000'000, 1'000'000'000, {5'000'000'000});
+  const Bytes before = stream(5'000'000'000, 1'000'000'000, {4'999'999'999, 6'000'000'000});
+  EXPECT_EQ(sync(Merged(after)), expected(0, 5'000'000'000));
+  EXPECT_EQ(sync(Merged(before)), expected(-1, 4'999'000'000));
+  // A clock that has no whole number of ticks in a millisecond.
+  EXPECT_EQ(sync(Merged(stream(50'000, 10'001, {49'999}))), expected(-1000, 39'999));
+  EXPECT_EQ(sync(Merged({after.span(), before.span()})), expected(-1, 4'999'000'000));
+  EXPECT_EQ(sync(Merged({before.span(), after.span()})), expected(-1, 4'999'000'000));
+  // Half a second earlier than the first input's clock begins, and within its first second.
+  const Bytes young = stream(100, 1'000'000'000, {200});
+  const Bytes old = stream(900'000'000, 1'000'000'000, {400'000'000});
+  const Merged merged({young.span(), old.span()});
+  EXPECT_EQ(sync(merged), expected(-500, 0));
+  EXPECT_EQ(Times(merged), (std::vector<std::uint64_t>{0, 500'000'100}));
+}
+
+TEST(Merger, RowsOfOneIdThatAgreeKeepIt) {
+  const auto level = [](unsigned value) { return Bytes().U8(8).U8(value); };
+  const Bytes stream =
+      Start()
+          .Append(MetadataBlock({{.id = 1, .event_id = 0, .name = "Sample"},
+                                 {.id = 2, .event_id = 0, .name = "Sample", .optional = level(5)},
+                                 {.id = 3, .event_id = 0, .name = "Other"}}))
+          .Append(ThreadBlock({1}))
+          .Append(EventBlock({{.metadata_id = 1},
+                              {.metadata_id = 2, .sequence = 2},
+                              {.metadata_id = 3, .sequence = 3}}))
+          .Append(End());
+  const Merged merged(stream);
+  EXPECT_EQ(merged.CleanStats().metadata, 3u);
+  const auto reader = merged.Read();
+  std::vector<std::uint32_t> ids;
+  while (reader->Next() == Step::kEvent) ids.push_back(reader->event().metadata->event_id);
+  const std::uint32_t given = internal::HashedEventId("Other", {}, 0);
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{0, 0, given}));
+}
+
+std::vector<std::pair<std::uint32_t, std::string>> IdsAndNames(const Merged& merged) {
+  std::vector<std::pair<std::uint32_t, std::string>> rows;
+  const auto reader = merged.Read();
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent) continue;
+    const EventMetadata& row = *reader->event().metadata;
+    rows.emplace_back(row.event_id, row.provider + "/" + row.name);
+  }
+  return rows;
+}
+
+Bytes OneEvent(const MetadataFields& metadata, std::uint64_t time = 2000) {
+  return Start()
+      .Append(MetadataBlock({metadata}))
+      .Append(ThreadBlock({1}))
+      .Append(EventBlock({{.timestamp = time}}))
+      .Append(End());
+}
+
+TEST(Merger, ProvidersThatTraceEventTakesForOneGetDifferentIds) {
+  const Bytes upper = OneEvent({.provider = "PROVIDER"});
+  const Bytes lower = OneEvent({.provider = "provider"}, 2001);
+  const auto rows = IdsAndNames(Merged({upper.span(), lower.span()}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0], std::pair(7u, std::string("PROVIDER/Event")));
+  EXPECT_EQ(rows[1].second, "provider/Event");
+  EXPECT_NE(rows[1].first, 7u);
+}
+
+// TraceEvent knows events of Universal.System by id, those of Universal.Events by name.
+TEST(Merger, UniversalProvidersKeepWhatTraceEventKnowsTheirEventsBy) {
+  const Bytes one = OneEvent({.provider = "Universal.System", .event_id = 0, .name = "A"});
+  const Bytes other = OneEvent({.provider = "Universal.System", .event_id = 0, .name = "B"}, 2001);
+  const auto system = IdsAndNames(Merged({one.span(), other.span()}));
+  ASSERT_EQ(system.size(), 2u);
+  EXPECT_EQ(system[0].first, 0u);
+  EXPECT_EQ(system[1].first, 0u);
+
+  const Bytes cpu1 = OneEvent({.provider = "Universal.Events", .event_id = 1, .name = "cpu"});
+  const Bytes cpu2 = OneEvent({.provider = "Universal.Events", .event_id = 2, .name = "cpu"}, 2001);
+  const Merged cpu({cpu1.span(), cpu2.span()});
+  EXPECT_EQ(cpu.CleanStats().events, 2u);
+  EXPECT_EQ(IdsAndNames(cpu), (std::vector<std::pair<std::uint32_t, std::string>>{
+                                  {1, "Universal.Events/cpu"}, {1, "Universal.Events/cpu"}}));
 }
 
 TEST(Merger, LossesThatTogetherAreMoreThanOneGapAreCounted) {

@@ -1,6 +1,7 @@
 // Payloads of EventHeader events, converted as a recording does, as `nettrace dump` shows them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -30,17 +31,17 @@ std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std:
   return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
 }
 
-// Shows an event with the field definitions and the payload.
+// Shows an event with the field definitions and the payload. `seen`: as in collector::ValueForms.
 std::string Show(const std::string& fields, const std::string& payload,
-                 PayloadStyle style = PayloadStyle::kForPrograms) {
+                 PayloadStyle style = PayloadStyle::kForPrograms, std::string_view seen = "") {
   const std::vector<std::byte> definitions = ToBytes("E\0"s + fields);
   constexpr char kName[] = "P_L4K2";
   eh::EventView event = {};
   event.header = {7, 0, 0, 0, 0, 4};
   event.little_endian = true;
   event.metadata = definitions;
-  const auto schema = collector::CompileEventSchema(event, *eh::ParseTracepointName(kName), kName,
-                                                    collector::ValueForms());
+  const auto schema =
+      collector::CompileEventSchema(event, *eh::ParseTracepointName(kName), kName, {.seen = seen});
   EXPECT_TRUE(schema.ok()) << schema.status();
   if (!schema.ok()) return "";
   std::vector<std::byte> converted;
@@ -130,6 +131,39 @@ TEST(PayloadJson, TagsAndAttributesChangeNoFormat) {
             R"({"f":1.5,"u":7,"s":"z","t":-1})");
 }
 
+// However a row has them.
+TEST(PayloadJson, NullableFieldsAreTheirValuesOrNull) {
+  const auto show = [](const std::string& field, const std::string& payload, int seen) {
+    return Show(field, payload, PayloadStyle::kForPrograms,
+                std::string(1, static_cast<char>(seen)));
+  };
+  using namespace collector;
+  const std::string value = "\4\0\xFB\xFF\xFF\xFF"s;
+  const std::string null = "\0\0"s;
+  const std::string field = "n\0\x8D\x02"s;
+  for (const int seen : {0, kSeen4Bytes + 0, kSeen4Bytes | kSeenNull, kSeen4Bytes | kSeenMisfit}) {
+    EXPECT_EQ(show(field, value, seen), R"({"n":-5})") << seen;
+  }
+  for (const int seen : {0, kSeenNull + 0, kSeen4Bytes | kSeenNull, kSeenNull | kSeenMisfit}) {
+    EXPECT_EQ(show(field, null, seen), R"({"n":null})") << seen;
+  }
+  const std::string array = "n\0\xCD\x02"s;
+  for (const int seen : {0, kSeen4Bytes | kSeenNull, kSeen2Bytes | kSeen4Bytes | kSeenNull}) {
+    EXPECT_EQ(show(array, "\2\0"s + value + null, seen), R"({"n":[-5,null]})") << seen;
+  }
+  EXPECT_EQ(show(array, "\2\0"s + value + value, kSeen4Bytes), R"({"n":[-5,-5]})");
+  EXPECT_EQ(show(array, "\2\0"s + null + null, kSeenNull), R"({"n":[null,null]})");
+  for (const int seen : {0, kSeenNull | kSeen8Bytes}) {
+    EXPECT_EQ(show("f\0\xCA\x08"s, "\2\0\x08\0\0\0\0\0\0\0\xF8\x3F\0\0"s, seen),
+              R"({"f":[1.5,null]})");
+    EXPECT_EQ(show("x\0\xCA\x03"s, "\2\0\x08\0\x1F\0\0\0\0\0\0\0\0\0"s, seen),
+              R"({"x":["0x1f",null]})");
+  }
+  EXPECT_EQ(show("s\0\x8A\x02"s, "\3\0abc"s, kSeenMisfit), R"({"s":"abc"})");
+  EXPECT_EQ(show("s\0\x8A\x02"s, "\3\0abc"s, 0), R"({"s":"abc"})");
+  EXPECT_EQ(show("s\0\x8D\x02"s, "\3\0abc"s, kSeenMisfit), R"({"s":"616263"})");
+}
+
 TEST(PayloadJson, EveryFormatInArraysToo) {
   const struct {
     std::string type;  // the encoding and format bytes
@@ -140,8 +174,8 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
       {"\x83\x0B", "\xAC\x20"s, "\"\xE2\x82\xAC\""},              // value16 string_utf
       {"\x83\x07", "\1\0"s, "true"},                              // value16 boolean
       {"\x84\x07", "\0\0\0\0"s, "false"},                         // value32 boolean
-      {"\x84\x07", "\2\0\0\0"s, "true"},  // a Boolean32 in the file
-      {"\x83\x07", "\2\0"s, "2"},          // a UInt16
+      {"\x84\x07", "\2\0\0\0"s, "true"},                          // a Boolean32 in the file
+      {"\x83\x07", "\2\0"s, "2"},                                 // a UInt16
       {"\x85\x03", "\1\2\3\4\5\6\7\x88"s, R"("0x8807060504030201")"},
       {"\x85\x01", "\1\2\3\4\5\6\7\x88"s, R"("9801809732607083009")"},
       {"\x84\x06", "\0\0\0\0"s, R"("1970-01-01T00:00:00Z")"},
@@ -171,6 +205,42 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
     }
     EXPECT_EQ(Show("f\0"s + array, elements), R"({"f":[)"s + shown + "," + shown + "]}");
   }
+}
+
+TEST(PayloadJson, NamesOfErrnosAreSymbols) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  const Type number = Type::Simple(TypeCode::kInt32);
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"e", number},
+                     {"a", Type::Array(number)},
+                     {"s", Type::Object({{"e", number}})},
+                     {"none", number},
+                     {"l", Type::Simple(TypeCode::kInt64)}};
+  metadata.key_values = {{"EventHeader.Field.0", "value32 errno"},
+                         {"EventHeader.Field.1", "value32 errno"},
+                         {"EventHeader.Field.3", "value32 errno"},
+                         {"EventHeader.Field.4", "value32 errno"},
+                         {"EventHeader.Field.5", "value64 errno"}};
+  const std::vector<std::byte> payload = ToBytes(
+      "\2\0\0\0"
+      "\2\0\1\0\0\0\0\0\0\0"
+      "\x16\0\0\0"
+      "\0\0\0\0"
+      "\2\0\0\0\0\0\0\0"s);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  PayloadJson payloads(PayloadStyle::kForPrograms);
+  json.StartObject();
+  json.Key("payload");
+  ASSERT_TRUE(payloads.Put(event, &json).ok());
+  payloads.PutSymbols("symbols", &json);
+  json.EndObject();
+  EXPECT_EQ(buffer.GetString(), R"({"payload":{"e":2,"a":[1,0],"s":{"e":22},"none":0,"l":2},)"
+                                R"("symbols":{"e":"ENOENT","a":["EPERM",null],"s.e":"EINVAL"}})"s);
 }
 
 // The extras of an event with the field definitions, as `name=json` after one another.
@@ -249,6 +319,18 @@ TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
        R"("010203")"},
       {Type::Array(Type::Simple(TypeCode::kByte)), "value32 ip_address", "\0\0"s, R"("")"},
       {number, "binary_length16_char8 string_utf", "\1\0\0\0"s, "1"},
+      {Type::Array(number), "binary_length16_char8 signed_int", "\2\0\7\0\0\0\6\0\0\0"s, "7"},
+      {Type::Array(number), "binary_length16_char8 signed_int", "\0\0"s, "null"},
+      {Type::Array(Type::Object({{"Value", Type::Array(number)}, {"x", number}})),
+       "binary_length16_char8 signed_int", "\0\0"s, "[]"},
+      {Type::Array(Type::Object({{"Value", Type::Array(Type::Simple(TypeCode::kVarInt))}})),
+       "binary_length16_char8 signed_int", "\2\0\1\0\2\0\0"s, "[1,null]"},
+      {Type::Array(Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))),
+       "binary_length16_char8 uuid", "\2\0\1\0a\0\0"s, R"(["a",null])"},
+      // What recordings had that are older.
+      {Type::Array(Type::Simple(TypeCode::kUInt16)), "string_length16_char16 hex_bytes", "\1\0ab"s,
+       R"("6162")"},
+      {Type::Simple(TypeCode::kUInt32), "value32 string_utf", "a\0\0\0"s, R"("a")"},
       {number, "no note", "\1\0\0\0"s, "1"},
   };
   for (const auto& test : kCases) {
@@ -260,6 +342,71 @@ TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
               R"({"f":)"s + test.shown + "}")
         << test.note;
   }
+}
+
+// A kernel tracepoint's event, as JSON with its symbols.
+std::string ShowTracepoint(const nettrace::KeyValues& keys, PayloadStyle style,
+                           std::size_t bytes = 29) {
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  nettrace::EventMetadata metadata;
+  metadata.fields = {{"vec", Type::Simple(TypeCode::kInt32)},
+                     {"flags", Type::Simple(TypeCode::kInt32)},
+                     {"saddr", Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 4)},
+                     {"ip", Type::Simple(TypeCode::kUInt64)},
+                     {"comm", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))},
+                     {"on", Type::Simple(TypeCode::kBoolean8)}};
+  metadata.key_values = keys;
+  nettrace::Labels labels;
+  labels.strings = {{"Symbol.ip", "do_work+0x4"}};
+  const std::vector<std::byte> payload = ToBytes("\3\0\0\0"s + "\xFF\xFF\xFF\xFF" + "\x7F\0\0\1"s +
+                                                 "\1\0\0\0\0\0\0\x80"s + "\6\0w\xC3\xB6rk\"\1"s);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.labels = &labels;
+  event.payload = std::span(payload).first(std::min(bytes, payload.size()));
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  json.Key("payload");
+  PayloadJson payloads(style);
+  const absl::Status status = payloads.Put(event, &json);
+  payloads.PutSymbols("symbols", &json);
+  json.EndObject();
+  EXPECT_TRUE(json.IsComplete()) << buffer.GetString();
+  return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
+}
+
+const nettrace::KeyValues kNotes = {{"Tracepoint.Field.vec", R"(symbol(vec,3="NET_RX"))"},
+                                    {"Tracepoint.Field.flags", R"(hex flags(flags,"|",1="A"))"},
+                                    {"Tracepoint.Field.saddr", "ipv4(saddr)"},
+                                    {"Tracepoint.Field.ip", "hex kernel(ip)"},
+                                    {"Tracepoint.Field.absent", "hex"},
+                                    {"Tracepoint.Field.on", "no note("}};
+
+TEST(TracepointJson, SymbolsStandBesideThePayload) {
+  EXPECT_EQ(ShowTracepoint(kNotes, PayloadStyle::kForPrograms),
+            "{\"payload\":{\"vec\":3,\"flags\":\"0xffffffff\",\"saddr\":[127,0,0,1],"
+            "\"ip\":\"0x8000000000000001\",\"comm\":\"w\xC3\xB6rk\\\"\",\"on\":true},"
+            "\"symbols\":{\"vec\":\"NET_RX\",\"flags\":\"A|0xfffffffe\","
+            "\"saddr\":\"127.0.0.1\",\"ip\":\"do_work+0x4\"}}");
+}
+
+TEST(TracepointJson, PeopleSeeThemInThePayload) {
+  const std::string shown = ShowTracepoint(kNotes, PayloadStyle::kForPeople);
+  EXPECT_NE(shown.find(R"~("vec":"3 (NET_RX)")~"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(R"("saddr":"127.0.0.1")"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(R"~("ip":"0x8000000000000001 (do_work+0x4)")~"), std::string::npos) << shown;
+}
+
+TEST(TracepointJson, RawValuesAreAsTheirTypesSay) {
+  EXPECT_EQ(ShowTracepoint(kNotes, PayloadStyle::kRaw), ShowTracepoint({}, PayloadStyle::kRaw));
+}
+
+TEST(TracepointJson, PayloadThatIsCutShowsWhatIsThere) {
+  const std::string shown = ShowTracepoint(kNotes, PayloadStyle::kForPrograms, 9);
+  EXPECT_NE(shown.find(R"("vec":3)"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("127.0.0.1"), std::string::npos) << shown;
 }
 
 }  // namespace

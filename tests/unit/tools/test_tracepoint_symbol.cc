@@ -37,6 +37,7 @@ class SymbolTest : public ::testing::Test {
     TracepointValue& value = Add(name);
     value.kind = Kind::kNumber;
     value.number = number;
+    value.element_size = 8;
     return value;
   }
   TracepointValue& AddBytes(const std::string& name, const std::string& bytes) {
@@ -71,12 +72,18 @@ TEST_F(SymbolTest, FlagsAreTheTextsOfTheirBitsAndTheRest) {
   EXPECT_EQ(Symbol(R"(flags(vec,"|",3="BOTH",1="A"))"), "BOTH");
   EXPECT_EQ(Symbol(R"(flags(vec," ",2="B"))"), "B 0x1");
   EXPECT_EQ(Symbol(R"(flags((vec&4),"|",4="C"))"), "");
+  AddNumber("small", static_cast<std::uint64_t>(-1)).element_size = 2;
+  EXPECT_EQ(Symbol(R"(flags(small,"|",1="A"))"), "A|0xfffe");
+  EXPECT_EQ(Symbol(R"(symbol(small,65535="all"))"), "all");
+  EXPECT_EQ(Symbol(R"(symbol(small,-1="all"))"), "all");
 }
 
 TEST_F(SymbolTest, PiecesStandOneAfterAnother) {
   EXPECT_EQ(Symbol(R"((dev>>20) "," (dev&1048575u))"), "8,1");
   EXPECT_EQ(Symbol(R"("w=" hex(vec,4) " " oct(dev) " " char(65))"), "w=0003 040000001 A");
   EXPECT_EQ(Symbol(R"((vec?"yes":"no") ((vec&4)?"+":""))"), "yes");
+  EXPECT_EQ(Symbol(R"~((vec?" (coalesced)":""))~"), "(coalesced)");
+  EXPECT_EQ(Symbol(R"((vec?" ":"x"))"), "");
 }
 
 TEST_F(SymbolTest, OperatorsAreThoseOfC) {

@@ -15,7 +15,7 @@ import unittest
 from support import commands
 from support import script
 
-ARGS = script.options(__doc__, "nettrace", "service", "c-service", "http-service", "logger-bridge", "plugin-host", "plugin")
+ARGS = script.options(__doc__, "nettrace", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin")
 
 STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
 # An event as far as an example decides it. `activity` and `related` are ids, or None; `labels` those of traces.
@@ -84,11 +84,11 @@ class ServiceTest(ExampleTest):
                          {"path": f"/items/{i}", "status": 200, "seconds": 0.001 * i})
         if i % 3 == 1:
             return Event("BytesRead", 4, "0x2", INFO, None, None, {"file": file, "bytes": 4096 * i, "cached": i % 2 == 0})
-        return Event("ReadFailed", 2, "0x2", INFO, None, None, {"file": file, "error": 2})
+        return Event("ReadFailed", 2, "0x2", INFO, None, None, {"file": file, "error": "ENOENT"})
 
 
 class CServiceTest(ExampleTest):
-    def test_prepared_and_built_events_of_every_round(self):
+    def test_events_of_every_round(self):
         [line], events = self.recorded("ExampleC", ["L4K1", "L3K1"], ARGS.c_service, "--rounds", "3")
         expected = []
         for number in range(3):
@@ -101,6 +101,23 @@ class CServiceTest(ExampleTest):
                                       {"building": "Nordflügel", "range": {"least": celsius[0], "greatest": celsius[3]},
                                        "rooms": celsius}))
             expected.append(Event("Round", 4, "0x1", STOP, number, None, {}))
+        self.assertEqual(with_numbered_activities(as_events(events)), expected)
+        self.check_counted(line, events)
+
+
+class Cxx17ServiceTest(ExampleTest):
+    def test_events_of_every_order(self):
+        [line], events = self.recorded("ExampleOrders", ["L4K1", "L2K1"], ARGS.cxx17_service, "--orders", "3")
+        expected = []
+        for number in range(3):
+            expected.append(Event("Order", 4, "0x1", START, number, None,
+                                  {"number": number, "customer": "123e4567-e89b-12d3-a456-426614174000",
+                                   "due": f"1970-01-0{1 + number}T00:00:00Z",
+                                   "items": [{"name": "bolt", "pieces": number}, {"name": "nut", "pieces": 2}]}))
+            if number % 2 == 1:
+                expected.append(Event("PrintFailed", 2, "0x1", INFO, number, None,
+                                      {"printer": f"lp{number}", "error": "ENOENT"}))
+            expected.append(Event("Order", 4, "0x1", STOP, number, None, {}))
         self.assertEqual(with_numbered_activities(as_events(events)), expected)
         self.check_counted(line, events)
 

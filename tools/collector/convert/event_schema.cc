@@ -345,6 +345,7 @@ absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
   metadata.provider = std::string(name.provider);
   metadata.level = name.level;
   metadata.keywords = name.keyword;
+  metadata.event_id = forms.AreUsual() ? event.header.id : 0;
   metadata.opcode = event.header.opcode;
   metadata.version = event.header.version;
   nettrace::KeyValues keys;

@@ -33,7 +33,9 @@ struct ValueForms {
 };
 
 struct EventSchema {
-  nettrace::EventMetadata metadata;  // event_id is left to the caller
+  // With the event's own id, or 0: it has one, and not in more than one form, for it is to be the
+  // same in all recordings.
+  nettrace::EventMetadata metadata;
   PayloadProgram program;
   std::size_t nullable_fields = 0;
 };

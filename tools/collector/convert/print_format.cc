@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tools/common/tracepoint_keys.h"
 
@@ -149,9 +148,15 @@ bool TakeConversion(std::string_view* format, Conversion* conversion) {
   return true;
 }
 
+// `literal` without the prefix of a hexadecimal number that comes next.
+std::string_view WithoutPrefix(std::string_view literal) {
+  if (literal.size() >= 2 && literal.substr(literal.size() - 2) == "0x") literal.remove_suffix(2);
+  return literal;
+}
+
 // "pfn" of a text that ends in "pfn=" or "pfn=0x".
 std::string_view NameBefore(std::string_view literal) {
-  if (literal.size() >= 2 && literal.substr(literal.size() - 2) == "0x") literal.remove_suffix(2);
+  literal = WithoutPrefix(literal);
   if (literal.empty() || literal.back() != '=') return {};
   literal.remove_suffix(1);
   std::size_t start = literal.size();
@@ -322,8 +327,8 @@ class Compiler {
     Field& field = *Find(name);
     if (!field.pieces.empty()) {
       // What `print fmt` shows at one place stays together: "8,1" of a device.
-      const bool together = last_ == name && IsPunctuation(conversion.literal);
-      const std::string_view between = together ? conversion.literal : " ";
+      const std::string_view literal = WithoutPrefix(conversion.literal);
+      const std::string_view between = last_ == name && IsPunctuation(literal) ? literal : " ";
       if (!between.empty()) field.pieces.push_back(TextPiece(between));
     }
     last_ = name;
@@ -332,9 +337,7 @@ class Compiler {
       field.pieces.push_back(TextPiece(std::string(shown) + "="));
     }
     if (piece.kind == Kind::kCall && piece.text == "hex" &&
-        (conversion.alternate ||
-         absl::EndsWith(absl::string_view(conversion.literal.data(), conversion.literal.size()),
-                        "0x"))) {
+        (conversion.alternate || WithoutPrefix(conversion.literal) != conversion.literal)) {
       field.pieces.push_back(TextPiece("0x"));
     }
     field.pieces.push_back(std::move(piece));
@@ -351,7 +354,11 @@ class Compiler {
   static std::string FieldOf(const SymbolPiece& piece) {
     if (piece.kind == Kind::kField || piece.kind == Kind::kElement) return piece.text;
     std::string first;
-    for (const SymbolPiece& argument : piece.arguments) {
+    const std::size_t count = piece.arguments.size();
+    // What is chosen says more of the field than what the choice depends on.
+    const std::size_t start = piece.kind == Kind::kConditional ? 1 : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const SymbolPiece& argument = piece.arguments[(start + i) % count];
       std::string name = FieldOf(argument);
       if (name.empty()) continue;
       if (HasNames(argument)) return name;
@@ -445,7 +452,8 @@ class Compiler {
           names->value == nullptr ? std::nullopt : ParseNumber(names->value);
       if (number && names->str != nullptr) call->names.emplace_back(number->number, names->str);
     }
-    if (call->names.empty()) return std::nullopt;
+    // Alone, it would say no more than the number; within a choice, the other text says more.
+    if (call->names.empty() && depth == 0) return std::nullopt;
     return call;
   }
 

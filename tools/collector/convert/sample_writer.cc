@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tools/collector/base/status_util.h"
@@ -98,11 +99,16 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
 }
 
 absl::StatusOr<nettrace::MetadataId> SampleWriter::AddRow(nettrace::EventMetadata metadata) {
-  // TraceEvent finds a payload's layout by provider and event id: each schema has its own id.
-  Provider& provider = providers_[metadata.provider];
-  metadata.event_id = provider.event_ids + 1;
+  using nettrace::internal::EventIdTable;
+  const bool has_own_id =
+      metadata.event_id >= 1 && metadata.event_id <= nettrace::internal::kMaxGivenEventId;
+  if (!has_own_id || event_ids_.Find(metadata) != EventIdTable::Clash::kNone) {
+    const std::optional<std::uint32_t> id = event_ids_.FreeId(metadata);
+    if (!id) return absl::InvalidArgumentError("no event id is left");
+    metadata.event_id = *id;
+  }
   absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
-  if (row.ok()) ++provider.event_ids;
+  if (row.ok()) event_ids_.Add(metadata);
   return row;
 }
 
@@ -406,7 +412,7 @@ SampleWriter::Form* SampleWriter::FindNullableForm(const Tracepoint& tracepoint,
 }
 
 bool SampleWriter::TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size) {
-  Provider& provider = providers_[tracepoint.provider];
+  Provider& provider = providers_[absl::AsciiStrToUpper(tracepoint.provider)];
   if (provider.schemas >= kMaxSchemas || provider.schema_bytes + metadata_size > kMaxSchemaBytes) {
     return false;
   }

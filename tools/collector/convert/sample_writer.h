@@ -27,6 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "eventheader/decoder.h"
+#include "libnettrace-writer/core/event_ids.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/kernel_symbols.h"
@@ -48,7 +49,7 @@ class SampleWriter {
   static constexpr char kUndecoded[] = "Undecoded";
   // The label of an event that came after its interval was closed, with its own timestamp. The
   // event's timestamp is then the earliest that the format allows.
-  static constexpr char kLateLabel[] = "OriginalTimestamp";
+  static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
 
   struct Stats {
     std::uint64_t undecoded = 0;
@@ -70,9 +71,15 @@ class SampleWriter {
 
   // Closes the interval at `timestamp`. What has happened to processes until then is written, too.
   absl::Status WriteSequencePoint(std::uint64_t timestamp);
+  std::size_t events_in_interval() const { return events_in_interval_; }
+  // Readers keep the events of an interval in memory, and lose those of the last one where a file
+  // is cut short. It is full long before it has so many: how many the rings hold for a time is only
+  // an estimate.
+  static constexpr std::size_t kEventsPerInterval = 65536;
+  static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
   // The interval has grown to what one should hold.
   bool interval_is_full() const {
-    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kEventsPerInterval ||
+    return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
            tasks_->processes().waiting() >= kProcessEventsPerInterval ||
            tasks_->rows() >= kThreadRowsPerFlush;
   }
@@ -85,7 +92,6 @@ class SampleWriter {
 
  private:
   static constexpr std::size_t kLabelsPerInterval = 65536;
-  static constexpr std::size_t kEventsPerInterval = 1 << 20;  // readers sort them in memory
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
   static constexpr std::size_t kRecentSchemas = 256;
@@ -98,8 +104,9 @@ class SampleWriter {
     std::uint64_t last_timestamp = 0;
   };
 
+  // What the schemas of one provider cost. Names that differ in case only are one provider's to
+  // TraceEvent, which tells events apart by provider and id.
   struct Provider {
-    std::uint32_t event_ids = 0;  // ids given out so far
     std::size_t schemas = 0;
     std::size_t schema_bytes = 0;
   };
@@ -201,6 +208,8 @@ class SampleWriter {
   // is OK, if the file cannot hold it.
   absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
                        const ValueForms& forms, Form* form);
+  // Writes the row, whose EventId is the event's own, or 0 if it has none. It keeps that if no row
+  // of another schema has it, else it gets another one.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
   absl::Status AddCaptureThread(Cpu* cpu);
   nettrace::Labels& SetLabels() {
@@ -214,7 +223,8 @@ class SampleWriter {
   ProcessWriter processes_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
-  absl::flat_hash_map<std::string, Provider> providers_;
+  absl::flat_hash_map<std::string, Provider> providers_;  // by the name in upper case
+  nettrace::internal::EventIdTable event_ids_;
   // Read when the first tracepoint comes that has addresses of the kernel.
   std::optional<KernelSymbols> kernel_symbols_;
   absl::flat_hash_map<KernelAddresses, nettrace::LabelListId> symbol_lists_;  // of the interval

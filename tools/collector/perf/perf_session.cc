@@ -85,9 +85,22 @@ void RaiseDescriptorLimit() {
   }
 }
 
+void RaiseHardDescriptorLimit() {
+  // What fs.nr_open is unless somebody has changed it; no file can be opened to see.
+  constexpr rlim_t kAllowed = 1 << 20;
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kAllowed) return;
+  limit.rlim_cur = limit.rlim_max = kAllowed;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int cpu) {
   attr->read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
   UniqueFd fd = OpenEvent(attr, cpu);
+  if (!fd.valid() && errno == EMFILE) {
+    RaiseHardDescriptorLimit();
+    fd = OpenEvent(attr, cpu);
+  }
   if (!fd.valid() && errno == EINVAL && counts_lost_) {
     attr->read_format = 0;
     fd = OpenEvent(attr, cpu);
@@ -235,6 +248,12 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd
     return ErrnoStatus(errno, "reading the counts of a perf event");
   }
   return Counts{counts.value, counts.lost};
+}
+
+std::size_t PerfSession::waiting_bytes() const {
+  std::size_t bytes = 0;
+  for (const Cpu& cpu : cpus_) bytes += cpu.ring.fill();
+  return bytes;
 }
 
 bool PerfSession::IsPressed() const {

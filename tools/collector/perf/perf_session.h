@@ -34,6 +34,8 @@ namespace collector {
 
 // Raises RLIMIT_NOFILE to its hard limit: a session holds a descriptor per CPU and tracepoint.
 void RaiseDescriptorLimit();
+// Raises the hard limit, too, as far as the kernel usually allows, if this process may.
+void RaiseHardDescriptorLimit();
 
 // Two rings a CPU: one takes every tracepoint's samples, the other takes thread creation, naming
 // and exit, so that names survive when samples are lost, and so that what the kernel counts as lost
@@ -91,6 +93,8 @@ class PerfSession {
   // of the kernel. Kernels before 6.0 have none: then nothing is reported.
   template <typename OnLost>
   absl::Status AccountLost(const OnLost& on_lost);
+  // Bytes of samples that wait in the rings.
+  std::size_t waiting_bytes() const;
   // A ring of samples is more than half full.
   bool IsPressed() const;
 

@@ -40,14 +40,32 @@ bool CountsAreExact(const std::string& system) {
   return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
 }
 
-bool IsPattern(const Selector& selector) { return selector.kind == Selector::Kind::kProvider; }
+// The rings are drained in parts of at least this time, in ns.
+constexpr std::uint64_t kSmallestPart = 10'000;
+
+bool IsNamed(const Selector& selector) { return selector.kind == Selector::Kind::kTracepoint; }
+
+// Whether the selector may match tracepoints of user_events that do not exist yet.
+bool AwaitsUserEvents(const Selector& selector) {
+  return selector.kind == Selector::Kind::kProvider ||
+         (selector.kind == Selector::Kind::kPattern &&
+          (!selector.provider.empty() ||
+           selector.MatchesSystem(std::string(Selector::kUserEventsSystem))));
+}
+
+bool AwaitsTracepoints(const Selector& selector) {
+  return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
+}
 
 }  // namespace
 
 Recorder::Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session)
     : options_(std::move(options)), tracefs_(std::move(tracefs)), session_(std::move(session)) {
   matched_.resize(options_.selectors.size());
-  has_patterns_ = std::any_of(options_.selectors.begin(), options_.selectors.end(), IsPattern);
+  const std::vector<Selector>& selectors = options_.selectors;
+  awaits_user_events_ =
+      tracefs_.HasUserEvents() && std::any_of(selectors.begin(), selectors.end(), AwaitsUserEvents);
+  awaits_tracepoints_ = std::any_of(selectors.begin(), selectors.end(), AwaitsTracepoints);
 }
 
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions& options,
@@ -90,9 +108,9 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
       std::make_unique<SampleWriter>(recorder->writer_.get(), &recorder->tasks_, numbers);
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   recorder->tasks_.LoadFromProc(SessionClockNow());
-  recorder->interval_start_ = SessionClockNow();
-  COLLECTOR_RETURN_IF_ERROR(recorder->EnableAttached());
-  COLLECTOR_RETURN_IF_ERROR(recorder->AttachPatterns());
+  recorder->interval_start_ = recorder->drained_ = SessionClockNow();
+  COLLECTOR_RETURN_IF_ERROR(recorder->EnableNamed());
+  COLLECTOR_RETURN_IF_ERROR(recorder->AttachPatterns(SessionClockNow()));
   return recorder;
 }
 
@@ -100,60 +118,122 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
 absl::Status Recorder::AttachNamed() {
   for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
     const Selector& selector = options_.selectors[i];
-    if (IsPattern(selector)) continue;
+    if (!IsNamed(selector)) continue;
     if (selector.system == Selector::kUserEventsSystem) {
       // A name that is not EventHeader's can only be there already, defined by its program.
       absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
       if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
     }
-    COLLECTOR_RETURN_IF_ERROR(Attach(selector.system, selector.event));
+    COLLECTOR_RETURN_IF_ERROR(AttachNamed({selector.system, selector.event}));
     matched_[i] = true;
   }
   return absl::OkStatus();
 }
 
-absl::Status Recorder::AttachPatterns() {
-  if (!has_patterns_) return absl::OkStatus();
+absl::Status Recorder::AttachPatterns(std::uint64_t now) {
+  if (awaits_user_events_ && now >= next_rescan_) {
+    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents());
+    next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
+  }
+  if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
+    COLLECTOR_RETURN_IF_ERROR(AttachTracepoints());
+    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.tracepoint_rescan);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::AttachUserEvents() {
   absl::StatusOr<std::vector<UserEvent>> events = tracefs_.UserEvents();
   if (!events.ok()) return events.status();
   for (const UserEvent& event : *events) {
-    for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
-      if (!IsPattern(options_.selectors[i]) ||
-          !options_.selectors[i].MatchesUserEvent(event.name)) {
-        continue;
-      }
-      absl::Status attached = Attach(std::string(Selector::kUserEventsSystem), event.name);
-      // It may have been removed since the list was read.
-      if (!attached.ok() && !absl::IsNotFound(attached)) return attached;
-      // At once: since the attachment the service writes events, which are lost until this.
-      COLLECTOR_RETURN_IF_ERROR(EnableAttached());
-      matched_[i] = matched_[i] || attached.ok();
-    }
+    const auto matches = [&event](const Selector& selector) {
+      return AwaitsUserEvents(selector) && selector.MatchesUserEvent(event.name);
+    };
+    AttachMatching({std::string(Selector::kUserEventsSystem), event.name}, matches);
+    // At once: since the attachment the service writes events, which are lost until this.
+    COLLECTOR_RETURN_IF_ERROR(session_.Enable());
   }
-  next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
   return absl::OkStatus();
 }
 
-absl::Status Recorder::Attach(const std::string& system, const std::string& event) {
-  const std::string name = absl::StrCat(system, ":", event);
-  if (attached_.contains(name)) return absl::OkStatus();
-  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(system, event);
+absl::Status Recorder::AttachTracepoints() {
+  std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
+  if (names == known_tracepoints_) return absl::OkStatus();
+  for (const Tracefs::Name& name : names) {
+    if (name.system == Selector::kUserEventsSystem) continue;
+    AttachMatching(name, [&name](const Selector& selector) {
+      return AwaitsTracepoints(selector) && selector.MatchesTracepoint(name.system, name.event);
+    });
+  }
+  known_tracepoints_ = std::move(names);
+  return session_.Enable();
+}
+
+template <typename Matches>
+void Recorder::AttachMatching(const Tracefs::Name& name, const Matches& matches) {
+  std::vector<std::size_t> matching;
+  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
+    if (matches(options_.selectors[i])) matching.push_back(i);
+  }
+  if (matching.empty()) return;
+  if (absl::Status attached = AttachOne(name); !attached.ok()) {
+    // It may have been removed since its name was read.
+    if (absl::IsNotFound(attached) && name.system == Selector::kUserEventsSystem) return;
+    if (!left_out_names_.insert(absl::StrCat(name.system, ":", name.event)).second) return;
+    if (left_out_.size() < kMaxNamed) left_out_.push_back(std::string(attached.message()));
+    return;
+  }
+  for (const std::size_t i : matching) matched_[i] = true;
+}
+
+// The format is read first: what has no place in the file is not attached.
+absl::Status Recorder::AttachOne(const Tracefs::Name& name) {
+  if (IsAttached(name)) return absl::OkStatus();
+  if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("tracepoint ", name.system, ":", name.event, " cannot be enabled"));
+  }
+  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
   if (!tracepoint.ok()) return tracepoint.status();
+  COLLECTOR_RETURN_IF_ERROR(
+      samples_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
+  return AttachToSession(name, tracepoint->id);
+}
+
+bool Recorder::IsAttached(const Tracefs::Name& name) const {
+  return attached_.contains(absl::StrCat(name.system, ":", name.event));
+}
+
+// Attaches a tracepoint that is named: samples_ hears of it once it is there.
+absl::Status Recorder::AttachNamed(const Tracefs::Name& name) {
+  if (IsAttached(name)) return absl::OkStatus();
+  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
+  if (!tracepoint.ok()) return tracepoint.status();
+  COLLECTOR_RETURN_IF_ERROR(AttachToSession(name, tracepoint->id));
+  new_tracepoints_.push_back({name, *std::move(tracepoint)});
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::AttachToSession(const Tracefs::Name& name, int id) {
+  std::string text = absl::StrCat(name.system, ":", name.event);
   // The collector's work for one event must not make more events.
   std::string filter;
-  if (system != Selector::kUserEventsSystem) filter = absl::StrCat("common_pid != ", gettid());
-  COLLECTOR_RETURN_IF_ERROR(session_.Attach(tracepoint->id, name, filter));
-  attached_.insert(name);
-  counts_are_exact_ = counts_are_exact_ && CountsAreExact(system);
-  new_tracepoints_.push_back({system, event, *std::move(tracepoint)});
+  if (name.system != Selector::kUserEventsSystem) {
+    filter = absl::StrCat("common_pid != ", gettid());
+    for (const pid_t thread : options_.own_threads) {
+      absl::StrAppend(&filter, " && common_pid != ", thread);
+    }
+  }
+  COLLECTOR_RETURN_IF_ERROR(session_.Attach(id, text, filter));
+  attached_.insert(std::move(text));
+  counts_are_exact_ = counts_are_exact_ && CountsAreExact(name.system);
   return absl::OkStatus();
 }
 
-absl::Status Recorder::EnableAttached() {
-  if (new_tracepoints_.empty()) return absl::OkStatus();
+absl::Status Recorder::EnableNamed() {
   for (const NewTracepoint& added : new_tracepoints_) {
-    COLLECTOR_RETURN_IF_ERROR(samples_->AddTracepoint(added.tracepoint.id, added.system,
-                                                      added.event, added.tracepoint.format));
+    COLLECTOR_RETURN_IF_ERROR(samples_->AddTracepoint(added.tracepoint.id, added.name.system,
+                                                      added.name.event, added.tracepoint.format));
   }
   new_tracepoints_.clear();
   return session_.Enable();
@@ -161,33 +241,65 @@ absl::Status Recorder::EnableAttached() {
 
 absl::Status Recorder::Poll(absl::Duration timeout) {
   timeout = std::min(timeout, options_.interval / 4);
-  if (has_patterns_) timeout = std::min(timeout, options_.rescan);
+  if (awaits_user_events_) timeout = std::min(timeout, options_.rescan);
+  if (awaits_tracepoints_) timeout = std::min(timeout, options_.tracepoint_rescan);
   if (closing_ != 0) timeout = std::min(timeout, options_.slack);
   timeout = std::max(timeout, absl::ZeroDuration());  // epoll takes a negative one for "no timeout"
   session_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
   const std::uint64_t now = SessionClockNow();
-  if (has_patterns_ && now >= next_rescan_) COLLECTOR_RETURN_IF_ERROR(AttachPatterns());
-  return Round(now);
+  COLLECTOR_RETURN_IF_ERROR(AttachPatterns(now));
+  return Round(now, now - Nanoseconds(options_.slack));
 }
 
-absl::Status Recorder::Round(std::uint64_t now) {
-  // An interval ends at a moment when all its records are surely there: once `slack` has passed.
-  // Until then later records wait in their rings, unless those fill up.
-  if (closing_ == 0 &&
-      (now - interval_start_ >= Nanoseconds(options_.interval) || samples_->interval_is_full())) {
-    closing_ = now;
-  }
+// Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
+// whose time is over. `settled`: no record of an earlier time can still appear in a ring.
+absl::Status Recorder::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
-  COLLECTOR_RETURN_IF_ERROR(DrainSamples(closing_ != 0 ? closing_ : now));
-  if (closing_ == 0) return absl::OkStatus();
+  for (;;) {
+    const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
+    const std::size_t waiting = session_.waiting_bytes();
+    const std::size_t before = samples_->events_in_interval();
+    COLLECTOR_RETURN_IF_ERROR(DrainSamples(limit));
+    drained_ = limit;
+    const std::size_t drained = samples_->events_in_interval() - before;
+    if (limit == now && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
 
-  if (now - closing_ >= Nanoseconds(options_.slack) || session_.IsPressed()) {
+    if (closing_ == 0) {
+      if (!samples_->interval_is_full() &&
+          drained_ - interval_start_ < Nanoseconds(options_.interval)) {
+        if (limit == now) return absl::OkStatus();
+        continue;
+      }
+      closing_ = drained_;
+    }
+    // An interval ends at a moment when all its records are surely there. Until then later records
+    // wait in their rings, unless those fill up.
+    if (closing_ > settled && !session_.IsPressed()) return absl::OkStatus();
     COLLECTOR_RETURN_IF_ERROR(samples_->WriteSequencePoint(closing_));
     COLLECTOR_RETURN_IF_ERROR(writer_->Flush());
     interval_start_ = closing_;
     closing_ = 0;
+    if (drained_ == now) return absl::OkStatus();
   }
-  return absl::OkStatus();
+}
+
+// The time up to which the rings are drained next: `now`, or earlier where the interval's time is
+// over before, or where it would get too many events. How many wait until then is estimated from
+// the bytes that wait, as if they had come evenly since the rings were drained last: where that is
+// wrong, more and smaller parts come of it.
+std::uint64_t Recorder::NextLimit(std::uint64_t now) const {
+  const std::uint64_t end = interval_start_ + Nanoseconds(options_.interval);
+  std::uint64_t limit = std::max(std::min(now, end), drained_);
+  const std::size_t waiting = session_.waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
+  constexpr std::size_t kFull = SampleWriter::kFullInterval;
+  const std::size_t room = kFull * 3 / 2 - std::min(samples_->events_in_interval(), kFull);
+  if (waiting > room && now > drained_) {
+    // A quarter of what there is room for, as they may come closer together there.
+    const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
+    const double time = static_cast<double>(now - drained_) * part;
+    limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);
+  }
+  return limit;
 }
 
 // To be called before the samples are drained, as a thread's creation may stand in another ring
@@ -210,7 +322,8 @@ absl::Status Recorder::DrainSamples(std::uint64_t limit) {
 
 absl::StatusOr<RecorderSummary> Recorder::Finish() {
   session_.Disable();
-  UpdateTasks();
+  const std::uint64_t disabled = SessionClockNow();
+  COLLECTOR_RETURN_IF_ERROR(Round(disabled, disabled));
   COLLECTOR_RETURN_IF_ERROR(DrainSamples(PerfRing::kNoLimit));
   COLLECTOR_RETURN_IF_ERROR(session_.AccountLost(
       [this](std::size_t cpu, std::uint64_t count) { return samples_->AddLost(cpu, count); }));

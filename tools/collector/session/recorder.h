@@ -38,6 +38,8 @@ namespace collector {
 
 struct RecorderOptions {
   std::vector<Selector> selectors;
+  // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
+  std::vector<pid_t> own_threads;
   // Bytes of each CPU's ring; a power of two, at least a page.
   std::size_t ring_size = 1 << 20;
   // An interval between sequence points lasts about this long, or less when it holds much.
@@ -47,6 +49,8 @@ struct RecorderOptions {
   absl::Duration slack = absl::Milliseconds(20);
   // How often user_events_status is read for new tracepoints that a pattern selects.
   absl::Duration rescan = absl::Milliseconds(50);
+  // How often other tracepoints are looked for, which come with modules of the kernel.
+  absl::Duration tracepoint_rescan = absl::Seconds(1);
 };
 
 struct RecorderSummary {
@@ -86,17 +90,35 @@ class Recorder {
 
   // Progress so far. The writer's events are those of processes, too.
   const nettrace::Writer::Stats& stats() const { return writer_->stats(); }
-  // Selectors that no tracepoint has matched so far.
+  // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
+  // Tracepoints that a pattern selects and that cannot be recorded, and what is wrong with the
+  // first kMaxNamed.
+  const std::set<std::string>& left_out_names() const { return left_out_names_; }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+  static constexpr std::size_t kMaxNamed = 20;
 
  private:
+  // Fewer events do not say how many bytes one takes.
+  static constexpr std::size_t kEventsToJudgeBy = 1000;
+
   Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session);
 
   absl::Status AttachNamed();
-  absl::Status AttachPatterns();
-  absl::Status Attach(const std::string& system, const std::string& event);
-  absl::Status EnableAttached();
-  absl::Status Round(std::uint64_t now);
+  absl::Status AttachNamed(const Tracefs::Name& name);
+  absl::Status EnableNamed();
+  // Attaches and enables what patterns select, as far as it is time to look for it.
+  absl::Status AttachPatterns(std::uint64_t now);
+  absl::Status AttachUserEvents();
+  absl::Status AttachTracepoints();
+  // Attaches the tracepoint if `matches` a selector, or notes that it is left out.
+  template <typename Matches>
+  void AttachMatching(const Tracefs::Name& name, const Matches& matches);
+  absl::Status AttachOne(const Tracefs::Name& name);
+  absl::Status AttachToSession(const Tracefs::Name& name, int id);
+  bool IsAttached(const Tracefs::Name& name) const;
+  absl::Status Round(std::uint64_t now, std::uint64_t settled);
+  std::uint64_t NextLimit(std::uint64_t now) const;
   void UpdateTasks();
   absl::Status DrainSamples(std::uint64_t limit);
 
@@ -108,19 +130,26 @@ class Recorder {
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<SampleWriter> samples_;
   std::set<std::string> attached_;  // "system:event"
+  std::set<std::string> left_out_names_;
+  std::vector<std::string> left_out_;             // why, of the first ones
+  std::vector<Tracefs::Name> known_tracepoints_;  // when AttachTracepoints ran last
   // Attached, but not yet known to samples_.
   struct NewTracepoint {
-    std::string system;
-    std::string event;
+    Tracefs::Name name;
     Tracefs::Tracepoint tracepoint;
   };
   std::vector<NewTracepoint> new_tracepoints_;
   bool counts_are_exact_ = true;
   std::vector<bool> matched_;  // per selector
-  bool has_patterns_ = false;
+  bool awaits_user_events_ = false;
+  bool awaits_tracepoints_ = false;
   std::uint64_t interval_start_ = 0;  // ns of the session's clock
   std::uint64_t closing_ = 0;         // end of the current interval; 0: not yet decided
+  std::uint64_t drained_ = 0;         // samples up to here have been taken from the rings
+  // Of the rings, for an event; at first no more than one can have.
+  std::size_t bytes_per_event_ = 40;
   std::uint64_t next_rescan_ = 0;
+  std::uint64_t next_tracepoint_rescan_ = 0;
 };
 
 }  // namespace collector

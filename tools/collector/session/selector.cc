@@ -37,21 +37,43 @@ bool IsName(std::string_view text, std::string_view also) {
   });
 }
 
+constexpr std::string_view kPatternCharacters = "*?[]!^";
+
+bool IsPattern(std::string_view text) {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+bool Matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
 absl::Status Bad(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("selector '", std::string(text), "': ", std::string(why),
-                   "; use Provider[:level[:keyword mask]], Provider_LxKy or system:event"));
+                   "; use Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
+                   "pattern of it, such as 'sched:*'"));
 }
 
 }  // namespace
 
-bool Selector::MatchesUserEvent(std::string_view name) const {
-  if (kind == Kind::kTracepoint) return system == kUserEventsSystem && event == name;
+bool Selector::MatchesUserEvent(const std::string& name) const {
+  if (MatchesTracepoint(std::string(kUserEventsSystem), name)) return true;
+  if (provider.empty()) return false;
   const auto parsed = eh::ParseTracepointName(name);
   if (!parsed) return false;
   if (parsed->level > max_level) return false;
   if (parsed->keyword != 0 && (parsed->keyword & keyword_mask) == 0) return false;
-  return fnmatch(provider.c_str(), std::string(parsed->provider).c_str(), 0) == 0;
+  return Matches(provider, std::string(parsed->provider));
+}
+
+bool Selector::MatchesSystem(const std::string& name) const {
+  if (kind == Kind::kTracepoint) return system == name;
+  return kind == Kind::kPattern && Matches(system, name);
+}
+
+bool Selector::MatchesTracepoint(const std::string& of_system, const std::string& name) const {
+  if (!MatchesSystem(of_system)) return false;
+  return kind == Kind::kTracepoint ? event == name : Matches(event, name);
 }
 
 absl::StatusOr<Selector> ParseSelector(std::string_view text) {
@@ -63,6 +85,17 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
 
   const std::optional<std::uint8_t> level =
       parts.size() >= 2 ? ParseLevel(parts[1]) : std::optional<std::uint8_t>(255);
+  if (parts.size() == 2 &&
+      (parts[1] == "*" || (!level && (IsPattern(parts[0]) || IsPattern(parts[1]))))) {
+    if (!IsName(parts[0], kPatternCharacters) || !IsName(parts[1], kPatternCharacters)) {
+      return Bad(text, "not a pattern of a system and one of an event");
+    }
+    selector.kind = Selector::Kind::kPattern;
+    selector.system = parts[0];
+    selector.event = parts[1];
+    if (parts[1] == "*") selector.provider = parts[0];
+    return selector;
+  }
   if (parts.size() == 2 && !level) {
     if (!IsName(parts[0], "") || !IsName(parts[1], "") ||
         absl::ascii_isdigit(static_cast<unsigned char>(parts[1][0]))) {
@@ -79,7 +112,8 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
     selector.event = selector.text;
     return selector;
   }
-  if (!IsName(parts[0], "*?[]!")) return Bad(text, "the provider is empty or not a name");
+  if (!IsName(parts[0], kPatternCharacters))
+    return Bad(text, "the provider is empty or not a name");
   selector.provider = parts[0];
   if (!level)
     return Bad(text, "the level is not 1..255, critical, error, warning, info or verbose");

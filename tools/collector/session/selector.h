@@ -10,39 +10,48 @@
 
 namespace collector {
 
-// Selects EventHeader tracepoints by provider, level and keyword, as in ETW, or one tracepoint by
-// its system and name.
+// Selects EventHeader tracepoints by provider, level and keyword, as in ETW, or tracepoints by
+// their system and name.
 struct Selector {
   enum class Kind {
     kProvider,    // provider pattern, level, keyword mask
     kTracepoint,  // system:event; for system user_events the event may not exist yet
+    kPattern,     // the same with patterns; PATTERN:* is both, this and a provider pattern
   };
   Kind kind = Kind::kProvider;
   std::string text;  // as given, for messages
 
-  // kProvider: a shell pattern (* ? [..]) for the provider's name.
+  // Patterns are those of a shell (* ? [..]).
+  //
+  // kProvider: for the provider's name; kPattern: the same, or "" if it matches no provider.
   std::string provider;
   // Events of a level up to this one match (1 critical error … 5 verbose); 255 is all.
   std::uint8_t max_level = 255;
   // Events with a keyword in common with the mask match, and those with no keyword.
   std::uint64_t keyword_mask = ~std::uint64_t{0};
 
-  // kTracepoint.
+  // kTracepoint: names; kPattern: patterns.
   std::string system;
   std::string event;
 
-  // The selector can only ever match EventHeader tracepoints of user_events.
+  // The selector can only ever match tracepoints of user_events.
   bool needs_user_events() const { return kind == Kind::kProvider || system == kUserEventsSystem; }
   // Whether the tracepoint `name` of system user_events is selected.
-  bool MatchesUserEvent(std::string_view name) const;
+  bool MatchesUserEvent(const std::string& name) const;
+  // Whether some tracepoint of the system may be selected by its name.
+  bool MatchesSystem(const std::string& name) const;
+  // Whether the tracepoint of another system is selected.
+  bool MatchesTracepoint(const std::string& of_system, const std::string& name) const;
 
   static constexpr std::string_view kUserEventsSystem = "user_events";
 };
 
 // Parses `Provider[:level[:keyword mask]]`, an exact EventHeader tracepoint name
-// (`Provider_LxKy`), or `system:event`. The level is 1..255 or a name (critical, error, warning,
-// info, verbose), `*` for all; the mask is decimal or 0x hexadecimal. InvalidArgument says what is
-// wrong and shows the forms.
+// (`Provider_LxKy`), `system:event`, or a pattern of the latter. The level is 1..255 or a name
+// (critical, error, warning, info, verbose), `*` for all; the mask is decimal or 0x hexadecimal.
+// What follows a single colon is a level if it can be one, else the name or pattern of an event;
+// `*` is both, so that nothing is selected less than meant. InvalidArgument says what is wrong and
+// shows the forms.
 absl::StatusOr<Selector> ParseSelector(std::string_view text);
 
 }  // namespace collector

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -19,6 +22,17 @@ namespace {
 
 constexpr char kPermissionRemedy[] =
     "run as root, or let your group read tracefs (mount -o remount,mode=750,gid=tracing)";
+
+// The names of the folders in the folder `path`; none if it is gone.
+std::vector<std::string> Folders(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->is_directory(error)) names.push_back(entry->path().filename().string());
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -78,6 +92,23 @@ absl::StatusOr<std::vector<UserEvent>> Tracefs::UserEvents() const {
   absl::StatusOr<std::string> text = ReadFile(directory_ + "/user_events_status");
   if (!text.ok()) return text.status();
   return ParseUserEventsStatus(*text);
+}
+
+std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
+  std::vector<Name> names;
+  const std::string events = directory_ + "/events";
+  for (const std::string& system : Folders(events)) {
+    for (std::string& event : Folders(absl::StrCat(events, "/", system))) {
+      names.push_back({system, std::move(event)});
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool Tracefs::CanBeEnabled(const Name& name) const {
+  const std::string path = absl::StrCat(directory_, "/events/", name.system, "/", name.event);
+  return access((path + "/enable").c_str(), F_OK) == 0;
 }
 
 absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& system,

@@ -17,6 +17,7 @@
 #ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 
+#include <compare>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,16 @@ class Tracefs {
   bool HasUserEvents() const;
   // The events that are registered with user_events now.
   absl::StatusOr<std::vector<UserEvent>> UserEvents() const;
+
+  // The tracepoints that there are now, in the order of their names.
+  struct Name {
+    std::string system;
+    std::string event;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
+  std::vector<Name> Tracepoints() const;
+  // Whether a tracepoint can be enabled. Those of system ftrace describe what ftrace itself writes.
+  bool CanBeEnabled(const Name& name) const;
 
   // The id of a tracepoint and the text of its `format` file. NotFound if it does not exist.
   struct Tracepoint {

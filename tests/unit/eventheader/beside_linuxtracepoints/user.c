@@ -1,9 +1,11 @@
 /* This library's header first, then theirs. */
 #include <eventheader/eventheader.h>
 #include <eventheader/eventheader_c.h>
+#include <eventheader/macros_c.h>
 
 #include "users.h"
 
+static EVENTHEADER_DEFINE_PROVIDER(macro_provider, "Test_BesideInCMacros");
 TRACELOGGING_DEFINE_PROVIDER(their_provider, "Their_Provider", (0));
 
 int WriteBothInC(eh_event_set* set, struct eventheader* theirs) {
@@ -15,6 +17,8 @@ int WriteBothInC(eh_event_set* set, struct eventheader* theirs) {
   *theirs = tracepoint.header;
   TraceLoggingWrite(their_provider, "FromC", TraceLoggingLevel(event_level_error),
                     TraceLoggingString("text", "field"));
+  EVENTHEADER_EVENT(macro_provider, "FromC", EH_LEVEL_ERROR, 1, EVENTHEADER_FIELD("path", "/"),
+                    EVENTHEADER_TAG(EVENTHEADER_NAME_MAX));
   return TraceLoggingRegister(their_provider) + eventheader_write(&tracepoint) +
          eh_write(set, &event, NULL, NULL, 0);
 }

@@ -11,7 +11,7 @@ import unittest
 
 from support import script
 
-ARGS = script.options(__doc__, "library", "header")
+ARGS = script.options(__doc__, "library", "headers")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K1")
 
 
@@ -45,12 +45,12 @@ class Library(unittest.TestCase):
 
 
 class AnywhereTest(Library):
-    def test_exports_the_functions_of_the_header_and_nothing_else(self):
+    def test_exports_the_functions_of_its_headers_and_nothing_else(self):
         symbols = subprocess.run(["nm", "--dynamic", "--defined-only", "--format=posix", ARGS.library], check=True,
                                  capture_output=True, text=True).stdout
         shown = {line.split(" ")[0].split("@")[0] for line in symbols.splitlines()} - {"EVENTHEADER_0"}
-        header = ARGS.header.read_text()
-        self.assertEqual(shown, set(re.findall(r"\b(eh_\w+)\(", header)))
+        declared = "".join((ARGS.headers / name).read_text() for name in ("eventheader_c.h", "internal/static_objects.h"))
+        self.assertEqual(shown, set(re.findall(r"\b(eh_\w+)\(", declared)))
 
     def test_disabled_event_returns_ebadf_and_is_not_counted(self):
         self.assertFalse(self.library.eh_event_set_enabled(self.set))

@@ -1,8 +1,10 @@
 // Uses that must not compile, beside ones that do. Without any macro defined the file compiles;
 // with one of those below it does not, and the compiler's messages have the text after its
 // "expect:", by which a person finds what is wrong. check.py compiles it once for each.
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "eventheader/eh.h"
 
@@ -153,7 +155,7 @@ constexpr Event<provider, "E", Traits{}, Field<"a", std::int32_t, As<Format::kEr
                 Field<"b", std::string, As<Format::kStringJson>, Attribute<"a", "b=c;">>,
                 Field<"c", std::array<bool, 8000>>>
     fields;
-static_assert(Field<"f", std::array<bool, 65535>>::Definition::Size() > 0);
+static_assert(Field<"f", std::array<bool, 65535>>::Facts().count == 65535);
 #endif
 
 // ---- Structs ----

@@ -22,6 +22,16 @@ struct Undescribed {
   int x;
 };
 
+struct Described {
+  int x;
+};
+#if defined(MEMBER_NAME_IS_EMPTY)
+// expect: a field's name is not empty and has neither ';' nor NUL
+EVENTHEADER_DESCRIBE_STRUCT(Described, EVENTHEADER_MEMBER("", x));
+#else
+EVENTHEADER_DESCRIBE_STRUCT(Described, EVENTHEADER_MEMBER("x", x));
+#endif
+
 void Write(int number, const std::string& text, std::uint64_t keyword_of_run_time) {
   using eh::Format;
   static_cast<void>(text), static_cast<void>(number), static_cast<void>(keyword_of_run_time);
@@ -49,6 +59,26 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
   // expect: this format does not go with the field's type
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, Format::kPort));
+#elif defined(FORMAT_OF_A_STRUCT)
+  // expect: this format does not go with the field's type
+  EVENTHEADER_EVENT(provider, "E", 4, 0,
+                    EVENTHEADER_FIELD_AS("f", Described{number}, Format::kHexInt));
+#elif defined(UUID_OF_ANOTHER_SIZE)
+  // expect: a UUID has 16 bytes, an IP4 4 and an IP6 16
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_UUID("f", number));
+#elif defined(STRUCT_WITHOUT_MEMBERS)
+  // expect: a struct has 1 to 127 members
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 0));
+#elif defined(STRUCT_OF_MORE_THAN_FOLLOW)
+  // expect: EVENTHEADER_STRUCT has as many fields as it says after it
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 2), EVENTHEADER_STRUCT("t", 1),
+                    EVENTHEADER_FIELD("f", 1));
+#elif defined(CONSTANT_ARRAY_OF_NOTHING)
+  // expect: a constant array has 1 to 65535 elements
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_CONSTANT_ARRAY("f", &number, 0));
+#elif defined(ENABLED_OF_LEVEL_0)
+  // expect: an event's level is 1 to 255
+  number = EVENTHEADER_ENABLED(provider, 0, 0);
 #elif defined(TWO_OPCODES)
   // expect: an event has one opcode, id, tag and activity at most
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_OPCODE(eh::Opcode::kSend),
@@ -56,7 +86,9 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
 #else
   EVENTHEADER_EVENT(provider, "E", 255, 0, EVENTHEADER_FIELD("f", number),
                     EVENTHEADER_FIELD_AS("g", number, Format::kErrno), EVENTHEADER_FIELD("h", text),
-                    EVENTHEADER_ID(1, 2), EVENTHEADER_TAG(3),
+                    EVENTHEADER_ID(1, 2), EVENTHEADER_TAG(3), EVENTHEADER_STRUCT("s", 2),
+                    EVENTHEADER_STRUCT("t", 1), EVENTHEADER_FIELD("u", 1),
+                    EVENTHEADER_FIELD("v", Described{number}),
                     EVENTHEADER_OPCODE(eh::Opcode::kSend));
 #endif
 }

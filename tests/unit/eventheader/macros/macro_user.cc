@@ -59,6 +59,90 @@ void WriteOthers(const std::optional<int>& number, const std::vector<bool>& bool
                     EVENTHEADER_FIELD("ints", ints), EVENTHEADER_FIELD("port", port));
 }
 
+void WriteValues(const CValues& v) {
+  EVENTHEADER_EVENT(macro_provider, "Values", 4, 1, EVENTHEADER_FIELD("b", v.b),
+                    EVENTHEADER_FIELD("c", v.c), EVENTHEADER_FIELD("i8", v.i8),
+                    EVENTHEADER_FIELD("u8", v.u8), EVENTHEADER_FIELD("i16", v.i16),
+                    EVENTHEADER_FIELD("text", v.text), EVENTHEADER_FIELD("u16", v.u16),
+                    EVENTHEADER_FIELD("i32", v.i32), EVENTHEADER_FIELD("u32", v.u32),
+                    EVENTHEADER_FIELD("i64", v.i64), EVENTHEADER_FIELD("u64", v.u64),
+                    EVENTHEADER_FIELD("longest", v.longest), EVENTHEADER_FIELD("f", v.f),
+                    EVENTHEADER_FIELD("d", v.d), EVENTHEADER_FIELD("pointer", v.pointer),
+                    EVENTHEADER_FIELD("literal", "literal"), EVENTHEADER_FIELD("last", 17));
+}
+
+void WriteFormatsOf(const CValues& v) {
+  EVENTHEADER_EVENT(
+      macro_provider, "Formats", 4, 1, EVENTHEADER_FIELD_AS("8u", v.u8, Format::kUnsignedInt),
+      EVENTHEADER_FIELD_AS("8s", v.u8, Format::kSignedInt),
+      EVENTHEADER_FIELD_AS("8x", v.u8, Format::kHexInt),
+      EVENTHEADER_FIELD_AS("8b", v.u8, Format::kBoolean),
+      EVENTHEADER_FIELD_AS("8h", v.u8, Format::kHexBytes),
+      EVENTHEADER_FIELD_AS("8c", v.u8, Format::kString8),
+      EVENTHEADER_FIELD_AS("16b", v.u16, Format::kBoolean),
+      EVENTHEADER_FIELD_AS("16c", v.u16, Format::kStringUtf),
+      EVENTHEADER_FIELD_AS("16p", v.u16, Format::kPort),
+      EVENTHEADER_FIELD_AS("32e", v.i32, Format::kErrno),
+      EVENTHEADER_FIELD_AS("32i", v.i32, Format::kPid),
+      EVENTHEADER_FIELD_AS("32t", v.i32, Format::kTime),
+      EVENTHEADER_FIELD_AS("32b", v.i32, Format::kBoolean),
+      EVENTHEADER_FIELD_AS("32f", v.u32, Format::kFloat),
+      EVENTHEADER_FIELD_AS("32c", v.u32, Format::kStringUtf),
+      EVENTHEADER_FIELD_AS("32a", v.u32, Format::kIpAddress),
+      EVENTHEADER_FIELD_AS("64t", v.i64, Format::kTime),
+      EVENTHEADER_FIELD_AS("64f", v.u64, Format::kFloat),
+      EVENTHEADER_FIELD_AS("64x", v.u64, Format::kHexInt), EVENTHEADER_UUID("uuid", v.bytes16),
+      EVENTHEADER_IP4("ip4", v.bytes16), EVENTHEADER_IP6("ip6", v.bytes16),
+      EVENTHEADER_FIELD_AS("json", v.text, Format::kStringJson),
+      EVENTHEADER_FIELD_AS("latin", v.text, Format::kString8),
+      EVENTHEADER_FIELD_TAGGED("tagged", v.i32, Format::kDefault, 0x1234),
+      EVENTHEADER_FIELD_TAGGED("both", v.i32, Format::kHexInt, 7),
+      EVENTHEADER_FIELD_TAGGED("plain", v.u32, Format::kDefault, 8));
+}
+
+void WriteRanges(const CValues& v) {
+  EVENTHEADER_EVENT(
+      macro_provider, "Ranges", 4, 1, EVENTHEADER_STRING("string", v.text, 2),
+      EVENTHEADER_STRING("string16", reinterpret_cast<const char16_t*>(v.text16), v.text16_size),
+      EVENTHEADER_STRING_AS("xml", v.text, 3, Format::kStringXml), EVENTHEADER_ZSTRING("z", v.text),
+      EVENTHEADER_ZSTRING_AS("zj", v.text, Format::kStringJson), EVENTHEADER_FIELD("between", v.u8),
+      EVENTHEADER_BINARY("binary", v.bytes16, 5),
+      EVENTHEADER_BINARY_AS("uuid", v.bytes16, 16, Format::kUuid),
+      EVENTHEADER_ARRAY("array", v.numbers, v.number_count),
+      EVENTHEADER_ARRAY_AS("hex", v.numbers, v.number_count, Format::kHexInt),
+      EVENTHEADER_CONSTANT_ARRAY("constant", v.numbers, 3),
+      EVENTHEADER_CONSTANT_ARRAY_AS("pids", v.numbers, 2, Format::kPid));
+}
+
+void WriteStructs(const CValues& v) {
+  EVENTHEADER_EVENT(macro_provider, "Structs", 4, 1, EVENTHEADER_STRUCT("outer", 3),
+                    EVENTHEADER_FIELD("a", v.i32), EVENTHEADER_STRUCT("inner", 1),
+                    EVENTHEADER_FIELD("b", v.text), EVENTHEADER_FIELD("c", v.u16),
+                    EVENTHEADER_FIELD("after", v.d));
+}
+
+bool Enabled() { return EVENTHEADER_ENABLED(macro_provider, Level::kWarning, 0x100); }
+
+void WriteDescribed(const MacroPoint& point, const std::vector<MacroLine>& lines) {
+  EVENTHEADER_EVENT(macro_provider, "Described", 4, 1, EVENTHEADER_FIELD("point", point),
+                    EVENTHEADER_FIELD("lines", lines));
+}
+
+void WriteAddresses(const in_addr& ip4, const in6_addr& ip6, const eh::ActivityId& uuid,
+                    std::chrono::system_clock::time_point time) {
+  EVENTHEADER_EVENT(macro_provider, "Addresses", 4, 1, EVENTHEADER_FIELD("ip4", ip4),
+                    EVENTHEADER_IP4("ip4 again", ip4), EVENTHEADER_IP6("ip6", ip6),
+                    EVENTHEADER_UUID("uuid", uuid), EVENTHEADER_FIELD("time", time));
+}
+
+// What a field's value is made of is still there when it is copied.
+void WriteTemporaries() {
+  const auto make = [](char c) { return std::string(40, c); };
+  EVENTHEADER_EVENT(macro_provider, "Temporaries", 4, 1, EVENTHEADER_FIELD("a", make('a').c_str()),
+                    EVENTHEADER_FIELD("b", std::string_view(make('b'))),
+                    EVENTHEADER_FIELD("c", [] { return 17; }()));
+}
+
 void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related) {
   EVENTHEADER_EVENT(macro_provider, "Alone", 4, 1, EVENTHEADER_ACTIVITY(id));
   EVENTHEADER_EVENT(macro_provider, "Started", Level::kVerbose, 1,

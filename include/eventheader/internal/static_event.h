@@ -1,0 +1,283 @@
+// The constant part of an event whose fields are known when it is compiled, made from the facts
+// about them, and the writing of its values. C++17.
+//
+// The code of such an event is small, since each is compiled anew: it stores the values of fixed
+// size one after the other, and address and size of each of the others, and calls one function for
+// all events (static_objects.h), which puts the event together.
+#ifndef EVENTHEADER_INTERNAL_STATIC_EVENT_H_
+#define EVENTHEADER_INTERNAL_STATIC_EVENT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "eventheader/activity.h"
+#include "eventheader/internal/field_coder.h"
+#include "eventheader/internal/field_rules.h"
+#include "eventheader/internal/record.h"
+#include "eventheader/internal/static_objects.h"
+#include "eventheader/provider.h"
+#include "eventheader/wire.h"
+
+namespace eh::internal {
+
+// How a value gets into the payload.
+enum class Way : std::uint8_t {
+  kNone,   // there is none
+  kFixed,  // it is stored with all others of fixed size
+  kBlob,   // a piece, with what is before and after it stored as fixed
+  kMade,   // a piece that Coder::Put makes
+};
+
+// Larger values are not stored as fixed: they would be copied twice.
+inline constexpr std::size_t kMaxFixed = 64;
+
+// A base of what stands among the values of an event and is none.
+struct NoField {};
+
+template <typename T>
+constexpr Way WayOf() noexcept {
+  using Code = Coder<T>;
+  if constexpr (std::is_base_of_v<NoField, T>) {
+    return Way::kNone;
+  } else if constexpr (Code::kFixedSize != 0 && Code::kFixedSize <= kMaxFixed) {
+    return Way::kFixed;
+  } else {
+    return kHasBlob<Code> ? Way::kBlob : Way::kMade;
+  }
+}
+
+// What an event's constant part is made from: a field, with the members of a struct among them, or
+// an attribute of the event.
+struct FieldFacts {
+  std::string_view name;
+  std::string_view attributes = {};  // as on the wire
+  Encoding encoding = Encoding::kInvalid;
+  Arity arity = Arity::kScalar;
+  std::uint8_t format = 0;  // of a struct: the number of its members
+  std::uint16_t count = 0;  // of a constant array
+  std::uint16_t tag = 0;
+  const FieldFacts* members = nullptr;
+  bool has_members = false;  // of its own: a struct whose type says what they are
+
+  Way way = Way::kNone;
+  std::uint8_t suffix = 0;
+  std::uint16_t fixed = 0;  // bytes that are stored before a piece, or alone
+  std::size_t minimum = 0;  // bytes of the payload, if they are always as many
+};
+
+// Returns those of a field of type T, but for its name and options.
+template <typename T>
+constexpr FieldFacts FactsOfType() noexcept {
+  using Code = Coder<T>;
+  constexpr Way kWay = WayOf<T>();
+  FieldFacts facts{};
+  facts.encoding = Code::kEncoding;
+  facts.arity = Code::kArity;
+  facts.count = Code::kCount;
+  if constexpr (Code::kEncoding == Encoding::kStruct) {
+    facts.format = Code::Members::kMembers;
+    facts.members = Code::Members::kFacts;
+    facts.has_members = true;
+  } else {
+    facts.format = static_cast<std::uint8_t>(Code::kFormat);
+  }
+  facts.way = kWay;
+  facts.minimum = Code::kFixedSize;
+  if constexpr (kWay == Way::kFixed) {
+    facts.fixed = static_cast<std::uint16_t>(Code::kFixedSize);
+  } else if constexpr (kWay == Way::kBlob) {
+    facts.fixed = Code::kPrefix;
+    facts.suffix = Code::kSuffix;
+  }
+  return facts;
+}
+
+// Whether a field of type T can be given a format; a struct has the number of its members there.
+template <typename T>
+constexpr bool IsFormatOfType(std::uint8_t format) noexcept {
+  using Code = Coder<T>;
+  if constexpr (Code::kEncoding == Encoding::kStruct) return format == Code::Members::kMembers;
+  return IsFormatOf(Code::kEncoding, static_cast<Format>(format));
+}
+#define EVENTHEADER_INTERNAL_FORMAT_FAULT                                                       \
+  "this format does not go with the field's type: As<> must suit the size of its values, text " \
+  "formats go with strings, and a struct has none"
+
+// Sizes and numbers of a list of facts.
+struct Totals {
+  std::size_t metadata = 0;  // of all definitions
+  std::size_t minimum = 0;   // of the payload
+  std::size_t fixed = 0;     // of what is stored as fixed
+  int pieces = 0;
+  int fields = 0;   // members among them
+  int nesting = 0;  // structs in one another
+};
+
+constexpr void AddTotals(Totals* totals, const FieldFacts* fields, int number, int depth) noexcept {
+  if (depth > totals->nesting) totals->nesting = depth;
+  for (int i = 0; i < number; ++i) {
+    const FieldFacts& field = fields[i];
+    totals->metadata += field.attributes.size();
+    if (field.encoding == Encoding::kInvalid) continue;  // an attribute of the event
+    ++totals->fields;
+    totals->metadata +=
+        field.name.size() + 1 + TypeSize(field.encoding, field.count, field.format, field.tag);
+    if (depth == 0) {
+      totals->minimum += field.minimum;
+      totals->fixed += std::size_t{field.fixed} + field.suffix;
+      totals->pieces += field.way == Way::kBlob || field.way == Way::kMade ? 1 : 0;
+    }
+    if (field.has_members) AddTotals(totals, field.members, field.format, depth + 1);
+  }
+}
+
+constexpr Totals TotalsOf(const FieldFacts* fields, int number) noexcept {
+  Totals totals{};
+  AddTotals(&totals, fields, number, 0);
+  return totals;
+}
+
+constexpr char* PutText(char* out, std::string_view text) noexcept {
+  for (const char c : text) *out++ = c;
+  return out;
+}
+
+constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) noexcept {
+  for (int i = 0; i < number; ++i) {
+    const FieldFacts& field = fields[i];
+    if (field.encoding == Encoding::kInvalid) continue;
+    out = PutText(out, field.name);
+    out = PutText(out, field.attributes);
+    *out++ = '\0';
+    out = PutType(out, field.encoding, field.arity, field.count, field.format, field.tag);
+    if (field.has_members) out = PutDefinitions(out, field.members, field.format);
+  }
+  return out;
+}
+
+// An eh_static_event with what is before and after it.
+template <std::size_t kMetadata, int kPieces>
+struct StaticEvent {
+  std::uint16_t fixed[kPieces + 1];
+  eh_static_event start;
+  Header header;
+  ExtensionHeader extension;
+  char metadata[kMetadata + EH_HEAD_STEP];
+};
+
+template <std::size_t kMetadata, int kPieces>
+constexpr StaticEvent<kMetadata, kPieces> MakeStaticEvent(const Header& header,
+                                                          std::string_view name,
+                                                          const FieldFacts* fields,
+                                                          int number) noexcept {
+  constexpr std::size_t kHead = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
+  constexpr std::size_t kPadded = (kHead + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP;
+  StaticEvent<kMetadata, kPieces> event{
+      {},
+      {static_cast<std::uint16_t>(kHead), static_cast<std::uint16_t>(kPadded)},
+      header,
+      {static_cast<std::uint16_t>(kMetadata), kExtensionMetadata},
+      {}};
+  char* out = PutText(event.metadata, name);
+  int piece = kPieces;
+  for (int i = 0; i < number; ++i) {
+    const FieldFacts& field = fields[i];
+    if (field.encoding == Encoding::kInvalid) out = PutText(out, field.attributes);
+    event.fixed[piece] = static_cast<std::uint16_t>(event.fixed[piece] + field.fixed);
+    if (field.way != Way::kBlob && field.way != Way::kMade) continue;
+    if (field.way == Way::kMade) {
+      event.fixed[piece] = static_cast<std::uint16_t>(event.fixed[piece] | EH_MADE_PIECE);
+    }
+    event.fixed[--piece] = field.suffix;
+  }
+  *out++ = '\0';
+  PutDefinitions(out, fields, number);
+  return event;
+}
+
+// Room for the values of an event, as eh_write_static takes them.
+template <std::size_t kFixed, int kPieces>
+struct Values {
+  eh_piece pieces[kPieces];
+  std::byte fixed[kFixed + EH_SLACK];
+  eh_piece* begin() noexcept { return pieces; }
+};
+template <std::size_t kFixed>
+struct Values<kFixed, 0> {
+  alignas(eh_piece) std::byte fixed[kFixed + EH_SLACK];
+  eh_piece* begin() noexcept { return reinterpret_cast<eh_piece*>(fixed); }
+};
+
+struct ValuesEnd {
+  std::byte* fixed;
+  eh_piece* piece;
+  eh_made_piece* made;
+  std::uint64_t size;  // of the event: at most some thousand sizes of what is in memory
+};
+
+template <typename T, typename V>
+void* PutMade(void* out, const void* value) noexcept {
+  return Coder<T>::Put(static_cast<std::byte*>(out), *static_cast<const V*>(value));
+}
+
+// Adds the value of one field of type T.
+template <typename T, typename V>
+[[gnu::always_inline]] inline void AddValue(ValuesEnd& end, const V& value) noexcept {
+  using Code = Coder<T>;
+  if constexpr (WayOf<T>() == Way::kFixed) {
+    end.fixed = Code::Put(end.fixed, value);
+  } else if constexpr (WayOf<T>() == Way::kBlob) {
+    const Blob blob = Code::BlobOf(value);
+    if constexpr (Code::kPrefix != 0) {
+      end.fixed = PutRaw(end.fixed, static_cast<std::uint16_t>(blob.count));
+    }
+    *end.piece++ = {blob.data, blob.size};
+    end.size += blob.size;
+    if constexpr (Code::kSuffix != 0) {
+      __builtin_memset(end.fixed, 0, Code::kSuffix);
+      end.fixed += Code::kSuffix;
+    }
+  } else if constexpr (WayOf<T>() == Way::kMade) {
+    *end.made = {&PutMade<T, V>, &value};
+    const std::size_t size = Code::Size(value);
+    *end.piece++ = {end.made++, size};
+    end.size += size;
+  }
+}
+
+template <typename T>
+constexpr std::size_t FixedPartOf() noexcept {
+  if constexpr (WayOf<T>() == Way::kNone) {
+    return 0;
+  } else {
+    constexpr FieldFacts kFacts = FactsOfType<T>();
+    return std::size_t{kFacts.fixed} + kFacts.suffix;
+  }
+}
+
+// Writes an event with fields of types T.
+template <typename... T, typename... V>
+[[gnu::always_inline]] inline WriteResult WriteStatic(const EventSet& set,
+                                                      const eh_static_event& event,
+                                                      const Activity* activity,
+                                                      const V&... values) noexcept {
+  constexpr std::size_t kFixed = (std::size_t{0} + ... + FixedPartOf<T>());
+  constexpr int kMade = (0 + ... + (WayOf<T>() == Way::kMade ? 1 : 0));
+  constexpr int kPieces = kMade + (0 + ... + (WayOf<T>() == Way::kBlob ? 1 : 0));
+  Values<kFixed, kPieces> room;
+  if constexpr (kFixed == 0) room.fixed[0] = {};  // never read, but g++ cannot know that
+  eh_made_piece made[kMade != 0 ? kMade : 1];
+  const std::size_t constant = event.head_size + kFixed;
+  ValuesEnd end{room.fixed, room.begin(), made, constant};
+  (AddValue<T>(end, values), ...);
+  if constexpr (kMade != 0) {
+    return set.WriteMade(event, room.begin(), room.fixed, end.size, activity);
+  } else {
+    if (activity == nullptr) return set.WriteStatic(event, room.begin(), room.fixed, end.size);
+    return set.WriteStatic(event, room.begin(), room.fixed, end.size, *activity);
+  }
+}
+
+}  // namespace eh::internal
+
+#endif  // EVENTHEADER_INTERNAL_STATIC_EVENT_H_

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""Traces of the .NET runtime, before and after `nettrace repair`, `cut` and `merge`: PerfView's TraceLog shows
+the same events of the runtime's own providers, which it knows by their ids, and the same methods on stacks. One
+trace is written here, with the sample profiler and rundown on; the others are the shared vectors."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import zipfile
+
+from support import commands
+from support import script
+
+import reader
+
+WORKLOAD = pathlib.Path(__file__).resolve().parent / "workload" / "workload.csproj"
+WORKLOAD_MILLISECONDS = "500"
+# Keywords of dotnet-trace's profile "cpu-sampling", and the runtime's loaded methods; rundown comes by itself.
+PROVIDERS = ("Microsoft-DotNETCore-SampleProfiler:0:5,Microsoft-Windows-DotNETRuntime:4c14fccbd:5,"
+             "Workload:ffffffffffffffff:5")
+SAMPLE = "Microsoft-DotNETCore-SampleProfiler:Thread/Sample"
+LOAD = "Microsoft-Windows-DotNETRuntime:Method/LoadVerbose"
+
+
+def record(args):
+    """A trace that the runtime writes of the workload."""
+    file = args.out / "fresh.nettrace"
+    program = reader.build_project(args.out / "workload", WORKLOAD)
+    environment = {**os.environ, **reader.ENVIRONMENT, "DOTNET_EnableEventPipe": "1",
+                   "DOTNET_EventPipeConfig": PROVIDERS, "DOTNET_EventPipeOutputPath": str(file),
+                   "DOTNET_EventPipeOutputStreaming": "1"}
+    subprocess.run([*program, WORKLOAD_MILLISECONDS], stdout=subprocess.DEVNULL, env=environment, check=True)
+    return file
+
+
+def view(command, file):
+    """What TraceLog shows of a file, but for what depends on the file's name and format."""
+    events, totals = reader.read(command, file, "--log")
+    shown = [(event["time"], event["provider"], event["name"], event["id"], event["version"], event["opcode"],
+              event["pid"], event["tid"], event["payload"], event["stack"]) for event in events]
+    return {"events": sorted(shown, key=repr), "typed": totals["typed"], "addresses": totals["codeAddresses"],
+            "resolved": totals["resolved"], "methods": totals["methods"], "lost": totals["lost"],
+            "processes": [(process["pid"], process["name"]) for process in totals["processes"]],
+            "exception": totals["exception"]}
+
+
+def differences(name, wanted, got):
+    texts = []
+    for key in wanted:
+        if wanted[key] == got[key]:
+            continue
+        if key != "events":
+            texts.append(f"{name}: {key}: {got[key]} instead of {wanted[key]}")
+            continue
+        texts.append(f"{name}: {len(got[key])} events instead of {len(wanted[key])}, or others")
+        texts += [f"{name}: {one} instead of {other}" for one, other in zip(got[key], wanted[key]) if one != other][:3]
+    return texts
+
+
+def without(views, *keys):
+    return {key: value for key, value in views.items() if key not in keys}
+
+
+def check(args, command, file):
+    """Messages that say what is no longer as it was."""
+    original = view(command, file)
+    if original["exception"]:
+        return [f"{file.name}: {original['exception']}"]
+    print(f"{file.name}: {len(original['events'])} events, {original['typed'].get(SAMPLE, 0)} samples, "
+          f"{original['typed'].get(LOAD, 0)} methods loaded, {original['resolved']} of {original['addresses']} "
+          f"addresses have a method")
+    output = pathlib.Path(args.out) / f"{file.stem}.out.nettrace"
+
+    def rewritten(*words):
+        subprocess.run([args.nettrace, *words, "-o", output], stderr=subprocess.DEVNULL, check=True)
+        return view(command, output)
+
+    texts = differences(f"{file.name}, repaired", original, rewritten("repair", file))
+    # A filter that all events pass.
+    texts += differences(f"{file.name}, cut", original, rewritten("cut", "--from", "1990-01-01T00:00:00Z", file))
+    # Itself once more: everything twice, and the same stacks.
+    merged = rewritten("merge", file, file)
+    twice = {**original, "typed": {name: 2 * count for name, count in original["typed"].items()},
+             "lost": 2 * original["lost"]}
+    texts += differences(f"{file.name}, merged", without(twice, "events"), without(merged, "events"))
+    if len(merged["events"]) != 2 * len(original["events"]):
+        texts.append(f"{file.name}, merged: {len(merged['events'])} events instead of twice {len(original['events'])}")
+    return texts
+
+
+def check_fresh(args, command):
+    file = record(args)
+    shown = view(command, file)
+    texts = check(args, command, file)
+    # Else there would be nothing to lose.
+    if not shown["typed"].get(SAMPLE) or not shown["typed"].get(LOAD) or not shown["resolved"]:
+        texts.append(f"{file.name}: no samples, method loads or stacks in it: {shown['typed']}")
+    if commands.info(args.nettrace, file)["events"] < len(shown["events"]):
+        texts.append(f"{file.name}: nettrace info counts fewer events than TraceLog shows")
+    return texts
+
+
+def check_vectors(args, command):
+    vectors = pathlib.Path(os.environ["SHARED_DIR"]) / "vectors" if "SHARED_DIR" in os.environ else args.vectors
+    archives = sorted(vectors.glob("*.nettrace.zip"))
+    if not archives:
+        print(f"there are no vectors (*.nettrace.zip) in {vectors}; SHARED_DIR names the folder above it")
+    texts = []
+    with tempfile.TemporaryDirectory(prefix="nettraced-vectors-") as folder:
+        for archive in archives:
+            zipfile.ZipFile(archive).extractall(folder)
+            texts += check(args, command, pathlib.Path(folder) / archive.stem)
+    return texts
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "reader", "vectors", "out").parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    command = reader.build(args.reader)
+    texts = check_fresh(args, command) + check_vectors(args, command)
+    for text in texts:
+        print(text if len(text) < 2000 else text[:2000] + "...")
+    return not texts
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,56 @@
+// Takes any bytes for a note on a kernel tracepoint's field: one that is parsed is what it is
+// written as, and makes no more of an event's values than a bounded text.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tools/common/tracepoint_symbol.h"
+
+namespace {
+
+using Kind = tools::TracepointValue::Kind;
+
+// An event that has a field of each kind, by the names x, t, a and l.
+tools::TracepointValues SampleValues(const absl::flat_hash_map<std::string, std::size_t>& names,
+                                     const nettrace::Labels& labels) {
+  tools::TracepointValues values;
+  values.names = &names;
+  values.labels = &labels;
+  values.values.resize(names.size());
+  values.values[0].kind = Kind::kNumber;
+  values.values[0].number = static_cast<std::uint64_t>(-5);
+  values.values[0].element_size = 4;
+  values.values[1].kind = Kind::kText;
+  values.values[1].text = "text";
+  for (std::size_t i = 2; i < 4; ++i) {
+    values.values[i].kind = Kind::kNumbers;
+    values.values[i].element_size = i == 2 ? 1 : 8;
+    values.values[i].elements.assign(28, 0x102030405060702);
+  }
+  return values;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const absl::flat_hash_map<std::string, std::size_t> names = {
+      {"x", 0}, {"t", 1}, {"a", 2}, {"l", 3}};
+  static const nettrace::Labels labels = [] {
+    nettrace::Labels with_symbol;
+    with_symbol.strings = {{"Symbol.x", "function+0x1"}};
+    return with_symbol;
+  }();
+  static const tools::TracepointValues values = SampleValues(names, labels);
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto note = tools::ParseTracepointNote(text);
+  if (!note) return 0;
+  const std::string formatted = tools::FormatTracepointNote(*note);
+  const auto again = tools::ParseTracepointNote(formatted);
+  // A NUL is in no text of the kernel's, and left out.
+  if (text.find('\0') == std::string_view::npos && (!again || *again != *note)) std::abort();
+  const auto symbol = tools::FormatSymbol(*note, values);
+  if (symbol && (symbol->empty() || symbol->size() > 4096)) std::abort();
+  return 0;
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""Patterns of kernel tracepoints: what they select, what they leave out, and what selects nothing. Needs root
+and tracefs."""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import unittest
+
+from support import commands
+from support import script
+
+ARGS = script.options(__doc__, "nettrace")
+EVENTS = pathlib.Path("/sys/kernel/tracing/events")
+# More than these are not named one by one.
+MAX_NAMED = 20
+
+
+def there_are(system):
+    return {entry.name for entry in (EVENTS / system).iterdir() if (entry / "enable").exists()}
+
+
+def entry_point(path):
+    """The offset in the file at which an ELF program of 64 bits begins to run."""
+    data = pathlib.Path(path).read_bytes()
+    entry, headers = struct.unpack_from("=QQ", data, 24)
+    size, count = struct.unpack_from("=HH", data, 54)
+    for header in range(headers, headers + size * count, size):
+        kind, _, offset, address, _, length = struct.unpack_from("=IIQQQQ", data, header)
+        if kind == 1 and address <= entry < address + length:
+            return entry - address + offset
+    raise ValueError(f"{path} has no entry point")
+
+
+class PatternsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="patterns-")
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name) / "trace.nettrace"
+
+    def record(self, *selectors, command=("/bin/true",), status=0):
+        """What it prints as JSON, and its messages."""
+        chosen = [word for selector in selectors for word in ("-e", selector)]
+        done = subprocess.run([ARGS.nettrace, "record", "-o", self.file, "--json", *chosen, "--", *command],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
+        return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+    def names(self):
+        return {(event["provider"], event["name"]) for event in commands.dump(ARGS.nettrace, self.file)}
+
+    def test_all_of_a_system(self):
+        summary, _ = self.record("sched:*", command=("sh", "-c", "/bin/true; /bin/true"))
+        self.assertEqual(summary["tracepoints"], len(there_are("sched")))
+        self.assertEqual((summary["leftOut"], summary["unmatched"]), ([], []))
+        names = self.names()
+        self.assertEqual({provider for provider, _ in names}, {"sched"})
+        self.assertLessEqual({("sched", "sched_switch"), ("sched", "sched_process_fork"), ("sched", "sched_wakeup")},
+                             names)
+
+    def test_parts_of_names(self):
+        summary, _ = self.record("s?hed:sched_process_*", "*:sys_ente[r]", command=("sh", "-c", "/bin/true; /bin/true"))
+        wanted = {name for name in there_are("sched") if name.startswith("sched_process_")}
+        self.assertEqual(summary["tracepoints"], len(wanted) + 1)
+        names = self.names()
+        self.assertLessEqual({("sched", "sched_process_exec"), ("raw_syscalls", "sys_enter")}, names)
+        self.assertLessEqual({name for provider, name in names if provider == "sched"}, wanted)
+
+    def test_a_tracepoint_that_several_selectors_name_is_recorded_once(self):
+        summary, _ = self.record("sched:sched_process_exec", "sched:*_exec", "sched:sched_process_ex*",
+                                 command=("sh", "-c", "/bin/true; /bin/true"))
+        self.assertEqual(summary["unmatched"], [])
+        execs = [event["payload"]["filename"] for event in commands.dump(ARGS.nettrace, self.file)
+                 if event["name"] == "sched_process_exec"]
+        self.assertGreaterEqual(execs.count("/bin/true"), 2)
+        timestamps = [event["timestamp"] for event in commands.dump(ARGS.nettrace, self.file)]
+        self.assertEqual(len(timestamps), len(set(timestamps)))
+
+    def test_what_cannot_be_recorded_is_named_and_left_out(self):
+        summary, said = self.record("ftrace:*", "sched:sched_process_exec", status=3)
+        left_out = {f"ftrace:{entry.name}" for entry in (EVENTS / "ftrace").iterdir() if entry.is_dir()}
+        self.assertEqual(set(summary["leftOut"]), left_out)
+        self.assertEqual(summary["tracepoints"], 1)
+        self.assertEqual(said.count("left out: tracepoint ftrace:"), min(len(left_out), MAX_NAMED))
+
+    def test_many_that_cannot_be_recorded_are_counted(self):
+        # With few descriptors, most of the tracepoints have none.
+        summary, said = self.record_with_limit(40, "syscalls:sys_enter_*")
+        self.assertEqual(said.count("Too many open files"), MAX_NAMED)
+        self.assertRegex(said, rf"left out: {len(summary['leftOut']) - MAX_NAMED} more tracepoints")
+        self.assertEqual(len(summary["leftOut"]) + summary["tracepoints"],
+                         len([name for name in there_are("syscalls") if name.startswith("sys_enter_")]))
+
+    def record_with_limit(self, limit, selector):
+        done = subprocess.run(
+            ["setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource", "prlimit", f"--nofile={limit}",
+             ARGS.nettrace, "record", "-o", self.file, "--json", "-e", selector, "--duration", "100ms"],
+            capture_output=True, text=True, timeout=120, check=True)
+        return json.loads(done.stdout), done.stderr
+
+    def test_what_matches_nothing_has_an_exit_code(self):
+        summary, said = self.record("nosuchsystem:*", "sched:sched_process_exec", status=3)
+        self.assertEqual(summary["unmatched"], ["nosuchsystem:*"])
+        self.assertIn("selector 'nosuchsystem:*' matched no tracepoint", said)
+        self.record("sched:nosuch*", status=3)
+        # The command's own failure says more.
+        self.record("sched:nosuch*", command=("sh", "-c", "exit 42"), status=42)
+
+    def test_a_tracepoint_that_comes_later_is_found(self):
+        control = pathlib.Path("/sys/kernel/tracing/uprobe_events")
+        if not control.exists():
+            self.skipTest("this kernel has no uprobe events")
+        cat = os.path.realpath("/bin/cat")
+        probe = f"nettraced_test_{os.getpid()}/start"
+        commands_of_load = (f"sleep 0.3; echo 'p:{probe} {cat}:{entry_point(cat):#x}' >> {control}; sleep 1.5; "
+                            f"{cat} /dev/null")
+        self.addCleanup(subprocess.run, ["sh", "-c", f"echo '-:{probe}' >> {control}"], check=True)
+        summary, _ = self.record("nettraced_test_*:*", command=("sh", "-c", commands_of_load))
+        self.assertEqual((summary["tracepoints"], summary["unmatched"]), (1, []))
+        self.assertIn(tuple(probe.split("/")), self.names())
+
+    def test_everything(self):
+        # The recorder's own work is not recorded: with that in it, the recording would feed itself.
+        summary, said = self.record("*:*", command=("sh", "-c", "/bin/true; sleep 0.5; echo $PPID"))
+        systems = [entry.name for entry in EVENTS.iterdir() if entry.is_dir()]
+        self.assertEqual(summary["tracepoints"] + len(summary["leftOut"]),
+                         sum(len([entry for entry in (EVENTS / system).iterdir() if entry.is_dir()]) for system in systems))
+        self.assertGreater(summary["tracepoints"], 500)
+        self.assertIn("left out: tracepoint ftrace:function cannot be enabled", said)
+        self.assertEqual(summary["unmatched"], [])
+        self.assertEqual([event for event in commands.dump(ARGS.nettrace, self.file)
+                          if event["thread"] == "nettrace" and event["provider"] == "raw_syscalls"][:1], [])
+
+
+def check():
+    if os.geteuid() != 0 or not EVENTS.exists():
+        raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
+    return unittest.main(exit=False).result.wasSuccessful()
+
+
+if __name__ == "__main__":
+    script.main(check)

@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+"""`perf record` and `nettrace record` on the same tracepoints at the same time: every event of perf's is one of
+ours with the same fields, every event of ours one of perf's, and what perf script says in words, we say too.
+
+perf's side is read from the bytes of its samples, by the tracepoints' format files, and so by no code of ours. The
+recordings are nested: perf runs inside ours, the workload inside perf. Needs root, tracefs and perf."""
+
+import collections
+import datetime
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from support import commands
+from support import script
+from support.kernel import perf_data
+from support.kernel import tracepoints
+
+ARGS = script.options(__doc__, "nettrace")
+WORKLOAD = pathlib.Path(__file__).parent.parent / "support/kernel/workload.py"
+
+SYSTEMS = """block capability csd exceptions ext4 fib fib6 filelock filemap ipi irq kmem mmap mmap_lock napi net percpu
+    qdisc raw_syscalls rcu readahead sched signal skb sock task tcp timer timestamp tlb udp vmalloc workqueue
+    writeback""".split()
+SYSTEM_CALLS = """openat close read write futex mmap munmap clone clone3 execve exit_group wait4 sendto recvfrom connect
+    rename unlink epoll_wait newfstatat getpid ioctl fcntl""".split()
+# No workload reaches them, or the whole machine does, all the time.
+LEFT_OUT = re.compile("""
+    block:(blk_zone|blkdev|disk_zone) | filelock:(break|generic|leases|time) | net:(napi_gro|.*_list)
+    | ext4:ext4_(collapse|insert|punch|zero|fc|mballoc|es_shrink|fsmap|getfsmap|prefetch|ind_map|journalled|lazy|load)
+    | ext4:ext4_(nfs|trim) | sched:.*numa | tcp:tcp_(ao|hash) | .*_error
+    | kmem:(rss_stat|mm_page|kmem_cache) | exceptions:page_fault_user""", re.VERBOSE)
+MIN_ATTACHED = 200
+MIN_HIT = 60
+
+ATTEMPTS = 3
+RING = "64M"
+RING_PAGES = "16384"
+# Both of them see a hit one after the other; interrupts, and the machine below a virtual one, may come between.
+MAX_DIFFERENCE = 50_000_000
+MAX_SHOWN = 10
+
+
+def selected():
+    chosen = [point for point in tracepoints.of(SYSTEMS) if not LEFT_OUT.search(str(point))]
+    for call in SYSTEM_CALLS:
+        for name in (f"sys_enter_{call}", f"sys_exit_{call}"):
+            if (tracepoints.EVENTS / "syscalls" / name).exists():
+                chosen.append(tracepoints.Tracepoint("syscalls", name))
+    return chosen
+
+
+class Recording:
+    """What both of them wrote, and the threads that are theirs."""
+
+    def __init__(self, folder, chosen):
+        self.file = folder / "trace.nettrace"
+        self.perf_file = folder / "perf.data"
+        pids = folder / "pids"
+        times = folder / "times"
+        # The shell becomes perf; its parent is our recorder.
+        perf = ["perf", "record", "--quiet", "--all-cpus", "--clockid", "mono", "--raw-samples", "--no-buildid",
+                "--mmap-pages", RING_PAGES, "--output", self.perf_file,
+                *(word for point in chosen for word in ("-e", str(point))),
+                "--", sys.executable, WORKLOAD, folder, times]
+        command = ["sh", "-c", f'echo $$ $PPID > {pids}; exec "$@"', "sh", *perf]
+        commands.record(ARGS.nettrace, self.file, map(str, chosen), map(str, command), ["--ring-size", RING])
+        self.recorders = {int(word) for word in pids.read_text().split()}
+        self.start, self.end = (int(word) for word in times.read_text().split())
+        self.samples, self.lost = perf_data.read(self.perf_file)
+        info = commands.info(ARGS.nettrace, self.file)
+        self.lost += info["lost"]
+        # Ours begins before perf has attached, and ends after it.
+        times = [sample.time for sample in self.samples]
+        sync = datetime.datetime.strptime(info["syncTime"][:26], "%Y-%m-%dT%H:%M:%S.%f")
+        sync_ticks = int(info["syncTicks"])
+        self.around_perfs = []
+        for option, time in (("--from", min(times) - MAX_DIFFERENCE), ("--to", max(times) + MAX_DIFFERENCE)):
+            moment = sync + datetime.timedelta(microseconds=(time - sync_ticks) // 1000)
+            self.around_perfs += [option, moment.isoformat(timespec="microseconds") + "Z"]
+
+
+class Event:
+    """One event, of either side."""
+
+    __slots__ = ("time", "cpu", "point", "values", "symbols", "payload", "match")
+
+    def __init__(self, time, cpu, point, values):
+        self.time, self.cpu, self.point, self.values = time, cpu, point, values
+        self.symbols = self.payload = self.match = None
+
+    def key(self):
+        return self.cpu, self.point, self.values
+
+    def __str__(self):
+        fields = ", ".join(f"{field.name}={value}" for field, value in zip(self.point.fields, self.values))
+        return f"{self.time} cpu {self.cpu} {self.point}: {fields}"
+
+
+def same_form(field, value):
+    """A field's value in the form in which those of both sides can be compared."""
+    if isinstance(value, list):
+        return tuple(same_form(field, element) for element in value)
+    if field.type == "char" and isinstance(value, str) and (field.array or field.located):
+        return value
+    number = int(value, 0) if isinstance(value, str) else int(value)
+    return number & ((1 << 8 * field.element) - 1)
+
+
+def perf_events(recording, by_id):
+    events = []
+    for sample in recording.samples:
+        point = by_id[int.from_bytes(sample.raw[:2], "little")]
+        pid = int.from_bytes(sample.raw[4:8], "little", signed=True)
+        if pid in recording.recorders:
+            continue
+        values = tuple(same_form(field, field.value(sample.raw)) for field in point.fields)
+        events.append(Event(sample.time, sample.cpu, point, values))
+    return events
+
+
+def our_events(recording, by_name, problems):
+    events = []
+    for line in commands.dump(ARGS.nettrace, recording.file, *recording.around_perfs):
+        point = by_name.get((line["provider"], line["name"]))
+        if point is None:
+            problems.append(f"an event that nobody selected: {line}")
+            continue
+        if line["tid"] in recording.recorders:
+            continue
+        payload = line["payload"]
+        if list(payload) != [field.name for field in point.fields]:
+            problems.append(f"{point}: has the fields {list(payload)}")
+            continue
+        values = tuple(same_form(field, payload[field.name]) for field in point.fields)
+        time = int(line["labels"].get("OriginalTimestamp", line["timestamp"]))
+        event = Event(time, line["cpu"], point, values)
+        event.symbols = line.get("symbols", {})
+        event.payload = payload
+        events.append(event)
+    return events
+
+
+def match(theirs, ours):
+    """Gives each of perf's events the one of ours that has the same values and is nearest in time."""
+    groups = collections.defaultdict(list)
+    for event in sorted(ours, key=lambda event: event.time):
+        groups[event.key()].append(event)
+    places = collections.Counter()
+    for event in sorted(theirs, key=lambda event: event.time):
+        key = event.key()
+        group, place = groups.get(key, ()), places[key]
+        while place + 1 < len(group) and abs(group[place + 1].time - event.time) < abs(group[place].time - event.time):
+            place += 1
+        if place < len(group) and abs(group[place].time - event.time) <= MAX_DIFFERENCE:
+            event.match, group[place].match = group[place], event
+            place += 1
+        places[key] = place
+
+
+def difference(event, others):
+    """The event, and the fields in which its nearest neighbour of the other side has other values."""
+    near = min((other for other in others if (other.cpu, other.point) == (event.cpu, event.point)),
+               key=lambda other: abs(other.time - event.time), default=None)
+    if near is None:
+        return f"{event}; the other side has none"
+    fields = [f"{field.name}={value}"
+              for field, value, own in zip(event.point.fields, near.values, event.values) if value != own]
+    return f"{event}; {near.time - event.time} ns apart is one with {', '.join(fields) or 'the same values'}"
+
+
+def check_fields(recording, theirs, ours, problems):
+    match(theirs, ours)
+    for side, events, others in (("only perf has", theirs, ours), ("perf does not have", ours, theirs)):
+        for event in events:
+            if event.match is None and recording.start <= event.time <= recording.end:
+                shown = difference(event, others) if len(problems) < MAX_SHOWN else event
+                problems.append(f"{side} {shown}")
+
+
+def words_of_perf(recording):
+    """What perf script shows of each event, by CPU, time and tracepoint."""
+    command = ["perf", "script", "--input", recording.perf_file, "--ns", "--fields", "cpu,time,event,trace"]
+    line_of = re.compile(r"^\s*\[(\d+)\]\s+(\d+)\.(\d{9}):\s+(\w+:\w+):\s?(.*)$")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          errors="replace") as process:
+        for line in process.stdout:
+            found = line_of.match(line)
+            if found:
+                cpu, seconds, nanoseconds, name, text = found.groups()
+                yield (int(cpu), int(seconds) * 1_000_000_000 + int(nanoseconds), name), text
+
+
+def check_symbols(recording, theirs, problems):
+    """Compares our symbols with perf script's text; returns how many, and of how many fields."""
+    events = {(event.cpu, event.time, str(event.point)): event.match for event in theirs}
+    compared, fields = 0, set()
+    for key, text in words_of_perf(recording):
+        event = events.get(key)
+        if event is None or "FAILED TO PARSE" in text:
+            continue
+        for name, symbol in event.symbols.items():
+            if is_kernel_address(event.point, name) and symbol.split("+")[0] not in text:
+                continue  # perf may choose another of several names
+            compared += 1
+            fields.add((str(event.point), name))
+            missing = [word for word in symbol.split(" ") if word not in text]
+            if missing:
+                problems.append(f"{event.point}: {name} is {symbol!r}, but perf script shows {text!r}")
+        for name, word in re.findall(r"(\w+)=([A-Za-z_][^\s,;)\]]*)", text):
+            # libtraceevent takes a flag whose value it does not know for the name of 0.
+            if name in event.payload and event.payload[name] not in (0, "0x0") and not shows(event, name, word):
+                problems.append(f"{event.point}: perf script shows {name}={word}, not {event.symbols.get(name)!r}")
+    return compared, fields
+
+
+def is_kernel_address(point, name):
+    return re.search(rf"%p[sSB].*\bREC->{name}\b", point.print_format) is not None
+
+
+def shows(event, name, word):
+    """Whether we show `word` for the field: as its text, its symbol, or its number in hexadecimal."""
+    value = event.payload[name]
+    symbol = event.symbols.get(name, "")
+    if isinstance(value, str) and value.startswith(word):
+        return True
+    if word in symbol.split(" ") or word in symbol or is_kernel_address(event.point, name):
+        return True
+    try:
+        return int(word, 16) == int(value, 0) if isinstance(value, str) else int(word, 16) == value
+    except (ValueError, TypeError):
+        return False
+
+
+def record(folder, chosen):
+    for attempt in range(ATTEMPTS):
+        recording = Recording(folder, chosen)
+        if recording.lost == 0:
+            return recording
+        print(f"attempt {attempt + 1}: {recording.lost} events were lost; recording again", flush=True)
+    return recording
+
+
+def check():
+    if os.geteuid() != 0:
+        raise script.Skipped("perf of the whole machine needs root")
+    if shutil.which("perf") is None:
+        raise script.Skipped("there is no perf (the package linux-perf)")
+    if not tracepoints.EVENTS.exists():
+        raise script.Skipped("tracefs is not mounted at /sys/kernel/tracing")
+    chosen = selected()
+    by_id = {point.id: point for point in chosen}
+    by_name = {(point.system, point.name): point for point in chosen}
+    problems = []
+    if len(chosen) < MIN_ATTACHED:
+        problems.append(f"this kernel has only {len(chosen)} of the tracepoints")
+    with tempfile.TemporaryDirectory(prefix="perf-test-") as name:
+        recording = record(pathlib.Path(name), chosen)
+        if recording.lost:
+            problems.append(f"{recording.lost} events were lost")
+        ours = our_events(recording, by_name, problems)
+        theirs = perf_events(recording, by_id)
+        check_fields(recording, theirs, ours, problems)
+        compared, named = check_symbols(recording, theirs, problems)
+    matched = [event for event in theirs if event.match is not None]
+    hit = {event.point for event in matched}
+    values = sum(len(event.values) for event in matched)
+    arrays = {(str(event.point), field.name) for event in matched
+              for field, value in zip(event.point.fields, event.values) if isinstance(value, (tuple, str)) and value}
+    print(f"{len(chosen)} tracepoints attached, {len(hit)} hit: {len(matched)} events with {values} values are equal, "
+          f"those of {len(arrays)} array and text fields among them; {compared} symbols of {len(named)} fields are "
+          "perf script's")
+    if len(hit) < MIN_HIT:
+        problems.append(f"only {len(hit)} tracepoints were hit")
+    if not arrays or not compared:
+        problems.append("no arrays or no symbols were compared")
+    print("\n  ".join([f"{len(problems)} problems", *problems[:MAX_SHOWN]]))
+    return not problems
+
+
+if __name__ == "__main__":
+    script.main(check)
