@@ -99,7 +99,10 @@ struct Labels {
   KeyValues strings;
   std::vector<std::pair<std::string, std::int64_t>> integers;
 
-  bool empty() const;
+  bool empty() const {
+    return !activity_id && !related_activity_id && !trace_id && !span_id && !opcode && !keywords &&
+           !level && !version && strings.empty() && integers.empty();
+  }
   friend bool operator==(const Labels&, const Labels&) = default;
 };
 

@@ -40,9 +40,4 @@ bool operator==(const Type& a, const Type& b) {
   return a.code == b.code && a.count == b.count && a.element == b.element && a.fields == b.fields;
 }
 
-bool Labels::empty() const {
-  return !activity_id && !related_activity_id && !trace_id && !span_id && !opcode && !keywords &&
-         !level && !version && strings.empty() && integers.empty();
-}
-
 }  // namespace nettrace

@@ -37,12 +37,15 @@ void ThreadTable::Remove(Thread* thread) {
   Thread*& recent = RecentAt(thread->index);
   if (recent == thread) recent = &none_;
   threads_.erase(thread->index);
+  any_removed_ = true;
 }
 
 void ThreadTable::Clear() {
   recent_.fill(&none_);
   capturing_.clear();
   threads_.clear();
+  first_index_ = next_index_;
+  any_removed_ = false;
 }
 
 }  // namespace nettrace::internal

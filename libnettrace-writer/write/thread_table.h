@@ -29,7 +29,10 @@ struct Thread {
 
 class ThreadTable {
  public:
-  explicit ThreadTable(ThreadIndex first_index) : next_index_(first_index) { recent_.fill(&none_); }
+  explicit ThreadTable(ThreadIndex first_index)
+      : first_index_(first_index), next_index_(first_index) {
+    recent_.fill(&none_);
+  }
   ThreadTable(const ThreadTable&) = delete;
   ThreadTable& operator=(const ThreadTable&) = delete;
 
@@ -42,6 +45,10 @@ class ThreadTable {
   Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
+  }
+  // Whether a live thread has this index; a search only where threads were removed one by one.
+  bool IsLive(ThreadIndex index) {
+    return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
   // That thread if it was found lately, else another, or one that has no events and no index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
@@ -59,7 +66,9 @@ class ThreadTable {
   }
   Thread* FindInMap(ThreadIndex index);
 
+  ThreadIndex first_index_;  // of all since Clear
   ThreadIndex next_index_;
+  bool any_removed_ = false;  // since Clear
   Thread none_;
   std::array<Thread*, 256> recent_;  // by the low bits of their index; never nullptr
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;

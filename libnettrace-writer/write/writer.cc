@@ -322,7 +322,7 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
   if (capture == nullptr) {
     return refuse("capture thread ", ToNumber(row.capture_thread), " is not defined");
   }
-  if (row.thread != row.capture_thread && threads.Find(row.thread) == nullptr) {
+  if (!threads.IsLive(row.thread)) {
     return refuse("thread ", ToNumber(row.thread), " is not defined");
   }
   if (!HasMetadata(row.metadata_id))

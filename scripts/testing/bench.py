@@ -24,11 +24,13 @@ def find(name=None):
 
 
 def named(name, benchmarks):
-    """Those that a name means: the one called so, else all whose name begins with its words. No name: all."""
-    if not name:
-        return benchmarks
+    """Those that a name means: the one called so, else all whose name begins with its words. No name: all.
+
+    Those in the suite "long", which take an hour, only by their whole name.
+    """
     exact = [benchmark for benchmark in benchmarks if benchmark.name == name]
-    return exact or [benchmark for benchmark in benchmarks if benchmark.name.startswith(name + " ")]
+    return exact or [benchmark for benchmark in benchmarks
+                     if "long" not in benchmark.suites and (not name or benchmark.name.startswith(name + " "))]
 
 
 def command(benchmark, *options):

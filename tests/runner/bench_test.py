@@ -7,6 +7,7 @@ import pytest
 from testing import bench
 
 BENCHMARKS = ["provider", "nettrace cost", "nettrace memory", "nettracer", "a", "a b"]
+LONG = ["nettrace long", "long"]
 
 
 @pytest.mark.parametrize("name, meant", [
@@ -18,7 +19,11 @@ BENCHMARKS = ["provider", "nettrace cost", "nettrace memory", "nettracer", "a", 
     ("nettrace", ["nettrace cost", "nettrace memory"]),
     ("nettrace c", []),
     ("prov", []),
+    # What takes long runs only when it is asked for.
+    ("nettrace long", ["nettrace long"]),
+    ("long", ["long"]),
 ])
 def test_name(name, meant):
-    benchmarks = [types.SimpleNamespace(name=name) for name in BENCHMARKS]
+    benchmarks = [types.SimpleNamespace(name=name, suites=["long"] if name in LONG else [])
+                  for name in BENCHMARKS + LONG]
     assert [benchmark.name for benchmark in bench.named(name, benchmarks)] == meant

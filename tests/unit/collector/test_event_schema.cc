@@ -43,14 +43,18 @@ class SchemaTest : public ::testing::Test {
     const std::vector<std::byte> source = ToBytes(payload);
     std::vector<std::byte> out;
     outcome_ = schema_.program.Run(source, &out);
-    if (outcome_.result != PayloadProgram::Result::kOk) return "!";
+    const bool ok = outcome_.result == PayloadProgram::Result::kOk;
     if (schema_.program.identity()) {
       // Both ways to run it must agree.
       const auto walked = schema_.program.Run(source, nullptr);
-      EXPECT_EQ(walked.consumed, outcome_.consumed);
-      EXPECT_EQ(ToText(out), payload.substr(0, outcome_.consumed));
+      EXPECT_EQ(walked.result, outcome_.result);
+      if (ok) {
+        EXPECT_EQ(walked.consumed, outcome_.consumed);
+        EXPECT_EQ(walked.non_ascii, outcome_.non_ascii);
+        EXPECT_EQ(ToText(out), payload.substr(0, outcome_.consumed));
+      }
     }
-    return ToText(out);
+    return ok ? ToText(out) : "!";
   }
 
   const Type& type(std::size_t field = 0) const { return schema_.metadata.fields[field].type; }
@@ -491,6 +495,62 @@ TEST_F(BigEndianSchemaTest, NumbersCountsAndTextAreTurned) {
 TEST_F(BigEndianSchemaTest, PortsAreInNetworkOrderAnyway) {
   Compile("p\0\x83\x10"s);
   EXPECT_EQ(Run("\x1F\x90"), "\x90\x1F");
+}
+
+// A payload that ends anywhere within its fields does not decode, whichever of them are gone over
+// together; one with padding does.
+TEST_F(SchemaTest, PayloadThatIsCutAnywhereDoesNotDecode) {
+  const auto check = [this](const std::string& fields, const std::string& payload) {
+    Compile(fields);
+    ASSERT_TRUE(schema_.program.identity());
+    for (std::size_t size = 0; size < payload.size(); ++size) {
+      EXPECT_EQ(Run(payload.substr(0, size)), "!") << size;
+    }
+    EXPECT_EQ(Run(payload), payload);
+    EXPECT_EQ(outcome_.consumed, payload.size());
+    EXPECT_EQ(Run(payload + "\0\0\0"s), payload);
+  };
+  // Numbers of every size.
+  check("a\0\x02"s + "b\0\x03"s + "c\0\x04"s + "d\0\x05"s,
+        "1"
+        "22"
+        "4444"
+        "88888888");
+  // Numbers before, between and after texts.
+  const std::string text = "\x0A"s;
+  check("a\0\x04"s + "s\0"s + text + "b\0\x02"s + "c\0\x03"s + "t\0"s + text + "d\0\x05"s,
+        "4444"
+        "\3\0abc"
+        "1"
+        "22"
+        "\0\0"
+        "88888888"s);
+  // Constant and counted arrays, text of 2-byte units, and a struct of them.
+  check("a\0\x24\2\0"s + "b\0\x43"s + "s\0\x81\2"s + "c\0\x02"s + "t\0\x0B"s + "d\0\x02"s,
+        "44445555"
+        "\2\0"
+        "2233"
+        "1"
+        "\2\0"
+        "u\0v\0"
+        "6"s);
+}
+
+// Code units are looked at several at a time: each place of a text counts.
+TEST_F(SchemaTest, UnitThatIsNotAsciiIsSeenAnywhereInATextOfAnyLength) {
+  Compile("a\0\x04"s + "s\0\x0A"s + "b\0\x02"s);
+  for (std::size_t size = 0; size < 40; ++size) {
+    std::string payload =
+        "\x80\x81\x82\x83"s + static_cast<char>(size) + '\0' + std::string(size, 'x') + "\x84"s;
+    EXPECT_EQ(Run(payload), payload);
+    EXPECT_FALSE(outcome_.non_ascii) << size;
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string other = payload;
+      other[6 + at] = '\xE9';
+      EXPECT_EQ(Run(other), other);
+      EXPECT_TRUE(outcome_.non_ascii) << size << " " << at;
+    }
+  }
 }
 
 }  // namespace

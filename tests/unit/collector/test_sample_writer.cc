@@ -454,6 +454,98 @@ TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   EXPECT_EQ(lost_, 2u);
 }
 
+// The schema that was used last is found by a comparison: all that distinguishes schemas counts.
+TEST_F(SampleWriterTest, SchemasThatDifferInOneByteOfTheHeaderTakeTurns) {
+  const std::string event = Event("E", "n\0\x02"s, "x");
+  std::vector<std::string> events = {event};
+  for (const std::size_t at : {1, 2, 3, 4, 5, 6}) {  // version, id, tag, opcode
+    events.push_back(event);
+    events.back()[at] = '\x01';
+  }
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const std::string& each : events) Write(each);
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3 * events.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ(shown[i].metadata_id, shown[i % events.size()].metadata_id) << i;
+    EXPECT_EQ(shown[i].opcode, i % events.size() == 6 ? 1 : 0) << i;
+    for (std::size_t j = 0; j < i % events.size(); ++j) {
+      EXPECT_NE(shown[i].metadata_id, shown[j].metadata_id);
+    }
+  }
+}
+
+TEST_F(SampleWriterTest, ManySchemasWithTheSameEndsTakeTurns) {
+  constexpr std::size_t kKinds = 1000;
+  const auto name = [](std::size_t i) { return "TheSameStart" + std::to_string(i) + "TheSameEnd"; };
+  for (int turn = 0; turn < 3; ++turn) {
+    for (std::size_t i = 0; i < kKinds; ++i) {
+      Write(Event(name(i), "n\0\x02"s, std::string(1, static_cast<char>(i))));
+    }
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3 * kKinds);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    ASSERT_EQ(shown[i].name, name(i % kKinds));
+    ASSERT_EQ(shown[i].payload, std::string(1, static_cast<char>(i % kKinds)));
+  }
+}
+
+TEST_F(SampleWriterTest, LabelsOfOneEventAreNotThoseOfTheNext) {
+  Write(Event("A", "", "", 0, 5));  // of another level than the tracepoint
+  Write(Event("A"), 20);
+  Write(Event("A"), 15);  // too late for its place
+  Write(Event("A"), 30);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].level, 5);
+  EXPECT_TRUE(shown[1].labels.empty());
+  EXPECT_EQ(shown[2].labels.integers.size(), 1u);
+  EXPECT_TRUE(shown[3].labels.empty());
+}
+
+// An event in an activity; with a related id if `related` is not 0.
+std::string InActivity(char activity, char related, char level = 4) {
+  std::string event = "\x07\0\0\0\0\0\0"s + level;
+  const std::string ids =
+      std::string(16, activity) + (related == 0 ? "" : std::string(16, related));
+  event += static_cast<char>(ids.size());
+  event += "\0\x02\x80"s + ids;
+  return event + "\x02\0\x01\0"s + "E\0"s;
+}
+
+TEST_F(SampleWriterTest, ActivitiesInTurnsAreThoseOfTheirEvents) {
+  struct Ids {
+    char activity, related, level;
+  };
+  const std::vector<Ids> events = {{1, 0, 4}, {2, 0, 4}, {1, 2, 4}, {1, 1, 4},
+                                   {1, 2, 5}, {2, 1, 4}, {2, 0, 4}};
+  std::uint64_t time = 10;
+  for (int interval = 0; interval < 3; ++interval) {
+    // In each interval other label lists come first.
+    for (std::size_t i = 0; i < 2 * events.size(); ++i) {
+      const Ids& ids = events[(i + static_cast<std::size_t>(interval)) % events.size()];
+      Write(InActivity(ids.activity, ids.related, ids.level), ++time);
+    }
+    ASSERT_TRUE(samples_->WriteSequencePoint(++time).ok());
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 6 * events.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const std::size_t interval = i / (2 * events.size());
+    const Ids& ids = events[(i % (2 * events.size()) + interval) % events.size()];
+    nettrace::Guid activity;
+    activity.fill(static_cast<std::byte>(ids.activity));
+    EXPECT_EQ(shown[i].labels.activity_id, activity) << i;
+    EXPECT_EQ(shown[i].labels.related_activity_id.has_value(), ids.related != 0) << i;
+    if (ids.related != 0) {
+      EXPECT_EQ((*shown[i].labels.related_activity_id)[0], static_cast<std::byte>(ids.related));
+    }
+    EXPECT_EQ(shown[i].level, ids.level) << i;
+  }
+}
+
 constexpr char kRename[] =
     "name: task_rename\nID: 9\nformat:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"

@@ -102,6 +102,8 @@ class TaskTrackerTest : public ::testing::Test {
   }
   using Texts = std::vector<std::string>;
 
+  nettrace::Writer* writer() { return writer_.get(); }
+
   // Name, pid and tid in the row of an event of a thread that has given up its ids, at `time`.
   std::string ExitedAt(std::optional<std::uint32_t> tid, std::uint64_t time) {
     const auto row = tasks_.ExitedRow(0, tid, time, writer_.get());
@@ -151,6 +153,56 @@ TEST_F(TaskTrackerTest, IdThatIsUsedAgainIsAnotherThread) {
   Fork(kPid, kPid, kPid + 9, 30);
   EXPECT_EQ(NameAt(kPid, kPid, 15), "old");
   EXPECT_EQ(NameAt(kPid, kPid, 35), "parent");
+}
+
+// A row that was looked up is found again without a search, until something makes it another.
+TEST_F(TaskTrackerTest, RowThatWasFoundIsNotKeptBeyondARename) {
+  Comm(kPid, kTid, "first", 10);
+  EXPECT_EQ(NameAt(kPid, kTid, 15), "first");
+  EXPECT_EQ(NameAt(kPid, kTid, 16), "first");
+  Comm(kPid, kTid, "second", 20);
+  EXPECT_EQ(NameAt(kPid, kTid, 19), "first");
+  EXPECT_EQ(NameAt(kPid, kTid, 25), "second");
+  // An event of before the rename that comes after one since.
+  EXPECT_EQ(NameAt(kPid, kTid, 18), "first");
+  EXPECT_EQ(NameAt(kPid, kTid, 26), "second");
+  EXPECT_EQ(tasks_.rows(), 2u);
+}
+
+TEST_F(TaskTrackerTest, RowThatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
+  Comm(kPid, kTid, "one", 10);
+  EXPECT_EQ(NameAt(kPid, kTid, 15), "one");
+  Comm(kPid + 9, kTid, "other", 20);
+  EXPECT_EQ(NameAt(kPid, kTid, 16), "one");
+  EXPECT_EQ(NameAt(kPid + 9, kTid, 25), "other");
+  EXPECT_EQ(NameAt(kPid, kTid, 17), "one");
+}
+
+TEST_F(TaskTrackerTest, RowsThatWereFoundAreNotKeptBeyondAFlushOrAnEnd) {
+  Comm(kPid, kTid, "first", 10);
+  EXPECT_EQ(NameAt(kPid, kTid, 15), "first");
+  tasks_.ForgetRows();
+  EXPECT_EQ(tasks_.rows(), 0u);
+  EXPECT_EQ(NameAt(kPid, kTid, 16), "first");
+  EXPECT_EQ(tasks_.rows(), 1u);  // written again
+  Exit(kPid, kTid, 20);
+  tasks_.DropEnded(30);
+  EXPECT_EQ(NameAt(kPid, kTid, 31), "");  // a thread without a record
+  EXPECT_EQ(tasks_.rows(), 2u);
+}
+
+// Tids that are far apart share a place among the rows that were found last.
+TEST_F(TaskTrackerTest, RowsOfManyThreadsAreTheirOwn) {
+  for (int turn = 0; turn < 3; ++turn) {
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      const std::uint32_t tid = kTid + i * 1024;
+      if (turn == 0) Comm(tid, tid, absl::StrCat("thread ", i), 10);
+      const auto row = tasks_.Row(tid, tid, 20, writer());
+      ASSERT_TRUE(row.ok());
+      EXPECT_EQ(ToNumber(*row), i + 1);
+    }
+  }
+  EXPECT_EQ(tasks_.rows(), 100u);
 }
 
 TEST_F(TaskTrackerTest, ThreadWithoutARecordGoesByTheNameOfItsProcess) {

@@ -269,27 +269,124 @@ bool IsIdentity(const PayloadOp& op) {
   return false;
 }
 
+// Fixed fields that are copied as they are; as one operation they are `size` bytes.
+bool IsPlain(const PayloadOp& op, std::size_t* size) {
+  *size = std::size_t{op.size} * (op.repeat == PayloadOp::Repeat::kOnce ? 1 : op.count);
+  return op.element == PayloadOp::Element::kFixed && !op.swap && !op.write_count &&
+         op.charset == PayloadOp::Charset::kNone && op.repeat != PayloadOp::Repeat::kCounted;
+}
+
+// Appends `ops` to `*merged`, with plain fields that follow one another as one operation.
+void Merge(std::span<const PayloadOp> ops, std::vector<PayloadOp>* merged) {
+  constexpr std::size_t kMaxMerged = 65535;
+  std::size_t plain = 0;  // bytes of the last operation that was appended, if it is plain
+  for (std::size_t i = 0; i < ops.size(); i += 1 + ops[i].children) {
+    std::size_t size = 0;
+    const bool is_plain = IsPlain(ops[i], &size);
+    if (is_plain && plain != 0 && plain + size <= kMaxMerged) {
+      PayloadOp& last = merged->back();
+      last.repeat = PayloadOp::Repeat::kConstant;
+      last.size = 1;
+      last.count = static_cast<std::uint16_t>(plain + size);
+      plain += size;
+      continue;
+    }
+    const std::size_t at = merged->size();
+    merged->push_back(ops[i]);
+    Merge(ops.subspan(i + 1, ops[i].children), merged);
+    (*merged)[at].children = static_cast<std::uint32_t>(merged->size() - at - 1);
+    plain = is_plain ? size : 0;
+  }
+}
+
+template <typename T>
+std::uint64_t LoadWord(const std::byte* at) {
+  T word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Some bits of 8 bytes together: a byte that is not ASCII leaves its highest one in one of them.
+std::uint64_t BitsOf(const std::byte* at, std::size_t size) {
+  std::uint64_t bits = 0;
+  if (size >= 8) {
+    for (const std::byte* last = at + size - 8; at < last; at += 8) {
+      bits |= LoadWord<std::uint64_t>(at);
+    }
+    // Those that are left, with some that were seen before: they end where the text does.
+    const std::size_t beyond = size % 8 == 0 ? 0 : 8 - size % 8;
+    return bits | LoadWord<std::uint64_t>(at - beyond);
+  }
+  if (size >= 4) return LoadWord<std::uint32_t>(at) | LoadWord<std::uint32_t>(at + size - 4);
+  for (; size > 0; --size) bits |= LoadWord<std::uint8_t>(at++);
+  return bits;
+}
+
 }  // namespace
 
 PayloadProgram::PayloadProgram(std::vector<PayloadOp> ops, bool swap_counts)
-    : ops_(std::move(ops)), swap_counts_(swap_counts) {
+    : swap_counts_(swap_counts) {
+  Merge(ops, &ops_);
   identity_ = !swap_counts_ && std::all_of(ops_.begin(), ops_.end(), IsIdentity);
-  fixed_ = identity_;
+  if (identity_) MakeSteps();
+}
+
+void PayloadProgram::MakeSteps() {
+  Step step;
   for (const PayloadOp& op : ops_) {
-    fixed_ = fixed_ && op.element == PayloadOp::Element::kFixed &&
-             op.charset == PayloadOp::Charset::kNone && op.repeat != PayloadOp::Repeat::kCounted;
-    fixed_size_ += std::size_t{op.size} * op.count;
+    std::size_t size = 0;
+    const bool once = op.repeat == PayloadOp::Repeat::kOnce;
+    if (IsPlain(op, &size)) {
+      step.fixed += size;
+    } else if (op.element == PayloadOp::Element::kStruct && once) {
+      // Its members follow.
+    } else if (op.element == (once ? PayloadOp::Element::kText : PayloadOp::Element::kFixed) &&
+               op.repeat != PayloadOp::Repeat::kConstant) {
+      step.fixed += sizeof(std::uint16_t);
+      step.unit = op.size;
+      step.is_ascii = op.charset != PayloadOp::Charset::kNone;
+      steps_.push_back(std::exchange(step, Step()));
+    } else {
+      steps_.clear();
+      return;
+    }
   }
+  steps_.push_back(step);
+}
+
+bool PayloadProgram::RunSteps(std::span<const std::byte> data, Outcome* outcome) const {
+  const std::byte* at = data.data();
+  std::size_t left = data.size();
+  std::uint64_t bits = 0;
+  for (const Step& step : steps_) {
+    if (step.fixed > left) {
+      outcome->result = Result::kTruncated;
+      return true;
+    }
+    at += step.fixed;
+    left -= step.fixed;
+    if (step.unit == 0) break;
+    std::uint16_t count;
+    std::memcpy(&count, at - sizeof count, sizeof count);
+    const std::size_t size = std::size_t{count} * step.unit;
+    if (size > left) {
+      outcome->result = Result::kTruncated;
+      return true;
+    }
+    if (step.is_ascii) bits |= BitsOf(at, size);
+    at += size;
+    left -= size;
+  }
+  outcome->consumed = data.size() - left;
+  return (bits & 0x8080808080808080) == 0;
 }
 
 PayloadProgram::Outcome PayloadProgram::Run(std::span<const std::byte> data,
                                             std::vector<std::byte>* out,
                                             std::span<char> seen) const {
-  if (fixed_ && out == nullptr) {
+  if (out == nullptr) {
     Outcome outcome;
-    outcome.consumed = fixed_size_;
-    if (fixed_size_ > data.size()) outcome.result = Result::kTruncated;
-    return outcome;
+    if (RunQuickly(data, &outcome)) return outcome;
   }
   Runner runner(data, swap_counts_, out, seen);
   runner.RunAll(ops_);

@@ -98,6 +98,12 @@ class PayloadProgram {
   // The output is the source, unchanged: Run then needs no `out`.
   bool identity() const { return identity_; }
 
+  // Goes over `data` where it is that of an identity whose length is soon known: nearly always.
+  // False if that takes Run.
+  bool RunQuickly(std::span<const std::byte> data, Outcome* outcome) const {
+    return !steps_.empty() && RunSteps(data, outcome);
+  }
+
   // Walks `data`, which may have padding after the last field, and appends the output to `*out`
   // unless it is null. Every element of the source costs at least a byte of it, so the work is
   // linear in its size. Adds to `seen`, at each nullable field's slot, what values it had; `seen`
@@ -106,11 +112,24 @@ class PayloadProgram {
               std::span<char> seen = {}) const;
 
  private:
+  // Some bytes of the source, then as many units as the count that they end with says.
+  struct Step {
+    std::size_t fixed = 0;  // the count included
+    std::uint8_t unit = 0;  // bytes; 0: this is the last step, and there is no count
+    bool is_ascii = false;  // the units are expected to be
+  };
+
+  void MakeSteps();
+  // Goes over the source of an identity that has steps. False if text is not ASCII: then only the
+  // operations tell what it is.
+  bool RunSteps(std::span<const std::byte> data, Outcome* outcome) const;
+
   std::vector<PayloadOp> ops_;
   bool swap_counts_ = false;  // counts in the source are of the other byte order
   bool identity_ = false;
-  bool fixed_ = false;  // identity, and the size is always fixed_size_
-  std::size_t fixed_size_ = 0;
+  // What of an identity's source says how long it is: nearly all programs are identities, whose
+  // payload is copied as it is. Empty if there are arrays of structs or nullable fields.
+  std::vector<Step> steps_;
 };
 
 }  // namespace collector

@@ -1,6 +1,7 @@
 #include "tools/collector/convert/sample_writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -23,6 +24,7 @@ constexpr std::string_view kEventHeaderFirstField = [] {
   return fields.substr(0, fields.find(';'));
 }();
 
+constexpr char kTruncated[] = "the payload ends within a field";
 constexpr char kTooManySchemas[] = "the provider has too many schemas";
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
@@ -41,15 +43,27 @@ void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
+// A hash of `number` and the first and last bytes of `text`, for tables of what was used lately.
+std::size_t QuickHash(std::uint64_t number, std::string_view text) {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (text.size() >= sizeof first) {
+    std::memcpy(&first, text.data(), sizeof first);
+    std::memcpy(&last, text.data() + text.size() - sizeof last, sizeof last);
+  }
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
+  return ((first ^ std::rotl(last, 7) ^ number ^ text.size()) * kOdd) >> 48;
+}
+
 }  // namespace
 
-std::size_t SampleWriter::SchemaHash::operator()(const SchemaKeyView& key) const {
+std::size_t SampleWriter::SchemaHash::operator()(const SchemaKey& key) const {
   return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
 }
 
 SampleWriter::SampleWriter(nettrace::Writer* writer, TaskTracker* tasks,
                            const std::vector<int>& cpus)
-    : writer_(writer), tasks_(tasks), processes_(writer, tasks) {
+    : writer_(writer), tasks_(tasks), processes_(writer, tasks), activities_(kRecentActivities) {
   for (int number : cpus) cpus_.push_back(Cpu{number});
 }
 
@@ -67,6 +81,7 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
   const auto parts = eh::ParseTracepointName(tracepoint->name);
   if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {
     tracepoint->is_event_header = true;
+    tracepoint->recent.resize(kRecentSchemas);
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
   } else {
@@ -97,15 +112,12 @@ absl::StatusOr<nettrace::MetadataId> SampleWriter::AddRow(nettrace::EventMetadat
   return row;
 }
 
-absl::StatusOr<nettrace::ThreadIndex> SampleWriter::CaptureThread(Cpu* cpu) {
-  if (cpu->capture_thread == nettrace::kNoThread) {
-    nettrace::ThreadInfo info;
-    info.name = absl::StrCat("CPU ", cpu->number);
-    absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
-    if (!index.ok()) return index.status();
-    cpu->capture_thread = *index;
-  }
-  return cpu->capture_thread;
+absl::Status SampleWriter::AddCaptureThread(Cpu* cpu) {
+  nettrace::ThreadInfo info;
+  info.name = absl::StrCat("CPU ", cpu->number);
+  absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
+  if (index.ok()) cpu->capture_thread = *index;
+  return index.status();
 }
 
 absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& sample,
@@ -120,18 +132,19 @@ absl::Status SampleWriter::Write(std::size_t cpu_index, const SampleRecord& samp
   // The kernel writes the id; a sample without a known one cannot be named, only counted.
   if (tracepoint == nullptr) return AddLost(cpu_index, 1);
 
-  labels_ = nettrace::Labels();
+  if (std::exchange(labelled_, false)) labels_ = nettrace::Labels();
   nettrace::EventRow row;
   row.timestamp = std::max({timestamp, cpu.last_timestamp, interval_start_});
   if (row.timestamp != timestamp) {
     ++stats_.late;
-    labels_.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(timestamp));
+    SetLabels().integers.emplace_back(kLateLabel, static_cast<std::int64_t>(timestamp));
   }
   cpu.last_timestamp = row.timestamp;
   row.processor = static_cast<std::uint32_t>(cpu.number);
-  absl::StatusOr<nettrace::ThreadIndex> capture_thread = CaptureThread(&cpu);
-  if (!capture_thread.ok()) return capture_thread.status();
-  row.capture_thread = *capture_thread;
+  if (cpu.capture_thread == nettrace::kNoThread) {
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  }
+  row.capture_thread = cpu.capture_thread;
   absl::StatusOr<nettrace::ThreadIndex> thread =
       sample.tid == kExitedTask
           ? tasks_->ExitedRow(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp,
@@ -204,8 +217,8 @@ absl::Status SampleWriter::AddKernelSymbols(const Tracepoint& tracepoint,
   for (std::size_t i = 0; i < count; ++i) {
     std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
     if (symbol.empty()) continue;
-    labels_.strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
-                                 std::move(symbol));
+    SetLabels().strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+                                     std::move(symbol));
   }
   if (!alone) return absl::OkStatus();
   nettrace::LabelListId list = nettrace::kNoLabels;
@@ -222,6 +235,35 @@ absl::Status SampleWriter::AddKernelSymbols(const Tracepoint& tracepoint,
   return absl::OkStatus();
 }
 
+absl::Status SampleWriter::LabelActivity(const eh::EventView& event, nettrace::EventRow* row) {
+  const auto set_ids = [&event](nettrace::Labels* labels) {
+    labels->activity_id = ToGuid(event.activity_id);
+    if (!event.related_id.empty()) labels->related_activity_id = ToGuid(event.related_id);
+  };
+  if (labelled_) {
+    set_ids(&labels_);
+    return absl::OkStatus();
+  }
+  // One activity has many events, in turns with those of others.
+  const std::span<const std::byte> ids(event.activity_id.data(),
+                                       event.activity_id.size() + event.related_id.size());
+  ActivityLabels& recent = activities_[QuickHash(0, AsText(ids)) % kRecentActivities];
+  if (recent.list == nettrace::kNoLabels || recent.interval_start != interval_start_ ||
+      recent.size != ids.size() || std::memcmp(recent.ids.data(), ids.data(), ids.size()) != 0) {
+    nettrace::Labels labels;
+    set_ids(&labels);
+    absl::StatusOr<nettrace::LabelListId> list = writer_->InternLabels(labels);
+    if (!list.ok()) return list.status();
+    ++labels_in_interval_;
+    std::copy(ids.begin(), ids.end(), recent.ids.begin());
+    recent.size = ids.size();
+    recent.interval_start = interval_start_;
+    recent.list = *list;
+  }
+  row->label_list_id = recent.list;
+  return absl::OkStatus();
+}
+
 absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
                                             std::span<const std::byte> bytes,
                                             nettrace::EventRow* row) {
@@ -229,32 +271,51 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (const auto error = eh::ParseEvent(bytes, &event); error != eh::ParseError::kNone) {
     return WriteUndecoded(tracepoint, bytes, eh::ParseErrorText(error), row);
   }
-  if (!event.activity_id.empty()) labels_.activity_id = ToGuid(event.activity_id);
-  if (!event.related_id.empty()) labels_.related_activity_id = ToGuid(event.related_id);
-  if (event.header.level != tracepoint->parts.level) labels_.level = event.header.level;
+  if (event.header.level != tracepoint->parts.level) SetLabels().level = event.header.level;
 
+  const SchemaKey key = KeyOf(event);
   const char* reason = nullptr;
-  absl::StatusOr<Schema*> schema = FindSchema(tracepoint, event, &reason);
-  if (!schema.ok()) return schema.status();
-  if (*schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
-  if ((*schema)->trace_context) LiftTraceContext(event, &labels_);
+  Schema** const recent = &tracepoint->recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
+  Schema* schema = *recent;
+  // A comparison with the schema that was used last costs less than a hash of all bytes.
+  if (schema == nullptr || schema->key != key) {
+    COLLECTOR_RETURN_IF_ERROR(FindSchema(tracepoint, event, key, &schema, &reason));
+    if (schema != nullptr) *recent = schema;
+  }
+  if (schema != nullptr && schema->trace_context) LiftTraceContext(event, &SetLabels());
+  if (!event.activity_id.empty()) COLLECTOR_RETURN_IF_ERROR(LabelActivity(event, row));
+  if (schema == nullptr) return WriteUndecoded(tracepoint, bytes, reason, row);
 
-  const PayloadProgram& program = (*schema)->bytes.program;
+  PayloadProgram::Outcome outcome;
+  if (!schema->bytes.program.RunQuickly(event.data, &outcome)) {
+    return WriteConverted(tracepoint, bytes, event, schema, row);
+  }
+  if (outcome.result == PayloadProgram::Result::kTruncated) {
+    return WriteUndecoded(tracepoint, bytes, kTruncated, row);
+  }
+  row->metadata_id = schema->bytes.metadata_id;
+  return Emit(row, event.data.first(outcome.consumed));
+}
+
+absl::Status SampleWriter::WriteConverted(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                                          const eh::EventView& event, Schema* schema,
+                                          nettrace::EventRow* row) {
+  const PayloadProgram& program = schema->bytes.program;
   payload_.clear();
-  seen_.assign((*schema)->nullable_fields, 0);
+  seen_.assign(schema->nullable_fields, 0);
   const bool identity = program.identity();
   const bool converts = !identity && seen_.empty();
   const PayloadProgram::Outcome outcome =
       program.Run(event.data, converts ? &payload_ : nullptr, seen_);
   if (outcome.result == PayloadProgram::Result::kTruncated) {
-    return WriteUndecoded(tracepoint, bytes, "the payload ends within a field", row);
+    return WriteUndecoded(tracepoint, bytes, kTruncated, row);
   }
   if (!outcome.non_ascii && seen_.empty()) {
-    row->metadata_id = (*schema)->bytes.metadata_id;
+    row->metadata_id = schema->bytes.metadata_id;
     return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
   }
-  absl::StatusOr<Form*> form = FindForm(
-      *tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, *schema);
+  absl::StatusOr<Form*> form =
+      FindForm(*tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, schema);
   if (!form.ok()) return form.status();
   if (*form == nullptr) return WriteUndecoded(tracepoint, bytes, kTooManySchemas, row);
   payload_.clear();
@@ -263,31 +324,38 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   return Emit(row, payload_);
 }
 
-absl::StatusOr<SampleWriter::Schema*> SampleWriter::FindSchema(Tracepoint* tracepoint,
-                                                               const eh::EventView& event,
-                                                               const char** reason) {
-  SchemaKeyView key;
+SampleWriter::SchemaKey SampleWriter::KeyOf(const eh::EventView& event) {
+  SchemaKey key;
   key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
                std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
                event.header.flags;
   key.metadata = AsText(event.metadata);
+  return key;
+}
+
+absl::Status SampleWriter::FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
+                                      const SchemaKey& key, Schema** schema, const char** reason) {
+  *schema = nullptr;
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint->schemas.find(key); found != tracepoint->schemas.end()) {
-    return found->second->usable ? found->second.get() : nullptr;
+    if (found->second->usable) *schema = found->second.get();
+    return absl::OkStatus();
   }
   if (event.metadata.empty()) {
     *reason = "the event carries no metadata";
-    return nullptr;
+    return absl::OkStatus();
   }
   if (!TakeShare(*tracepoint, key.metadata.size())) {
     *reason = kTooManySchemas;
-    return nullptr;
+    return absl::OkStatus();
   }
-  auto schema = std::make_unique<Schema>();
-  COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, schema.get()));
-  Schema* result = schema->usable ? schema.get() : nullptr;
-  tracepoint->schemas.emplace(SchemaKey{key.header, std::string(key.metadata)}, std::move(schema));
-  return result;
+  auto made = std::make_unique<Schema>();
+  made->metadata = std::string(key.metadata);
+  made->key = {key.header, made->metadata};
+  COLLECTOR_RETURN_IF_ERROR(MakeSchema(*tracepoint, event, made.get()));
+  if (made->usable) *schema = made.get();
+  tracepoint->schemas.emplace(made->key, std::move(made));
+  return absl::OkStatus();
 }
 
 absl::Status SampleWriter::MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event,
@@ -399,7 +467,7 @@ absl::Status SampleWriter::WriteUndecoded(Tracepoint* tracepoint, std::span<cons
 }
 
 absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::byte> payload) {
-  if (!labels_.empty()) {
+  if (labelled_ && !labels_.empty()) {
     absl::StatusOr<nettrace::LabelListId> labels = writer_->InternLabels(labels_);
     if (!labels.ok()) return labels.status();
     row->label_list_id = *labels;
@@ -410,9 +478,11 @@ absl::Status SampleWriter::Emit(nettrace::EventRow* row, std::span<const std::by
 }
 
 absl::Status SampleWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
-  absl::StatusOr<nettrace::ThreadIndex> capture_thread = CaptureThread(&cpus_[cpu_index]);
-  if (!capture_thread.ok()) return capture_thread.status();
-  return writer_->AddLost(*capture_thread, count);
+  Cpu& cpu = cpus_[cpu_index];
+  if (cpu.capture_thread == nettrace::kNoThread) {
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  }
+  return writer_->AddLost(cpu.capture_thread, count);
 }
 
 absl::Status SampleWriter::WriteSequencePoint(std::uint64_t timestamp) {

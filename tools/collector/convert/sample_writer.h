@@ -94,6 +94,8 @@ class SampleWriter {
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
+  static constexpr std::size_t kRecentSchemas = 256;
+  static constexpr std::size_t kRecentActivities = 256;
   static constexpr std::size_t kMaxSymbolLists = 65536;
 
   struct Cpu {
@@ -115,39 +117,26 @@ class SampleWriter {
     PayloadProgram program;
     bool usable = true;  // false: the file cannot hold its row
   };
+  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
+  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
+  struct SchemaKey {
+    std::uint64_t header = 0;  // flags, version, id, tag and opcode
+    std::string_view metadata;
+    friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
+  };
+  struct SchemaHash {
+    std::size_t operator()(const SchemaKey& key) const;
+  };
   struct Schema {
-    Form bytes;  // for all events; without a row if there are nullable fields
-    Form utf16;  // made when the first text comes that needs it
+    SchemaKey key;         // a view into `metadata`
+    std::string metadata;  // of the event
+    Form bytes;            // for all events; without a row if there are nullable fields
+    Form utf16;            // made when the first text comes that needs it
     // The forms of a schema with nullable fields: by the TextForm and the values seen in each.
     absl::flat_hash_map<std::string, Form> forms;
     std::size_t nullable_fields = 0;
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
-  };
-  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
-  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
-  struct SchemaKey {
-    std::uint64_t header = 0;  // flags, version, id, tag and opcode
-    std::string metadata;
-    friend bool operator==(const SchemaKey&, const SchemaKey&) = default;
-  };
-  struct SchemaKeyView {
-    std::uint64_t header = 0;
-    std::string_view metadata;
-  };
-  struct SchemaHash {
-    using is_transparent = void;
-    std::size_t operator()(const SchemaKey& key) const {
-      return (*this)(SchemaKeyView{key.header, key.metadata});
-    }
-    std::size_t operator()(const SchemaKeyView& key) const;
-  };
-  struct SchemaEqual {
-    using is_transparent = void;
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return a.header == b.header && a.metadata == b.metadata;
-    }
   };
 
   struct Tracepoint {
@@ -161,7 +150,10 @@ class SampleWriter {
     nettrace::MetadataId metadata_id = nettrace::kNoMetadata;
     nettrace::MetadataId utf16_id = nettrace::kNoMetadata;
     nettrace::MetadataId undecoded_id = nettrace::kNoMetadata;  // until there is a row
-    absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash, SchemaEqual> schemas;
+    absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash> schemas;
+    // Schemas that were used lately, by a few bytes of their keys. Empty if it is no EventHeader
+    // tracepoint.
+    std::vector<Schema*> recent;
   };
 
   // The addresses of the kernel's code in an event.
@@ -176,18 +168,32 @@ class SampleWriter {
     }
   };
 
+  // The label list that has the ids of an activity and no others.
+  struct ActivityLabels {
+    std::array<std::byte, 32> ids;  // the activity's, and the related one's
+    std::size_t size = 0;
+    std::uint64_t interval_start = 0;  // of the interval that the list belongs to
+    nettrace::LabelListId list = nettrace::kNoLabels;
+  };
+
   absl::Status WriteKernelEvent(Tracepoint* tracepoint, std::span<const std::byte> record,
                                 nettrace::EventRow* row);
   // Gives the event labels with the symbols of its addresses.
   absl::Status AddKernelSymbols(const Tracepoint& tracepoint, std::span<const std::byte> record,
                                 nettrace::EventRow* row);
+  // Gives the event a label list with its activity ids.
+  absl::Status LabelActivity(const eh::EventView& event, nettrace::EventRow* row);
   absl::Status WriteEventHeader(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                                 nettrace::EventRow* row);
+  // The same for what has no schema, or does not keep its payload.
+  absl::Status WriteConverted(Tracepoint* tracepoint, std::span<const std::byte> bytes,
+                              const eh::EventView& event, Schema* schema, nettrace::EventRow* row);
   absl::Status WriteUndecoded(Tracepoint* tracepoint, std::span<const std::byte> bytes,
                               std::string_view reason, nettrace::EventRow* row);
-  // The schema of `event`; null, with the reason, if it has none.
-  absl::StatusOr<Schema*> FindSchema(Tracepoint* tracepoint, const eh::EventView& event,
-                                     const char** reason);
+  static SchemaKey KeyOf(const eh::EventView& event);
+  // Sets `*schema` to that of `event`; to null, with the reason, if it has none.
+  absl::Status FindSchema(Tracepoint* tracepoint, const eh::EventView& event, const SchemaKey& key,
+                          Schema** schema, const char** reason);
   // Compiles `*schema` from its first event.
   absl::Status MakeSchema(const Tracepoint& tracepoint, const eh::EventView& event, Schema* schema);
   // The form for events with the values that `seen_` and `text` tell, with its row; null if the
@@ -205,7 +211,11 @@ class SampleWriter {
   // Writes the row, whose EventId is the event's own, or 0 if it has none. It keeps that if no row
   // of another schema has it, else it gets another one.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
-  absl::StatusOr<nettrace::ThreadIndex> CaptureThread(Cpu* cpu);
+  absl::Status AddCaptureThread(Cpu* cpu);
+  nettrace::Labels& SetLabels() {
+    labelled_ = true;
+    return labels_;
+  }
   absl::Status Emit(nettrace::EventRow* row, std::span<const std::byte> payload);
 
   nettrace::Writer* writer_;
@@ -218,10 +228,12 @@ class SampleWriter {
   // Read when the first tracepoint comes that has addresses of the kernel.
   std::optional<KernelSymbols> kernel_symbols_;
   absl::flat_hash_map<KernelAddresses, nettrace::LabelListId> symbol_lists_;  // of the interval
+  std::vector<ActivityLabels> activities_;  // used lately, by their ids
   std::uint64_t interval_start_ = 0;
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
-  nettrace::Labels labels_;         // of the event being written
+  nettrace::Labels labels_;         // of the event being written; to be set by SetLabels
+  bool labelled_ = false;           // there may be some
   std::vector<std::byte> payload_;  // scratch
   std::vector<std::byte> utf16_payload_;
   std::string seen_;  // of the event being written, for each nullable field

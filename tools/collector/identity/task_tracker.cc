@@ -85,6 +85,7 @@ TaskTracker::Thread* TaskTracker::Set(std::uint32_t tid, Identity identity,
   } else if (thread->now.ended != 0 || thread->now.name != identity.name ||
              thread->now.pid != identity.pid) {
     Replace(thread, std::move(identity), timestamp);
+    ForgetRecent(tid);
     any_ended_ = true;
   }
   return thread;
@@ -168,6 +169,7 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
     if (thread->name != now.name) {
       now.name = std::move(thread->name);
       now.row = nettrace::kNoThread;
+      ForgetRecent(tid);
     }
     if (thread->ended) continue;
     found->second.loaded = timestamp;
@@ -179,9 +181,9 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
   }
 }
 
-absl::StatusOr<nettrace::ThreadIndex> TaskTracker::Row(std::uint32_t pid, std::uint32_t tid,
-                                                       std::uint64_t timestamp,
-                                                       nettrace::Writer* writer) {
+absl::StatusOr<nettrace::ThreadIndex> TaskTracker::FindRow(std::uint32_t pid, std::uint32_t tid,
+                                                           std::uint64_t timestamp,
+                                                           nettrace::Writer* writer) {
   const auto [entry, added] = threads_.try_emplace(tid);
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
@@ -199,7 +201,13 @@ absl::StatusOr<nettrace::ThreadIndex> TaskTracker::Row(std::uint32_t pid, std::u
     thread->row = nettrace::kNoThread;
     if (thread == &entry->second.now) thread->ended = 0;
   }
-  return RowOf(thread, tid, writer);
+  absl::StatusOr<nettrace::ThreadIndex> row = RowOf(thread, tid, writer);
+  if (row.ok() && thread == &entry->second.now) {
+    RecentRow recent = {pid, tid, *row};
+    for (const Identity& past : entry->second.past) recent.from = std::max(recent.from, past.ended);
+    RecentOf(tid) = recent;
+  }
+  return row;
 }
 
 absl::StatusOr<nettrace::ThreadIndex> TaskTracker::ExitedRow(std::uint32_t pid,
@@ -240,7 +248,9 @@ void TaskTracker::DropEnded(std::uint64_t timestamp) {
                   [timestamp](const Identity& past) { return past.ended <= timestamp; });
     const std::uint64_t ended = thread.now.ended;
     if (ended > timestamp || !thread.past.empty()) any_ended_ = true;
-    return ended != 0 && ended <= timestamp;
+    const bool is_gone = ended != 0 && ended <= timestamp;
+    if (is_gone) ForgetRecent(entry.first);
+    return is_gone;
   });
 }
 
@@ -249,6 +259,7 @@ void TaskTracker::ForgetRows() {
     thread.now.row = nettrace::kNoThread;
     for (Identity& past : thread.past) past.row = nettrace::kNoThread;
   }
+  recent_.fill({});
   rows_ = 0;
 }
 

@@ -15,6 +15,7 @@
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -51,7 +52,14 @@ class TaskTracker {
   // The index of the row that the thread had at `timestamp`. The row is written to `writer` unless
   // it has been since ForgetRows.
   absl::StatusOr<nettrace::ThreadIndex> Row(std::uint32_t pid, std::uint32_t tid,
-                                            std::uint64_t timestamp, nettrace::Writer* writer);
+                                            std::uint64_t timestamp, nettrace::Writer* writer) {
+    const RecentRow& recent = RecentOf(tid);
+    if (recent.tid == tid && recent.pid == pid && timestamp >= recent.from &&
+        recent.row != nettrace::kNoThread) [[likely]] {
+      return recent.row;
+    }
+    return FindRow(pid, tid, timestamp, writer);
+  }
 
   // As Row, for a sample of a thread that has already given up its ids, for which perf gives the
   // tid kExitedTask. `tid` is what else is known of its tid: the row is that of the thread that had
@@ -87,6 +95,21 @@ class TaskTracker {
     std::uint64_t loaded = 0;    // when /proc has shown it last
   };
 
+  // A row that FindRow returned, and would return again for all times since `from`: that of the
+  // thread's identity now. It is forgotten when that changes, or the row is.
+  struct RecentRow {
+    std::uint32_t pid = 0;
+    std::uint32_t tid = 0;
+    nettrace::ThreadIndex row = nettrace::kNoThread;
+    std::uint64_t from = 0;
+  };
+  // Tids that run at a time are often near one another, and then have places of their own.
+  static constexpr std::size_t kRecentRows = 1024;
+
+  RecentRow& RecentOf(std::uint32_t tid) { return recent_[tid % kRecentRows]; }
+  void ForgetRecent(std::uint32_t tid) { RecentOf(tid).row = nettrace::kNoThread; }
+  absl::StatusOr<nettrace::ThreadIndex> FindRow(std::uint32_t pid, std::uint32_t tid,
+                                                std::uint64_t timestamp, nettrace::Writer* writer);
   static void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
   // The last identity that had ended at `timestamp`; null if there is none.
@@ -108,6 +131,7 @@ class TaskTracker {
 
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   ProcessTracker processes_;
+  std::array<RecentRow, kRecentRows> recent_;
   std::size_t rows_ = 0;
   bool any_ended_ = false;
   bool lost_records_ = false;               // since CatchUp has read all of /proc

@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""`nettrace record` beside `perf record`, which copies what the kernel gives it and understands nothing of it.
+
+Both record the whole machine, one after the other, again and again, with the same tracepoint, the same filter of the
+kernel (not the recorder's own system calls: the one that nettrace sets), rings of the same size, and the same load,
+which is a process of its own. A recorder's CPU time counts from when it waits for events to its end; what it needs
+to begin does not.
+
+Needs root and perf. With --instructions, in a VM whose nanoseconds are instructions: what an event of 8 fields costs
+its service and the recorder, in instructions. Each row is nettrace's value, perf's as its floor, and their ratio.
+"""
+
+import argparse
+import json
+import mmap
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13  # perf_event.h, perf's event.h
+TRACEPOINTS = {"getppid": "syscalls:sys_enter_getppid", "raw_syscalls": "raw_syscalls:sys_enter",
+               "events": "user_events:Bench_Collector_L4K1"}
+
+
+class BenchError(Exception):
+    """The benchmark cannot be run here, or its programs do not what they should."""
+
+
+class Run:
+    """What one recording cost, and what it holds."""
+
+    def __init__(self, cpu, peak, file_size, samples, lost, load_cpu, other):
+        self.samples = samples
+        self.lost = lost
+        self.per_event = cpu * 1e9 / samples
+        self.peak = peak
+        self.bytes = file_size / samples
+        self.load_cpu = load_cpu  # s
+        self.other = other        # the part of the machine's time that others took
+
+
+def nettrace_command(args, tracepoint, ring, file):
+    return [args.nettrace, "record", "--json", "-o", file, "-e", tracepoint, "--ring-size", ring]
+
+
+def perf_command(args, tracepoint, ring, file):
+    command = f'exec "$0" record -q -a -N -B -m {ring} -o "$1" -e {tracepoint}'
+    if not tracepoint.startswith("user_events:"):
+        command += ' --filter "common_pid != $$"'  # exec keeps the pid
+    return ["sh", "-c", command, args.perf, file]
+
+
+def nettrace_counts(_, stdout):
+    summary = json.loads(stdout)
+    return summary["events"], summary["lost"]
+
+
+def perf_counts(file, _):
+    """Counts the samples of a perf.data file, and those lost."""
+    with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        magic, _, _, _, _, begin, size = struct.unpack_from("<8s6Q", data)
+        if magic != b"PERFILE2":
+            raise BenchError(f"{file} is no perf.data")
+        samples, in_rings, at_end = 0, 0, 0
+        header, number = struct.Struct("<IHH").unpack_from, struct.Struct("<Q").unpack_from
+        position, end = begin, begin + size
+        while position < end:
+            kind, _, length = header(data, position)
+            if kind == SAMPLE:
+                samples += 1
+            elif kind == LOST:
+                in_rings += number(data, position + 16)[0]
+            elif kind == LOST_SAMPLES:
+                at_end += number(data, position + 8)[0]
+            position += length
+    return samples, max(in_rings, at_end)  # two accounts of the same
+
+
+def cpu_seconds(pid):
+    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid()
+
+
+def machine_seconds():
+    """The time that all CPUs were busy since the machine started."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _, _, irq, softirq = map(int, fields[:7])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_kib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    return 0
+
+
+def cpu_when_idle(process, file):
+    """The CPU time of a recorder once it has begun and does nothing but wait for events; None if it does not."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        before = cpu_seconds(process.pid)
+        time.sleep(0.25)
+        if process.poll() is not None:
+            break
+        now = cpu_seconds(process.pid)
+        if os.path.exists(file) and os.path.getsize(file) > 0 and now - before < 0.025:
+            return now
+    return None
+
+
+def record(command, counts, load_command, folder):
+    """Records a load; returns the Run."""
+    file = os.path.join(folder, "recording")
+    with subprocess.Popen(load_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as load, \
+         open(os.path.join(folder, "stdout"), "w+", encoding="utf-8") as stdout, \
+         open(os.path.join(folder, "stderr"), "w+", encoding="utf-8") as stderr:
+        if load.stdout.readline() != "ready\n":
+            raise BenchError(f"does not start: {load_command}")
+        recorder = subprocess.Popen(command(file), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+        try:
+            if (cpu_before := cpu_when_idle(recorder, file)) is None:
+                stderr.seek(0)
+                raise BenchError(f"does not record: {recorder.args}\n{stderr.read()}")
+            began, busy_before = time.monotonic(), machine_seconds()
+            output, _ = load.communicate("go\n")
+            if load.returncode != 0:
+                raise BenchError(f"failed: {load_command}")
+            # What is in the rings after the load is drained at the end, and counts too.
+            peak = peak_kib(recorder.pid)
+            recorder.send_signal(signal.SIGINT)
+            _, _, usage = os.wait4(recorder.pid, 0)
+            recorder.returncode = 0
+            took, busy = time.monotonic() - began, machine_seconds() - busy_before
+        finally:
+            if recorder.returncode is None:
+                recorder.kill()
+                recorder.wait()
+        cpu = usage.ru_utime + usage.ru_stime - cpu_before
+        load_cpu = int(output) / 1e9
+        stdout.seek(0)
+        samples, lost = counts(file, stdout.read())
+        if samples == 0:
+            raise BenchError(f"recorded nothing: {recorder.args}")
+        size = os.path.getsize(file)
+        os.unlink(file)
+    other = max(0, busy - cpu - load_cpu) / (took * os.cpu_count())
+    return Run(cpu, peak, size, samples, lost, load_cpu, other)
+
+
+class Reporter:
+    def __init__(self, bench, as_json):
+        self._bench = bench
+        self._json = as_json
+
+    def report(self, case, unit, value, floor, ratio=None):
+        if ratio is None:
+            ratio = value / floor if floor > 0 else 0
+        if self._json:
+            print(json.dumps({"bench": self._bench, "case": case, "unit": unit, "value": round(value, 3),
+                              "floor": round(floor, 3), "ratio": round(ratio, 3)}), flush=True)
+        else:
+            print(f"{self._bench}: {case:60} {unit:26} {value:12.2f}  floor {floor:12.2f}  ratio {ratio:6.3f}", flush=True)
+
+
+class Pair:
+    """The two recordings of a round."""
+
+    def __init__(self, args, tracepoint, ring, load, folder):
+        def run(command, counts):
+            return record(lambda file: command(args, TRACEPOINTS[tracepoint], ring, file), counts, load, folder)
+
+        self.nettrace = run(nettrace_command, nettrace_counts)
+        self.perf = run(perf_command, perf_counts)
+        self.ratio = self.nettrace.per_event / self.perf.per_event
+
+
+def compare(args, reporter, tracepoint, threads, ring, events, folder):
+    load = [args.load, "getppid", str(threads), str(events)]
+    pairs = [Pair(args, tracepoint, ring, load, folder) for _ in range(args.rounds)]
+    pairs.sort(key=lambda pair: pair.ratio)
+    case = f"{tracepoint}, {threads} thread{'s' * (threads > 1)}, rings of {ring}, {events // 1_000_000} million"
+
+    for what, pair in (("least", pairs[0]), ("median", pairs[len(pairs) // 2]), ("greatest", pairs[-1])):
+        reporter.report(case, f"CPU ns/event, {what}", pair.nettrace.per_event, pair.perf.per_event)
+
+    def median(what):
+        return [statistics.median(getattr(run, what) for run in runs)
+                for runs in ([pair.nettrace for pair in pairs], [pair.perf for pair in pairs])]
+
+    reporter.report(case, "bytes/event", *median("bytes"))
+    reporter.report(case, "events lost", *median("lost"))
+    reporter.report(case, "peak memory, KiB", *median("peak"))
+    nettrace, perf = median("other")
+    reporter.report(case, "CPUs busy with others, %", 100 * nettrace, 100 * perf)
+
+
+def count_instructions(args, reporter, folder):
+    """CPU time is in instructions here, that of the kernel's work for the event included."""
+    pair = Pair(args, "events", "1M", [args.load, "events", "1", str(args.events)], folder)
+    write = [run.load_cpu * 1e9 / args.events for run in (pair.nettrace, pair.perf)]
+    recorder = [pair.nettrace.per_event, pair.perf.per_event]
+    case = "EventHeader event of 8 fields"
+    reporter.report(f"{case}: Write()", "instructions/event", *write)
+    reporter.report(f"{case}: recorder", "instructions/event", *recorder)
+    reporter.report(f"{case}: both", "instructions/event", *map(sum, zip(write, recorder)))
+    reporter.report(case, "bytes/event", pair.nettrace.bytes, pair.perf.bytes)
+    reporter.report(case, "events lost", pair.nettrace.lost, pair.perf.lost)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nettrace", required=True, help="the program")
+    parser.add_argument("--load", required=True, help="collector_load")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    args.perf = shutil.which("perf")
+    if args.perf is None or os.geteuid() != 0:
+        print("bench_collector: needs root and perf (Debian package linux-perf)", file=sys.stderr)
+        return 77
+    reporter = Reporter("collector instructions" if args.instructions else "collector", args.json)
+    try:
+        with tempfile.TemporaryDirectory(prefix="bench_collector-", dir=".") as folder:
+            if args.instructions:
+                count_instructions(args, reporter, folder)
+                return 0
+            for tracepoint in ("getppid", "raw_syscalls"):
+                for threads in (1, 2):
+                    for ring in ("8K", "1M"):
+                        compare(args, reporter, tracepoint, threads, ring, args.events, folder)
+    except BenchError as error:
+        print(f"bench_collector: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
