@@ -112,15 +112,20 @@ def same_form(field, value):
 
 
 def perf_events(recording, by_id):
-    events = []
+    """perf's events, and how many of its samples are one of them again: of the same nanosecond on the same CPU, in
+    which no tracepoint is hit twice. On a busy machine perf writes some hundred samples twice."""
+    events = {}
+    samples = 0
     for sample in recording.samples:
         point = by_id[int.from_bytes(sample.raw[:2], "little")]
         pid = int.from_bytes(sample.raw[4:8], "little", signed=True)
         if pid in recording.recorders:
             continue
         values = tuple(same_form(field, field.value(sample.raw)) for field in point.fields)
-        events.append(Event(sample.time, sample.cpu, point, values))
-    return events
+        samples += 1
+        event = Event(sample.time, sample.cpu, point, values)
+        events.setdefault((event.time, event.key()), event)
+    return list(events.values()), samples - len(events)
 
 
 def our_events(recording, by_name, problems):
@@ -263,7 +268,7 @@ def check():
         if recording.lost:
             problems.append(f"{recording.lost} events were lost")
         ours = our_events(recording, by_name, problems)
-        theirs = perf_events(recording, by_id)
+        theirs, repeated = perf_events(recording, by_id)
         check_fields(recording, theirs, ours, problems)
         compared, named = check_symbols(recording, theirs, problems)
     matched = [event for event in theirs if event.match is not None]
@@ -273,7 +278,7 @@ def check():
               for field, value in zip(event.point.fields, event.values) if isinstance(value, (tuple, str)) and value}
     print(f"{len(chosen)} tracepoints attached, {len(hit)} hit: {len(matched)} events with {values} values are equal, "
           f"those of {len(arrays)} array and text fields among them; {compared} symbols of {len(named)} fields are "
-          "perf script's")
+          f"perf script's; {repeated} samples of perf's are there twice")
     if len(hit) < MIN_HIT:
         problems.append(f"only {len(hit)} tracepoints were hit")
     if not arrays or not compared:
