@@ -496,6 +496,27 @@ TEST(Merger, RowsThatAreEqualButForTheirPayloadsEncodingStayTwo) {
   }
 }
 
+TEST(Merger, EventsBeforeTheStartHaveTheFirstTimestampThatIsNotBeforeIt) {
+  // 10 ticks a second.
+  const Bytes stream = Start({.sync_ticks = 5, .frequency = 10})
+                           .Append(MetadataBlock({{}}))
+                           .Append(ThreadBlock({1}))
+                           .Append(EventBlock({{.timestamp = 6}, {.sequence = 2, .timestamp = 20}}))
+                           .Append(End());
+  const absl::Time sync = ReaderOf(stream.span())->trace().sync_time;
+  const auto first = [&](absl::Time start) {
+    const Merged merged(stream, {.start = start});
+    EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 0u);
+    return merged.CleanStats().first_timestamp;
+  };
+  EXPECT_EQ(first(sync + absl::Milliseconds(1000)), 15u);
+  EXPECT_EQ(first(sync + absl::Milliseconds(1000) + absl::Nanoseconds(1)), 16u);
+  EXPECT_EQ(first(sync + absl::Milliseconds(1001)), 16u);
+  EXPECT_EQ(first(sync - absl::Milliseconds(1)), 6u);
+  EXPECT_EQ(first(absl::InfinitePast()), 6u);
+  EXPECT_GT(first(absl::InfiniteFuture()), 1'000'000'000'000u);
+}
+
 TEST(Merger, LossesThatTogetherAreMoreThanOneGapAreCounted) {
   constexpr std::uint32_t kGap = 1u << 30;
   const Merged merged(Start()
