@@ -26,6 +26,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
 #include "nettrace/time_ordered_reader.h"
@@ -36,6 +37,9 @@ namespace nettrace {
 struct MergerOptions {
   // Says which events of an input are written; empty: all. An event that is left out is not lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
+  // Events before this time that pass the filter are written at this time, with their own in the
+  // label kLabelOriginalTimestamp.
+  std::optional<absl::Time> start = std::nullopt;
   TimeOrderOptions time_order = {};
 };
 

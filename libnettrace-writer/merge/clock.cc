@@ -6,6 +6,7 @@
 
 #include "absl/numeric/int128.h"
 #include "libnettrace-writer/core/date_time.h"
+#include "libnettrace-writer/core/traceevent.h"
 
 namespace nettrace::internal {
 namespace {
@@ -58,6 +59,22 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
   }
   SyncNoLaterThan(first, &clock);
   return clock;
+}
+
+std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock) {
+  constexpr absl::int128 kNanoseconds = 1'000'000'000;
+  // Infinite ones, too, are within what the numbers below can be.
+  constexpr absl::Duration kLongest = absl::Seconds(std::int64_t{1} << 40);
+  const absl::Duration since =
+      absl::Ceil(std::clamp(time - clock.sync_time, -kLongest, kLongest), absl::Nanoseconds(1));
+  const std::int64_t seconds = absl::ToInt64Seconds(absl::Floor(since, absl::Seconds(1)));
+  const std::int64_t rest = absl::ToInt64Nanoseconds(since - absl::Seconds(seconds));
+  const absl::int128 rest_ticks =
+      (absl::int128(rest) * clock.ticks_per_second + kNanoseconds - 1) / kNanoseconds;
+  const absl::int128 ticks =
+      clock.sync_ticks + absl::int128(seconds) * clock.ticks_per_second + rest_ticks;
+  return static_cast<std::uint64_t>(
+      std::clamp(ticks, absl::int128(0), absl::int128(traceevent::kMaxEventTimestamp)));
 }
 
 std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to) {

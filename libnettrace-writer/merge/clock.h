@@ -29,6 +29,14 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces);
 // that it does not reach.
 std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to);
 
+// The first timestamp of `clock` that is not before `time`; 0 for times before its beginning, the
+// last one that TraceEvent can show for times after it.
+std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
+
+// The first timestamp of `clock` that is no earlier than `time`, within those that TraceEvent
+// shows.
+std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
+
 }  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_MERGE_CLOCK_H_

@@ -176,9 +176,11 @@ absl::Status Merger::Impl::Start(std::unique_ptr<Sink> sink) {
   if (!created.ok()) return created.status();
   writer = *std::move(created);
   metadata = std::make_unique<MetadataCopies>(writer.get());
+  const std::uint64_t start_time =
+      options.start ? internal::TimestampAt(*options.start, *trace) : 0;
   for (const auto& input : inputs) {
-    input->copier =
-        std::make_unique<StreamCopier>(input->trace, *trace, writer.get(), metadata.get());
+    input->copier = std::make_unique<StreamCopier>(input->trace, *trace, start_time, writer.get(),
+                                                   metadata.get());
   }
   return absl::OkStatus();
 }

@@ -46,15 +46,16 @@ void Renumber(std::uint32_t id, EventMetadata* copy) {
 absl::Status MetadataCopies::ChooseEventId(EventMetadata* copy) {
   // TraceEvent knows these by their ids: with another one an event would be lost to it.
   if (copy->provider == traceevent::kUniversalSystem) return absl::OkStatus();
-  EventIdTable::Clash clash = event_ids_.Find(*copy);
-  if (clash == EventIdTable::Clash::kName) {
-    // The row of that name has the same fields in all that is known to write such events.
-    EventMetadata renamed = *copy;
-    Renumber(*event_ids_.IdOfName(*copy), &renamed);
-    clash = event_ids_.Find(renamed);
-    if (clash == EventIdTable::Clash::kNone) *copy = std::move(renamed);
+  if (const std::optional<std::uint32_t> id = event_ids_.IdOfName(*copy)) {
+    if (*id != copy->event_id) Renumber(*id, copy);
+    if (event_ids_.Find(*copy) == EventIdTable::Clash::kNone) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(copy->provider, "/", copy->name,
+                     ": another row of this name has other fields or another opcode; TraceEvent "
+                     "finds events of this provider by their names"));
   }
-  if (clash == EventIdTable::Clash::kNone && traceevent::IsEventId(copy->event_id)) {
+  if (event_ids_.Find(*copy) == EventIdTable::Clash::kNone &&
+      traceevent::IsEventId(copy->event_id)) {
     return absl::OkStatus();
   }
   const std::optional<std::uint32_t> id = event_ids_.FreeId(*copy);

@@ -19,12 +19,13 @@ namespace nettrace::internal {
 // Rows that are alike become one row. A row keeps its EventId, by which TraceEvent knows what its
 // events are, unless a row of that provider and id has another name, other fields or another
 // opcode. It then gets an id of its own, the same in each copy if it can be; the original's is kept
-// as key/value "EventHeader.Id".
+// as key/value "EventHeader.Id". Rows of one name of Universal.Events get the id of the first.
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}
 
   // The copy of `metadata`, written if there is none yet. `encoding` is that of its payloads.
+  // InvalidArgument if no V6 stream can have it, or TraceEvent could not open one that has it.
   absl::StatusOr<MetadataId> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
 
  private:

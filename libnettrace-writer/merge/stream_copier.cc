@@ -9,12 +9,12 @@
 
 namespace nettrace::internal {
 
-StreamCopier::StreamCopier(const TraceInfo& trace, const TraceInfo& clock, Writer* writer,
-                           MetadataCopies* metadata)
-    : trace_(trace), clock_(clock), writer_(writer), metadata_(metadata) {}
+StreamCopier::StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start,
+                           Writer* writer, MetadataCopies* metadata)
+    : trace_(trace), clock_(clock), start_(start), writer_(writer), metadata_(metadata) {}
 
 std::uint64_t StreamCopier::Convert(std::uint64_t ticks) const {
-  return ConvertTimestamp(ticks, trace_, clock_);
+  return std::max(ConvertTimestamp(ticks, trace_, clock_), start_);
 }
 
 absl::StatusOr<MetadataId> StreamCopier::MetadataOf(const Event& event) {
@@ -53,7 +53,7 @@ absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::CaptureThreadOf(const Th
 }
 
 absl::StatusOr<LabelListId> StreamCopier::LabelsOf(const Event& event, std::uint64_t timestamp) {
-  const std::uint64_t original = Convert(event.timestamp);
+  const std::uint64_t original = ConvertTimestamp(event.timestamp, trace_, clock_);
   if (original == timestamp) return writer_->InternLabels(*event.labels);
   Labels labels = *event.labels;
   labels.integers.emplace_back(kLabelOriginalTimestamp, static_cast<std::int64_t>(original));

@@ -20,12 +20,12 @@ namespace nettrace::internal {
 
 class StreamCopier {
  public:
-  // `trace` is the stream's Trace block, `clock` the copy's; timestamps are converted to that.
-  // `writer` and `metadata` outlive this object.
-  StreamCopier(const TraceInfo& trace, const TraceInfo& clock, Writer* writer,
+  // `trace` is the stream's Trace block, `clock` the copy's; timestamps are converted to that, and
+  // those before `start` to `start`. `writer` and `metadata` outlive this object.
+  StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start, Writer* writer,
                MetadataCopies* metadata);
 
-  // A timestamp of the stream's in the copy's clock.
+  // A timestamp of the stream's in the copy.
   std::uint64_t Convert(std::uint64_t ticks) const;
 
   // An event before `not_before` is written at that time, with its own as a label.
@@ -36,7 +36,7 @@ class StreamCopier {
   // Copies the losses and flushes of the point, not the point itself.
   absl::Status CopySequencePoint(const SequencePoint& point);
 
-  // Events that were written at a later time than theirs.
+  // Events that were written at a later time than theirs and `start`.
   std::uint64_t moved() const { return moved_; }
   // Events that no V6 stream can have: lost events of the copy.
   std::uint64_t not_kept() const { return not_kept_; }
@@ -59,6 +59,7 @@ class StreamCopier {
 
   const TraceInfo trace_;
   const TraceInfo clock_;
+  const std::uint64_t start_;
   Writer* writer_;
   MetadataCopies* metadata_;
   std::unordered_map<MetadataId, absl::StatusOr<MetadataId>> metadata_ids_;

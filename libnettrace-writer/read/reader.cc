@@ -384,8 +384,9 @@ bool Reader::Impl::ReadStacks() {
   if (!reader.ok()) return Stop(block.offset, "the stack block's header is cut short");
   const std::span<const std::byte> content = reader.rest();
   const std::vector<std::byte>& kept = stack_blocks.emplace_back(content.begin(), content.end());
-  interval_bytes += content.size();
-  if (!Charge(content.size(), block.offset)) return false;
+  const std::size_t block_cost = internal::kStackBlockCost + content.size();
+  interval_bytes += block_cost;
+  if (!Charge(block_cost, block.offset)) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     const auto frames = reader.Bytes(reader.Number<std::uint32_t>());

@@ -13,6 +13,8 @@ namespace nettrace::internal {
 inline constexpr std::size_t kRowCost = 256;
 // Of a stack, beside its bytes: those of its block are kept together.
 inline constexpr std::size_t kStackCost = 96;
+// Of a stack block, beside its bytes: there may be many that are all but empty.
+inline constexpr std::size_t kStackBlockCost = 64;
 
 // `size` is that of the row in the file, bytes.
 std::size_t MetadataRowCost(const EventMetadata& row, std::size_t size);

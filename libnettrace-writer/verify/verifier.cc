@@ -466,8 +466,10 @@ void Verifier::CheckStackBlock() {
   if (!reader.ok()) {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
-  interval_bytes_ += reader.size();  // a reader keeps them; only their numbers are kept here
-  if (!Charge(reader.size())) return;
+  // A reader keeps them; only their numbers are kept here.
+  const std::size_t block_cost = internal::kStackBlockCost + reader.size();
+  interval_bytes_ += block_cost;
+  if (!Charge(block_cost)) return;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     const StackId id{first + i};  // modulo 2^32, as an event's

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """TraceLog, as PerfView has it, shows the processes of recordings made here and in the VM: their names, when
-they began and ended, and two of one pid as two."""
+they began and ended, and two of one pid as two. So it does after `nettrace cut`, which keeps the processes that
+there are when the cut begins."""
 
 import datetime
 import json
@@ -46,16 +47,16 @@ def is_within(time, span):
     return span[0] - CLOCK_ERROR <= nanoseconds(time) <= span[1] + CLOCK_ERROR
 
 
-def problems(command, file):
-    expected = json.loads(file.with_suffix(".json").read_text(encoding="ascii"))
+def problems(command, file, expected):
     _, totals = reader.read(command, file, "--log")
     if totals["exception"]:
         return [totals["exception"]]
     texts = []
     for process in expected:
-        # Others may have had the pid before and after.
+        # Others may have had the pid before and after. Those that had ended when a cut begins have no duration.
         shown = [other for other in totals["processes"]
-                 if other["pid"] == process["pid"] and is_within(other["start"], process["began"])]
+                 if other["pid"] == process["pid"] and other["start"] != other["end"]
+                 and is_within(other["start"], process["began"])]
         if [other["image"] for other in shown] != [process["name"]] or not is_within(shown[0]["end"], process["ended"]):
             texts.append(f"{process} is shown as {shown}")
     if not any(process["image"] == "swapper" for process in totals["processes"]):
@@ -66,16 +67,30 @@ def problems(command, file):
     return texts
 
 
+def cuts(args, file, expected):
+    """Cuts of the file, without other events, each with the processes that there are from its beginning on."""
+    # While the first one lives; when it and its successor have ended.
+    for number, time in enumerate((expected[0]["began"][1], expected[-1]["began"][0])):
+        cut = file.with_suffix(f".cut{number}.nettrace")
+        start = datetime.datetime.fromtimestamp(time // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+        subprocess.run([args.nettrace, "cut", file, "-o", cut, "--provider", "None", "--from",
+                        f"{start}.{time % 10**9:09}Z"], check=True)
+        yield cut, [{**process, "began": [max(time, began) for began in process["began"]]}
+                    for process in expected if process["ended"][0] > time]
+
+
 def main():
     args = script.parser(__doc__, "nettrace", "reader", "out").parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     command = reader.build(args.reader)
     passed = True
     for file in filter(None, [record_here(args), record_in_vm(args)]):
-        texts = problems(command, file)
-        count = len(json.loads(file.with_suffix(".json").read_text(encoding="ascii")))
-        print("\n  ".join([f"{file.name}: {count} processes, {len(texts)} problems", *texts]))
-        passed = passed and not texts and count >= 2
+        expected = json.loads(file.with_suffix(".json").read_text(encoding="ascii"))
+        passed = passed and len(expected) >= 2
+        for part, processes in [(file, expected), *cuts(args, file, expected)]:
+            texts = problems(command, part, processes)
+            print("\n  ".join([f"{part.name}: {len(processes)} processes, {len(texts)} problems", *texts]))
+            passed = passed and not texts and len(processes) > 0
     return passed
 
 

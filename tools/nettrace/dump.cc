@@ -138,7 +138,7 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
       "trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    arguments->filter.hides_processes = !arguments->processes;
+    if (!arguments->processes) arguments->filter.processes = EventFilter::Processes::kHidden;
     *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
   });
 }

@@ -52,7 +52,11 @@ bool DescribesProcess(const nettrace::Event& event) {
 }
 
 bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& event) const {
-  if (hides_processes && providers.empty() && DescribesProcess(event)) return false;
+  if (processes != Processes::kFiltered && DescribesProcess(event) &&
+      (providers.empty() || !IsOneOf(providers, event.metadata->provider))) {
+    if (processes == Processes::kHidden) return false;
+    return !to || (reader.TimeOf(event.timestamp) < *to && (!from || *from < *to));
+  }
   if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
     return false;
   }

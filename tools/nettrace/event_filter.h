@@ -25,8 +25,13 @@ struct EventFilter {
   std::uint64_t keywords = 0;     // one of these bits, or an event without keywords
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // not included
-  // Leaves out the events that describe processes, unless `providers` has their provider.
-  bool hides_processes = false;
+  // What becomes of events that describe processes, unless `providers` has their provider.
+  enum class Processes {
+    kFiltered,  // as others
+    kHidden,    // none passes
+    kKept,      // all before `to` pass: those before `from` say which there are then
+  };
+  Processes processes = Processes::kFiltered;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
 };

@@ -107,6 +107,7 @@ int RunRewrite(const Rewrite& rewrite) {
                                               const nettrace::Event& event) {
     return filter.Passes(input, event);
   };
+  options.start = rewrite.filter.from;
   nettrace::Merger merger(std::move(options));
   std::vector<struct stat> files;
   if (!OpenInputs(rewrite, &progress, &merger, &files)) return kExitUnreadable;

@@ -7,10 +7,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "nettrace/format.h"
 #include "nettrace/reader.h"
+#include "nettrace/time_ordered_reader.h"
 #include "nettrace/verifier.h"
 #include "tests/support/nettrace/stream_builder.h"
 #include "tools/common/exit_codes.h"
@@ -22,6 +28,12 @@ namespace {
 using nettrace::Bytes;
 using nettrace::Reader;
 using Step = Reader::Step;
+
+std::unique_ptr<nettrace::Source> FileSource(const std::string& path) {
+  auto source = nettrace::FdSource::Open(path);
+  EXPECT_TRUE(source.ok()) << source.status();
+  return source.ok() ? *std::move(source) : nullptr;
+}
 
 class RewriteTest : public ::testing::Test {
  protected:
@@ -45,11 +57,6 @@ class RewriteTest : public ::testing::Test {
   }
   std::string Output() const { return folder_ / "out.nettrace"; }
 
-  static std::unique_ptr<nettrace::Source> FileSource(const std::string& path) {
-    auto source = nettrace::FdSource::Open(path);
-    EXPECT_TRUE(source.ok()) << source.status();
-    return source.ok() ? *std::move(source) : nullptr;
-  }
   // Expects the file to be without a finding, and returns its counts.
   static Reader::Stats StatsOfCleanFile(const std::string& path) {
     const auto report = nettrace::Verify(FileSource(path));
@@ -106,6 +113,125 @@ TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
   const Reader::Stats stats = StatsOfCleanFile(Output());
   EXPECT_EQ(stats.events, 2u);
   EXPECT_EQ(stats.lost, 0u) << "what was left out is not lost";
+}
+
+// Events of two processes and what each does, in three intervals, 1000 ticks after 10:00:00.5.
+Bytes ProcessesStream() {
+  using namespace nettrace;
+  const auto described = [](std::uint32_t id, std::uint32_t sequence, std::uint64_t thread,
+                            std::uint64_t after) {
+    return EventFields{.metadata_id = id + 1,
+                       .sequence = sequence,
+                       .capture_thread = 9,
+                       .thread = thread,
+                       .timestamp = 1000 + after};
+  };
+  const auto other = [](std::uint32_t sequence, std::uint64_t thread, std::uint64_t after) {
+    return EventFields{.metadata_id = 4,
+                       .sequence = sequence,
+                       .capture_thread = thread,
+                       .thread = thread,
+                       .timestamp = 1000 + after};
+  };
+  return Start()
+      .Append(MetadataBlock(
+          {{.id = 1, .provider = "Universal.System", .event_id = 0, .name = "ExistingProcess"},
+           {.id = 2, .provider = "Universal.System", .event_id = 1, .name = "ProcessCreate"},
+           {.id = 3, .provider = "Universal.System", .event_id = 2, .name = "ProcessExit"},
+           {.id = 4}}))
+      .Append(ThreadBlock({1, 2, 9}))
+      .Append(EventBlock({described(0, 1, 1, 0), described(1, 2, 2, 20)}))
+      .Append(EventBlock({other(1, 1, 10), other(2, 1, 25)}))
+      .Append(SequencePointBlock(1030, 0, {{1, 2}, {2, 0}, {9, 2}}))
+      .Append(EventBlock({other(3, 1, 40), other(4, 1, 50)}))
+      .Append(SequencePointBlock(1055, 0, {{1, 4}, {2, 0}, {9, 2}}))
+      .Append(EventBlock({other(1, 2, 60)}))
+      .Append(EventBlock({described(2, 3, 1, 70), described(2, 4, 2, 80)}))
+      .Append(SequencePointBlock(1090, 0, {{1, 4}, {2, 1}, {9, 4}}))
+      .Append(End());
+}
+
+// Times after the one of ProcessesStream, and names, in the order of time.
+std::vector<std::string> EventsOf(const std::string& path) {
+  auto opened = Reader::Open(FileSource(path));
+  nettrace::TimeOrderedReader reader(*std::move(opened));
+  std::vector<std::string> events;
+  for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
+    if (step != Step::kEvent) continue;
+    const nettrace::Event& event = reader.event();
+    events.push_back(std::to_string(event.timestamp - 1000) + " " + event.metadata->name + " " +
+                     std::to_string(event.thread->thread_id.value_or(0) - 4242));
+    for (const auto& [key, value] : event.labels->integers) {
+      events.back() += " " + key + " " + std::to_string(value - 1000);
+    }
+  }
+  return events;
+}
+
+absl::Time TimeAfter(std::int64_t ticks) {
+  return absl::FromCivil(absl::CivilSecond(2026, 11, 21, 10, 0, 0), absl::UTCTimeZone()) +
+         absl::Milliseconds(500) + absl::Nanoseconds(ticks);
+}
+
+// The arguments that the program gives for `nettrace cut`.
+Rewrite CutOf(const std::string& input, const std::string& output, EventFilter filter) {
+  filter.processes = EventFilter::Processes::kKept;
+  return {.command = "cut", .inputs = {input}, .output = output, .filter = std::move(filter)};
+}
+
+TEST_F(RewriteTest, CutKeepsWhatDescribesProcesses) {
+  const std::string input = Write("in.nettrace", ProcessesStream().span());
+  const std::vector<std::string> processes = {"0 ExistingProcess 1", "20 ProcessCreate 2",
+                                              "70 ProcessExit 1", "80 ProcessExit 2"};
+  EventFilter none;
+  none.providers = {"Nobody"};
+  EventFilter thread;
+  thread.providers = {"Provider"};
+  thread.events = {"Event"};
+  thread.tids = {4244};
+  thread.pids = {4242};
+  thread.level = 5;
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), none)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).lost, 0u);
+  EXPECT_EQ(EventsOf(Output()), processes);
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), thread)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).lost, 0u);
+  std::vector<std::string> expected = processes;
+  expected.insert(expected.begin() + 2, "60 Event 2");
+  EXPECT_EQ(EventsOf(Output()), expected);
+}
+
+TEST_F(RewriteTest, CutKnowsTheProcessesThatThereAreWhenItBegins) {
+  const std::string input = Write("in.nettrace", ProcessesStream().span());
+  EventFilter filter;
+  filter.from = TimeAfter(45);
+  filter.to = TimeAfter(80);
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  const Reader::Stats stats = StatsOfCleanFile(Output());
+  EXPECT_EQ(stats.lost, 0u);
+  EXPECT_EQ(stats.first_timestamp, 1045u);
+  EXPECT_EQ(EventsOf(Output()),
+            (std::vector<std::string>{"45 ExistingProcess 1 OriginalTimestamp 0",
+                                      "45 ProcessCreate 2 OriginalTimestamp 20", "50 Event 1",
+                                      "60 Event 2", "70 ProcessExit 1"}));
+  filter.to = filter.from;
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).events, 0u);
+  filter = {};
+  filter.from = absl::InfiniteFuture();
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).events, 4u);
+}
+
+TEST_F(RewriteTest, CutFiltersTheProviderOfProcessesIfItIsNamed) {
+  const std::string input = Write("in.nettrace", ProcessesStream().span());
+  EventFilter filter;
+  filter.providers = {"Provider", "Universal.System"};
+  filter.from = TimeAfter(60);
+  filter.tids = {4244};
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).lost, 0u);
+  EXPECT_EQ(EventsOf(Output()), (std::vector<std::string>{"60 Event 2", "80 ProcessExit 2"}));
 }
 
 // What a run prints on standard error.

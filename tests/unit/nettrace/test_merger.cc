@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -408,6 +409,112 @@ TEST(Merger, UniversalProvidersKeepWhatTraceEventKnowsTheirEventsBy) {
   EXPECT_EQ(cpu.CleanStats().events, 2u);
   EXPECT_EQ(IdsAndNames(cpu), (std::vector<std::pair<std::uint32_t, std::string>>{
                                   {1, "Universal.Events/cpu"}, {1, "Universal.Events/cpu"}}));
+}
+
+// Whichever of two rows of one name comes first, TraceLog could not open a file that has both.
+TEST(Merger, RowsOfUniversalEventsThatCannotShareAnIdCostOnlyTheirEvents) {
+  const Bytes field = FieldRow("Value", Code(TypeCode::kVarUInt));
+  const auto cpu = [&](std::uint64_t id, std::vector<Bytes> fields, std::uint64_t time) {
+    return OneEvent(
+        {.provider = "Universal.Events", .event_id = id, .name = "cpu", .fields = fields}, time);
+  };
+  const Bytes first = cpu(1, {}, 2000);
+  for (const std::uint64_t id : {1, 2}) {
+    const Bytes second = cpu(id, {field}, 2001);
+    const Merged merged({first.span(), second.span()});
+    EXPECT_EQ(merged.CleanStats().events, 1u);
+    EXPECT_EQ(merged.Stats().lost, 1u);
+    EXPECT_EQ(merged.merger().not_as_it_was(0).not_kept, 0u);
+    EXPECT_EQ(merged.merger().not_as_it_was(1).not_kept, 1u);
+    EXPECT_EQ(merged.merger().not_as_it_was(1).why_not_kept.find("Universal.Events/cpu: another"),
+              0u);
+  }
+}
+
+TEST(Merger, RowsOfUniversalEventsKeepTheirNamesWhereTheirIdsAreSwapped) {
+  const auto row = [](std::uint64_t id, std::string name) {
+    return MetadataFields{.provider = "Universal.Events", .event_id = id, .name = std::move(name)};
+  };
+  const Bytes first = OneEvent(row(1, "cpu"));
+  const Bytes second = OneEvent(row(2, "cswitch"), 2001);
+  const Bytes third = OneEvent(row(1, "cswitch"), 2002);
+  const Merged merged({first.span(), second.span(), third.span()});
+  merged.CleanStats();
+  EXPECT_EQ(IdsAndNames(merged),
+            (std::vector<std::pair<std::uint32_t, std::string>>{{1, "Universal.Events/cpu"},
+                                                                {2, "Universal.Events/cswitch"},
+                                                                {2, "Universal.Events/cswitch"}}));
+}
+
+// The stream of the corpus, whose event's one field becomes a DateTime.
+std::string V5WithDateTime() {
+  std::ifstream file(std::filesystem::path(CORPUS_DIR) / "v5", std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const std::string_view array("\x13\0\0\0\x09\0\0\0", 8);
+  const std::size_t at = bytes.find(array);
+  EXPECT_NE(at, std::string::npos);
+  if (at != std::string::npos) bytes[at] = static_cast<char>(TypeCode::kDateTime);
+  return bytes;
+}
+
+// A DateTime is 8 bytes in V5, 16 in V6.
+TEST(Merger, RowsThatAreEqualButForTheirPayloadsEncodingStayTwo) {
+  const std::string v5 = V5WithDateTime();
+  const auto v5_reader = ReaderOf(std::as_bytes(std::span(v5)));
+  ASSERT_EQ(v5_reader->Next(), Step::kEvent);
+  const EventMetadata row = *v5_reader->event().metadata;
+  const Bytes v6 =
+      Start()
+          .Append(MetadataBlock({{.provider = row.provider,
+                                  .event_id = row.event_id,
+                                  .name = row.name,
+                                  .fields = {FieldRow("a", Code(TypeCode::kDateTime))},
+                                  .optional = Bytes().U8(8).U8(row.level.value_or(0))}}))
+          .Append(ThreadBlock({1}))
+          .Append(EventBlock({{}}))
+          .Append(End());
+  const auto v6_reader = ReaderOf(v6.span());
+  ASSERT_EQ(v6_reader->Next(), Step::kEvent);
+  ASSERT_EQ(v6_reader->event().metadata->fields, row.fields);
+
+  const std::span<const std::byte> v5_bytes = std::as_bytes(std::span(v5));
+  for (const auto& inputs :
+       {std::vector{v5_bytes, v6.span(), v5_bytes}, std::vector{v6.span(), v5_bytes, v6.span()}}) {
+    const Merged merged(inputs);
+    EXPECT_EQ(merged.Stats().metadata, 2u);
+    std::map<TypeCode, std::set<std::uint32_t>> ids;
+    const auto reader = merged.Read();
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent) continue;
+      const EventMetadata& copy = *reader->event().metadata;
+      ids[copy.fields.at(0).type.code].insert(copy.event_id);
+    }
+    ASSERT_EQ(ids.size(), 2u);
+    EXPECT_EQ(ids[TypeCode::kUInt64].size(), 1u);
+    EXPECT_EQ(ids[TypeCode::kDateTime].size(), 1u);
+    EXPECT_NE(ids[TypeCode::kUInt64], ids[TypeCode::kDateTime]);
+  }
+}
+
+TEST(Merger, EventsBeforeTheStartHaveTheFirstTimestampThatIsNotBeforeIt) {
+  // 10 ticks a second.
+  const Bytes stream = Start({.sync_ticks = 5, .frequency = 10})
+                           .Append(MetadataBlock({{}}))
+                           .Append(ThreadBlock({1}))
+                           .Append(EventBlock({{.timestamp = 6}, {.sequence = 2, .timestamp = 20}}))
+                           .Append(End());
+  const absl::Time sync = ReaderOf(stream.span())->trace().sync_time;
+  const auto first = [&](absl::Time start) {
+    const Merged merged(stream, {.start = start});
+    EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 0u);
+    return merged.CleanStats().first_timestamp;
+  };
+  EXPECT_EQ(first(sync + absl::Milliseconds(1000)), 15u);
+  EXPECT_EQ(first(sync + absl::Milliseconds(1000) + absl::Nanoseconds(1)), 16u);
+  EXPECT_EQ(first(sync + absl::Milliseconds(1001)), 16u);
+  EXPECT_EQ(first(sync - absl::Milliseconds(1)), 6u);
+  EXPECT_EQ(first(absl::InfinitePast()), 6u);
+  EXPECT_GT(first(absl::InfiniteFuture()), 1'000'000'000'000u);
 }
 
 TEST(Merger, LossesThatTogetherAreMoreThanOneGapAreCounted) {
