@@ -33,10 +33,6 @@ std::uint64_t ConvertTimestamp(std::uint64_t ticks, const TraceInfo& from, const
 // last one that TraceEvent can show for times after it.
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
 
-// The first timestamp of `clock` that is no earlier than `time`, within those that TraceEvent
-// shows.
-std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock);
-
 }  // namespace nettrace::internal
 
 #endif  // LIBNETTRACE_WRITER_MERGE_CLOCK_H_
