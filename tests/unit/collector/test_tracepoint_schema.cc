@@ -408,7 +408,7 @@ std::string UserFormat(const std::string& declaration, const std::string& size =
 TEST(TracepointFormat, ThoseOfOtherProcessesMayHaveWordsAndBrackets) {
   for (const char* declaration :
        {"u32 x", "char x[]", "struct some_name x", "struct some_name * x", "unsigned char x[20]",
-        "__data_loc char[] x", "__rel_loc u8[] x", "struct some_name x[]"}) {
+        "__data_loc char[] x", "__rel_loc u8[] x", "__rel_loc char x[]", "struct some_name x[]"}) {
     const auto schema =
         ParseTracepointFormat("user_events", "test", 77, UserFormat(declaration, "4"));
     ASSERT_TRUE(schema.ok()) << declaration << ": " << schema.status();
@@ -424,7 +424,6 @@ TEST(TracepointFormat, ThoseOfOtherProcessesHaveNothingElse) {
                                   "u8 x[[1]]",
                                   "char[] x",
                                   "u8 x[1][2]",
-                                  "__data_loc char[]",
                                   "__data_loc char[] x y",
                                   "__rel_loc char[4]x",
                                   "u8 x]1[",

@@ -77,7 +77,7 @@ bool IsDeclaration(absl::string_view text) {
   }
   absl::string_view behind = text.substr(close + 1);
   const bool is_located = words.front() == "__data_loc" || words.front() == "__rel_loc";
-  return is_located ? absl::ConsumePrefix(&behind, " ") && IsWord(behind) : behind.empty();
+  return behind.empty() || (is_located && absl::ConsumePrefix(&behind, " ") && IsWord(behind));
 }
 
 // Whether `line` is that of a field of a record.
