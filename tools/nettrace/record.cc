@@ -103,12 +103,15 @@ int Fail(const absl::Status& status, int exit_code = kExitFailed) {
 
 // Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
 // the file that is written stays, and is readable to its last whole block.
-int FailHalfway(const absl::Status& status, const nettrace::Writer::Stats& stats) {
+int FailHalfway(const absl::Status& status, const collector::Recorder& recorder) {
+  const nettrace::Writer::Stats& stats = recorder.stats();
   const std::uint64_t missing = stats.events - stats.events_written + stats.events_dropped;
   return Fail(absl::Status(
       status.code(),
-      absl::StrCat(status.message(), "; ", stats.events_written, " events are in the file, ",
-                   missing, " more are not; 'nettrace repair' gives it an end")));
+      absl::StrCat(
+          status.message(), "; ", stats.events_written, " events are in the file, ", missing,
+          " more are not (", recorder.process_events(),
+          " of all these say what processes there were); 'nettrace repair' gives it an end")));
 }
 
 // Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
@@ -271,9 +274,9 @@ int Record(const RecordArguments& arguments) {
   }
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, (*recorder)->stats());
+  if (!recorded.ok()) return FailHalfway(recorded, **recorder);
   const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
-  if (!summary.ok()) return FailHalfway(summary.status(), (*recorder)->stats());
+  if (!summary.ok()) return FailHalfway(summary.status(), **recorder);
   PrintLeftOut(**recorder, left_out);
   PrintSummary(arguments, *summary, output, **recorder);
   // The kernel takes its time for each tracepoint that nobody records any more.

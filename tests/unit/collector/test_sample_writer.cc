@@ -389,6 +389,23 @@ TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {
   }
 }
 
+// The kernel's records are shorter today.
+TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
+  const std::size_t length = 40'000;
+  const std::string count = {static_cast<char>(length & 0xFF), static_cast<char>(length >> 8)};
+  Write(Event("Ascii", "s\0\x0A"s, count + std::string(length, 'x')));
+  Write(Event("Latin1", "s\0\x8A\x08"s, count + std::string(length, '\xE9')));
+  Write(Event("Numbers", "n\0\x42"s, "\xFF\xFF"s + std::string(65535, '\1')));
+  Write(Event("Swapped", "n\0\x43"s, "\x00\x7F"s + std::string(65024, '\1')));
+  const std::vector<Shown> shown = Finish();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].name, "Ascii");
+  EXPECT_EQ(shown[1].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(shown[2].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(shown[3].name, "Swapped");
+  EXPECT_EQ(samples_->stats().undecoded, 2u);
+}
+
 TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
   for (std::size_t i = 0; i < SampleWriter::kMaxSchemas + 100; ++i) {
     Write(Event("E" + std::to_string(i)));

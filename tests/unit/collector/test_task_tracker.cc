@@ -242,6 +242,16 @@ TEST_F(TaskTrackerTest, EventOfAThreadThatHasGivenUpItsIdsIsStillItsOwn) {
   EXPECT_EQ(ExitedAt(std::nullopt, 31), "(exited)");
 }
 
+TEST_F(TaskTrackerTest, SampleOfAnExitedThreadIsItsOwnThoughTheTidIsUsedAgain) {
+  Comm(kPid, kTid, "first", 10);
+  Exit(kPid, kTid, 20);
+  Comm(kPid + 9, kTid, "second", 30);
+  EXPECT_EQ(ExitedAt(kTid, 25), "first 0 1");
+  EXPECT_EQ(NameAt(kPid, kTid, 25), "first");
+  EXPECT_EQ(NameAt(kPid + 9, kTid, 30), "second");
+  EXPECT_EQ(ExitedAt(kTid, 35), "first 0 1");
+}
+
 TEST_F(TaskTrackerTest, MainThreadThatEndsFirstKeepsItsName) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "service", "/bin/service", 11);

@@ -399,6 +399,76 @@ TEST(TracepointNotes, ThoseThatOtherProcessesDefineAreNotRead) {
   EXPECT_TRUE(NotesOf(*ParseTracepointFormat("user_events", "test", 77, format)).empty());
 }
 
+// As the kernel shows what a process may have registered.
+std::string UserFormat(const std::string& declaration, const std::string& size = "1") {
+  return Format("\tfield:" + declaration + ";\toffset:8;\tsize:" + size + ";\tsigned:0;\n",
+                "\"x=%u\", REC->x");
+}
+
+TEST(TracepointFormat, ThoseOfOtherProcessesMayHaveWordsAndBrackets) {
+  for (const char* declaration :
+       {"u32 x", "char x[]", "struct some_name x", "struct some_name * x", "unsigned char x[20]",
+        "__data_loc char[] x", "__rel_loc u8[] x", "__rel_loc char x[]", "struct some_name x[]"}) {
+    const auto schema =
+        ParseTracepointFormat("user_events", "test", 77, UserFormat(declaration, "4"));
+    ASSERT_TRUE(schema.ok()) << declaration << ": " << schema.status();
+    EXPECT_EQ(schema->first_field, "x") << declaration;
+  }
+}
+
+// libtraceevent crashes at some of these, and leaks memory at others.
+TEST(TracepointFormat, ThoseOfOtherProcessesHaveNothingElse) {
+  for (const char* declaration : {"u8 x[",
+                                  "u8 x]",
+                                  "u8 [",
+                                  "u8 x[[1]]",
+                                  "char[] x",
+                                  "u8 x[1][2]",
+                                  "__data_loc char[] x y",
+                                  "__rel_loc char[4]x",
+                                  "u8 x]1[",
+                                  "__data_loc u8[ x",
+                                  "u8 x\"",
+                                  "u8 x\"y\"",
+                                  "u8 x'",
+                                  "u8 x\\",
+                                  "u8 x\ny",
+                                  "u8 x\n\tprint\tfmt:",
+                                  "struct print fmt:",
+                                  "u8 \xC3\xA9",
+                                  "u8 x\x01",
+                                  "u8 x(",
+                                  "u8 REC->x",
+                                  "u8 x{",
+                                  "",
+                                  " ",
+                                  "[4]",
+                                  "* x",
+                                  "u8 x[*]",
+                                  "struct LOCAL_PR_FMT x"}) {
+    const auto schema = ParseTracepointFormat("user_events", "test", 77, UserFormat(declaration));
+    EXPECT_TRUE(absl::IsInvalidArgument(schema.status())) << declaration;
+    EXPECT_NE(schema.status().message().find("user_events:test"), std::string::npos);
+  }
+  const auto is_refused = [](const std::string& format, const std::string& event = "test") {
+    return absl::IsInvalidArgument(
+        ParseTracepointFormat("user_events", event, 77, format).status());
+  };
+  EXPECT_FALSE(is_refused(UserFormat("u8 x")));
+  EXPECT_TRUE(is_refused(UserFormat("struct a x", "65529")));
+  EXPECT_TRUE(is_refused(UserFormat("struct a x", "-1")));
+  EXPECT_TRUE(is_refused(UserFormat("struct a x", "99999999999999999999")));
+  EXPECT_TRUE(is_refused(UserFormat("u8 " + std::string(2000, 'x'))));
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += "\tfield:u8 x;\toffset:8;\tsize:1;\tsigned:0;\n";
+  EXPECT_TRUE(is_refused(Format(many, "\"\"")));
+  // A name could be that of fields that are not there, or of another tracepoint.
+  EXPECT_TRUE(is_refused(UserFormat("u8 x"), "other"));
+  EXPECT_TRUE(is_refused("name: a\nID: 77\nformat:\n\nprint fmt: \"\"\n", "a\nID: 77"));
+  EXPECT_TRUE(is_refused("name: a\"\nID: 77\nformat:\n\nprint fmt: \"\"\n", "a\""));
+  EXPECT_TRUE(is_refused("name: test\nID: 78\nformat:\n\nprint fmt: \"\"\n"));
+}
+
 TEST(TracepointFormat, GarbageIsAnError) {
   EXPECT_FALSE(ParseTracepointFormat("s", "e", 1, "").ok());
   EXPECT_FALSE(ParseTracepointFormat("s", "e", 1, "name: x\nID: 2\nformat:\n").ok());

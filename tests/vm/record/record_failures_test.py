@@ -187,6 +187,19 @@ class RecordFailuresTest(unittest.TestCase):
                         self.assertFalse(ord(c) < 0x20 and c != "\n" or 0x7f <= ord(c) < 0xa0 or ord(c) == 0x202e, ran)
         self.assertGreaterEqual(shown.count(b"Evil\\u001b[2J\\u009b31m\\u202e"), 2)
 
+    def test_hostile_fields_cost_their_own_tracepoint_only(self):
+        fields = (b"u8 x[", b"u8 x]", b'u8 x"', b"u8 x\\", b"u8 x\n\tprint\tfmt:", b"__data_loc u8[ x",
+                  b"struct print fmt: 8", b"struct a x 2000000000; struct a y 2000000000", b"struct a x 70000")
+        with contextlib.ExitStack() as stack:
+            for number, field in enumerate(fields):
+                stack.enter_context(registered(b"Evil%d_L1K1 " % number + field))
+            stack.enter_context(registered(b"Evil_good_L1K1 u32 x; char[20] text; __rel_loc char[] more; struct a b 8"))
+            done = subprocess.run([*self.record(selector="Evil*"), "--json"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertEqual(summary["leftOut"], [f"user_events:Evil{number}_L1K1" for number in range(len(fields))])
+        self.assertEqual(summary["tracepoints"], 1)
+
     def check_service(self, prefix):
         done = subprocess.run([*prefix, ARGS.service, "--events", "1000"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

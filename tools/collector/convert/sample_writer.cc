@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "libnettrace-writer/core/traceevent.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/common/eventheader_keys.h"
@@ -16,6 +17,8 @@
 
 namespace collector {
 namespace {
+
+using nettrace::internal::traceevent::kMaxPayloadSize;
 
 // The name of the first field of EventHeader tracepoints, after "u8 ".
 constexpr std::string_view kEventHeaderFirstField = [] {
@@ -25,6 +28,7 @@ constexpr std::string_view kEventHeaderFirstField = [] {
 }();
 
 constexpr char kTruncated[] = "the payload ends within a field";
+constexpr char kTooLong[] = "the payload is longer than readers take";
 constexpr char kTooManySchemas[] = "the provider has too many schemas";
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
@@ -84,6 +88,7 @@ absl::Status SampleWriter::AddTracepoint(int id, const std::string& system,
     tracepoint->recent.resize(kRecentSchemas);
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
+    tracepoint->share = &providers_[absl::AsciiStrToUpper(tracepoint->provider)];
   } else {
     absl::StatusOr<nettrace::MetadataId> row =
         AddRow(tracepoint->layout.MetadataOf(TextForm::kBytes));
@@ -293,6 +298,7 @@ absl::Status SampleWriter::WriteEventHeader(Tracepoint* tracepoint,
   if (outcome.result == PayloadProgram::Result::kTruncated) {
     return WriteUndecoded(tracepoint, bytes, kTruncated, row);
   }
+  if (outcome.consumed > kMaxPayloadSize) return WriteUndecoded(tracepoint, bytes, kTooLong, row);
   row->metadata_id = schema->bytes.metadata_id;
   return Emit(row, event.data.first(outcome.consumed));
 }
@@ -311,8 +317,11 @@ absl::Status SampleWriter::WriteConverted(Tracepoint* tracepoint, std::span<cons
     return WriteUndecoded(tracepoint, bytes, kTruncated, row);
   }
   if (!outcome.non_ascii && seen_.empty()) {
+    const std::span<const std::byte> payload =
+        identity ? event.data.first(outcome.consumed) : std::span<const std::byte>(payload_);
+    if (payload.size() > kMaxPayloadSize) return WriteUndecoded(tracepoint, bytes, kTooLong, row);
     row->metadata_id = schema->bytes.metadata_id;
-    return Emit(row, identity ? event.data.first(outcome.consumed) : payload_);
+    return Emit(row, payload);
   }
   absl::StatusOr<Form*> form =
       FindForm(*tracepoint, event, outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, schema);
@@ -320,6 +329,8 @@ absl::Status SampleWriter::WriteConverted(Tracepoint* tracepoint, std::span<cons
   if (*form == nullptr) return WriteUndecoded(tracepoint, bytes, kTooManySchemas, row);
   payload_.clear();
   (*form)->program.Run(event.data, &payload_);
+  // Text takes up to twice the room as UTF-16.
+  if (payload_.size() > kMaxPayloadSize) return WriteUndecoded(tracepoint, bytes, kTooLong, row);
   row->metadata_id = (*form)->metadata_id;
   return Emit(row, payload_);
 }
@@ -412,7 +423,7 @@ SampleWriter::Form* SampleWriter::FindNullableForm(const Tracepoint& tracepoint,
 }
 
 bool SampleWriter::TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size) {
-  Provider& provider = providers_[absl::AsciiStrToUpper(tracepoint.provider)];
+  Provider& provider = *tracepoint.share;
   if (provider.schemas >= kMaxSchemas || provider.schema_bytes + metadata_size > kMaxSchemaBytes) {
     return false;
   }

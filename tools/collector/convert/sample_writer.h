@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -143,7 +144,8 @@ class SampleWriter {
     std::string name;  // of the event
     bool is_event_header = false;
     std::string provider;
-    eh::TracepointName parts;  // views into `name`
+    eh::TracepointName parts;   // views into `name`
+    Provider* share = nullptr;  // of providers_; null if it is no EventHeader tracepoint
     TracepointSchema layout;
     // The rows of its events, if it is no EventHeader tracepoint: of all but those with text that
     // is not ASCII, and of those, made when the first one comes.
@@ -203,7 +205,7 @@ class SampleWriter {
   Form* FindNullableForm(const Tracepoint& tracepoint, const eh::EventView& event, TextForm text,
                          Schema* schema);
   // Counts a schema of this size towards its provider's share. False if that is used up.
-  bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
+  static bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
   // Compiles one form of the schema of `event` and writes its row. It is not usable, and the status
   // is OK, if the file cannot hold it.
   absl::Status AddForm(const Tracepoint& tracepoint, const eh::EventView& event,
@@ -223,7 +225,7 @@ class SampleWriter {
   ProcessWriter processes_;
   std::vector<Cpu> cpus_;
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
-  absl::flat_hash_map<std::string, Provider> providers_;  // by the name in upper case
+  std::unordered_map<std::string, Provider> providers_;   // by the name in upper case
   nettrace::internal::EventIdTable event_ids_;
   // Read when the first tracepoint comes that has addresses of the kernel.
   std::optional<KernelSymbols> kernel_symbols_;

@@ -10,7 +10,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/collector/convert/print_format.h"
@@ -24,12 +27,88 @@ using nettrace::TypeCode;
 // The size of the location of a field with variable size.
 constexpr int kLocationSize = 4;
 
+// More than what the kernel takes of a format that another process gives.
+constexpr std::size_t kMaxFormat = 65536;
+constexpr std::size_t kMaxDeclaration = 1024;
+
 struct FreeTep {
   void operator()(tep_handle* tep) const { tep_free(tep); }
 };
 using Tep = std::unique_ptr<tep_handle, FreeTep>;
 
 bool Has(const tep_format_field& field, unsigned long flag) { return (field.flags & flag) != 0; }
+
+// Whether other processes define the tracepoints of `system`.
+bool IsUserEvents(std::string_view system) {
+  return system.substr(0, std::string_view("user_events").size()) == "user_events";
+}
+
+bool IsOfWordCharacters(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+// Two words are macros of old kernels to libtraceevent, which reads texts in their place.
+bool IsWord(absl::string_view text) {
+  return !text.empty() && text != "STA_PR_FMT" && text != "LOCAL_PR_FMT" &&
+         !absl::ascii_isdigit(static_cast<unsigned char>(text[0])) && IsOfWordCharacters(text);
+}
+
+bool IsTypeWord(absl::string_view text) {
+  const std::size_t stars = text.find('*');
+  const bool ends_with_stars =
+      stars == absl::string_view::npos || text.find_first_not_of('*', stars) == text.npos;
+  return ends_with_stars && (stars == 0 || IsWord(text.substr(0, stars)));
+}
+
+// Whether `text` declares a field: "TYPE NAME", "TYPE NAME[COUNT]", or "__data_loc TYPE[] NAME".
+bool IsDeclaration(absl::string_view text) {
+  const std::size_t open = text.find('[');
+  const std::vector<absl::string_view> words = absl::StrSplit(text.substr(0, open), ' ');
+  if (words.size() < 2 || !IsWord(words.front()) || !IsWord(words.back()) ||
+      !std::all_of(words.begin(), words.end(), IsTypeWord)) {
+    return false;
+  }
+  if (open == absl::string_view::npos) return true;
+  const std::size_t close = text.find(']', open);
+  if (close == absl::string_view::npos ||
+      !IsOfWordCharacters(text.substr(open + 1, close - open - 1))) {
+    return false;
+  }
+  absl::string_view behind = text.substr(close + 1);
+  const bool is_located = words.front() == "__data_loc" || words.front() == "__rel_loc";
+  return behind.empty() || (is_located && absl::ConsumePrefix(&behind, " ") && IsWord(behind));
+}
+
+// Whether `line` is that of a field of a record.
+bool IsFieldLine(absl::string_view line) {
+  constexpr std::size_t kMaxRecord = 65536;
+  const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(";\t", 3));
+  if (parts.size() != 4 || parts[0].size() > kMaxDeclaration) return false;
+  absl::string_view declaration = parts[0];
+  absl::string_view offset_text = parts[1];
+  absl::string_view size_text = parts[2];
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  return absl::ConsumePrefix(&declaration, "\tfield:") && IsDeclaration(declaration) &&
+         absl::ConsumePrefix(&offset_text, "offset:") && absl::SimpleAtoi(offset_text, &offset) &&
+         absl::ConsumePrefix(&size_text, "size:") && absl::SimpleAtoi(size_text, &size) &&
+         offset <= kMaxRecord && size <= kMaxRecord - offset &&
+         (parts[3] == "signed:0;" || parts[3] == "signed:1;");
+}
+
+// Whether `format`, up to its `print fmt`, is one that libtraceevent reads without harm. The kernel
+// takes the names of the fields of user_events, and of their tracepoints, as they come: with line
+// feeds, quotes and single brackets, at which libtraceevent 1.7.1 reads through a null pointer.
+bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
+  if (format.size() > kMaxFormat || !IsOfWordCharacters(event) ||
+      !absl::ConsumePrefix(&format, absl::StrCat("name: ", event, "\nID: ", id, "\nformat:\n"))) {
+    return false;
+  }
+  const std::vector<absl::string_view> lines = absl::StrSplit(format, '\n');
+  return std::all_of(lines.begin(), lines.end(),
+                     [](absl::string_view line) { return line.empty() || IsFieldLine(line); });
+}
 
 // Parses `format` and returns its event; null if it cannot be parsed. If only its `print fmt`
 // cannot, `*print_fits` is false.
@@ -169,9 +248,9 @@ bool IsText(const Type& type) {
   return type.code == TypeCode::kArray && type.element.front().code == TypeCode::kUtf8CodeUnit;
 }
 
-// Whether other processes define the tracepoints of `system`.
-bool IsUserEvents(std::string_view system) {
-  return system.substr(0, std::string_view("user_events").size()) == "user_events";
+absl::Status Malformed(const std::string& system, const std::string& event) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the format of tracepoint ", system, ":", event, " cannot be parsed"));
 }
 
 }  // namespace
@@ -198,20 +277,22 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
                                                        const std::string& event, int id,
                                                        const std::string& format,
                                                        std::endian order) {
+  // The fields are those of a format without `print fmt`: the parser changes the flags of fields
+  // when it reads one, and some of those texts do not parse.
+  std::string fields = format.substr(0, format.find("\nprint fmt:"));
+  const bool is_foreign = IsUserEvents(system);
+  if (is_foreign && !IsSafeFormat(event, id, fields)) return Malformed(system, event);
+  fields += "\nprint fmt: \"\"\n";
   const Tep tep(tep_alloc());
   const Tep print_tep(tep_alloc());
   if (tep == nullptr || print_tep == nullptr) return absl::ResourceExhaustedError("out of memory");
-  // The fields are those of a format without `print fmt`: the parser changes the flags of fields
-  // when it reads one, and some of those texts do not parse.
-  const std::string fields = format.substr(0, format.find("print fmt:")) + "print fmt: \"\"\n";
   bool print_fits = false;
   const tep_event* const found = ParseEvent(tep.get(), system, id, fields, order, &print_fits);
   if (!print_fits || found == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the format of tracepoint ", system, ":", event, " cannot be parsed"));
+    return Malformed(system, event);
   }
   const tep_event* printed = found;
-  if (!IsUserEvents(system)) {
+  if (!is_foreign) {
     const tep_event* const whole =
         ParseEvent(print_tep.get(), system, id, format, order, &print_fits);
     if (print_fits && whole != nullptr) printed = whole;

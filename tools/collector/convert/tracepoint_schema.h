@@ -47,9 +47,10 @@ struct TracepointSchema {
 };
 
 // Parses `format`, the text of a tracepoint's format file, which is of this machine: its numbers
-// are in `order`. InvalidArgument if it cannot be parsed. What its `print fmt` says goes to the
-// keys as far as it can be parsed; that of user_events, which other processes define, is not read,
-// as it says nothing that the fields do not.
+// are in `order`. InvalidArgument if it cannot be parsed, or is one that the kernel took from
+// another process (user_events) and that is not of plain words, numbers and brackets. What its
+// `print fmt` says goes to the keys as far as it can be parsed; that of user_events, which other
+// processes define, is not read, as it says nothing that the fields do not.
 absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system,
                                                        const std::string& event, int id,
                                                        const std::string& format,

@@ -51,13 +51,15 @@ void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
 void TaskTracker::Replace(Thread* thread, Identity identity, std::uint64_t timestamp) {
   if (thread->past.size() == kMaxPast) thread->past.erase(thread->past.begin());
   thread->past.push_back(std::move(thread->now));
-  thread->past.back().ended = timestamp;
+  Identity& past = thread->past.back();
+  past.replaced = timestamp;
+  if (past.ended == 0) past.ended = timestamp;
   thread->now = std::move(identity);
 }
 
 TaskTracker::Identity* TaskTracker::AtTime(Thread* thread, std::uint64_t timestamp) {
   for (Identity& past : thread->past) {
-    if (timestamp < past.ended) return &past;
+    if (timestamp < past.replaced) return &past;
   }
   return &thread->now;
 }
@@ -204,7 +206,8 @@ absl::StatusOr<nettrace::ThreadIndex> TaskTracker::FindRow(std::uint32_t pid, st
   absl::StatusOr<nettrace::ThreadIndex> row = RowOf(thread, tid, writer);
   if (row.ok() && thread == &entry->second.now) {
     RecentRow recent = {pid, tid, *row};
-    for (const Identity& past : entry->second.past) recent.from = std::max(recent.from, past.ended);
+    for (const Identity& past : entry->second.past)
+      recent.from = std::max(recent.from, past.replaced);
     RecentOf(tid) = recent;
   }
   return row;
@@ -245,7 +248,7 @@ void TaskTracker::DropEnded(std::uint64_t timestamp) {
   absl::erase_if(threads_, [this, timestamp](auto& entry) {
     Thread& thread = entry.second;
     std::erase_if(thread.past,
-                  [timestamp](const Identity& past) { return past.ended <= timestamp; });
+                  [timestamp](const Identity& past) { return past.replaced <= timestamp; });
     const std::uint64_t ended = thread.now.ended;
     if (ended > timestamp || !thread.past.empty()) any_ended_ = true;
     const bool is_gone = ended != 0 && ended <= timestamp;

@@ -87,7 +87,8 @@ class TaskTracker {
     std::uint32_t pid = 0;
     std::string name;
     nettrace::ThreadIndex row = nettrace::kNoThread;
-    std::uint64_t ended = 0;  // timestamp of its end; 0: it is the thread's now
+    std::uint64_t ended = 0;     // timestamp of its end; 0: it is the thread's now
+    std::uint64_t replaced = 0;  // timestamp from which the tid has another one; 0: it has not
   };
   struct Thread {
     Identity now;                // or the last one, if it has ended

@@ -90,7 +90,8 @@ class Recorder {
 
   // Progress so far. The writer's events are those of processes, too.
   const nettrace::Writer::Stats& stats() const { return writer_->stats(); }
-  std::uint64_t events() const { return stats().events - samples_->stats().process_events; }
+  std::uint64_t events() const { return stats().events - process_events(); }
+  std::uint64_t process_events() const { return samples_->stats().process_events; }
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
   // Tracepoints that a pattern selects and that cannot be recorded, and what is wrong with the

@@ -1,0 +1,47 @@
+// Takes any bytes for the format of a tracepoint that another process has defined, and what follows
+// a NUL for a record of it: a format that is parsed makes payloads of bounded size, that a writer
+// takes.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "tools/collector/convert/tracepoint_schema.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view all(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = all.find('\0');
+  const std::string format(all.substr(0, end));
+  const auto record = end == std::string_view::npos
+                          ? std::span<const std::byte>()
+                          : std::as_bytes(std::span(data, size)).subspan(end + 1);
+  const auto schema = collector::ParseTracepointFormat("user_events", "event", 7, format);
+  if (!schema.ok()) return 0;
+  auto writer = nettrace::Writer::Create(std::make_unique<nettrace::MemorySink>(), {});
+  if (!writer.ok()) std::abort();
+  std::uint32_t id = 0;
+  for (const auto form : {collector::TextForm::kBytes, collector::TextForm::kUtf16}) {
+    std::vector<std::byte> out;
+    std::span<const std::byte> payload;
+    const auto outcome = schema->program.Run(record, form, &out, &payload);
+    // One field more than a payload has, at the most, before it is given up.
+    if (out.size() > 4 * 65536) std::abort();
+    if (!outcome.fits) continue;
+    nettrace::EventMetadata metadata = schema->MetadataOf(form);
+    metadata.event_id = ++id;
+    const auto row = (*writer)->AddMetadata(metadata);
+    if (!row.ok()) continue;  // a name that is too long, or is there twice
+    const auto thread = (*writer)->AddThread({});
+    nettrace::EventRow event;
+    event.metadata_id = *row;
+    event.capture_thread = event.thread = *thread;
+    if (!(*writer)->WriteEvent(event, payload).ok()) std::abort();
+  }
+  return 0;
+}
