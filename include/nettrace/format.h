@@ -101,7 +101,8 @@ inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
 // Key of an integer label: the timestamp, in ticks, of an event that had to be written at a later
-// time, as it came after a sequence point that is later than it.
+// time, as it came after a sequence point that is later than it, or tells what there was before the
+// copy begins.
 inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
 
 }  // namespace nettrace

@@ -6,12 +6,11 @@
 //   absl::Status status = merger.Run(std::make_unique<MemorySink>());
 //   if (!merger.input(0).status().ok()) ...  // cut or damaged: all before the damage was written
 //
-// The output is in the order of time as far as each input can be sorted. Threads, labels, stacks
-// and the counts of lost events are kept; metadata rows of several inputs that are alike become
-// one, and get EventIds by which TraceEvent can tell them apart where theirs are not enough. The
-// sync time is no later than the first event. V4 and V5 types become those of
-// V6. Where an input's sequence points are not between the events that they should part, its
-// events are put in order all the same.
+// The output is in the order of time. Threads, labels, stacks and the counts of lost events are
+// kept; metadata rows of several inputs that are alike become one, and get EventIds by which
+// TraceEvent can tell them apart where theirs are not enough. The sync time is no later than the
+// first event. V4 and V5 types become those of V6. Where an input's sequence points are not between
+// the events that they should part, its events are put in order all the same.
 //
 // Memory: that of the time-ordered readers and of the copies' metadata, threads, labels and stacks.
 // Not thread-safe. Nothing here throws, prints or aborts.

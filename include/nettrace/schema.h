@@ -63,8 +63,8 @@ struct TraceInfo {
 // A row of the metadata table: the schema of the events that refer to it.
 struct EventMetadata {
   std::string provider;
-  std::uint32_t event_id =
-      0;  // for TraceEvent up to 65534, and one for each name, fields and opcode
+  // For TraceEvent up to 65534, and one for each name, fields and opcode.
+  std::uint32_t event_id = 0;
   std::string name;
   std::vector<Field> fields;
   std::optional<std::uint8_t> opcode;

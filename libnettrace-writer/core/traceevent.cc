@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "libeventheader/base/utf.h"
 #include "libnettrace-writer/core/sha1.h"
+#include "libnettrace-writer/core/utf.h"
 
 namespace nettrace::internal::traceevent {
 namespace {
@@ -26,11 +28,6 @@ char32_t ToUpper(char32_t c) {
                              : static_cast<char32_t>(towupper_l(static_cast<wint_t>(c), kUnicode));
 }
 
-void AppendUnit(char32_t unit, std::vector<std::byte>* out) {
-  out->push_back(static_cast<std::byte>(unit >> 8));
-  out->push_back(static_cast<std::byte>(unit));
-}
-
 bool IsRefusedType(const Type& type) {
   if (type.code == TypeCode::kObject) return IsRefused(type.fields);
   if (!IsArray(type)) return false;
@@ -45,16 +42,14 @@ Guid ProviderGuid(const EventMetadata& row) {
   if (row.provider_guid) return *row.provider_guid;
   std::vector<std::byte> hashed;
   for (const std::uint8_t byte : kEventSources) hashed.push_back(std::byte{byte});
-  // UTF-16, big-endian.
   std::span<const std::byte> name = std::as_bytes(std::span(row.provider));
   while (!name.empty()) {
-    const char32_t c = ToUpper(eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&name)));
-    if (c < 0x10000) {
-      AppendUnit(c, &hashed);
-    } else {
-      AppendUnit(0xD800 + ((c - 0x10000) >> 10), &hashed);
-      AppendUnit(0xDC00 + ((c - 0x10000) & 0x3FF), &hashed);
-    }
+    AppendAsUtf16(ToUpper(eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&name))),
+                  &hashed);
+  }
+  // The hash is of big-endian UTF-16.
+  for (std::size_t i = kEventSources.size(); i < hashed.size(); i += 2) {
+    std::swap(hashed[i], hashed[i + 1]);
   }
   const std::array<std::byte, 20> hash = Sha1(hashed);
   Guid guid;

@@ -164,9 +164,8 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
     case EventIdTable::Clash::kSchema:
       return refuse(
           "an event of this provider, or of one that TraceEvent takes for it (the GUID is the "
-          "same, "
-          "or the name but for the case), has this id and another name, other fields or another "
-          "opcode; TraceEvent finds them by the id");
+          "same, or the name but for the case), has this id and another name, other fields or "
+          "another opcode; TraceEvent finds them by the id");
     case EventIdTable::Clash::kName:
       return refuse(
           "an event of this name has another id; TraceEvent finds events of this provider "

@@ -87,6 +87,14 @@ bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+// Whether `path` is, by now, a name of this regular file.
+bool IsAt(const UniqueFd& file, const std::string& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return fstat(file.get(), &opened) == 0 && lstat(path.c_str(), &named) == 0 &&
+         S_ISREG(opened.st_mode) && IsSameFile(opened, named);
+}
+
 // Removes the regular file at `path`, unless it is claimed. OK if it is another file by now.
 absl::Status RemoveOld(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -96,12 +104,7 @@ absl::Status RemoveOld(const std::string& path) {
     return errno == ENOENT || errno == ELOOP ? absl::OkStatus() : CannotCreate(path);
   }
   if (absl::Status status = Claim(old, path); !status.ok()) return status;
-  struct stat opened = {};
-  struct stat named = {};
-  if (fstat(old.get(), &opened) != 0 || lstat(path.c_str(), &named) != 0 ||
-      !S_ISREG(opened.st_mode) || !IsSameFile(opened, named)) {
-    return absl::OkStatus();
-  }
+  if (!IsAt(old, path)) return absl::OkStatus();
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
   }
@@ -129,6 +132,8 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
     if (file.valid()) {
       if (absl::Status status = Claim(file, path); !status.ok()) return status;
+      // Before it was claimed, another recording may have taken it for an old file.
+      if (!IsAt(file, path)) continue;
       // Not by open, whose mode is subject to the umask. It fails where there are no modes.
       fchmod(file.get(), mode);
       return file;
