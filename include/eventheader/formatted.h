@@ -61,8 +61,11 @@ struct NulTerminated {
   // Not explicit, as with Formatted.
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr NulTerminated(const U& from) noexcept {
-    if constexpr (std::is_pointer_v<U>) {
+    if constexpr (std::is_pointer_v<U> || std::is_null_pointer_v<U>) {
       start = from;
+    } else if constexpr (std::is_array_v<U>) {
+      start = from;
+      size = std::extent_v<U>;
     } else {
       const View text = from;
       start = text.data();

@@ -12,26 +12,41 @@
 // the same macros (macros_c.h).
 //
 // Fields, after the keyword, up to 98:
-//   EVENTHEADER_FIELD("name", value)                      the value's own format
-//   EVENTHEADER_FIELD_AS("name", value, format)           another eh::Format
-//   EVENTHEADER_FIELD_TAGGED("name", value, format, tag)  and a tag; eh::Format::kDefault: its own
-//   EVENTHEADER_STRING("name", pointer, size)             text of so many characters
-//   EVENTHEADER_ZSTRING("name", text)                     text that ends with a NUL in the event,
-//   too EVENTHEADER_BINARY("name", pointer, size)             bytes EVENTHEADER_ARRAY("name",
-//   pointer, count)             a variable array of what pointer points to
-//   EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)    one whose count is a constant
-//   EVENTHEADER_UUID("name", bytes)                       16 bytes, in the order of RFC 4122
-//   EVENTHEADER_IP4("name", bytes), EVENTHEADER_IP6       4 or 16 bytes in network byte order
-//   EVENTHEADER_STRUCT("name", number)                    a struct of so many of the fields that
-//   follow
+//
+// - EVENTHEADER_FIELD("name", value)
+//   the value's own format
+// - EVENTHEADER_FIELD_AS("name", value, format)
+//   another eh::Format
+// - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
+//   and a tag; eh::Format::kDefault: its own format
+// - EVENTHEADER_STRING("name", pointer, size)
+//   text of so many characters
+// - EVENTHEADER_ZSTRING("name", text)
+//   text that ends with a NUL in the event, too
+// - EVENTHEADER_BINARY("name", pointer, size)
+//   bytes
+// - EVENTHEADER_ARRAY("name", pointer, count)
+//   a variable array of what pointer points to
+// - EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)
+//   one whose count is a constant
+// - EVENTHEADER_UUID("name", bytes)
+//   16 bytes, in the order of RFC 4122
+// - EVENTHEADER_IP4("name", bytes), EVENTHEADER_IP6("name", bytes)
+//   4 or 16 bytes in network byte order
+// - EVENTHEADER_STRUCT("name", number)
+//   a struct of so many of the fields that follow
+//
 // STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also with _AS and a format as last argument.
 // Values: those of a Field (field.h), and structs that EVENTHEADER_DESCRIBE_STRUCT describes.
-// Bytes: a pointer, an array, or an object of that size, such as an in6_addr. Among the fields, in
-// any place and each at most once:
-//   EVENTHEADER_ACTIVITY(id) or (id, &related)   what the event belongs to (activity.h)
-//   EVENTHEADER_OPCODE(eh::Opcode::kActivityStart)
-//   EVENTHEADER_ID(id, version)
-//   EVENTHEADER_TAG(tag)
+// Bytes: a pointer, an array, or an object of that size, such as an in6_addr.
+//
+// Among the fields, in any place and each at most once:
+//
+// - EVENTHEADER_ACTIVITY(id) or EVENTHEADER_ACTIVITY(id, &related)
+//   what the event belongs to (activity.h)
+// - EVENTHEADER_OPCODE(eh::Opcode::kActivityStart)
+// - EVENTHEADER_ID(id, version)
+// - EVENTHEADER_TAG(tag)
 //
 // EVENTHEADER_ENABLED(my_provider, level, keyword) is whether such events are enabled, for what is
 // to be done only then.
@@ -226,10 +241,16 @@ struct ActivityPart : NoField {
   Activity activity;
 };
 
+// A size that comes from a caller can be no size, such as the -1 of a read that failed. Nothing of
+// 64 KiB fits into an event, and the sum of what does not fit shall not overflow.
+constexpr std::size_t AtMost64K(std::size_t size) noexcept {
+  return size < 0x10000 ? size : 0x10000;
+}
+
 // Ranges, which C++17 has no std::span for.
 class Binary {
  public:
-  Binary(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  Binary(const void* data, std::size_t size) noexcept : data_(data), size_(AtMost64K(size)) {}
   const void* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
 
@@ -253,7 +274,7 @@ class Array {
 };
 template <typename T>
 Array<T, 0> MakeArray(const T* data, std::size_t count) noexcept {
-  return {data, count};
+  return {data, AtMost64K(count)};
 }
 template <std::size_t kCount, typename T>
 Array<T, kCount> MakeArray(const T* data) noexcept {
@@ -262,7 +283,7 @@ Array<T, kCount> MakeArray(const T* data) noexcept {
 }
 template <typename Char>
 std::basic_string_view<Char> Text(const Char* text, std::size_t size) noexcept {
-  return {text, size};
+  return {text, AtMost64K(size)};
 }
 
 template <typename Char>

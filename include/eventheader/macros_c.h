@@ -15,24 +15,42 @@
  * those of the macros of C++17 (macros.h).
  *
  * Fields, after the keyword, up to 97:
- *   EVENTHEADER_FIELD("name", value)                      an integer, bool, character, float,
- * double, text (char*, NULL is ""), or pointer EVENTHEADER_FIELD_AS("name", value, format) shown as
- * EH_FORMAT_ERRNO, ..._PORT, ... EVENTHEADER_FIELD_TAGGED("name", value, format, tag)  and with a
- * tag; EH_FORMAT_DEFAULT: its own EVENTHEADER_STRING("name", pointer, size)             text of so
- * many characters, of 8, 16 or 32 bits EVENTHEADER_ZSTRING("name", text)                     text
- * that ends with a NUL in the event, too EVENTHEADER_BINARY("name", pointer, size) bytes
- *   EVENTHEADER_ARRAY("name", pointer, count)             a variable array of what pointer points
- * to, a number or a pointer EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)    one whose count
- * is a constant EVENTHEADER_UUID("name", pointer)                     16 bytes, in the order of RFC
- * 4122 EVENTHEADER_IP4("name", pointer), EVENTHEADER_IP6     4 or 16 bytes in network byte order
- *   EVENTHEADER_STRUCT("name", number)                    a struct of so many of the fields that
- * follow STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also with _AS and a format as last
- * argument. A character array is text up to its NUL, which it must have: EVENTHEADER_STRING is for
- * others. Among the fields, in any place and each at most once: EVENTHEADER_ACTIVITY(id) or (id,
- * related)    what the event belongs to: uint8_t[16] each
- *   EVENTHEADER_OPCODE(EH_OPCODE_ACTIVITY_START)
- *   EVENTHEADER_ID(id, version)
- *   EVENTHEADER_TAG(tag)
+ *
+ * - EVENTHEADER_FIELD("name", value)
+ *   an integer, bool, character, float, double, text (char*, NULL is ""), or pointer
+ * - EVENTHEADER_FIELD_AS("name", value, format)
+ *   shown as EH_FORMAT_ERRNO, EH_FORMAT_PORT, ...
+ * - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
+ *   and with a tag; EH_FORMAT_DEFAULT: its own format
+ * - EVENTHEADER_STRING("name", pointer, size)
+ *   text of so many characters, of 8, 16 or 32 bits
+ * - EVENTHEADER_ZSTRING("name", text)
+ *   text that ends with a NUL in the event, too
+ * - EVENTHEADER_BINARY("name", pointer, size)
+ *   bytes
+ * - EVENTHEADER_ARRAY("name", pointer, count)
+ *   a variable array of what pointer points to, a number or a pointer
+ * - EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)
+ *   one whose count is a constant
+ * - EVENTHEADER_UUID("name", pointer)
+ *   16 bytes, in the order of RFC 4122
+ * - EVENTHEADER_IP4("name", pointer), EVENTHEADER_IP6("name", pointer)
+ *   4 or 16 bytes in network byte order
+ * - EVENTHEADER_STRUCT("name", number)
+ *   a struct of so many of the fields that follow
+ *
+ * STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also with _AS and a format as last argument. A
+ * character array is text up to its NUL, which it must have: EVENTHEADER_STRING is for others. What
+ * a pointer points to must outlive its expression, as an array in a struct that a function returns
+ * does not.
+ *
+ * Among the fields, in any place and each at most once:
+ *
+ * - EVENTHEADER_ACTIVITY(id) or EVENTHEADER_ACTIVITY(id, related)
+ *   what the event belongs to: uint8_t[16] each
+ * - EVENTHEADER_OPCODE(EH_OPCODE_ACTIVITY_START)
+ * - EVENTHEADER_ID(id, version)
+ * - EVENTHEADER_TAG(tag)
  *
  * EVENTHEADER_ENABLED(my_provider, level, keyword) is whether such events are enabled, in a
  * function, for what is to be done only then.
@@ -177,6 +195,11 @@ EventheaderNameIsNotValid(void);
 __attribute__((always_inline)) static inline size_t EventheaderLength(const char* text) {
   return text != NULL ? strlen(text) : 0;
 }
+/* A size can be none, such as the -1 of a read that failed. Nothing of 64 KiB fits into an event,
+ * and the sum of what does not fit shall not overflow. */
+__attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t size) {
+  return size < 0x10000 ? size : 0x10000;
+}
 
 #if defined(__has_attribute)
 #if __has_attribute(retain)
@@ -282,51 +305,52 @@ __attribute__((always_inline)) static inline size_t EventheaderLength(const char
 /* Each part stands in seven places, by a macro for its kind: what it declares; what it adds to the
  * numbers of pieces and bytes; its definition; the definition's value; its number of bytes; its
  * place among the values; what is stored there. */
-#define EVENTHEADER_INTERNAL_WRITE(name, event_level, ...)                                       \
-  EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                          \
-  EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DECLARE, __VA_ARGS__)                           \
-  enum { EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_ADD, __VA_ARGS__) };                     \
-  struct __attribute__((packed)) EventheaderMetadata {                                           \
-    char event_name[sizeof("" name)];                                                            \
-    EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DEFINITION, __VA_ARGS__)                      \
-  };                                                                                             \
-  enum {                                                                                         \
-    eventheader_head = sizeof(EventheaderHeader) + sizeof(struct EventheaderMetadata),           \
-    eventheader_padded = (eventheader_head + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP     \
-  };                                                                                             \
-  _Static_assert(eventheader_head <= 8184,                                                       \
-                 "the event's names alone are over the maximum event size");                     \
-  static const struct {                                                                          \
-    uint16_t bytes[eventheader_parts + 1];                                                       \
-    eh_static_event start;                                                                       \
-    EventheaderHeader header;                                                                    \
-    struct EventheaderMetadata metadata;                                                         \
-    char slack[EH_HEAD_STEP];                                                                    \
-  } eventheader_event = {                                                                        \
-      {EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_NUMBER, __VA_ARGS__)},                     \
-      {eventheader_head, eventheader_padded},                                                    \
-      {.flags = EVENTHEADER_INTERNAL_FLAGS,                                                      \
-       .level = (event_level),                                                                   \
-       .metadata_size = sizeof(struct EventheaderMetadata),                                      \
-       .metadata_kind = 1,                                                                       \
-       EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_HEADER, __VA_ARGS__)},                     \
-      {"" name, EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DEFINITION_VALUE, __VA_ARGS__)},  \
-      {0}};                                                                                      \
-  struct {                                                                                       \
-    eh_piece pieces[eventheader_piece_1 + !eventheader_piece_1];                                 \
-    struct __attribute__((packed)) {                                                             \
-      EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_PLACE, __VA_ARGS__)                         \
-      char slack[EH_SLACK];                                                                      \
-    } fixed;                                                                                     \
-  } eventheader_values;                                                                          \
-  uint64_t eventheader_size = eventheader_head + sizeof(eventheader_values.fixed) -              \
-                              sizeof(eventheader_values.fixed.slack);                            \
-  /* Never read, but compilers cannot know that. */                                              \
-  if (sizeof(eventheader_values.fixed) == EH_SLACK) eventheader_values.fixed.slack[0] = 0;       \
-  EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_STORE, __VA_ARGS__)                             \
-  eh_write_static(&eventheader_set, &eventheader_event.start,                                    \
-                  (const eh_piece*)(const void*)&eventheader_values.fixed - eventheader_piece_1, \
-                  &eventheader_values.fixed, eventheader_size, eventheader_activity);
+#define EVENTHEADER_INTERNAL_WRITE(name, event_level, ...)                                         \
+  EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                            \
+  EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DECLARE, __VA_ARGS__)                             \
+  enum { EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_ADD, __VA_ARGS__) };                       \
+  struct __attribute__((packed)) EventheaderMetadata {                                             \
+    char event_name[sizeof("" name)];                                                              \
+    EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DEFINITION, __VA_ARGS__)                        \
+  };                                                                                               \
+  enum {                                                                                           \
+    eventheader_head = sizeof(EventheaderHeader) + sizeof(struct EventheaderMetadata),             \
+    eventheader_padded = (eventheader_head + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP       \
+  };                                                                                               \
+  _Static_assert(eventheader_head <= 8184,                                                         \
+                 "the event's names alone are over the maximum event size");                       \
+  static const struct {                                                                            \
+    uint16_t bytes[eventheader_parts];                                                             \
+    eh_static_event start;                                                                         \
+    EventheaderHeader header;                                                                      \
+    struct EventheaderMetadata metadata;                                                           \
+    char slack[EH_HEAD_STEP];                                                                      \
+  } eventheader_event = {                                                                          \
+      {EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_NUMBER, __VA_ARGS__)},                       \
+      {eventheader_run_1, eventheader_head, eventheader_padded, -2 * eventheader_piece_1},         \
+      {.flags = EVENTHEADER_INTERNAL_FLAGS,                                                        \
+       .level = (event_level),                                                                     \
+       .metadata_size = sizeof(struct EventheaderMetadata),                                        \
+       .metadata_kind = 1,                                                                         \
+       EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_HEADER, __VA_ARGS__)},                       \
+      {"" name, EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DEFINITION_VALUE, __VA_ARGS__)},    \
+      {0}};                                                                                        \
+  struct {                                                                                         \
+    eh_piece pieces[eventheader_piece_1 + !eventheader_piece_1];                                   \
+    struct __attribute__((packed)) {                                                               \
+      EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_PLACE, __VA_ARGS__)                           \
+      char slack[EH_SLACK];                                                                        \
+    } fixed;                                                                                       \
+  } eventheader_values;                                                                            \
+  uint64_t eventheader_size = eventheader_head + sizeof(eventheader_values.fixed) -                \
+                              sizeof(eventheader_values.fixed.slack);                              \
+  /* Never read, but compilers cannot know that. */                                                \
+  if (sizeof(eventheader_values.fixed) == EH_SLACK) eventheader_values.fixed.slack[0] = 0;         \
+  EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_STORE, __VA_ARGS__)                               \
+  eh_write_static(&eventheader_set, &eventheader_event.start,                                      \
+                  (const char*)&eventheader_values +                                               \
+                      ((const char*)&eventheader_values.fixed - (const char*)&eventheader_values), \
+                  eventheader_size, eventheader_activity);
 
 #define EVENTHEADER_INTERNAL_DECLARE(n, before, KIND, ...) \
   EVENTHEADER_INTERNAL_DECLARE_##KIND(n, before, __VA_ARGS__)
@@ -353,9 +377,10 @@ __attribute__((always_inline)) static inline size_t EventheaderLength(const char
   eventheader_piece_##n = eventheader_piece_##before + eventheader_is_piece_##n,
 #define EVENTHEADER_INTERNAL_NUMBER(n, before, KIND, ...) \
   EVENTHEADER_INTERNAL_NUMBER_##KIND(n, before)
-#define EVENTHEADER_INTERNAL_NUMBER_PART(n, before)                                 \
-  [eventheader_is_piece_##n ? eventheader_parts - eventheader_piece_##before        \
-                            : eventheader_parts - (n)-eventheader_piece_##before] = \
+#define EVENTHEADER_INTERNAL_NUMBER_PART(n, before)                            \
+  [eventheader_parts - (eventheader_is_piece_##n                               \
+                            ? eventheader_piece_1 - eventheader_piece_##before \
+                            : (n) + eventheader_piece_##before)] =             \
       eventheader_is_piece_##n ? eventheader_bytes_##n : 0,
 
 /* What kinds of parts have in common: those that are no field, and all pieces. */
@@ -385,8 +410,7 @@ __attribute__((always_inline)) static inline size_t EventheaderLength(const char
 #define EVENTHEADER_INTERNAL_DEFINITION_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_DEFINITION_VALUE_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_NUMBER_EventheaderNothing(n, before) \
-  EVENTHEADER_INTERNAL_NUMBER_PART(n, before)                     \
-  [eventheader_parts - eventheader_piece_##n] = eventheader_run_##n,
+  EVENTHEADER_INTERNAL_NUMBER_PART(n, before)
 #define EVENTHEADER_INTERNAL_HEADER_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_PLACE_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_STORE_EventheaderNothing(n, before, zero)
@@ -447,7 +471,7 @@ __attribute__((always_inline)) static inline size_t EventheaderLength(const char
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                              \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(code, format)                                    \
   __typeof__(((void)0, (pointer))) eventheader_value_##n = (pointer);                \
-  const size_t eventheader_length_##n = (number);
+  const size_t eventheader_length_##n = EventheaderAtMost64K(number);
 #define EVENTHEADER_INTERNAL_DEFINE(n, name, code, format, tag) \
   char name_##n[sizeof("" name)];                               \
   EVENTHEADER_INTERNAL_TYPE(code, format, tag) type_##n;
@@ -498,7 +522,7 @@ __attribute__((always_inline)) static inline size_t EventheaderLength(const char
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                        \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(EH_ENCODING_BINARY, format)                                \
   const void* const eventheader_value_##n = (pointer);                                         \
-  const size_t eventheader_length_##n = (size);
+  const size_t eventheader_length_##n = EventheaderAtMost64K(size);
 #define EVENTHEADER_INTERNAL_ADD_EventheaderBinary(n, before, name, format, pointer, size) \
   EVENTHEADER_INTERNAL_ADD_PART(n, before, 1, 2, 0)
 #define EVENTHEADER_INTERNAL_DEFINITION_EventheaderBinary(n, before, name, format, pointer, size) \

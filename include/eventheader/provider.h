@@ -13,7 +13,6 @@
 #include "eventheader/wire.h"
 
 struct eh_static_event;
-struct eh_piece;
 
 namespace eh {
 
@@ -203,12 +202,12 @@ class EventSet {
   // result. Async-signal-safe; does not ask enabled().
   WriteResult Write(std::byte* begin, std::byte* end) const noexcept;
   // What eh_write_static does (internal/static_objects.h). WriteMade takes made pieces also.
-  WriteResult WriteStatic(const eh_static_event& event, const eh_piece* pieces, const void* fixed,
+  WriteResult WriteStatic(const eh_static_event& event, const void* fixed,
                           std::uint64_t size) const noexcept;
-  WriteResult WriteStatic(const eh_static_event& event, const eh_piece* pieces, const void* fixed,
-                          std::uint64_t size, const Activity& activity) const noexcept;
-  WriteResult WriteMade(const eh_static_event& event, const eh_piece* pieces, const void* fixed,
-                        std::uint64_t size, const Activity* activity) const noexcept;
+  WriteResult WriteStatic(const eh_static_event& event, const void* fixed, std::uint64_t size,
+                          const Activity& activity) const noexcept;
+  WriteResult WriteMade(const eh_static_event& event, const void* fixed, std::uint64_t size,
+                        const Activity* activity) const noexcept;
   // Counts an event that is refused, kTooBig or kInvalid, before it is built.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
@@ -228,8 +227,7 @@ class EventSet {
   // No handle of user_events: it has no open file of this generation.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
-  WriteResult PutStatic(const eh_static_event& event, const eh_piece* pieces,
-                        const void* fixed_bytes, std::uint64_t size,
+  WriteResult PutStatic(const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
                         const Activity* activity) const noexcept;
   WriteResult WriteChecked(std::byte* begin, std::byte* end) const noexcept;
   [[gnu::cold]] WriteResult WriteSlow(std::byte* begin, std::byte* end) const noexcept;

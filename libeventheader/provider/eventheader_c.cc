@@ -197,13 +197,14 @@ int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
   return ToErrno(builder->event.Write(set->set, ActivityCopy(activity).get()), set);
 }
 
-uint8_t eh_write_static(const void* set, const eh_static_event* event, const eh_piece* pieces,
-                        const void* fixed, uint64_t size, const eh_activity* activity) {
+uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,
+                        uint64_t size, const eh_activity* activity) {
   const auto& to = *static_cast<const eh::EventSet*>(set);
+  if (activity == nullptr || activity->id == nullptr) {
+    return static_cast<uint8_t>(to.WriteStatic(*event, fixed, size));
+  }
   const ActivityCopy copy(activity);
-  return static_cast<uint8_t>(copy.get() == nullptr
-                                  ? to.WriteStatic(*event, pieces, fixed, size)
-                                  : to.WriteStatic(*event, pieces, fixed, size, *copy.get()));
+  return static_cast<uint8_t>(to.WriteStatic(*event, fixed, size, *copy.get()));
 }
 void eh_register_sets(eh_static_set* const* begin, eh_static_set* const* end) {
   for (; begin != end; ++begin) {

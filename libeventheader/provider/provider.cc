@@ -11,51 +11,42 @@
 namespace eh {
 namespace {
 
-// Copies a multiple of 16 bytes that is at least `size`. (Compilers make a call of memcpy of such
-// loops, which takes more instructions for what is small; hence the barriers.)
-[[gnu::always_inline]] inline std::byte* PutPadded(std::byte* out, const std::byte* in,
-                                                   std::size_t size) noexcept {
+// Copies `size` bytes, which are at least one, and up to 15 more. (Compilers make a call of memcpy
+// of such loops, which takes more instructions for what is small; hence the barriers.)
+[[gnu::always_inline]] inline void PutPadded(std::byte* out, const std::byte* in,
+                                             std::size_t size) noexcept {
   std::size_t at = 0;
   do {
     __builtin_memcpy(out + at, in + at, 16);
     asm volatile("" ::: "memory");
     at += 16;
   } while (at < size);
-  return out + size;
 }
 
-// Copies up to some hundred bytes without a call.
-[[gnu::always_inline]] inline std::byte* PutSome(std::byte* out, const void* data,
-                                                 std::size_t size) noexcept {
-  const auto* in = static_cast<const std::byte*>(data);
-  if (size - 8 <= 16 - 8) [[likely]] {
-    internal::PutTwice<8>(out, in, size);
-  } else if (size > 16) {
-    for (std::size_t at = 0; at < size - 16; at += 16) {
-      __builtin_memcpy(out + at, in + at, 16);
-      asm volatile("" ::: "memory");
-    }
-    __builtin_memcpy(out + size - 16, in + size - 16, 16);
-  } else if (size >= 4) {
+// Copies up to 16 bytes without a call.
+[[gnu::always_inline]] inline void PutShort(std::byte* out, const std::byte* in,
+                                            std::size_t size) noexcept {
+  if (size >= 4) {
     internal::PutTwice<4>(out, in, size);
   } else if (size >= 2) {
     internal::PutTwice<2>(out, in, size);
   } else if (size != 0) {
     *out = *in;
   }
-  return out + size;
 }
 
 // Puts header and metadata. Writes up to EH_HEAD_STEP bytes more.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out,
                                                  const eh_static_event& event) noexcept {
-  const auto* head = reinterpret_cast<const std::byte*>(&event + 1);
-  // Up to zero, which is compared for free.
   const auto padded = static_cast<std::ptrdiff_t>(event.head_padded);
+  const std::byte* from = reinterpret_cast<const std::byte*>(&event + 1) + padded;
+  // That this is an end makes compilers count up to zero, which takes one instruction less a round.
+  asm("" : "+r"(from));
+  std::byte* const to = out + padded;
   std::ptrdiff_t at = -padded;
   do {
     for (int i = 0; i < EH_HEAD_STEP; i += 16) {
-      __builtin_memcpy(out + padded + at + i, head + padded + at + i, 16);
+      __builtin_memcpy(to + at + i, from + at + i, 16);
     }
     asm volatile("" ::: "memory");
     at += EH_HEAD_STEP;
@@ -73,9 +64,18 @@ namespace {
   return end;
 }
 
-// Returns the number of bytes before the first piece; those of the others are before it.
-const std::uint16_t* NumbersOf(const eh_static_event& event) noexcept {
-  return reinterpret_cast<const std::uint16_t*>(&event) - 1;
+// The pieces of an event, and the numbers of fixed bytes before them. `at` goes from event.pieces
+// in steps of kNext up to 0: one index for both.
+constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
+
+[[gnu::always_inline]] inline std::size_t NumberAt(const eh_static_event& event,
+                                                   std::ptrdiff_t at) noexcept {
+  return *reinterpret_cast<const std::uint16_t*>(reinterpret_cast<const char*>(&event) + at);
+}
+[[gnu::always_inline]] inline const eh_piece& PieceAt(const void* fixed,
+                                                      std::ptrdiff_t at) noexcept {
+  constexpr std::ptrdiff_t kScale = sizeof(eh_piece) / kNext;
+  return *reinterpret_cast<const eh_piece*>(static_cast<const char*>(fixed) + at * kScale);
 }
 
 }  // namespace
@@ -83,9 +83,12 @@ const std::uint16_t* NumbersOf(const eh_static_event& event) noexcept {
 inline void ProviderBase::CountWritten() noexcept {
   // Thread control blocks are pages apart; the product's highest bits spread them over the shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-  const auto shard = static_cast<std::size_t>(std::uint64_t{thread} * 0x9E3779B97F4A7C15 >> 61);
-  static_assert(kShards == 1 << (64 - 61));
-  shards_[shard].written.Add(1);
+  const std::uint64_t product = std::uint64_t{thread} * 0x9E3779B97F4A7C15;
+  // The shard's offset; said so, it takes two instructions less than by its index.
+  static_assert(kShards == 8 && sizeof(Shard) == 64);
+  const auto offset = static_cast<std::size_t>(product >> (64 - 9)) & (7 * sizeof(Shard));
+  auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
+  shard->written.Add(1);
 }
 
 void ProviderBase::CountFailed(int error) noexcept {
@@ -152,44 +155,58 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
 // Most events: those of up to 1 KiB, and without pieces that need a call. It makes none itself, so
 // that it has little to save.
 [[gnu::always_inline]] inline WriteResult EventSet::PutStatic(
-    const eh_static_event& event, const eh_piece* pieces, const void* fixed_bytes,
-    std::uint64_t size, const Activity* activity) const noexcept {
+    const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
+    const Activity* activity) const noexcept {
   constexpr std::size_t kRoom = 1024;
   if (size > kRoom) [[unlikely]]
-    return WriteMade(event, pieces, fixed_bytes, size, activity);
+    return WriteMade(event, fixed_bytes, size, activity);
   alignas(16) std::byte record[kRecordPrefix + kRoom + internal::kMaxActivitySize + EH_HEAD_STEP];
   std::byte* out = record + kRecordPrefix;
   out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
   const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
-  const std::uint16_t* number = NumbersOf(event);
-  for (; pieces != fixed_bytes; ++pieces) {
-    const std::size_t bytes = *number--;
+  for (std::ptrdiff_t at = event.pieces; at != 0; at += kNext) {
+    asm("" : "+r"(at));  // else compilers make two of it
+    const std::size_t bytes = NumberAt(event, at);
     __builtin_memcpy(out, fixed, 16);
     if (bytes > 16) [[unlikely]] {
-      PutPadded(out + 16, fixed + 16, bytes - 16);
+      __builtin_memcpy(out + 16, fixed + 16, 16);
+      if (bytes > 32) PutPadded(out + 32, fixed + 32, bytes - 32);
     }
     out += bytes;
     fixed += bytes;
-    out = PutSome(out, pieces->data, pieces->size);
+    const eh_piece& piece = PieceAt(fixed_bytes, at);
+    const auto* in = static_cast<const std::byte*>(piece.data);
+    const std::size_t piece_size = piece.size;
+    if (piece_size - 8 <= 16 - 8) [[likely]] {
+      internal::PutTwice<8>(out, in, piece_size);
+    } else if (piece_size <= 16) {
+      PutShort(out, in, piece_size);
+    } else {
+      PutPadded(out, in, piece_size - 16);
+      __builtin_memcpy(out + piece_size - 16, in + piece_size - 16, 16);
+    }
+    out += piece_size;
   }
-  if (*number != 0) out = PutPadded(out, fixed, *number);
+  if (const std::size_t bytes = event.last; bytes != 0) {
+    PutPadded(out, fixed, bytes);
+    out += bytes;
+  }
   return WriteChecked(record, out);
 }
 
-WriteResult EventSet::WriteStatic(const eh_static_event& event, const eh_piece* pieces,
-                                  const void* fixed, std::uint64_t size) const noexcept {
-  return PutStatic(event, pieces, fixed, size, nullptr);
+WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixed,
+                                  std::uint64_t size) const noexcept {
+  return PutStatic(event, fixed, size, nullptr);
 }
 
-WriteResult EventSet::WriteStatic(const eh_static_event& event, const eh_piece* pieces,
-                                  const void* fixed, std::uint64_t size,
-                                  const Activity& activity) const noexcept {
-  return PutStatic(event, pieces, fixed, size, &activity);
+WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixed,
+                                  std::uint64_t size, const Activity& activity) const noexcept {
+  return PutStatic(event, fixed, size, &activity);
 }
 
 // Any event. Takes no more of the stack than it is large.
-[[gnu::cold]] WriteResult EventSet::WriteMade(const eh_static_event& event, const eh_piece* pieces,
-                                              const void* fixed_bytes, std::uint64_t size,
+[[gnu::cold]] WriteResult EventSet::WriteMade(const eh_static_event& event, const void* fixed_bytes,
+                                              std::uint64_t size,
                                               const Activity* activity) const noexcept {
   if (activity != nullptr) size += internal::ActivitySize(activity->related != nullptr);
   if (size > kMaxEventSize) return Refuse(WriteResult::kTooBig);
@@ -199,19 +216,19 @@ WriteResult EventSet::WriteStatic(const eh_static_event& event, const eh_piece* 
   std::byte* out = record + kRecordPrefix;
   out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
   const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
-  const std::uint16_t* number = NumbersOf(event);
-  for (; pieces != fixed_bytes; ++pieces, --number) {
-    const std::size_t bytes = *number & ~unsigned{EH_MADE_PIECE};
+  for (std::ptrdiff_t at = event.pieces; at != 0; at += kNext) {
+    const std::size_t bytes = NumberAt(event, at) & ~std::size_t{EH_MADE_PIECE};
     out = internal::PutBytes(out, fixed, bytes);
     fixed += bytes;
-    if ((*number & EH_MADE_PIECE) != 0) {
-      const auto& made = *static_cast<const eh_made_piece*>(pieces->data);
+    const eh_piece& piece = PieceAt(fixed_bytes, at);
+    if ((NumberAt(event, at) & EH_MADE_PIECE) != 0) {
+      const auto& made = *static_cast<const eh_made_piece*>(piece.data);
       out = static_cast<std::byte*>(made.put(out, made.value));
     } else {
-      out = internal::PutBytes(out, pieces->data, pieces->size);
+      out = internal::PutBytes(out, piece.data, piece.size);
     }
   }
-  out = internal::PutBytes(out, fixed, *number);
+  out = internal::PutBytes(out, fixed, event.last);
   return WriteChecked(record, out);
 }
 

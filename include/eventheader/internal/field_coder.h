@@ -319,7 +319,7 @@ struct VariableArrayCoder : BlobCoder<2> {
     return out;
   }
   [[gnu::always_inline]] static Blob BlobOf(const Range& values) noexcept {
-    return {values.data(), values.size() * sizeof(T), values.size()};
+    return {std::data(values), values.size() * sizeof(T), values.size()};
   }
 };
 

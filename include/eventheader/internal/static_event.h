@@ -158,7 +158,7 @@ constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) 
 // An eh_static_event with what is before and after it.
 template <std::size_t kMetadata, int kPieces>
 struct StaticEvent {
-  std::uint16_t fixed[kPieces + 1];
+  std::uint16_t fixed[kPieces == 0 ? 1 : kPieces];
   eh_static_event start;
   Header header;
   ExtensionHeader extension;
@@ -174,21 +174,21 @@ constexpr StaticEvent<kMetadata, kPieces> MakeStaticEvent(const Header& header,
   constexpr std::size_t kPadded = (kHead + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP;
   StaticEvent<kMetadata, kPieces> event{
       {},
-      {static_cast<std::uint16_t>(kHead), static_cast<std::uint16_t>(kPadded)},
+      {0, static_cast<std::uint16_t>(kHead), static_cast<std::uint16_t>(kPadded),
+       static_cast<std::int16_t>(-2 * kPieces)},
       header,
       {static_cast<std::uint16_t>(kMetadata), kExtensionMetadata},
       {}};
   char* out = PutText(event.metadata, name);
-  int piece = kPieces;
+  int piece = 0;
   for (int i = 0; i < number; ++i) {
     const FieldFacts& field = fields[i];
     if (field.encoding == Encoding::kInvalid) out = PutText(out, field.attributes);
-    event.fixed[piece] = static_cast<std::uint16_t>(event.fixed[piece] + field.fixed);
+    event.start.last = static_cast<std::uint16_t>(event.start.last + field.fixed);
     if (field.way != Way::kBlob && field.way != Way::kMade) continue;
-    if (field.way == Way::kMade) {
-      event.fixed[piece] = static_cast<std::uint16_t>(event.fixed[piece] | EH_MADE_PIECE);
-    }
-    event.fixed[--piece] = field.suffix;
+    const unsigned flag = field.way == Way::kMade ? EH_MADE_PIECE : 0;
+    event.fixed[piece++] = static_cast<std::uint16_t>(event.start.last | flag);
+    event.start.last = field.suffix;
   }
   *out++ = '\0';
   PutDefinitions(out, fields, number);
@@ -198,21 +198,23 @@ constexpr StaticEvent<kMetadata, kPieces> MakeStaticEvent(const Header& header,
 // Room for the values of an event, as eh_write_static takes them.
 template <std::size_t kFixed, int kPieces>
 struct Values {
+  static constexpr std::size_t kPiecesSize = kPieces * sizeof(eh_piece);
+  eh_piece* begin() noexcept { return pieces; }
   eh_piece pieces[kPieces];
   std::byte fixed[kFixed + EH_SLACK];
-  eh_piece* begin() noexcept { return pieces; }
 };
 template <std::size_t kFixed>
 struct Values<kFixed, 0> {
-  alignas(eh_piece) std::byte fixed[kFixed + EH_SLACK];
-  eh_piece* begin() noexcept { return reinterpret_cast<eh_piece*>(fixed); }
+  static constexpr std::size_t kPiecesSize = 0;
+  eh_piece* begin() noexcept { return nullptr; }
+  std::byte fixed[kFixed + EH_SLACK];
 };
 
 struct ValuesEnd {
   std::byte* fixed;
   eh_piece* piece;
   eh_made_piece* made;
-  std::uint64_t size;  // of the event: at most some thousand sizes of what is in memory
+  std::uint64_t size;  // of the event
 };
 
 template <typename T, typename V>
@@ -270,11 +272,13 @@ template <typename... T, typename... V>
   const std::size_t constant = event.head_size + kFixed;
   ValuesEnd end{room.fixed, room.begin(), made, constant};
   (AddValue<T>(end, values), ...);
+  // Made from the address of all, since the pieces are found by it, too.
+  const void* const fixed = reinterpret_cast<std::byte*>(&room) + room.kPiecesSize;
   if constexpr (kMade != 0) {
-    return set.WriteMade(event, room.begin(), room.fixed, end.size, activity);
+    return set.WriteMade(event, fixed, end.size, activity);
   } else {
-    if (activity == nullptr) return set.WriteStatic(event, room.begin(), room.fixed, end.size);
-    return set.WriteStatic(event, room.begin(), room.fixed, end.size, *activity);
+    if (activity == nullptr) return set.WriteStatic(event, fixed, end.size);
+    return set.WriteStatic(event, fixed, end.size, *activity);
   }
 }
 

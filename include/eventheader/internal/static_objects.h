@@ -39,15 +39,16 @@ typedef struct eh_static_set {
 } __attribute__((aligned(8))) eh_static_set;
 
 /* The part of an event that is known when it is compiled. After it come header, metadata extension
- * and metadata, which are the head, and EH_HEAD_STEP bytes that may have any value. Before it come
- * numbers of bytes, the last one first: one for each piece, and one more.
+ * and metadata, which are the head, and EH_HEAD_STEP bytes that may have any value.
  *
- * The payload of an event is, in turns, some bytes of fixed size, as many as the numbers say, and a
- * piece, the last piece being followed by fixed bytes, too. EH_MADE_PIECE in a number says that the
- * piece after these bytes is an eh_made_piece. */
+ * The payload of an event is, in turns, some bytes of fixed size and a piece, and at last fixed
+ * bytes again. How many are before each piece says a uint16_t each, all of these before the
+ * eh_static_event. EH_MADE_PIECE in one says that the piece is an eh_made_piece. */
 typedef struct eh_static_event {
+  uint16_t last; /* how many fixed bytes are after the last piece */
   uint16_t head_size;
   uint16_t head_padded; /* head_size, rounded up to a multiple of EH_HEAD_STEP */
+  int16_t pieces;       /* how many, times -2: where the numbers begin, in bytes from here */
 } eh_static_event;
 enum { EH_SLACK = 16, EH_HEAD_STEP = 32, EH_MADE_PIECE = 0x8000 };
 
@@ -65,13 +66,13 @@ typedef struct eh_made_piece {
 } eh_made_piece;
 
 /* Writes an event to `set` (an eh_static_set or an eh_event_set) and counts the result, which is an
- * eh::WriteResult. Does not ask whether it is enabled. The pieces are those from `pieces` to
- * `fixed`, where all bytes of fixed size are, one after the other, and EH_SLACK bytes that may have
- * any value. No piece is a made one. `size`: that of the event, but for the activity, which may be
- * NULL. Async-signal-safe; takes 1 KiB of the stack, and as much as the event is large if that is
- * more. */
-uint8_t eh_write_static(const void* set, const eh_static_event* event, const eh_piece* pieces,
-                        const void* fixed, uint64_t size, const eh_activity* activity);
+ * eh::WriteResult. Does not ask whether it is enabled. At `fixed` are all bytes of fixed size, one
+ * after the other, and EH_SLACK bytes that may have any value; right before it the pieces, eh_piece
+ * each, none of them a made one. `size`: that of the event, which 64 bits must be enough for, but
+ * for the activity, which may be NULL. Async-signal-safe; takes 1 KiB of the stack, and as much as
+ * the event is large if that is more. */
+uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,
+                        uint64_t size, const eh_activity* activity);
 
 /* Each registers, or unregisters, the sets that are not NULL. */
 void eh_register_sets(eh_static_set* const* begin, eh_static_set* const* end);

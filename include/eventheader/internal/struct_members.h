@@ -16,7 +16,7 @@ namespace eh {
 //   template <> struct eh::StructOf<Point> {
 //     using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
 //   };
-// In C++17: EVENTHEADER_STRUCT_FIELD (macros.h).
+// In C++17: EVENTHEADER_DESCRIBE_STRUCT (macros.h).
 template <typename T>
 struct StructOf {};
 

@@ -137,6 +137,12 @@ TEST(FieldTypes, NulTerminatedStringsEndAtTheirFirstNul) {
             "\x07"
             "a\0"s);
   EXPECT_EQ(Bytes<NulTerminated<>>(static_cast<const char*>(nullptr)), "\x07\0"s);
+  EXPECT_EQ(Bytes<NulTerminated<>>(nullptr), "\x07\0"s);
+  // An array that is full; what is after it is no text.
+  const char full[] = {'a', 'b'};
+  EXPECT_EQ(Bytes<NulTerminated<>>(full),
+            "\x07"
+            "ab\0"s);
   EXPECT_EQ(Bytes<NulTerminated<char16_t>>(u"a"),
             "\x08"
             "a\0\0\0"s);

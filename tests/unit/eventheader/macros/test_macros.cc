@@ -355,12 +355,14 @@ TEST_F(MacrosTest, BinaryUpToTheMaximumSize) {
   const auto c_before = c_provider_.counters().too_big;
   CWriteBinary(data.data(), kMaxEventSize - overhead + 1);
   CWriteBinary(nullptr, SIZE_MAX / 2);
-  EXPECT_EQ(c_provider_.counters().too_big, c_before + 2);
+  CWriteBinary(data.data(), SIZE_MAX);  // -1, the size of what could not be read
+  EXPECT_EQ(c_provider_.counters().too_big, c_before + 3);
   const auto before = macro_provider.counters().too_big;
   WriteBinary(data.data(), kMaxEventSize - overhead + 1);
   WriteBinary(data.data(), kMaxEventSize);
   WriteBinary(nullptr, 100'000);
-  EXPECT_EQ(macro_provider.counters().too_big, before + 3);
+  WriteBinary(data.data(), SIZE_MAX);
+  EXPECT_EQ(macro_provider.counters().too_big, before + 4);
   EXPECT_TRUE(transport_.Take().empty());
 }
 
