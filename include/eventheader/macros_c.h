@@ -421,7 +421,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   __typeof__(((void)0, __VA_ARGS__)) eventheader_value_##n = __VA_ARGS__;                         \
   _Static_assert(                                                                                 \
       (EVENTHEADER_INTERNAL_CODE(eventheader_value_##n) & 0xFF) == EH_ENCODING_STRING8 ||         \
-          (sizeof(eventheader_value_##n) ==                                                       \
+          (sizeof(eventheader_value_##n) == /* NOLINT(bugprone-sizeof-expression) */              \
                1u << ((EVENTHEADER_INTERNAL_CODE(eventheader_value_##n) & 0xFF) -                 \
                       EH_ENCODING_VALUE8) &&                                                      \
            EVENTHEADER_INTERNAL_IS_KNOWN(eventheader_value_##n)),                                 \
@@ -436,7 +436,10 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_ADD_EventheaderField(n, before, name, format, tag, ...) \
   EVENTHEADER_INTERNAL_ADD_PART(                                                     \
       n, before, EVENTHEADER_INTERNAL_IS_TEXT(eventheader_value_##n),                \
-      EVENTHEADER_INTERNAL_IS_TEXT(eventheader_value_##n) ? 2 : sizeof(eventheader_value_##n), 0)
+      EVENTHEADER_INTERNAL_IS_TEXT(eventheader_value_##n)                            \
+          ? 2                                                                        \
+          : sizeof(eventheader_value_##n), /* NOLINT(bugprone-sizeof-expression) */  \
+      0)
 #define EVENTHEADER_INTERNAL_DEFINITION_EventheaderField(n, before, name, format, tag, ...)      \
   EVENTHEADER_INTERNAL_DEFINE(n, name, EVENTHEADER_INTERNAL_CODE(eventheader_value_##n), format, \
                               tag)

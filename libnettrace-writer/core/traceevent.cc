@@ -40,8 +40,8 @@ bool IsRefusedType(const Type& type) {
 
 Guid ProviderGuid(const EventMetadata& row) {
   if (row.provider_guid) return *row.provider_guid;
-  std::vector<std::byte> hashed;
-  for (const std::uint8_t byte : kEventSources) hashed.push_back(std::byte{byte});
+  const std::span<const std::byte> sources = std::as_bytes(std::span(kEventSources));
+  std::vector<std::byte> hashed(sources.begin(), sources.end());
   std::span<const std::byte> name = std::as_bytes(std::span(row.provider));
   while (!name.empty()) {
     AppendAsUtf16(ToUpper(eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&name))),

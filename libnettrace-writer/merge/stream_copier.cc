@@ -98,7 +98,7 @@ absl::Status StreamCopier::SkipEvent(const Event& event) {
 
 absl::Status StreamCopier::CopyEvent(const Event& event, std::uint64_t not_before) {
   if (absl::Status status = SkipEvent(event); !status.ok()) return status;
-  const absl::Status status = WriteCopy(event, not_before);
+  absl::Status status = WriteCopy(event, not_before);
   if (!absl::IsInvalidArgument(status) && !absl::IsOutOfRange(status)) return status;
   if (not_kept_++ == 0) why_not_kept_ = std::string(status.message());
   return AddLost(event.capture_thread, 1);

@@ -175,13 +175,12 @@ bool EventSorter::TakeFromRun(Run* run, Event* event) {
 
 bool EventSorter::Next(Event* event) {
   if (!status_.ok()) return false;
-  std::size_t run = runs_.size();
   if (!runs_.empty()) {
     if (taken_run_ && !PushHead(*taken_run_)) return false;
     taken_run_.reset();
     if (heads_.empty()) return false;
     std::pop_heap(heads_.begin(), heads_.end(), std::greater<>());
-    run = heads_.back().run;
+    const std::size_t run = heads_.back().run;
     heads_.pop_back();
     taken_run_ = run;
     if (run < runs_.size()) return TakeFromRun(&runs_[run], event);

@@ -52,6 +52,7 @@ class EventSorter {
     std::uint64_t timestamp = 0;
     std::uint32_t page = 0;
     std::uint32_t start = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Page {
@@ -70,6 +71,7 @@ class EventSorter {
   struct Head {
     std::uint64_t timestamp = 0;
     std::size_t run = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
     friend auto operator<=>(const Head&, const Head&) = default;
   };
 

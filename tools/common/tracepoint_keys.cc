@@ -245,8 +245,7 @@ std::string FormatTracepointNote(const TracepointNote& note) {
   return text;
 }
 
-std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
-                                                  std::size_t* pieces_left) {
+std::optional<TracepointNote> ParseTracepointNote(std::string_view text, std::size_t* pieces_left) {
   TracepointNote note;
   if (text == kHex) {
     note.hex = true;

@@ -22,7 +22,6 @@ namespace {
 
 using tools::kExitFailed;
 using tools::kExitOk;
-using tools::kExitUsage;
 
 void PrintError(const absl::Status& status) {
   absl::FPrintF(stderr, "eventheader: %s\n", tools::Printable(std::string(status.message())));

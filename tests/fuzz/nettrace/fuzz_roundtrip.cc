@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!merger.Run(std::make_unique<nettrace::CallbackSink>(keep)).ok()) return 0;
   const auto report = nettrace::Verify(std::make_unique<nettrace::MemorySource>(copy));
   if (!report.ok() || report->events != merger.stats().events) __builtin_trap();
-  if (report->events + merger.not_as_it_was(0).not_kept != merger.input(0).stats().events) __builtin_trap();
+  if (report->events + merger.not_as_it_was(0).not_kept != merger.input(0).stats().events)
+    __builtin_trap();
   for (const nettrace::Finding& finding : report->findings) {
     const std::string_view rule = finding.rule->name;
     // Payloads and types are copied as they are, with their faults.

@@ -117,7 +117,7 @@ TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
 
 // Events of two processes and what each does, in three intervals, 1000 ticks after 10:00:00.5.
 Bytes ProcessesStream() {
-  using namespace nettrace;
+  using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const auto described = [](std::uint32_t id, std::uint32_t sequence, std::uint64_t thread,
                             std::uint64_t after) {
     return EventFields{.metadata_id = id + 1,
@@ -244,7 +244,7 @@ std::string PrintedBy(const Rewrite& rewrite, int exit_code) {
 // In all of these: an event later than a sequence point before it, a field that cannot be written,
 // an impossible date.
 Bytes OddStream() {
-  using namespace nettrace;
+  using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const Bytes varint_elsewhere =
       FieldRow("f", Code(TypeCode::kRelLoc).Append(Code(TypeCode::kVarInt)));
   return Start({.year = 20'000})
@@ -286,7 +286,7 @@ TEST_F(RewriteTest, MessagesNameTheInputThatTheyAreAbout) {
   const std::string odd = Write("odd.nettrace", OddStream().span());
   const std::string cut = Write("cut.nettrace", nettrace::GoodStream().span().first(200));
   const auto run = [this](const char* command, const std::vector<std::string>& inputs) {
-    const std::string printed = PrintedBy(
+    std::string printed = PrintedBy(
         {.command = command, .inputs = inputs, .output = Output(), .filter = {}}, kExitFailed);
     EXPECT_FALSE(std::filesystem::exists(Output()));
     return printed;

@@ -100,8 +100,8 @@ TEST(Selector, LevelAfterThePatternOfAProviderIsALevel) {
 
 TEST(Selector, ErrorsShowTheForms) {
   for (const char* text : {"", ":", "P:", "P:0", "P:256", "P:1:x", "P:1:0x1:2", "P Q", "sched:a/b",
-                           "P:0x1:", "../x:y", "P:1:0x10000000000000000", "sched:", ":*", "*:", "*:a b",
-                           "../*:x*", "sched:sched_*:3", "a:b:c*"}) {
+                           "P:0x1:", "../x:y", "P:1:0x10000000000000000", "sched:", ":*",
+                           "*:", "*:a b", "../*:x*", "sched:sched_*:3", "a:b:c*"}) {
     const absl::StatusOr<Selector> selector = ParseSelector(text);
     ASSERT_FALSE(selector.ok()) << text;
     EXPECT_TRUE(absl::IsInvalidArgument(selector.status()));

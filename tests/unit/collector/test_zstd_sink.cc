@@ -79,7 +79,7 @@ class DeviceSink : public nettrace::Sink {
   Device* const device_;
 };
 
-std::unique_ptr<ZstdSink> MakeSink(Device* device, ZstdSinkOptions options = {}) {
+std::unique_ptr<ZstdSink> MakeSink(Device* device, const ZstdSinkOptions& options = {}) {
   auto sink = ZstdSink::Create(std::make_unique<DeviceSink>(device), options);
   EXPECT_TRUE(sink.ok()) << sink.status();
   return *std::move(sink);

@@ -309,6 +309,7 @@ TEST(Merger, TheSyncTimeIsNoLaterThanTheFirstEvent) {
   const auto stream = [](std::int64_t sync, std::int64_t frequency,
                          const std::vector<std::uint64_t>& times) {
     std::vector<EventFields> events;
+    events.reserve(times.size());
     for (const std::uint64_t time : times) {
       events.push_back(
           {.sequence = static_cast<std::uint32_t>(events.size()) + 1, .timestamp = time});
@@ -415,8 +416,11 @@ TEST(Merger, UniversalProvidersKeepWhatTraceEventKnowsTheirEventsBy) {
 TEST(Merger, RowsOfUniversalEventsThatCannotShareAnIdCostOnlyTheirEvents) {
   const Bytes field = FieldRow("Value", Code(TypeCode::kVarUInt));
   const auto cpu = [&](std::uint64_t id, std::vector<Bytes> fields, std::uint64_t time) {
-    return OneEvent(
-        {.provider = "Universal.Events", .event_id = id, .name = "cpu", .fields = fields}, time);
+    return OneEvent({.provider = "Universal.Events",
+                     .event_id = id,
+                     .name = "cpu",
+                     .fields = std::move(fields)},
+                    time);
   };
   const Bytes first = cpu(1, {}, 2000);
   for (const std::uint64_t id : {1, 2}) {

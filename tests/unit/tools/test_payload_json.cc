@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/nettrace/payload_json.h"
 
@@ -137,7 +138,7 @@ TEST(PayloadJson, NullableFieldsAreTheirValuesOrNull) {
     return Show(field, payload, PayloadStyle::kForPrograms,
                 std::string(1, static_cast<char>(seen)));
   };
-  using namespace collector;
+  using namespace collector;  // NOLINT(google-build-using-namespace)
   const std::string value = "\4\0\xFB\xFF\xFF\xFF"s;
   const std::string null = "\0\0"s;
   const std::string field = "n\0\x8D\x02"s;
@@ -149,7 +150,7 @@ TEST(PayloadJson, NullableFieldsAreTheirValuesOrNull) {
   }
   const std::string array = "n\0\xCD\x02"s;
   for (const int seen : {0, kSeen4Bytes | kSeenNull, kSeen2Bytes | kSeen4Bytes | kSeenNull}) {
-    EXPECT_EQ(show(array, "\2\0"s + value + null, seen), R"({"n":[-5,null]})") << seen;
+    EXPECT_EQ(show(array, absl::StrCat("\2\0"s, value, null), seen), R"({"n":[-5,null]})") << seen;
   }
   EXPECT_EQ(show(array, "\2\0"s + value + value, kSeen4Bytes), R"({"n":[-5,-5]})");
   EXPECT_EQ(show(array, "\2\0"s + null + null, kSeenNull), R"({"n":[null,null]})");
@@ -193,13 +194,13 @@ TEST(PayloadJson, EveryFormatInArraysToo) {
     SCOPED_TRACE(shown);
     EXPECT_EQ(Show("f\0"s + type, value), R"({"f":)"s + shown + "}");
     const std::string array{static_cast<char>(type[0] | 0x40), type[1]};
-    const std::string elements = "\2\0"s + value + value;
+    const std::string elements = absl::StrCat("\2\0"s, value, value);
     if (type == "\x84\x0B" || type == "\x83\x0B") {
       // Arrays of characters are one string.
       const std::string text = std::string(shown).substr(1, std::strlen(shown) - 2);
       const std::string whole = Show("f\0"s + array, elements);
-      EXPECT_TRUE(whole == R"({"f":")" + text + text + R"("})" ||
-                  whole == R"({"f":[)"s + shown + "," + shown + "]}")
+      EXPECT_TRUE(whole == absl::StrCat(R"({"f":")", text, text, R"("})") ||
+                  whole == absl::StrCat(R"({"f":[)", shown, ",", shown, "]}"))
           << whole;
       continue;
     }
@@ -248,7 +249,7 @@ std::string Extras(const nettrace::EventMetadata& metadata) {
   PayloadJson payloads(PayloadStyle::kForPrograms);
   std::string text;
   for (const auto& [name, json] : payloads.NotesOf(metadata).extras)
-    text += name + "=" + json + ";";
+    absl::StrAppend(&text, name, "=", json, ";");
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tools/common/tracepoint_symbol.h"
 
 namespace tools {
@@ -189,7 +190,7 @@ TEST_F(SymbolTest, WhatIsNoNoteIsRefused) {
 
 TEST_F(SymbolTest, DepthAndNumberOfPiecesAreBounded) {
   std::string deep = "vec";
-  for (int i = 1; i < kMaxNoteDepth; ++i) deep = "(!" + deep + ")";
+  for (int i = 1; i < kMaxNoteDepth; ++i) deep = absl::StrCat("(!", deep, ")");
   EXPECT_NE(Symbol(deep), "?");
   EXPECT_EQ(Symbol("(!" + deep + ")"), "?");
   EXPECT_EQ(Symbol(std::string(100'000, '(')), "?");

@@ -266,7 +266,7 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) c
   for (const Tracepoint& tracepoint : tracepoints_) {
     const UniqueFd& fd = tracepoint.fds[index];
     if (!fd.valid()) continue;
-    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+    absl::StatusOr<Counts> counts = ReadCountsOf(fd);
     if (!counts.ok()) return counts;
     total.hits += counts->hits;
     total.lost += counts->lost;

@@ -51,6 +51,7 @@ class Tracefs {
   struct Name {
     std::string system;
     std::string event;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison for one with 0.
     friend auto operator<=>(const Name&, const Name&) = default;
   };
   std::vector<Name> Tracepoints() const;

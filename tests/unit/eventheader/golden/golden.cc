@@ -85,10 +85,9 @@ void GoldenBytes::Untyped(Encoding encoding, Format format, const Golden& golden
   const bool characters = internal::FixedSize(encoding) != 0 && golden.first.starts_with('"') &&
                           internal::FactsOf(format)->kind == internal::FormatKind::kText;
   const std::string array =
-      characters
-          ? std::string(golden.first.substr(0, golden.first.size() - 1)) +
-                std::string(golden.second.substr(1))
-          : "[" + std::string(golden.first) + "," + std::string(golden.second) + "]";
+      characters ? std::string(golden.first.substr(0, golden.first.size() - 1)) +
+                       std::string(golden.second.substr(1))
+                 : "[" + std::string(golden.first) + "," + std::string(golden.second) + "]";
   UntypedOne(encoding, format, Arity::kScalar, golden.scalar, golden.first);
   UntypedOne(encoding, format, Arity::kConstantArray, golden.constant, array);
   UntypedOne(encoding, format, Arity::kVariableArray, golden.variable, array);
