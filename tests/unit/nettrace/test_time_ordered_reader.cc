@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -13,47 +12,14 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/time_ordered_reader.h"
+#include "tests/support/allocations.h"
 #include "tests/support/nettrace/random_trace.h"
 #include "tests/support/nettrace/stream_builder.h"
-
-// ThreadSanitizer's own operators cannot be replaced.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef COUNTS_ALLOCATIONS
-#define COUNTS_ALLOCATIONS 1
-#endif
-
-namespace {
-
-// Bytes of C++'s allocations: those that are held, and their maximum.
-std::size_t held = 0;
-std::size_t most_held = 0;
-
-}  // namespace
-
-#if COUNTS_ALLOCATIONS
-void* operator new(std::size_t size) {
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) std::abort();
-  held += malloc_usable_size(memory);
-  most_held = std::max(most_held, held);
-  return memory;
-}
-void operator delete(void* memory) noexcept {
-  held -= malloc_usable_size(memory);
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
-#endif
 
 namespace nettrace {
 namespace {
@@ -215,14 +181,15 @@ TEST(TimeOrderedReader, LabelsOfOldVersionsComeBackFromTheFile) {
 
 // The most that is held while `stream` is read, bytes.
 std::size_t MemoryFor(const Bytes& stream, std::uint64_t* spilled) {
-  const std::size_t before = held;
-  most_held = held;
+  tests::Allocations& all = tests::allocations;
+  const std::size_t before = all.held;
+  all.most_held = before;
   TimeOrderedReader ordered = Ordered(stream.span(), {.max_memory = 1 << 20});
   while (ordered.Next() != Step::kEnd) {
   }
   EXPECT_TRUE(ordered.reader().status().ok());
   *spilled = ordered.spilled_bytes();
-  return most_held - before;
+  return all.most_held - before;
 }
 
 TEST(TimeOrderedReader, MemoryDoesNotGrowWithTheInterval) {

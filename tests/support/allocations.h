@@ -1,0 +1,51 @@
+// Counts the allocations of a test program, for tests of how much there are. To be included by one
+// source file of a program: it replaces operator new and delete.
+#ifndef TESTS_SUPPORT_ALLOCATIONS_H_
+#define TESTS_SUPPORT_ALLOCATIONS_H_
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+// ThreadSanitizer's own operators cannot be replaced: there, nothing is counted.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef COUNTS_ALLOCATIONS
+#define COUNTS_ALLOCATIONS 1
+#endif
+
+namespace tests {
+
+struct Allocations {
+  std::size_t count = 0;
+  std::size_t held = 0;       // bytes that are not freed
+  std::size_t most_held = 0;  // bytes, the maximum
+};
+inline Allocations allocations;
+
+}  // namespace tests
+
+#if COUNTS_ALLOCATIONS
+void* operator new(std::size_t size) {
+  void* const memory = std::malloc(size);
+  if (memory == nullptr) std::abort();
+  tests::Allocations& all = tests::allocations;
+  ++all.count;
+  all.held += malloc_usable_size(memory);
+  all.most_held = std::max(all.most_held, all.held);
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  tests::allocations.held -= malloc_usable_size(memory);
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+#endif
+
+#endif  // TESTS_SUPPORT_ALLOCATIONS_H_
