@@ -125,15 +125,17 @@ class PatternsTest(unittest.TestCase):
 
     def test_everything(self):
         # The recorder's own work is not recorded: with that in it, the recording would feed itself.
-        summary, said = self.record("*:*", command=("sh", "-c", "/bin/true; sleep 0.5; echo $PPID"))
+        pid_file = self.file.with_name("pid")
+        summary, said = self.record("*:*", command=("sh", "-c", f"/bin/true; sleep 0.5; echo $PPID > {pid_file}"))
         systems = [entry.name for entry in EVENTS.iterdir() if entry.is_dir()]
         self.assertEqual(summary["tracepoints"] + len(summary["leftOut"]),
                          sum(len([entry for entry in (EVENTS / system).iterdir() if entry.is_dir()]) for system in systems))
         self.assertGreater(summary["tracepoints"], 500)
         self.assertIn("left out: tracepoint ftrace:function cannot be enabled", said)
         self.assertEqual(summary["unmatched"], [])
+        recorder = int(pid_file.read_text())
         self.assertEqual([event for event in commands.dump(ARGS.nettrace, self.file)
-                          if event["thread"] == "nettrace" and event["provider"] == "raw_syscalls"][:1], [])
+                          if event["tid"] == recorder and event["provider"] == "raw_syscalls"][:1], [])
 
 
 def check():

@@ -64,6 +64,7 @@ class Output {
     compressing_ = *std::move(sink);
     return absl::OkStatus();
   }
+  bool is_compressed() const { return compressed_bytes_ != nullptr; }
   // The thread that compresses.
   std::optional<pid_t> thread() const { return thread_; }
 
@@ -103,13 +104,16 @@ int Fail(const absl::Status& status, int exit_code = kExitFailed) {
 
 // Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
 // the file that is written stays, and is readable to its last whole block.
-int FailHalfway(const absl::Status& status, const collector::Recorder& recorder) {
+int FailHalfway(const absl::Status& status, const Output& output,
+                const collector::Recorder& recorder) {
   const nettrace::Writer::Stats& stats = recorder.stats();
   const std::uint64_t missing = stats.events - stats.events_written + stats.events_dropped;
   return Fail(absl::Status(
       status.code(),
       absl::StrCat(
-          status.message(), "; ", stats.events_written, " events are in the file, ", missing,
+          // What was written of a compressed chunk may be enough to read some of it.
+          status.message(), "; ", output.is_compressed() ? "at least " : "", stats.events_written,
+          " events are in the file, ", output.is_compressed() ? "at most " : "", missing,
           " more are not (", recorder.process_events(),
           " of all these say what processes there were); 'nettrace repair' gives it an end")));
 }
@@ -274,9 +278,9 @@ int Record(const RecordArguments& arguments) {
   }
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, **recorder);
+  if (!recorded.ok()) return FailHalfway(recorded, output, **recorder);
   const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
-  if (!summary.ok()) return FailHalfway(summary.status(), **recorder);
+  if (!summary.ok()) return FailHalfway(summary.status(), output, **recorder);
   PrintLeftOut(**recorder, left_out);
   PrintSummary(arguments, *summary, output, **recorder);
   // The kernel takes its time for each tracepoint that nobody records any more.

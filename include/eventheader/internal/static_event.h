@@ -158,7 +158,7 @@ constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) 
 // An eh_static_event with what is before and after it.
 template <std::size_t kMetadata, int kPieces>
 struct StaticEvent {
-  std::uint16_t fixed[kPieces == 0 ? 1 : kPieces];
+  std::uint16_t fixed[kPieces + (kPieces == 0)];
   eh_static_event start;
   Header header;
   ExtensionHeader extension;
