@@ -21,6 +21,7 @@ SELECTOR = "sched:sched_switch"
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 # Starts and ends processes, which are switches.
 LOAD = ["sh", "-c", "while :; do /bin/true; done"]
+SHORT_LOAD = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; sleep 1.5"]
 
 
 def needs_tracefs():
@@ -135,7 +136,7 @@ class RecordOutputTest(unittest.TestCase):
         compressed = self.folder / "trace.nettrace.zst"
         for options, output in (((), compressed), (("--compress",), self.file)):
             done = subprocess.run([ARGS.nettrace, "record", "-o", output, "--json", "-e", SELECTOR, *options,
-                                   "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; sleep 1.5"],
+                                   "--", *SHORT_LOAD],
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
             summary = json.loads(done.stdout)
             self.assertEqual(output.read_bytes()[:4], b"\x28\xb5\x2f\xfd")
@@ -147,7 +148,8 @@ class RecordOutputTest(unittest.TestCase):
 
     def test_a_compressed_recording_does_not_record_its_own_work(self):
         done = subprocess.run([ARGS.nettrace, "record", "-o", self.file, "--compress", "-e", "raw_syscalls:sys_enter",
-                               "--duration", "1500ms"], stderr=subprocess.PIPE, check=True)
+                               "--", *SHORT_LOAD],
+                              stderr=subprocess.PIPE, check=True)
         out = subprocess.run([ARGS.nettrace, "dump", "--json", self.file], stdout=subprocess.PIPE, check=True).stdout
         threads = {event["thread"] for event in map(json.loads, out.splitlines())}
         self.assertGreater(len(threads), 0, done.stderr)
