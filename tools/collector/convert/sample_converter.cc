@@ -131,12 +131,12 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
                                                std::uint64_t timestamp) {
   Tracepoint* const tracepoint = tracepoints_[id].get();
   current_.tracepoint = tracepoint;
-  if (event_.has_labels) labels_ = nettrace::Labels();
+  if (event_.has_own_labels) labels_ = nettrace::Labels();
   event_.timestamp = timestamp;
-  event_.has_labels = false;
+  event_.has_own_labels = false;
   event_.undecoded = false;
-  event_.labels = Slot();
-  event_.thread =
+  event_.kind.labels = Slot();
+  event_.kind.thread =
       sample.tid == kExitedTask
           ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp)
           : tasks_->Find(sample.pid, sample.tid, timestamp);
@@ -159,14 +159,14 @@ void SampleConverter::ConvertKernelEvent(std::span<const std::byte> record) {
   const RecordProgram::Outcome outcome =
       layout.program.Run(record, TextForm::kBytes, &payload_, &event_.payload);
   if (!outcome.fits) return SetUndecoded("the record does not match its format");
-  event_.form = tracepoint.bytes;
+  event_.kind.form = tracepoint.bytes;
   if (!outcome.non_ascii) return;
 
   std::span<const std::byte> utf16;
   utf16_payload_.clear();
   // Text takes up to twice the room then, and may not fit.
   if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
-  event_.form = tracepoint.utf16;
+  event_.kind.form = tracepoint.utf16;
   event_.payload = utf16;
 }
 
@@ -203,17 +203,17 @@ void SampleConverter::LabelKernelSymbols(std::span<const std::byte> record) {
   if (!ReadKernelAddresses(record, &key)) return;
   const auto found = symbol_lists_.find(key);
   if (found != symbol_lists_.end()) {
-    event_.labels = found->second;
+    event_.kind.labels = found->second;
     return;
   }
   if (symbol_lists_.size() >= kMaxSymbolLists) ForgetSymbolLists();
   shared_labels_ = nettrace::Labels();
   SetKernelSymbols(key, &shared_labels_);
   if (!shared_labels_.empty()) {
-    event_.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
-                     symbol_generation_};
+    event_.kind.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
+                          symbol_generation_};
   }
-  symbol_lists_.emplace(key, event_.labels);
+  symbol_lists_.emplace(key, event_.kind.labels);
 }
 
 void SampleConverter::ForgetSymbolLists() {
@@ -228,7 +228,7 @@ void SampleConverter::SetActivity(const eh::EventView& event, nettrace::Labels* 
 
 void SampleConverter::LabelActivity() {
   const eh::EventView& event = current_.view;
-  if (event_.has_labels) return SetActivity(event, &labels_);
+  if (event_.has_own_labels) return SetActivity(event, &labels_);
   // One activity has many events, in turns with those of others.
   const std::span<const std::byte> ids(event.activity_id.data(),
                                        event.activity_id.size() + event.related_id.size());
@@ -239,14 +239,14 @@ void SampleConverter::LabelActivity() {
     recent.size = ids.size();
     if (++recent.generation == 0) recent.generation = 1;
   }
-  event_.labels = {index, recent.generation};
+  event_.kind.labels = {index, recent.generation};
 }
 
 const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
-  if (event.has_labels) return labels_;
+  if (event.has_own_labels) return labels_;
   shared_labels_ = nettrace::Labels();
-  if (!event.labels.valid()) return shared_labels_;
-  if (event.labels.index < kRecentActivities) {
+  if (!event.kind.labels.valid()) return shared_labels_;
+  if (event.kind.labels.index < kRecentActivities) {
     SetActivity(current_.view, &shared_labels_);
   } else if (KernelAddresses key; ReadKernelAddresses(current_.bytes, &key)) {
     SetKernelSymbols(key, &shared_labels_);
@@ -280,7 +280,7 @@ void SampleConverter::ConvertEventHeader() {
   if (outcome.result == PayloadProgram::Result::kTruncated) return SetUndecoded(kTruncated);
   if (outcome.consumed > kMaxPayloadSize) return SetUndecoded(kTooLong);
   current_.forms = ValueForms();
-  event_.form = schema->bytes.slot;
+  event_.kind.form = schema->bytes.slot;
   event_.payload = event.data.first(outcome.consumed);
 }
 
@@ -299,7 +299,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
         identity ? event.data.first(outcome.consumed) : std::span<const std::byte>(payload_);
     if (payload.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
     current_.forms = ValueForms();
-    event_.form = schema->bytes.slot;
+    event_.kind.form = schema->bytes.slot;
     event_.payload = payload;
     return;
   }
@@ -310,7 +310,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
   form->program.Run(event.data, &payload_);
   // Text takes up to twice the room as UTF-16.
   if (payload_.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
-  event_.form = form->slot;
+  event_.kind.form = form->slot;
   event_.payload = payload_;
 }
 
@@ -418,7 +418,7 @@ ConvertedEvent SampleConverter::AsUndecoded(const ConvertedEvent& event, std::st
   AppendCounted(current_.bytes.first(std::min(current_.bytes.size(), kMaxKept)),
                 &undecoded_payload_);
   ConvertedEvent undecoded = event;
-  undecoded.form = current_.tracepoint->undecoded;
+  undecoded.kind.form = current_.tracepoint->undecoded;
   undecoded.undecoded = true;
   undecoded.payload = undecoded_payload_;
   return undecoded;
@@ -428,7 +428,7 @@ nettrace::EventMetadata SampleConverter::MetadataOf(const ConvertedEvent& event)
   const Tracepoint& tracepoint = *current_.tracepoint;
   if (event.undecoded) return UndecodedMetadata(tracepoint);
   if (!tracepoint.is_event_header) {
-    const TextForm text = event.form == tracepoint.utf16 ? TextForm::kUtf16 : TextForm::kBytes;
+    const TextForm text = event.kind.form == tracepoint.utf16 ? TextForm::kUtf16 : TextForm::kBytes;
     return tracepoint.layout.MetadataOf(text);
   }
   absl::StatusOr<EventSchema> compiled =

@@ -40,15 +40,22 @@
 
 namespace collector {
 
+// What an event has in common with others.
+struct EventKind {
+  Slot form;    // what its metadata row says
+  Slot thread;  // of the TaskTracker
+  Slot labels;  // of its label list; none if it has no labels, or some of its own
+
+  friend bool operator==(const EventKind&, const EventKind&) = default;
+};
+
 // An event for all traces.
 struct ConvertedEvent {
+  EventKind kind;
   std::uint64_t timestamp = 0;  // session clock, ns
-  Slot form;                    // what its metadata row says
-  Slot thread;                  // of the TaskTracker
-  Slot labels;                  // of a label list that other events have, too
-  bool has_labels = false;      // of its own, if `labels` is none
-  bool undecoded = false;       // the payload is a reason and the event's bytes
   std::span<const std::byte> payload;
+  bool has_own_labels = false;  // kind.labels is none then
+  bool undecoded = false;       // the payload is a reason and the event's bytes
 };
 
 // Not thread-safe.
@@ -200,7 +207,7 @@ class SampleConverter {
   static bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
   void ReleaseForms(Schema* schema);
   nettrace::Labels& SetLabels() {
-    event_.has_labels = true;
+    event_.has_own_labels = true;
     return labels_;
   }
 

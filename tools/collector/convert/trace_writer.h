@@ -52,7 +52,17 @@ class TraceWriter {
 
   // Writes the event that the converter returned last, of the CPU at index `cpu`. Only the sink's
   // errors come back.
-  absl::Status Write(std::size_t cpu, const ConvertedEvent& event);
+  absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
+    Cpu& cpu = cpus_[cpu_index];
+    // Most events differ from the one before on their CPU in time and payload only.
+    if (event.kind != cpu.kind || event.timestamp < cpu.row.timestamp || event.has_own_labels) {
+      return WriteOther(&cpu, event);
+    }
+    cpu.row.timestamp = event.timestamp;
+    ++events_in_interval_;
+    stats_.undecoded += event.undecoded ? 1 : 0;
+    return writer_->WriteEvent(cpu.row, event.payload);
+  }
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
   // What has happened to a process; `thread` is its main thread's identity. In the order of time.
@@ -83,15 +93,20 @@ class TraceWriter {
 
   struct Cpu {
     int number;
-    nettrace::ThreadIndex capture_thread = nettrace::kNoThread;
-    std::uint64_t last_timestamp = 0;
+    // The row of its last event, of which the capture thread and the timestamp hold on.
+    nettrace::EventRow row = {};
+    // That event's, if all of the row holds for events of this kind, in this interval.
+    EventKind kind = {};
   };
 
+  // Writes an event that is of another kind than the one before.
+  absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
   // Writes an event that needs a row, or labels, that the interval has not had.
   absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row);
   // Writes an event after those that are later.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row);
-  absl::Status Append(const nettrace::EventRow& row, const ConvertedEvent& event) {
+  absl::Status Append(Cpu* cpu, const nettrace::EventRow& row, const ConvertedEvent& event) {
+    cpu->row = row;
     ++events_in_interval_;
     stats_.undecoded += event.undecoded ? 1 : 0;
     return writer_->WriteEvent(row, event.payload);
