@@ -140,21 +140,25 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
       sample.tid == kExitedTask
           ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp)
           : tasks_->Find(sample.pid, sample.tid, timestamp);
+  current_.sample = &sample;
   if (tracepoint->is_event_header) {
-    const std::size_t offset = std::min(tracepoint->layout.payload_offset, sample.raw.size());
-    current_.bytes = sample.raw.subspan(offset);
     ConvertEventHeader();
   } else {
-    current_.bytes = sample.raw;
-    ConvertKernelEvent(sample.raw);
+    ConvertKernelEvent();
   }
   return event_;
 }
 
-void SampleConverter::ConvertKernelEvent(std::span<const std::byte> record) {
+std::span<const std::byte> SampleConverter::Current::bytes() const {
+  const std::size_t begin = tracepoint->is_event_header ? tracepoint->layout.payload_offset : 0;
+  return sample->raw.subspan(std::min(begin, sample->raw.size()));
+}
+
+void SampleConverter::ConvertKernelEvent() {
   const Tracepoint& tracepoint = *current_.tracepoint;
   const TracepointSchema& layout = tracepoint.layout;
-  if (!layout.kernel_addresses.empty()) LabelKernelSymbols(record);
+  const std::span<const std::byte> record = current_.sample->raw;
+  if (!layout.kernel_addresses.empty()) LabelKernelSymbols();
   payload_.clear();
   const RecordProgram::Outcome outcome =
       layout.program.Run(record, TextForm::kBytes, &payload_, &event_.payload);
@@ -170,8 +174,8 @@ void SampleConverter::ConvertKernelEvent(std::span<const std::byte> record) {
   event_.payload = utf16;
 }
 
-bool SampleConverter::ReadKernelAddresses(std::span<const std::byte> record,
-                                          KernelAddresses* key) const {
+bool SampleConverter::ReadKernelAddresses(KernelAddresses* key) const {
+  const std::span<const std::byte> record = current_.sample->raw;
   key->tracepoint = current_.tracepoint;
   const auto& fields = key->tracepoint->layout.kernel_addresses;
   for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
@@ -197,10 +201,10 @@ void SampleConverter::SetKernelSymbols(const KernelAddresses& key, nettrace::Lab
   }
 }
 
-void SampleConverter::LabelKernelSymbols(std::span<const std::byte> record) {
+void SampleConverter::LabelKernelSymbols() {
   if (!kernel_symbols_ || kernel_symbols_->empty()) return;
   KernelAddresses key;
-  if (!ReadKernelAddresses(record, &key)) return;
+  if (!ReadKernelAddresses(&key)) return;
   const auto found = symbol_lists_.find(key);
   if (found != symbol_lists_.end()) {
     event_.kind.labels = found->second;
@@ -248,7 +252,7 @@ const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
   if (!event.kind.labels.valid()) return shared_labels_;
   if (event.kind.labels.index < kRecentActivities) {
     SetActivity(current_.view, &shared_labels_);
-  } else if (KernelAddresses key; ReadKernelAddresses(current_.bytes, &key)) {
+  } else if (KernelAddresses key; ReadKernelAddresses(&key)) {
     SetKernelSymbols(key, &shared_labels_);
   }
   return shared_labels_;
@@ -256,7 +260,7 @@ const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
 
 void SampleConverter::ConvertEventHeader() {
   eh::EventView& event = current_.view;
-  if (const auto error = eh::ParseEvent(current_.bytes, &event); error != eh::ParseError::kNone) {
+  if (const auto error = eh::ParseEvent(current_.bytes(), &event); error != eh::ParseError::kNone) {
     return SetUndecoded(eh::ParseErrorText(error));
   }
   Tracepoint& tracepoint = *current_.tracepoint;
@@ -415,8 +419,8 @@ ConvertedEvent SampleConverter::AsUndecoded(const ConvertedEvent& event, std::st
   AppendCounted(std::as_bytes(std::span(reason)), &undecoded_payload_);
   // A payload must be below 64 KiB; a record is at most that long, with its common fields.
   constexpr std::size_t kMaxKept = 65000;
-  AppendCounted(current_.bytes.first(std::min(current_.bytes.size(), kMaxKept)),
-                &undecoded_payload_);
+  const std::span<const std::byte> bytes = current_.bytes();
+  AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &undecoded_payload_);
   ConvertedEvent undecoded = event;
   undecoded.kind.form = current_.tracepoint->undecoded;
   undecoded.undecoded = true;

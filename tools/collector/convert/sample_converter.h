@@ -174,20 +174,23 @@ class SampleConverter {
   // What the event at hand was made of.
   struct Current {
     Tracepoint* tracepoint = nullptr;
-    std::span<const std::byte> bytes;  // of the event
-    eh::EventView view;                // of an EventHeader event
-    ValueForms forms;                  // of its values; a view into seen_
+    const SampleRecord* sample = nullptr;
+    eh::EventView view;  // of an EventHeader event
+    ValueForms forms;    // of its values; a view into seen_
+
+    // The event: of an EventHeader event from its header on.
+    std::span<const std::byte> bytes() const;
   };
 
-  void ConvertKernelEvent(std::span<const std::byte> record);
+  void ConvertKernelEvent();
   void ConvertEventHeader();
   // The same for what has no schema, or does not keep its payload.
   void ConvertByForm(Schema* schema);
   void SetUndecoded(std::string_view reason);
   // Gives the event labels with the symbols of its addresses.
-  void LabelKernelSymbols(std::span<const std::byte> record);
+  void LabelKernelSymbols();
   // Reads the addresses of the event at hand; false if it has not all of them.
-  bool ReadKernelAddresses(std::span<const std::byte> record, KernelAddresses* key) const;
+  bool ReadKernelAddresses(KernelAddresses* key) const;
   void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
   void ForgetSymbolLists();
   // Gives the event labels with its activity ids.

@@ -17,15 +17,22 @@ TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
       processes_(writer, start),
       interval_start_(start) {}
 
+void TraceWriter::AddCpu(int number) {
+  Cpu& cpu = cpus_.emplace_back();
+  cpu.number = number;
+  cpu.row.processor = static_cast<std::uint32_t>(number);
+}
+
+// The row is made where it stays: whoever copies what has just been stored, in other pieces than
+// those, waits for it.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
-  nettrace::EventRow row;
-  row.processor = static_cast<std::uint32_t>(cpu->number);
+  nettrace::EventRow& row = cpu->row;
+  if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
+    return WriteLate(cpu, event);
   row.timestamp = event.timestamp;
-  if (event.timestamp < std::max(cpu->row.timestamp, interval_start_)) [[unlikely]]
-    return WriteLate(cpu, event, row);
-  row.capture_thread = cpu->row.capture_thread;
   row.metadata_id = forms_.Find(event.kind.form);
   row.thread = threads_.Find(event.kind.thread);
+  row.label_list_id = nettrace::kNoLabels;
   bool lacks_labels = event.has_own_labels;
   if (event.kind.labels.valid()) {
     row.label_list_id = labels_.Find(event.kind.labels);
@@ -33,31 +40,27 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   }
   if (row.metadata_id == nettrace::kNoMetadata || row.thread == nettrace::kNoThread ||
       row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
-    return WriteWithRows(cpu, event, row);
+    return WriteWithRows(cpu, event, lacks_labels);
   }
   cpu->kind = event.kind;
-  return Append(cpu, row, event);
+  return Append(*cpu, event);
 }
 
-absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event,
-                                        nettrace::EventRow row) {
-  if (cpu->row.capture_thread == nettrace::kNoThread) {
-    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
-  }
-  row.capture_thread = cpu->row.capture_thread;
+absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
+  nettrace::EventRow& row = cpu->row;
+  cpu->kind = EventKind();
+  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
   absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
-  const bool shares_labels = event.kind.labels.valid();
-  if (row.label_list_id == nettrace::kNoLabels && (event.has_own_labels || shares_labels)) {
+  if (lacks_labels) {
     absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
     if (!list.ok()) return list.status();
     row.label_list_id = *list;
-    if (shares_labels) labels_.Set(event.kind.labels, *list);
+    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
   }
-  cpu->kind = EventKind();
   if (const absl::Status set = SetMetadata(event, &row); set.ok()) {
-    return Append(cpu, row, event);
+    return Append(*cpu, event);
   } else if (!absl::IsInvalidArgument(set)) {
     return set;
   }
@@ -65,18 +68,18 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event,
   const ConvertedEvent undecoded =
       converter_->AsUndecoded(event, "the schema has no place in the file");
   COLLECTOR_RETURN_IF_ERROR(SetMetadata(undecoded, &row));
-  return Append(cpu, row, undecoded);
+  return Append(*cpu, undecoded);
 }
 
-absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row) {
+absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
   ++stats_.late;
-  row.timestamp = std::max(cpu->row.timestamp, interval_start_);
+  cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
   nettrace::Labels labels = converter_->LabelsOf(event);
   labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
   absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
   if (!list.ok()) return list.status();
-  row.label_list_id = *list;
-  return WriteWithRows(cpu, event, row);
+  cpu->row.label_list_id = *list;
+  return WriteWithRows(cpu, event, /*lacks_labels=*/false);
 }
 
 absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row) {

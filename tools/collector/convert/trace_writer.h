@@ -47,7 +47,7 @@ class TraceWriter {
               std::uint64_t start);
 
   // Events come from one more CPU. Its index is one above the last one's.
-  void AddCpu(int number) { cpus_.push_back(Cpu{number}); }
+  void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
 
   // Writes the event that the converter returned last, of the CPU at index `cpu`. Only the sink's
@@ -59,9 +59,7 @@ class TraceWriter {
       return WriteOther(&cpu, event);
     }
     cpu.row.timestamp = event.timestamp;
-    ++events_in_interval_;
-    stats_.undecoded += event.undecoded ? 1 : 0;
-    return writer_->WriteEvent(cpu.row, event.payload);
+    return Append(cpu, event);
   }
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
@@ -92,8 +90,8 @@ class TraceWriter {
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
 
   struct Cpu {
-    int number;
-    // The row of its last event, of which the capture thread and the timestamp hold on.
+    int number = 0;
+    // The row of its last event, of which capture thread, processor and time hold on.
     nettrace::EventRow row = {};
     // That event's, if all of the row holds for events of this kind, in this interval.
     EventKind kind = {};
@@ -101,15 +99,16 @@ class TraceWriter {
 
   // Writes an event that is of another kind than the one before.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
-  // Writes an event that needs a row, or labels, that the interval has not had.
-  absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row);
+  // Writes an event that needs a row, or labels, that the interval has not had. The time is in the
+  // CPU's row, and the labels are, unless the event lacks them.
+  absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels);
   // Writes an event after those that are later.
-  absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row);
-  absl::Status Append(Cpu* cpu, const nettrace::EventRow& row, const ConvertedEvent& event) {
-    cpu->row = row;
+  absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
+  // Writes the event by the CPU's row.
+  absl::Status Append(const Cpu& cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     stats_.undecoded += event.undecoded ? 1 : 0;
-    return writer_->WriteEvent(row, event.payload);
+    return writer_->WriteEvent(cpu.row, event.payload);
   }
   // Sets the row that the event's form has. InvalidArgument if the file cannot hold it.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
