@@ -39,12 +39,15 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
   std::byte* const flags_at = next_;
   std::byte* out = next_ + 1;
   unsigned flags = 0;
-  const auto put_if = [&](bool differs, unsigned flag, std::uint64_t value) {
-    if (!differs) return;
+  // Field by field, and not by a copy of the row: the caller has just stored its fields, and a copy
+  // in larger pieces would wait for that.
+  const auto put_if_new = [&](auto value, auto* previous, unsigned flag) {
+    if (value == *previous) return;
+    *previous = value;
     flags |= flag;
-    out = PutVarUInt(out, value);
+    out = PutVarUInt(out, ToNumber(value));
   };
-  put_if(row.metadata_id != previous_.metadata_id, kHasMetadataId, ToNumber(row.metadata_id));
+  put_if_new(row.metadata_id, &previous_.metadata_id, kHasMetadataId);
   const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
   if (empty()) first_timestamp_ = row.timestamp;
   uncounted_ += skipped;
@@ -54,16 +57,21 @@ void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64
     out = PutVarUInt(out, skipped);
     out = PutVarUInt(out, ToNumber(row.capture_thread));
     out = PutVarUInt(out, row.processor);
+    previous_.capture_thread = row.capture_thread;
+    previous_.processor = row.processor;
   }
-  put_if(row.thread != previous_.thread, kHasThread, ToNumber(row.thread));
-  put_if(row.stack_id != previous_.stack_id, kHasStack, ToNumber(row.stack_id));
+  put_if_new(row.thread, &previous_.thread, kHasThread);
+  put_if_new(row.stack_id, &previous_.stack_id, kHasStack);
   out = PutVarUInt(out, row.timestamp - previous_.timestamp);
-  put_if(row.label_list_id != previous_.label_list_id, kHasLabels, ToNumber(row.label_list_id));
-  put_if(payload.size() != previous_size_, kHasPayloadSize, payload.size());
+  previous_.timestamp = row.timestamp;
+  put_if_new(row.label_list_id, &previous_.label_list_id, kHasLabels);
+  if (payload.size() != previous_size_) {
+    flags |= kHasPayloadSize;
+    out = PutVarUInt(out, payload.size());
+    previous_size_ = payload.size();
+  }
   *flags_at = static_cast<std::byte>(flags);
 
-  previous_ = row;
-  previous_size_ = payload.size();
   previous_sequence_ = sequence;
   epoch_ = epoch;
   next_ = out + payload.size();

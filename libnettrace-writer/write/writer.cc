@@ -89,6 +89,8 @@ struct Writer::Impl {
   template <typename Id>
   absl::StatusOr<Id> Intern(InternTable* table, RowBlock* block, const char* what);
 
+  absl::Status WriteLikePrevious(EventBlock* block, const EventRow& row,
+                                 std::span<const std::byte> payload);
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
   absl::Status MakeRoom(Thread* capture, std::size_t payload_size);
   absl::Status GrowBuffer(Thread* capture, std::size_t needed);
@@ -304,9 +306,9 @@ absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> 
   // check, and only time and payload are written. All others, and all that is wrong, go through the
   // only call here, so that no registers need to be saved for another.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
-  if (payload.size() <= internal::kMaxShortCopy &&
-      block.IsLikePrevious(row, w.removed_threads, payload.size()) && w.interval_events_left > 0)
+  if (block.IsLikePrevious(row, w.removed_threads, payload.size()) && w.interval_events_left > 0)
       [[likely]] {
+    if (payload.size() > internal::kMaxShortCopy) return w.WriteLikePrevious(&block, row, payload);
     block.AppendLikePrevious(row, payload, internal::CopyShort);
     --w.interval_events_left;
     return absl::OkStatus();
@@ -354,13 +356,14 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
   return absl::OkStatus();
 }
 
+absl::Status Writer::Impl::WriteLikePrevious(EventBlock* block, const EventRow& row,
+                                             std::span<const std::byte> payload) {
+  block->AppendLikePrevious(row, payload, internal::Copy);
+  --interval_events_left;
+  return absl::OkStatus();
+}
+
 absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
-  EventBlock& recent = threads.FindRecent(row.capture_thread)->block;
-  if (recent.IsLikePrevious(row, removed_threads, payload.size()) && interval_events_left > 0) {
-    recent.AppendLikePrevious(row, payload, internal::Copy);
-    --interval_events_left;
-    return absl::OkStatus();
-  }
   Thread* const capture = threads.Find(row.capture_thread);
   if (absl::Status status = CheckRow(row, capture, payload.size()); !status.ok()) return status;
   if (!capture->captures) threads.SetCaptures(capture);

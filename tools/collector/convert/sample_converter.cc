@@ -214,8 +214,8 @@ void SampleConverter::LabelKernelSymbols() {
   shared_labels_ = nettrace::Labels();
   SetKernelSymbols(key, &shared_labels_);
   if (!shared_labels_.empty()) {
-    event_.kind.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
-                          symbol_generation_};
+    event_.kind.labels = Slot(kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
+                              symbol_generation_);
   }
   symbol_lists_.emplace(key, event_.kind.labels);
 }
@@ -243,14 +243,14 @@ void SampleConverter::LabelActivity() {
     recent.size = ids.size();
     if (++recent.generation == 0) recent.generation = 1;
   }
-  event_.kind.labels = {index, recent.generation};
+  event_.kind.labels = Slot(index, recent.generation);
 }
 
 const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
   if (event.has_own_labels) return labels_;
   shared_labels_ = nettrace::Labels();
   if (!event.kind.labels.valid()) return shared_labels_;
-  if (event.kind.labels.index < kRecentActivities) {
+  if (event.kind.labels.index() < kRecentActivities) {
     SetActivity(current_.view, &shared_labels_);
   } else if (KernelAddresses key; ReadKernelAddresses(&key)) {
     SetKernelSymbols(key, &shared_labels_);
