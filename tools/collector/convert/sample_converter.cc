@@ -159,11 +159,12 @@ void SampleConverter::ConvertKernelEvent() {
   const TracepointSchema& layout = tracepoint.layout;
   const std::span<const std::byte> record = current_.sample->raw;
   if (!layout.kernel_addresses.empty()) LabelKernelSymbols();
+  event_.kind.form = tracepoint.bytes;
+  if (layout.program.RunQuickly(record, &event_.payload)) return;
   payload_.clear();
   const RecordProgram::Outcome outcome =
       layout.program.Run(record, TextForm::kBytes, &payload_, &event_.payload);
   if (!outcome.fits) return SetUndecoded("the record does not match its format");
-  event_.kind.form = tracepoint.bytes;
   if (!outcome.non_ascii) return;
 
   std::span<const std::byte> utf16;

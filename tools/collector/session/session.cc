@@ -62,7 +62,7 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
 }
 
 void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
-  trace_ = std::make_unique<TraceWriter>(writer_.get(), converter, tasks, start);
+  trace_.emplace(writer_.get(), converter, tasks, start);
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);

@@ -149,7 +149,7 @@ class Session {
   SessionOptions options_;
   absl::Status status_;
   std::unique_ptr<nettrace::Writer> writer_;
-  std::unique_ptr<TraceWriter> trace_;
+  std::optional<TraceWriter> trace_;  // none before Begin
   // Its events have timestamps from `first_` on, for `length_` ns; 0 before Begin and after an
   // error.
   std::uint64_t first_ = 0;
