@@ -121,11 +121,11 @@ int FailHalfway(const absl::Status& status, const Output& output,
 // Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
 // of them. Returns how many there are now.
 std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
-  const std::vector<std::string>& reasons = recorder.left_out();
+  const std::vector<std::string>& reasons = recorder.left_out().reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
-  const std::size_t count = recorder.left_out_names().size();
+  const std::size_t count = recorder.left_out().count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
     absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
@@ -150,8 +150,9 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output,
   PutNumber(&json, "sequencePoints", summary.sequence_points);
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : recorder.left_out_names()) PutString(&json, tracepoint);
+  for (const std::string& name : recorder.left_out().names()) PutString(&json, name);
   json.EndArray();
+  PutNumber(&json, "leftOutCount", recorder.left_out().count());
   json.Key("unmatched");
   json.StartArray();
   for (const std::string& selector : recorder.Unmatched()) PutString(&json, selector);

@@ -125,6 +125,8 @@ std::vector<Tracepoint> RegisterAll(int data, char** names) {
   std::vector<Tracepoint> tracepoints;
   for (; *names != nullptr; ++names) tracepoints.emplace_back(data, EventHeaderCommand(*names));
   for (const Tracepoint& tracepoint : tracepoints) tracepoint.AwaitEnabled();
+  // It is said before the event is recorded on all CPUs.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return tracepoints;
 }
 

@@ -143,17 +143,25 @@ absl::Status Recorder::AttachPatterns(std::uint64_t now) {
 }
 
 absl::Status Recorder::AttachUserEvents() {
-  absl::StatusOr<std::vector<UserEvent>> events = tracefs_.UserEvents();
-  if (!events.ok()) return events.status();
-  for (const UserEvent& event : *events) {
-    const auto matches = [&event](const Selector& selector) {
-      return AwaitsUserEvents(selector) && selector.MatchesUserEvent(event.name);
-    };
-    AttachMatching({std::string(Selector::kUserEventsSystem), event.name}, matches);
-    // At once: since the attachment the service writes events, which are lost until this.
-    COLLECTOR_RETURN_IF_ERROR(session_.Enable());
+  absl::Status enabled;
+  const std::string system(Selector::kUserEventsSystem);
+  const absl::StatusOr<std::size_t> unclear =
+      tracefs_.ForEachUserEvent([&](const UserEvent& event) {
+        const Tracefs::Name name = {system, std::string(event.name)};
+        AttachMatching(name, [&name](const Selector& selector) {
+          return AwaitsUserEvents(selector) && selector.MatchesUserEvent(name.event);
+        });
+        // At once: since the attachment the service writes events, which are lost until this.
+        if (enabled.ok()) enabled = session_.Enable();
+      });
+  if (!unclear.ok()) return unclear.status();
+  if (*unclear != 0) {
+    left_out_.Add("user_events_status",
+                  "user_events_status has lines that are parts of names with line feeds; "
+                  "tracepoints with such names are not recorded",
+                  SessionClockNow());
   }
-  return absl::OkStatus();
+  return enabled;
 }
 
 absl::Status Recorder::AttachTracepoints() {
@@ -176,19 +184,23 @@ void Recorder::AttachMatching(const Tracefs::Name& name, const Matches& matches)
     if (matches(options_.selectors[i])) matching.push_back(i);
   }
   if (matching.empty()) return;
-  if (absl::Status attached = AttachOne(name); !attached.ok()) {
+  if (!IsAttached(name)) {
+    const std::string text = absl::StrCat(name.system, ":", name.event);
+    if (!left_out_.IsDue(text, SessionClockNow())) return;
+    const absl::Status attached = AttachOne(name);
     // It may have been removed since its name was read.
     if (absl::IsNotFound(attached) && name.system == Selector::kUserEventsSystem) return;
-    if (!left_out_names_.insert(absl::StrCat(name.system, ":", name.event)).second) return;
-    if (left_out_.size() < kMaxNamed) left_out_.push_back(std::string(attached.message()));
-    return;
+    if (!attached.ok()) {
+      left_out_.Add(text, std::string(attached.message()), SessionClockNow());
+      return;
+    }
+    left_out_.Remove(text);
   }
   for (const std::size_t i : matching) matched_[i] = true;
 }
 
 // The format is read first: what has no place in the file is not attached.
 absl::Status Recorder::AttachOne(const Tracefs::Name& name) {
-  if (IsAttached(name)) return absl::OkStatus();
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(
         absl::StrCat("tracepoint ", name.system, ":", name.event, " cannot be enabled"));

@@ -30,6 +30,7 @@
 #include "tools/collector/convert/sample_writer.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
+#include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/tracefs/tracefs.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
@@ -94,11 +95,8 @@ class Recorder {
   std::uint64_t process_events() const { return samples_->stats().process_events; }
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
-  // Tracepoints that a pattern selects and that cannot be recorded, and what is wrong with the
-  // first kMaxNamed.
-  const std::set<std::string>& left_out_names() const { return left_out_names_; }
-  const std::vector<std::string>& left_out() const { return left_out_; }
-  static constexpr std::size_t kMaxNamed = 20;
+  // Tracepoints that a pattern selects and that cannot be recorded.
+  const LeftOut& left_out() const { return left_out_; }
 
  private:
   // Fewer events do not say how many bytes one takes.
@@ -132,8 +130,7 @@ class Recorder {
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<SampleWriter> samples_;
   std::set<std::string> attached_;  // "system:event"
-  std::set<std::string> left_out_names_;
-  std::vector<std::string> left_out_;             // why, of the first ones
+  LeftOut left_out_;
   std::vector<Tracefs::Name> known_tracepoints_;  // when AttachTracepoints ran last
   // Attached, but not yet known to samples_.
   struct NewTracepoint {
