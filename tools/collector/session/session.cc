@@ -48,6 +48,7 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
   // The labels of one round are bounded by the rings; the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
+  options.max_metadata = TraceWriter::kMaxMetadata;
   absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
       nettrace::Writer::Create(*std::move(sink), info, options);
   if (!writer.ok()) return writer.status();
