@@ -120,7 +120,8 @@ class Parser {
     piece->kind = Kind::kField;
     if (!Take("[")) return true;
     piece->kind = Kind::kElement;
-    return TakeNumber(&piece->number, &piece->is_unsigned) && !piece->is_unsigned && Take("]");
+    return text_.substr(0, 1) != "-" && TakeNumber(&piece->number, &piece->is_unsigned) &&
+           !piece->is_unsigned && Take("]");
   }
 
  private:

@@ -172,6 +172,7 @@ TEST_F(SymbolTest, WhatIsNoNoteIsRefused) {
                            "(vec?1:2",
                            "vec[",
                            "vec[-1",
+                           "vec[-1]",
                            "vec[x]",
                            "\"",
                            "\"\\n\"",
