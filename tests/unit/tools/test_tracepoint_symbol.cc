@@ -173,6 +173,7 @@ TEST_F(SymbolTest, WhatIsNoNoteIsRefused) {
                            "vec[",
                            "vec[-1",
                            "vec[-1]",
+                           "-0",
                            "vec[x]",
                            "\"",
                            "\"\\n\"",
