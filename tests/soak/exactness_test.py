@@ -24,17 +24,21 @@ from support.load import watched
 
 ARGS = script.options(__doc__, "nettrace", "eventheader", "service", runs=1, processes=3000)
 CPUS = len(os.sched_getaffinity(0))
-LARGE, PAGE = "1M", "4K"
+VERY_LARGE, LARGE, PAGE = "8M", "1M", "4K"
+RINGS = (LARGE, PAGE)
+RUNS = [(run, ring) for run in range(ARGS.runs) for ring in RINGS]
 PIPE_SIZE = 4096
 # A thread of this load writes for 5 s at least: 16 events at most in a ms.
 PACED = ["--pause", "1000", "--pin", "--threads", str(CPUS)]
 PACED_EVENTS = 75_000 * CPUS
-# KiB
+# KiB. If each of 300,000 processes left 100 bytes, that would be more growth.
 MAX_MEMORY = 64 << 10
-MAX_GROWTH = 4 << 10
+MAX_GROWTH = 16 << 10
 
 
 class ExactnessTest(unittest.TestCase):
+    maxDiff = None
+
     @classmethod
     def setUpClass(cls):
         watched.register(ARGS.eventheader)
@@ -47,28 +51,21 @@ class ExactnessTest(unittest.TestCase):
     def record(self, ring, events, load_options, **options):
         return watched.Watched(ARGS, self.folder, ["--ring-size", ring], ["--events", str(events), *load_options], **options)
 
-    def check(self, recording, events, lossy=None):
-        problems = recording.problems(ARGS.nettrace, lossy, events)
+    def check(self, recording, events, **expected):
+        problems = recording.problems(ARGS.nettrace, events, **expected)
         print(f"{self.id().split('.')[-1]}: {recording.summary['events']} events, {recording.summary['lost']} lost", flush=True)
-        self.assertEqual(problems, [])
-
-    def each_run(self):
-        """The sizes of the rings, for each run."""
-        for run in range(ARGS.runs):
-            for ring in (LARGE, PAGE):
-                with self.subTest(run=run, ring=ring):
-                    yield ring
+        self.assertEqual(problems, [], "\n".join(problems))
 
     def test_load_on_all_cpus(self):
         events = 50_000 * CPUS
-        for ring in self.each_run():
-            with self.record(ring, events, ["--threads", str(2 * CPUS), "--pin"]) as recording:
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), self.record(ring, events, ["--threads", str(2 * CPUS), "--pin"]) as recording:
                 recording.wait()
                 self.check(recording, events, lossy=True if ring == PAGE else None)
 
     def test_recorder_that_is_stopped_for_three_seconds(self):
-        for ring in self.each_run():
-            with self.record(ring, PACED_EVENTS, PACED) as recording:
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), self.record(ring, PACED_EVENTS, PACED) as recording:
                 recording.wait_for_events(ARGS.nettrace)
                 recording.signal(signal.SIGSTOP)
                 time.sleep(3)
@@ -79,8 +76,8 @@ class ExactnessTest(unittest.TestCase):
     def test_pipe_with_a_slow_reader(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
-        for ring in self.each_run():
-            with self.record(ring, PACED_EVENTS, PACED, output=fifo) as recording:
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), self.record(ring, PACED_EVENTS, PACED, output=fifo) as recording:
                 reader = SlowReader(fifo, recording.file)
                 recording.wait_for_load()
                 reader.hurry()
@@ -89,16 +86,20 @@ class ExactnessTest(unittest.TestCase):
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
     def test_processes_that_live_for_a_moment(self):
-        for ring in self.each_run():
-            with self.record(ring, ARGS.processes, ["--processes"]) as recording:
+        # The rings of thread records are a quarter of the others: with these they hold what comes in a second or two.
+        for run, ring in RUNS[:max(1, ARGS.runs // 10) * len(RINGS)]:
+            ring = VERY_LARGE if ring == LARGE else ring
+            with self.subTest(run=run, ring=ring), self.record(ring, ARGS.processes, ["--processes"]) as recording:
                 peaks = Peaks(recording.recorder)
                 recording.wait_for_load()
                 peaks.end()
                 recording.wait()
-                self.check(recording, ARGS.processes)
-                self.check_processes(recording)
-                self.assertLess(peaks.last(), MAX_MEMORY)
-                self.assertLess(peaks.last() - peaks.at(1 / 4), MAX_GROWTH)
+                print(f"memory, KiB: {[peaks.at(part / 8) for part in range(9)]}", flush=True)
+                self.check(recording, ARGS.processes, names=ring == VERY_LARGE)
+                if ring == VERY_LARGE:
+                    self.check_processes(recording)
+                self.assertLess(peaks.at(1), MAX_MEMORY)
+                self.assertLess(peaks.at(1) - peaks.at(1 / 4), MAX_GROWTH)
 
     def check_processes(self, recording):
         """The file has the beginning and the end of each of the load's processes."""
@@ -110,13 +111,13 @@ class ExactnessTest(unittest.TestCase):
             # A pid is another process's later on.
             elif event["name"] == "ProcessExit" and created[event["pid"]] > ended[event["pid"]]:
                 ended[event["pid"]] += 1
-        # That of load_service itself may be its shell's still.
+        # load_service itself is one, too; what it was before exec may have its own event.
         self.assertIn(created.total(), (ARGS.processes, ARGS.processes + 1))
         self.assertEqual(created, ended)
 
     def test_recorder_that_is_killed(self):
         for run in range(2 * ARGS.runs):
-            with self.subTest(run=run), self.record("8M", PACED_EVENTS // 2, PACED, perf=False) as recording:
+            with self.subTest(run=run), self.record(VERY_LARGE, PACED_EVENTS // 2, PACED, perf=False) as recording:
                 recording.wait_for_events(ARGS.nettrace)
                 time.sleep(random.uniform(0, 1.5))
                 recording.signal(signal.SIGKILL)
@@ -182,9 +183,6 @@ class Peaks:
 
     def at(self, part):
         return self._kib[int(part * (len(self._kib) - 1))]
-
-    def last(self):
-        return self._kib[-1]
 
     def _look(self):
         while not self._ended.wait(0.1):

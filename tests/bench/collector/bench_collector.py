@@ -50,6 +50,10 @@ def nettrace_command(args, tracepoint, ring, file):
     return [args.nettrace, "record", "--json", "-o", file, "-e", tracepoint, "--ring-size", ring]
 
 
+def compressed_command(args, tracepoint, ring, file):
+    return [*nettrace_command(args, tracepoint, ring, file), "--compress"]
+
+
 def perf_command(args, tracepoint, ring, file):
     command = f'exec "$0" record -q -a -N -B -m {ring} -o "$1" -e {tracepoint}'
     if not tracepoint.startswith("user_events:"):
@@ -203,15 +207,24 @@ def compare(args, reporter, tracepoint, threads, ring, events, folder):
 
 def count_instructions(args, reporter, folder):
     """CPU time is in instructions here, that of the kernel's work for the event included."""
-    pair = Pair(args, "events", "1M", [args.load, "events", "1", str(args.events)], folder)
-    write = [run.load_cpu * 1e9 / args.events for run in (pair.nettrace, pair.perf)]
-    recorder = [pair.nettrace.per_event, pair.perf.per_event]
+    load = [args.load, "events", "1", str(args.events)]
+    pairs = [Pair(args, "events", "1M", load, folder) for _ in range(args.rounds)]
+    compressed = record(lambda file: compressed_command(args, TRACEPOINTS["events"], "1M", file), nettrace_counts, load, folder)
+
+    def medians(what):
+        return [statistics.median(map(what, runs)) for runs in ([pair.nettrace for pair in pairs], [pair.perf for pair in pairs])]
+
+    write = medians(lambda run: run.load_cpu * 1e9 / args.events)
+    recorder = medians(lambda run: run.per_event)
+    size = medians(lambda run: run.bytes)
     case = "EventHeader event of 8 fields"
     reporter.report(f"{case}: Write()", "instructions/event", *write)
     reporter.report(f"{case}: recorder", "instructions/event", *recorder)
     reporter.report(f"{case}: both", "instructions/event", *map(sum, zip(write, recorder)))
-    reporter.report(case, "bytes/event", pair.nettrace.bytes, pair.perf.bytes)
-    reporter.report(case, "events lost", pair.nettrace.lost, pair.perf.lost)
+    reporter.report(f"{case}: recorder that compresses", "instructions/event", compressed.per_event, recorder[1])
+    reporter.report(case, "bytes/event", *size)
+    reporter.report(f"{case}, compressed", "bytes/event", compressed.bytes, size[1])
+    reporter.report(case, "events lost", *medians(lambda run: run.lost))
 
 
 def main():

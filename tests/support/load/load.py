@@ -48,12 +48,12 @@ def activity_id(thread, number):
     return f"{thread:08x}-{number >> 16:04x}-{number & 0xffff:04x}-8000-0123456789ab"
 
 
-def problems(nettrace, file, service, lossy, events=EVENTS):
+def problems(nettrace, file, service, lossy=None, events=EVENTS, names=True):
     """Texts that say what is wrong with a recording. `service`: what load_service printed; `lossy`: whether the
     rings were too small, so that something has to be lost, and otherwise nothing; None: either; `events`: how many it
-    was to write."""
+    was to write; `names`: the names of threads have to be right, too."""
     info = commands.info(nettrace, file)
-    texts, right = wrong_events(nettrace, file, service)
+    texts, right = wrong_events(nettrace, file, service, names)
 
     def same(what, wanted, got):
         if wanted != got:
@@ -70,14 +70,14 @@ def problems(nettrace, file, service, lossy, events=EVENTS):
     return texts
 
 
-def wrong_events(nettrace, file, service):
+def wrong_events(nettrace, file, service, names=True):
     """Texts, at most MAX_SHOWN, and how many events were right."""
     texts = []
     seen = set()
     times = collections.defaultdict(list)
     for event in commands.dump(nettrace, file):
         key = key_of(event, service)
-        problem = _difference(event, key, service) or (key in seen and "it is there twice")
+        problem = _difference(event, key, service, names) or (key in seen and "it is there twice")
         if not problem:
             seen.add(key)
             times[key[0]].append((event["timestamp"], key[1]))
@@ -99,7 +99,7 @@ def key_of(event, service):
     return (policy >> NUMBER_BITS) - 1, policy & (1 << NUMBER_BITS) - 1
 
 
-def _difference(event, key, service):
+def _difference(event, key, service, names):
     thread, number = key
     if not isinstance(thread, int) or not 0 <= thread < len(service["threads"]):
         return "there is no such thread"
@@ -110,6 +110,8 @@ def _difference(event, key, service):
         who = {"pid": event["tid"], "thread": f"{wrote['name']}-{number}"}
     else:
         who = {"pid": service["pid"], "tid": wrote["tid"], "thread": wrote["name"]}
+    if not names:
+        del who["thread"]
     wanted = who | expected(service, thread, number)
     for name, value in wanted.items():
         if event.get(name) != value:

@@ -102,9 +102,9 @@ class Watched:
         lines = [line for line in self._counts.read_text().splitlines() if line and not line.startswith("#")]
         return sum(int(line.split(",")[0]) for line in lines)
 
-    def problems(self, nettrace, lossy, events):
+    def problems(self, nettrace, events, **expected):
         """Texts that say what is wrong with the recording, which has ended; as load.problems()."""
-        texts = load.problems(nettrace, self.file, self.service, lossy, events)
+        texts = load.problems(nettrace, self.file, self.service, events=events, **expected)
         verified = subprocess.run([nettrace, "verify", "--strict", self.file], capture_output=True, text=True, check=False)
         if verified.returncode != 0:
             texts.append(f"verify --strict: {verified.stdout}{verified.stderr}")
