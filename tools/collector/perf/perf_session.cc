@@ -169,7 +169,9 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   attr.sample_period = 1;
   attr.disabled = 1;
   Tracepoint tracepoint;
+  tracepoint.id = id;
   tracepoint.name = name;
+  tracepoint.lost.resize(cpus_.size());
   for (const Cpu& cpu : cpus_) {
     UniqueFd fd = OpenCounting(&attr, cpu.number);
     if (!fd.valid()) {
@@ -204,12 +206,22 @@ absl::Status PerfSession::Enable() {
   return absl::OkStatus();
 }
 
-void PerfSession::Disable() {
-  for (const Tracepoint& tracepoint : tracepoints_) {
-    for (const UniqueFd& fd : tracepoint.fds) {
-      if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    }
+std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
+  return std::find_if(tracepoints_.begin(), tracepoints_.end(),
+                      [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
+}
+
+void PerfSession::Disable(int id) {
+  const auto tracepoint = Find(id);
+  if (tracepoint == tracepoints_.end()) return;
+  for (const UniqueFd& fd : tracepoint->fds) {
+    if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   }
+}
+
+void PerfSession::Detach(int id) {
+  Disable(id);
+  std::erase_if(tracepoints_, [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
 }
 
 bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
@@ -267,15 +279,34 @@ bool PerfSession::IsPressed() const {
                      [](const Cpu& cpu) { return cpu.ring.fill() > cpu.ring.size() / 2; });
 }
 
-absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
+absl::Status PerfSession::ReadLosses(
+    absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (which == Losses::kWhereReported && cpus_[i].lost == cpus_[i].lost_read) continue;
+    for (Tracepoint& tracepoint : tracepoints_) {
+      if (!tracepoint.fds[i].valid()) continue;
+      const absl::StatusOr<Counts> counts = ReadCountsOf(tracepoint.fds[i]);
+      if (!counts.ok()) return counts.status();
+      const std::uint64_t lost = counts->lost - tracepoint.lost[i];
+      if (lost != 0) on_lost(i, tracepoint.id, lost);
+      tracepoint.lost[i] = counts->lost;
+    }
+    cpus_[i].lost_read = cpus_[i].lost;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(int id) const {
   Counts total;
   for (const Tracepoint& tracepoint : tracepoints_) {
-    const UniqueFd& fd = tracepoint.fds[index];
-    if (!fd.valid()) continue;
-    absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    if (!counts.ok()) return counts;
-    total.hits += counts->hits;
-    total.lost += counts->lost;
+    if (tracepoint.id != id) continue;
+    for (const UniqueFd& fd : tracepoint.fds) {
+      if (!fd.valid()) continue;
+      absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+      if (!counts.ok()) return counts;
+      total.hits += counts->hits;
+      total.lost += counts->lost;
+    }
   }
   return total;
 }
