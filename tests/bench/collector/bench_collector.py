@@ -212,9 +212,6 @@ def compare(args, reporter, tracepoint, threads, ring, events, folder):
                 for runs in ([pair.nettrace for pair in pairs], [pair.perf for pair in pairs])]
 
     reporter.report(case, "bytes/event", *median("bytes"))
-    # Beside one session, not beside perf.
-    reporter.report(f"{case}: Write(), two sessions", "instructions/event", write_of(two), write_of(one))
-    reporter.report(f"{case}: recorder, two sessions", "instructions/event", two.per_event, one.per_event)
     reporter.report(case, "events lost", *median("lost"))
     reporter.report(case, "peak memory, KiB", *median("peak"))
     nettrace, perf = median("other")
