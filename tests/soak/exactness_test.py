@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """What a recording shows and what it counts as lost are together what the kernel counted and what the load wrote, to
 the last event, whatever happens to the recorder: each case --runs times, with large rings and with rings of one page.
-Where the kernel has no user_events, the load makes system calls. Needs root, tracefs and perf."""
+Where the kernel has no user_events, the load makes system calls; --pause, in microseconds, is how long it sleeps after
+16 of them, where it is not to be as fast as it can. Needs root, tracefs and perf."""
 
 import collections
 import fcntl
@@ -22,15 +23,15 @@ from support import script
 from support.load import load
 from support.load import watched
 
-ARGS = script.options(__doc__, "nettrace", "eventheader", "service", runs=1, processes=3000)
+ARGS = script.options(__doc__, "nettrace", "eventheader", "service", runs=1, processes=3000, pause=1000)
 CPUS = len(os.sched_getaffinity(0))
 VERY_LARGE, LARGE, PAGE = "8M", "1M", "4K"
 RINGS = (LARGE, PAGE)
 RUNS = [(run, ring) for run in range(ARGS.runs) for ring in RINGS]
 PIPE_SIZE = 4096
-# A thread of this load writes for 5 s at least: 16 events at most in a ms.
-PACED = ["--pause", "1000", "--pin", "--threads", str(CPUS)]
-PACED_EVENTS = 75_000 * CPUS
+# Each thread of this load writes for 5 s at least.
+PACED = ["--pause", str(ARGS.pause), "--pin", "--threads", str(CPUS)]
+PACED_EVENTS = 5_000_000 // ARGS.pause * 16 * CPUS
 # KiB. How much it grows says something where it takes so many processes that 100 bytes of each would be more.
 MAX_MEMORY = 64 << 10
 MAX_GROWTH = 16 << 10
