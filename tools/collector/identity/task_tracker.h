@@ -78,6 +78,7 @@ class TaskTracker {
   std::size_t rows() const { return rows_; }
 
   ProcessTracker& processes() { return processes_; }
+  const ProcessTracker& processes() const { return processes_; }
 
  private:
   // Earlier identities kept of each thread; older ones are forgotten.

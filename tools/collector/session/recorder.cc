@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
           "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
     }
   }
-  absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+  absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (!cpus.ok()) return cpus.status();
   RaiseDescriptorLimit();
   absl::StatusOr<PerfSession> session = PerfSession::Open(*cpus, options.ring_size);
@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
 
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
   if (!sink.ok()) return sink.status();
-  // CPU numbers may have holes: readers size tables by the maximum.
+  // CPU numbers may have holes, and CPUs may come: readers size tables by the maximum.
   const auto hardware_threads = static_cast<std::size_t>(cpus->back()) + 1;
   nettrace::WriterOptions writer_options;
   // The labels of one round are bounded by the rings; the interval is closed at its end.
@@ -106,6 +106,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   for (const PerfSession::Cpu& cpu : recorder->session_.cpus()) numbers.push_back(cpu.number);
   recorder->samples_ =
       std::make_unique<SampleWriter>(recorder->writer_.get(), &recorder->tasks_, numbers);
+  recorder->ListenToKernel();
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   recorder->tasks_.LoadFromProc(SessionClockNow());
   recorder->interval_start_ = recorder->drained_ = SessionClockNow();
@@ -130,16 +131,46 @@ absl::Status Recorder::AttachNamed() {
   return absl::OkStatus();
 }
 
+void Recorder::ListenToKernel() {
+  if (absl::StatusOr<UeventSocket> uevents = UeventSocket::Open(); uevents.ok()) {
+    if (session_.WakeOn(uevents->fd()).ok()) uevents_.emplace(*std::move(uevents));
+  }
+  // Where it cannot, there is options_.rescan.
+  if (awaits_user_events_) session_.WatchRegistrations().IgnoreError();
+}
+
+void Recorder::HearKernel(std::uint64_t now) {
+  UeventSocket::Changes news;
+  if (uevents_) news = uevents_->Take();
+  if (news.modules) next_tracepoint_rescan_ = 0;
+  const bool is_told = session_.TakeEnded() || news.cpus;
+  if (!is_told && now < next_cpu_look_) return;
+  next_cpu_look_ = now + Nanoseconds(options_.slow_rescan);
+  // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
+  for (CpuChange& change : session_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
+  }
+}
+
 absl::Status Recorder::AttachPatterns(std::uint64_t now) {
-  if (awaits_user_events_ && now >= next_rescan_) {
+  if (awaits_user_events_ && now >= NextUserEventsLook()) {
+    session_.ArmRegistrations();
     COLLECTOR_RETURN_IF_ERROR(AttachUserEvents());
-    next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
+    const std::uint64_t end = SessionClockNow();
+    // A process that registers in a loop takes no more than a tenth of the recorder's time.
+    earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), 10 * (end - now));
+    next_rescan_ = end + Nanoseconds(session_.watches_registrations() ? options_.slow_rescan
+                                                                      : options_.rescan);
   }
   if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
     COLLECTOR_RETURN_IF_ERROR(AttachTracepoints());
-    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.tracepoint_rescan);
+    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.slow_rescan);
   }
   return absl::OkStatus();
+}
+
+std::uint64_t Recorder::NextUserEventsLook() const {
+  return session_.registrations() ? std::min(earliest_rescan_, next_rescan_) : next_rescan_;
 }
 
 absl::Status Recorder::AttachUserEvents() {
@@ -240,15 +271,30 @@ absl::Status Recorder::EnableNamed() {
 }
 
 absl::Status Recorder::Poll(absl::Duration timeout) {
-  timeout = std::min(timeout, options_.interval / 4);
-  if (awaits_user_events_) timeout = std::min(timeout, options_.rescan);
-  if (awaits_tracepoints_) timeout = std::min(timeout, options_.tracepoint_rescan);
-  if (closing_ != 0) timeout = std::min(timeout, options_.slack);
-  timeout = std::max(timeout, absl::ZeroDuration());  // epoll takes a negative one for "no timeout"
-  session_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  const std::uint64_t begin = SessionClockNow();
+  // Rounded up: a moment too early would make a second wake-up.
+  const std::uint64_t wait = std::min(
+      Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))), UntilNextWork(begin));
+  session_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   const std::uint64_t now = SessionClockNow();
+  HearKernel(now);
   COLLECTOR_RETURN_IF_ERROR(AttachPatterns(now));
   return Round(now, now - Nanoseconds(options_.slack));
+}
+
+// An interval is closed when its last records are surely there. Rings that are less than a quarter
+// full wake nobody: what is in them is taken then, too.
+std::uint64_t Recorder::UntilNextWork(std::uint64_t now) const {
+  const std::uint64_t end =
+      closing_ != 0 ? closing_ : interval_start_ + Nanoseconds(options_.interval);
+  std::uint64_t next = end + Nanoseconds(options_.slack);
+  if (awaits_user_events_) next = std::min(next, NextUserEventsLook());
+  return next > now ? next - now : 0;
+}
+
+bool Recorder::IsIntervalEmpty() const {
+  return samples_->events_in_interval() == 0 && tasks_.processes().waiting() == 0 &&
+         stats().lost == lost_before_interval_;
 }
 
 // Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
@@ -270,6 +316,12 @@ absl::Status Recorder::Round(std::uint64_t now, std::uint64_t settled) {
         if (limit == now) return absl::OkStatus();
         continue;
       }
+      // Then there is nothing to write, and nobody to wake for it.
+      if (IsIntervalEmpty() && closing_ == 0) {
+        interval_start_ = drained_;
+        if (limit == now) return absl::OkStatus();
+        continue;
+      }
       closing_ = drained_;
     }
     // An interval ends at a moment when all its records are surely there. Until then later records
@@ -278,6 +330,7 @@ absl::Status Recorder::Round(std::uint64_t now, std::uint64_t settled) {
     COLLECTOR_RETURN_IF_ERROR(samples_->WriteSequencePoint(closing_));
     COLLECTOR_RETURN_IF_ERROR(writer_->Flush());
     interval_start_ = closing_;
+    lost_before_interval_ = stats().lost;
     closing_ = 0;
     if (drained_ == now) return absl::OkStatus();
   }

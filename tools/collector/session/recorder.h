@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
+#include "tools/collector/base/uevents.h"
 #include "tools/collector/convert/sample_writer.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
@@ -47,10 +48,13 @@ struct RecorderOptions {
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
   // written there by the kernel within microseconds; a virtual CPU may be away for longer.
   absl::Duration slack = absl::Milliseconds(20);
-  // How often user_events_status is read for new tracepoints that a pattern selects.
+  // How often user_events_status is read for new tracepoints that a pattern selects, where the
+  // kernel cannot tell of them; and the least time between two looks where it does.
   absl::Duration rescan = absl::Milliseconds(50);
-  // How often other tracepoints are looked for, which come with modules of the kernel.
-  absl::Duration tracepoint_rescan = absl::Seconds(1);
+  absl::Duration least_rescan = absl::Milliseconds(5);
+  // How often everything is looked at of which the kernel should have told, and perhaps has not:
+  // tracepoints, those that come with modules among them, and CPUs.
+  absl::Duration slow_rescan = absl::Seconds(1);
 };
 
 struct RecorderSummary {
@@ -99,6 +103,12 @@ class Recorder {
   const std::set<std::string>& left_out_names() const { return left_out_names_; }
   const std::vector<std::string>& left_out() const { return left_out_; }
   static constexpr std::size_t kMaxNamed = 20;
+  // The CPUs that came online or went, the first kMaxCpuChanges times.
+  const std::vector<CpuChange>& cpu_changes() const { return cpu_changes_; }
+  static constexpr std::size_t kMaxCpuChanges = 1000;
+  // Patterns wait for tracepoints of user_events. If so, whether the kernel tells of them.
+  bool awaits_user_events() const { return awaits_user_events_; }
+  bool is_told_of_registrations() const { return session_.watches_registrations(); }
 
  private:
   // Fewer events do not say how many bytes one takes.
@@ -109,8 +119,18 @@ class Recorder {
   absl::Status AttachNamed();
   absl::Status AttachNamed(const Tracefs::Name& name);
   absl::Status EnableNamed();
+  // Begins to hear of CPUs, modules and registrations, as far as the kernel tells.
+  void ListenToKernel();
+  // Takes what the kernel has told, and has the CPUs recorded that have come.
+  void HearKernel(std::uint64_t now);
+  // How long nothing is to be done unless something wakes.
+  std::uint64_t UntilNextWork(std::uint64_t now) const;
+  // Nothing has happened that an interval would have to hold.
+  bool IsIntervalEmpty() const;
   // Attaches and enables what patterns select, as far as it is time to look for it.
   absl::Status AttachPatterns(std::uint64_t now);
+  // When user_events_status is to be read next.
+  std::uint64_t NextUserEventsLook() const;
   absl::Status AttachUserEvents();
   absl::Status AttachTracepoints();
   // Attaches the tracepoint if `matches` a selector, or notes that it is left out.
@@ -147,10 +167,15 @@ class Recorder {
   bool awaits_tracepoints_ = false;
   std::uint64_t interval_start_ = 0;  // ns of the session's clock
   std::uint64_t closing_ = 0;         // end of the current interval; 0: not yet decided
-  std::uint64_t drained_ = 0;         // samples up to here have been taken from the rings
+  std::uint64_t lost_before_interval_ = 0;
+  std::uint64_t drained_ = 0;  // samples up to here have been taken from the rings
   // Of the rings, for an event; at first no more than one can have.
   std::size_t bytes_per_event_ = 40;
+  std::optional<UeventSocket> uevents_;
+  std::vector<CpuChange> cpu_changes_;
+  std::uint64_t next_cpu_look_ = 0;
   std::uint64_t next_rescan_ = 0;
+  std::uint64_t earliest_rescan_ = 0;
   std::uint64_t next_tracepoint_rescan_ = 0;
 };
 
