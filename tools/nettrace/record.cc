@@ -133,6 +133,52 @@ std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown)
   return count;
 }
 
+// Says which CPUs came online, and that what they did before they were recorded is missing.
+void PrintCpuChanges(const collector::Recorder& recorder) {
+  constexpr std::size_t kMaxShown = 20;
+  const absl::Time clock_start =
+      absl::Now() - absl::Nanoseconds(static_cast<std::int64_t>(collector::SessionClockNow()));
+  const auto utc = [clock_start](std::uint64_t timestamp) {
+    return FormatUtc(clock_start + absl::Nanoseconds(static_cast<std::int64_t>(timestamp)));
+  };
+  std::size_t count = 0;
+  for (const collector::CpuChange& change : recorder.cpu_changes()) {
+    if (!change.online || ++count > kMaxShown) continue;
+    if (!change.error.empty()) {
+      absl::FPrintF(stderr, "  CPU %d came online after %s and could not be recorded: %s\n",
+                    change.number, utc(change.since), Printable(change.error));
+    } else {
+      absl::FPrintF(stderr,
+                    "  CPU %d came online after %s; its events until %s were not recorded\n",
+                    change.number, utc(change.since), utc(change.until));
+    }
+  }
+  if (count > kMaxShown) {
+    absl::FPrintF(stderr, "  CPUs came online %d more times; --json has all\n",
+                  count - kMaxShown);
+  }
+}
+
+void PutCpuChanges(JsonWriter* json, const collector::Recorder& recorder) {
+  json->Key("cpuChanges");
+  json->StartArray();
+  for (const collector::CpuChange& change : recorder.cpu_changes()) {
+    json->StartObject();
+    PutNumber(json, "cpu", static_cast<std::uint64_t>(change.number));
+    json->Key("online");
+    json->Bool(change.online);
+    PutNumber(json, "since", change.since);
+    if (change.error.empty()) {
+      PutNumber(json, "until", change.until);
+    } else {
+      json->Key("error");
+      PutString(json, change.error);
+    }
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 void PrintJson(const collector::RecorderSummary& summary, const Output& output,
                const collector::Recorder& recorder) {
   rapidjson::StringBuffer buffer;
@@ -148,6 +194,11 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output,
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);
   PutNumber(&json, "sequencePoints", summary.sequence_points);
+  if (recorder.awaits_user_events()) {
+    json.Key("watchesRegistrations");
+    PutString(&json, recorder.is_told_of_registrations() ? "kprobe" : "polling");
+  }
+  PutCpuChanges(&json, recorder);
   json.Key("leftOut");
   json.StartArray();
   for (const std::string& tracepoint : recorder.left_out_names()) PutString(&json, tracepoint);
@@ -187,6 +238,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
+  PrintCpuChanges(recorder);
   for (const std::string& selector : recorder.Unmatched()) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   Printable(selector));

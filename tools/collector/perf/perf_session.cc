@@ -141,7 +141,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
   for (int number : cpus) {
     Cpu& cpu = session.cpus_.emplace_back(Cpu{.number = number});
     const std::uint64_t now = SessionClockNow();
-    absl::StatusOr<std::unique_ptr<Rings>> rings = session.OpenRings(number);
+    absl::StatusOr<std::unique_ptr<Rings>> rings = session.OpenRings(session.cpus_.size() - 1);
     if (rings.ok()) {
       cpu.rings = *std::move(rings);
       any_online = true;
@@ -156,7 +156,8 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
   return session;
 }
 
-absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(int number) {
+absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::size_t index) {
+  const int number = cpus_[index].number;
   const std::string what = absl::StrCat("opening perf events on CPU ", number);
   perf_event_attr leader_attr = DummyAttributes(ring_size_);
   leader_attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
@@ -177,30 +178,26 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(int n
   if (!ring.ok()) return ring.status();
   absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), side_band_size);
   if (!side_ring.ok()) return side_ring.status();
-  COLLECTOR_RETURN_IF_ERROR(WakeOn(leader.get(), WakeKind::kRing));
-  COLLECTOR_RETURN_IF_ERROR(WakeOn(side_band.get(), WakeKind::kRing));
+  COLLECTOR_RETURN_IF_ERROR(WakeOn(leader.get(), WakeKind::kRing, index));
+  COLLECTOR_RETURN_IF_ERROR(WakeOn(side_band.get(), WakeKind::kRing, index));
   auto rings = std::make_unique<Rings>(
       Rings{std::move(leader), std::move(side_band), *std::move(ring), *std::move(side_ring)});
   rings->opened_at = SessionClockNow();
-  if (watches_registrations_ && !OpenProbe(rings.get(), number).ok()) {
+  if (watches_registrations_ && !OpenProbe(rings.get(), index).ok()) {
     watches_registrations_ = false;
   }
   return rings;
 }
 
-absl::Status PerfSession::WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther); }
+absl::Status PerfSession::WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }
 
-absl::Status PerfSession::WakeOn(int fd, WakeKind kind) {
+absl::Status PerfSession::WakeOn(int fd, WakeKind kind, std::size_t index, int operation) {
   epoll_event event = {};
   event.events = EPOLLIN;
   if (kind == WakeKind::kProbe) event.events |= EPOLLONESHOT;
-  event.data.u64 =
-      std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | static_cast<std::uint32_t>(fd);
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return absl::OkStatus();
-  if (errno == EEXIST && epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0) {
-    return absl::OkStatus();
-  }
-  return ErrnoStatus(errno, "epoll_ctl");
+  event.data.u64 = std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | index;
+  if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) return ErrnoStatus(errno, "epoll_ctl");
+  return absl::OkStatus();
 }
 
 void PerfSession::Wait(int timeout_ms) {
@@ -209,27 +206,34 @@ void PerfSession::Wait(int timeout_ms) {
   const int count = epoll_wait(epoll_.get(), events, 16, timeout_ms);
   for (int i = 0; i < count; ++i) {
     const auto kind = static_cast<WakeKind>(events[i].data.u64 >> 32);
-    if (kind == WakeKind::kProbe) registrations_ = true;
-    if (kind == WakeKind::kOther || (events[i].events & (EPOLLHUP | EPOLLERR)) == 0) continue;
+    if (kind == WakeKind::kOther) continue;
+    Rings* rings = cpus_[events[i].data.u64 & 0xFFFFFFFF].rings.get();
+    if (kind == WakeKind::kProbe) rings->probe_woke = registrations_ = true;
+    if ((events[i].events & (EPOLLHUP | EPOLLERR)) == 0) continue;
     // It would be readable for ever.
     ended_ = true;
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, static_cast<int>(events[i].data.u64 & 0xFFFFFFFF),
-              nullptr);
+    StopWaking(*rings);
   }
 }
 
-absl::Status PerfSession::OpenProbe(Rings* rings, int number) {
-  absl::StatusOr<RegistrationProbe> probe = RegistrationProbe::Open(number);
+void PerfSession::StopWaking(const Rings& rings) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rings.leader.get(), nullptr);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rings.side_band.get(), nullptr);
+  if (rings.probe) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rings.probe->fd().get(), nullptr);
+}
+
+absl::Status PerfSession::OpenProbe(Rings* rings, std::size_t index) {
+  absl::StatusOr<RegistrationProbe> probe = RegistrationProbe::Open(cpus_[index].number);
   if (!probe.ok()) return probe.status();
-  COLLECTOR_RETURN_IF_ERROR(WakeOn(probe->fd().get(), WakeKind::kProbe));
+  COLLECTOR_RETURN_IF_ERROR(WakeOn(probe->fd().get(), WakeKind::kProbe, index));
   rings->probe.emplace(*std::move(probe));
   return absl::OkStatus();
 }
 
 absl::Status PerfSession::WatchRegistrations() {
-  for (Cpu& cpu : cpus_) {
-    if (cpu.rings == nullptr) continue;
-    absl::Status status = OpenProbe(cpu.rings.get(), cpu.number);
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].rings == nullptr) continue;
+    absl::Status status = OpenProbe(cpus_[i].rings.get(), i);
     if (status.ok() || absl::IsNotFound(status)) continue;
     for (Cpu& opened : cpus_) {
       if (opened.rings != nullptr) opened.rings->probe.reset();
@@ -242,10 +246,13 @@ absl::Status PerfSession::WatchRegistrations() {
 
 void PerfSession::ArmRegistrations() {
   registrations_ = false;
-  for (const Cpu& cpu : cpus_) {
-    if (cpu.rings == nullptr || !cpu.rings->probe) continue;
-    cpu.rings->probe->Clear();
-    if (!WakeOn(cpu.rings->probe->fd().get(), WakeKind::kProbe).ok()) registrations_ = true;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    Rings* rings = cpus_[i].rings.get();
+    if (rings == nullptr || !rings->probe || !std::exchange(rings->probe_woke, false)) continue;
+    rings->probe->Clear();
+    if (!WakeOn(rings->probe->fd().get(), WakeKind::kProbe, i, EPOLL_CTL_MOD).ok()) {
+      watches_registrations_ = false;
+    }
   }
 }
 
@@ -391,7 +398,7 @@ std::vector<CpuChange> PerfSession::FollowCpus(bool suspect) {
 
 absl::Status PerfSession::Arrive(std::size_t index) {
   Cpu& cpu = cpus_[index];
-  absl::StatusOr<std::unique_ptr<Rings>> rings = OpenRings(cpu.number);
+  absl::StatusOr<std::unique_ptr<Rings>> rings = OpenRings(index);
   if (!rings.ok()) return rings.status();
   cpu.rings = *std::move(rings);
   tasks_missing_ = true;
@@ -424,10 +431,8 @@ void PerfSession::Depart(std::size_t index) {
   TakeSideBand(cpu.rings.get());
   tasks_missing_ = true;
   // The rings stay mapped, and would keep their descriptors in the epoll set.
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, cpu.rings->leader.get(), nullptr);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, cpu.rings->side_band.get(), nullptr);
+  StopWaking(*cpu.rings);
   if (cpu.rings->probe) {
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, cpu.rings->probe->fd().get(), nullptr);
     closing.push_back(cpu.rings->probe->TakeDescriptor());
     cpu.rings->probe.reset();
   }

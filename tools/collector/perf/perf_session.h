@@ -17,6 +17,8 @@
 #ifndef TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 #define TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 
+#include <sys/epoll.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -75,6 +77,7 @@ class PerfSession {
     std::uint64_t opened_at = 0;
     std::uint64_t tasks_lost = 0;  // records of side_band_ring
     std::optional<RegistrationProbe> probe = std::nullopt;
+    bool probe_woke = false;  // since ArmRegistrations; it does not wake again before
   };
   // The rings of a CPU from before it went, with samples that have not been handed out.
   struct FormerRings {
@@ -187,12 +190,12 @@ class PerfSession {
 
   // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
   UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
-  // Opens the rings of a CPU. NotFound if it is offline.
-  absl::StatusOr<std::unique_ptr<Rings>> OpenRings(int number);
+  // Opens the rings of the CPU at `index`. NotFound if it is offline.
+  absl::StatusOr<std::unique_ptr<Rings>> OpenRings(std::size_t index);
   // Opens the tracepoint's event that writes to the ring of a CPU. Not valid if the CPU is offline.
   absl::StatusOr<UniqueFd> OpenTracepoint(const Tracepoint& tracepoint, const Cpu& cpu);
   static absl::Status EnableSlot(const Tracepoint& tracepoint, const Slot& slot);
-  absl::Status OpenProbe(Rings* rings, int number);
+  absl::Status OpenProbe(Rings* rings, std::size_t index);
   // Opens and enables everything on the CPU at `index`. On an error nothing stays open.
   absl::Status Arrive(std::size_t index);
   // Closes everything of the CPU at `index` but rings that have samples.
@@ -201,9 +204,10 @@ class PerfSession {
   void CloseSlot(Slot* slot, std::vector<UniqueFd>* closing);
   // Closes these on the thread for it, if there is one.
   void Close(std::vector<UniqueFd> fds);
-  // What epoll tells of a descriptor, beside its number.
+  // What epoll tells of a descriptor, beside the CPU's index.
   enum class WakeKind : std::uint32_t { kOther, kRing, kProbe };
-  absl::Status WakeOn(int fd, WakeKind kind);
+  absl::Status WakeOn(int fd, WakeKind kind, std::size_t index, int operation = EPOLL_CTL_ADD);
+  void StopWaking(const Rings& rings);
   absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
   absl::StatusOr<Counts> ReadCountsOf(const Slot& slot) const;
   // Passes the records of a CPU's side band to tasks_.

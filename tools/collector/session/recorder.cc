@@ -288,7 +288,9 @@ std::uint64_t Recorder::UntilNextWork(std::uint64_t now) const {
   const std::uint64_t end =
       closing_ != 0 ? closing_ : interval_start_ + Nanoseconds(options_.interval);
   std::uint64_t next = end + Nanoseconds(options_.slack);
-  if (awaits_user_events_) next = std::min(next, NextUserEventsLook());
+  if (awaits_user_events_ && (session_.registrations() || !session_.watches_registrations())) {
+    next = std::min(next, NextUserEventsLook());
+  }
   return next > now ? next - now : 0;
 }
 

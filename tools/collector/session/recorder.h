@@ -53,8 +53,9 @@ struct RecorderOptions {
   absl::Duration rescan = absl::Milliseconds(50);
   absl::Duration least_rescan = absl::Milliseconds(5);
   // How often everything is looked at of which the kernel should have told, and perhaps has not:
-  // tracepoints, those that come with modules among them, and CPUs.
-  absl::Duration slow_rescan = absl::Seconds(1);
+  // tracepoints, those that come with modules among them, and CPUs. It is when an interval ends, or
+  // something else wakes.
+  absl::Duration slow_rescan = absl::Milliseconds(900);
 };
 
 struct RecorderSummary {
@@ -129,7 +130,7 @@ class Recorder {
   bool IsIntervalEmpty() const;
   // Attaches and enables what patterns select, as far as it is time to look for it.
   absl::Status AttachPatterns(std::uint64_t now);
-  // When user_events_status is to be read next.
+  // When user_events_status is to be read next, by what is known.
   std::uint64_t NextUserEventsLook() const;
   absl::Status AttachUserEvents();
   absl::Status AttachTracepoints();
