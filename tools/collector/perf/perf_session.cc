@@ -152,7 +152,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
     }
   }
   if (!any_online) return absl::UnavailableError("no CPU is online");
-  session.detached_counts_.resize(cpus.size());
+  session.detached_lost_.resize(cpus.size());
   return session;
 }
 
@@ -314,11 +314,17 @@ absl::Status PerfSession::Enable() {
   return absl::OkStatus();
 }
 
-void PerfSession::Disable() {
-  for (const Tracepoint& tracepoint : tracepoints_) {
-    for (const Slot& slot : tracepoint.slots) {
-      if (slot.fd.valid()) ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    }
+std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
+  return std::find_if(tracepoints_.begin(), tracepoints_.end(),
+                      [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
+}
+
+void PerfSession::Disable(int id) {
+  const auto tracepoint = Find(id);
+  if (tracepoint == tracepoints_.end()) return;
+  tracepoint->ended = true;
+  for (const Slot& slot : tracepoint->slots) {
+    if (slot.fd.valid()) ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   }
 }
 
@@ -341,21 +347,16 @@ void PerfSession::CloseSlot(Slot* slot, std::vector<UniqueFd>* closing) {
 }
 
 void PerfSession::Detach(int id) {
-  const auto found = std::find_if(tracepoints_.begin(), tracepoints_.end(),
-                                  [id](const Tracepoint& other) { return other.id == id; });
-  if (found == tracepoints_.end()) return;
-  for (const Slot& slot : found->slots) {
-    if (slot.fd.valid()) ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  }
+  const auto tracepoint = Find(id);
+  if (tracepoint == tracepoints_.end()) return;
+  Disable(id);
   std::vector<UniqueFd> closing;
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    Slot& slot = found->slots[i];
+    Slot& slot = tracepoint->slots[i];
     CloseSlot(&slot, &closing);
-    detached_counts_[i].hits += slot.closed.hits;
-    detached_counts_[i].lost += slot.closed.lost;
+    detached_lost_[i] += slot.closed.lost;
   }
-  tracepoints_.erase(found);
-  ++detached_;
+  tracepoints_.erase(tracepoint);
   Close(std::move(closing));
 }
 
@@ -404,6 +405,7 @@ absl::Status PerfSession::Arrive(std::size_t index) {
   tasks_missing_ = true;
   registrations_ = watches_registrations_;
   for (Tracepoint& tracepoint : tracepoints_) {
+    if (tracepoint.ended) continue;
     absl::StatusOr<UniqueFd> fd = OpenTracepoint(tracepoint, cpu);
     absl::Status status = fd.status();
     if (fd.ok()) {
@@ -420,7 +422,7 @@ absl::Status PerfSession::Arrive(std::size_t index) {
 void PerfSession::Depart(std::size_t index) {
   Cpu& cpu = cpus_[index];
   std::vector<UniqueFd> closing;
-  std::uint64_t lost = detached_counts_[index].lost;
+  std::uint64_t lost = detached_lost_[index];
   for (Tracepoint& tracepoint : tracepoints_) {
     Slot& slot = tracepoint.slots[index];
     // It may be that not the CPU is gone, but one of its events could not be opened.
@@ -508,14 +510,35 @@ bool PerfSession::IsPressed() const {
   });
 }
 
-absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
+absl::Status PerfSession::ReadLosses(
+    absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
   if (!counts_lost_) return CountsUnknown();
-  Counts total = detached_counts_[index];
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (which == Losses::kWhereReported && cpus_[i].lost == cpus_[i].lost_read) continue;
+    for (Tracepoint& tracepoint : tracepoints_) {
+      Slot& slot = tracepoint.slots[i];
+      const absl::StatusOr<Counts> counts = ReadCountsOf(slot);
+      if (!counts.ok()) return counts.status();
+      const std::uint64_t lost = counts->lost - slot.lost_read;
+      if (lost != 0) on_lost(i, tracepoint.id, lost);
+      slot.lost_read = counts->lost;
+    }
+    cpus_[i].lost_read = cpus_[i].lost;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(int id) const {
+  if (!counts_lost_) return CountsUnknown();
+  Counts total;
   for (const Tracepoint& tracepoint : tracepoints_) {
-    const absl::StatusOr<Counts> counts = ReadCountsOf(tracepoint.slots[index]);
-    if (!counts.ok()) return counts;
-    total.hits += counts->hits;
-    total.lost += counts->lost;
+    if (tracepoint.id != id) continue;
+    for (const Slot& slot : tracepoint.slots) {
+      const absl::StatusOr<Counts> counts = ReadCountsOf(slot);
+      if (!counts.ok()) return counts;
+      total.hits += counts->hits;
+      total.lost += counts->lost;
+    }
   }
   return total;
 }

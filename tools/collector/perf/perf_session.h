@@ -9,11 +9,10 @@
 // the tracepoints that write to them.
 //
 // Promises: samples handed out + samples reported as lost = samples that the kernel made, once
-// AccountLost has run after Disable, also of CPUs that have gone and of tracepoints that have been
-// detached. Nothing is allocated for a sample once the buffers are warm. A record that the kernel
-// cannot have written ends nothing: it is counted, and the ring goes on at its head. The floor
-// knows pids, tids and raw bytes; who they are and what they mean is the business of the floors
-// above.
+// ReadLosses has run after Disable, also of CPUs that have gone. Nothing is allocated for a sample
+// once the buffers are warm. A record that the kernel cannot have written ends nothing: it is
+// counted, and the ring goes on at its head. The floor knows pids, tids and raw bytes; who they are
+// and what they mean is the business of the floors above.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 #define TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 
@@ -82,19 +81,19 @@ class PerfSession {
   // The rings of a CPU from before it went, with samples that have not been handed out.
   struct FormerRings {
     std::unique_ptr<Rings> rings;
-    std::uint64_t lost = 0;  // of the CPU, up to the end of this ring
+    std::uint64_t lost = 0;  // what the CPU had lost at their end
   };
   struct Cpu {
     int number = 0;
     std::unique_ptr<Rings> rings = nullptr;  // null: it is offline
     std::vector<FormerRings> former = {};
-    std::uint64_t lost = 0;         // samples, by the LOST records of its ring
-    std::uint64_t reported = 0;     // of the lost samples, those that the caller knows of
+    std::uint64_t lost = 0;         // samples, by the LOST records of its rings
+    std::uint64_t lost_read = 0;    // the same when ReadLosses ran last
     std::uint64_t last_sample = 0;  // timestamp of the sample that was handed out last
     std::uint64_t gone_at = 0;      // when it was known to be offline; 0: it has been online so far
     bool error_told = false;        // of its coming online
   };
-  // The kernel's counts for all tracepoints, on one CPU.
+  // The kernel's counts for a tracepoint.
   struct Counts {
     std::uint64_t hits = 0;  // lost ones included
     std::uint64_t lost = 0;
@@ -109,14 +108,13 @@ class PerfSession {
   absl::Status Attach(int id, const std::string& name, const std::string& filter);
   // Begins to record all that is attached.
   absl::Status Enable();
-  // Ends the recording of one tracepoint: no record of it is written after this returns. Its
-  // descriptors are closed by the closer's thread, if there is one: the kernel takes tens of ms for
-  // each tracepoint.
+  // Ends the recording of a tracepoint: none of its records is written after it returns.
+  void Disable(int id);
+  // Gives it up. What ReadLosses has not said of it is forgotten. Its descriptors are closed by the
+  // closer's thread, if there is one: the kernel takes tens of ms for each tracepoint.
   void Detach(int id);
   // Starts a thread for Detach, and returns its id: its system calls are not to be recorded.
   pid_t StartCloser();
-  // Ends the recording: no record is written after it returns.
-  void Disable();
 
   // All CPUs that were given to Open, online or not, in that order.
   const std::vector<Cpu>& cpus() const { return cpus_; }
@@ -151,32 +149,35 @@ class PerfSession {
   bool DrainTasks(absl::FunctionRef<void(const PerfRecord&)> consume);
 
   // Hands every sample with a timestamp up to `limit` to `on_sample(index, sample, timestamp)`,
-  // each CPU's oldest first, where index is that in cpus(); and reports `on_lost(index, count)`
-  // where samples are missing. Both return a status; the first error comes back once all is
-  // drained.
+  // each CPU's oldest first, where index is that in cpus(); and calls `on_lost(index, total)` where
+  // samples are missing: so many have been lost on that CPU so far.
   template <typename OnSample, typename OnLost>
-  absl::Status Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
-  // Reports the losses that no record says, as nothing came after them in their ring, by the counts
-  // of the kernel. Kernels before 6.0 have none: then nothing is reported.
-  template <typename OnLost>
-  absl::Status AccountLost(const OnLost& on_lost);
+  void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+
+  // Calls `on_lost(index, id, count)` for each tracepoint of which samples have been lost on a CPU
+  // since the last call, by the kernel's counts; with kWhereReported only for the CPUs whose rings
+  // have had a LOST record since then. Unimplemented if the kernel does not count (before 6.0).
+  enum class Losses { kWhereReported, kAll };
+  absl::Status ReadLosses(
+      absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
+      Losses which = Losses::kAll);
   // Bytes of samples that wait in the rings.
   std::size_t waiting_bytes() const;
   // A ring of samples is more than half full.
   bool IsPressed() const;
 
-  // Totals of the CPU at `index` of cpus() since the start, over all tracepoints. The kernel counts
-  // losses per event since 6.0; Unimplemented before.
-  absl::StatusOr<Counts> ReadCounts(std::size_t index) const;
+  // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
+  // since 6.0; Unimplemented before.
+  absl::StatusOr<Counts> ReadCounts(int id) const;
 
-  // Tracepoints that have been attached, those detached since included.
-  std::size_t tracepoints() const { return tracepoints_.size() + detached_; }
+  std::size_t tracepoints() const { return tracepoints_.size(); }
 
  private:
   // A tracepoint on one CPU.
   struct Slot {
-    UniqueFd fd;    // invalid where the CPU is offline
-    Counts closed;  // of the descriptors before
+    UniqueFd fd;                  // invalid where the CPU is offline
+    Counts closed;                // of the descriptors before
+    std::uint64_t lost_read = 0;  // what was lost when ReadLosses ran last
   };
   struct Tracepoint {
     int id = 0;
@@ -184,6 +185,7 @@ class PerfSession {
     std::string filter;
     std::vector<Slot> slots;  // one per CPU, in the order of cpus_
     bool enabled = false;
+    bool ended = false;  // Disable has been called
   };
 
   PerfSession() = default;
@@ -212,20 +214,18 @@ class PerfSession {
   absl::StatusOr<Counts> ReadCountsOf(const Slot& slot) const;
   // Passes the records of a CPU's side band to tasks_.
   void TakeSideBand(Rings* rings);
-  // `total` samples of the CPU at `index` have been lost: reports those not yet reported.
-  template <typename OnLost>
-  absl::Status ReportLost(std::size_t index, std::uint64_t total, const OnLost& on_lost);
+  // The tracepoint that is attached with this id; end() if there is none.
+  std::vector<Tracepoint>::iterator Find(int id);
   template <typename OnSample, typename OnLost>
-  absl::Status DrainRing(std::size_t index, PerfRing* ring, std::uint64_t limit,
-                         const OnSample& on_sample, const OnLost& on_lost);
+  void DrainRing(std::size_t index, PerfRing* ring, std::uint64_t limit, const OnSample& on_sample,
+                 const OnLost& on_lost);
 
   UniqueFd epoll_;
   std::size_t ring_size_ = 0;
   bool counts_lost_ = true;  // the kernel knows PERF_FORMAT_LOST
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;
-  std::size_t detached_ = 0;
-  std::vector<Counts> detached_counts_;  // of detached tracepoints, per CPU
+  std::vector<std::uint64_t> detached_lost_;  // by detached tracepoints, per CPU
   bool watches_registrations_ = false;
   bool registrations_ = false;
   bool ended_ = false;
@@ -238,63 +238,41 @@ class PerfSession {
 // The session's clock now, in ns.
 std::uint64_t SessionClockNow();
 
-template <typename OnLost>
-absl::Status PerfSession::ReportLost(std::size_t index, std::uint64_t total,
-                                     const OnLost& on_lost) {
-  Cpu& cpu = cpus_[index];
-  if (total <= cpu.reported) return absl::OkStatus();
-  absl::Status status = on_lost(index, total - cpu.reported);
-  cpu.reported = total;
-  return status;
-}
-
 template <typename OnSample, typename OnLost>
-absl::Status PerfSession::DrainRing(std::size_t index, PerfRing* ring, std::uint64_t limit,
-                                    const OnSample& on_sample, const OnLost& on_lost) {
-  absl::Status status;
+void PerfSession::DrainRing(std::size_t index, PerfRing* ring, std::uint64_t limit,
+                            const OnSample& on_sample, const OnLost& on_lost) {
   Cpu& cpu = cpus_[index];
   ring->Drain(limit, [&](const PerfRecord& record) {
     SampleRecord sample;
     std::uint64_t lost = 0;
     if (ParseSample(record, &sample)) {
       cpu.last_sample = record.timestamp;
-      status.Update(on_sample(index, sample, record.timestamp));
+      on_sample(index, sample, record.timestamp);
     } else if (ParseLost(record, &lost)) {
       cpu.lost += lost;
-      status.Update(ReportLost(index, cpu.lost, on_lost));
+      on_lost(index, cpu.lost);
     }
   });
-  return status;
 }
 
 template <typename OnSample, typename OnLost>
-absl::Status PerfSession::Drain(std::uint64_t limit, const OnSample& on_sample,
-                                const OnLost& on_lost) {
-  absl::Status status;
+void PerfSession::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost) {
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     Cpu& cpu = cpus_[i];
     while (!cpu.former.empty()) [[unlikely]] {
-        FormerRings& former = cpu.former.front();
-        status.Update(DrainRing(i, &former.rings->ring, limit, on_sample, on_lost));
+        const FormerRings& former = cpu.former.front();
+        DrainRing(i, &former.rings->ring, limit, on_sample, on_lost);
         if (!former.rings->ring.empty()) break;
-        status.Update(ReportLost(i, former.lost, on_lost));
+        if (former.lost > cpu.lost) {
+          // No record came after these losses that would have said it.
+          cpu.lost = former.lost;
+          on_lost(i, cpu.lost);
+        }
         cpu.former.erase(cpu.former.begin());
       }
     if (cpu.rings == nullptr || !cpu.former.empty() || cpu.rings->ring.empty()) continue;
-    status.Update(DrainRing(i, &cpu.rings->ring, limit, on_sample, on_lost));
+    DrainRing(i, &cpu.rings->ring, limit, on_sample, on_lost);
   }
-  return status;
-}
-
-template <typename OnLost>
-absl::Status PerfSession::AccountLost(const OnLost& on_lost) {
-  for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    const absl::StatusOr<Counts> counts = ReadCounts(i);
-    if (absl::IsUnimplemented(counts.status())) return absl::OkStatus();
-    if (!counts.ok()) return counts.status();
-    COLLECTOR_RETURN_IF_ERROR(ReportLost(i, counts->lost, on_lost));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace collector

@@ -1,0 +1,168 @@
+#include "tools/collector/convert/trace_writer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+
+TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
+                         const TaskTracker* tasks, std::uint64_t start)
+    : writer_(writer),
+      converter_(converter),
+      tasks_(tasks),
+      processes_(writer, start),
+      interval_start_(start) {}
+
+void TraceWriter::AddCpu(int number) {
+  Cpu& cpu = cpus_.emplace_back();
+  cpu.number = number;
+  cpu.row.processor = static_cast<std::uint32_t>(number);
+}
+
+// The row is made where it stays: whoever copies what has just been stored, in other pieces than
+// those, waits for it.
+absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
+  nettrace::EventRow& row = cpu->row;
+  if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
+    return WriteLate(cpu, event);
+  row.timestamp = event.timestamp;
+  row.metadata_id = forms_.Find(event.kind.form);
+  row.thread = threads_.Find(event.kind.thread);
+  row.label_list_id = nettrace::kNoLabels;
+  bool lacks_labels = event.has_own_labels;
+  if (event.kind.labels.valid()) {
+    row.label_list_id = labels_.Find(event.kind.labels);
+    lacks_labels = row.label_list_id == nettrace::kNoLabels;
+  }
+  if (row.metadata_id == nettrace::kNoMetadata || row.thread == nettrace::kNoThread ||
+      row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
+    return WriteWithRows(cpu, event, lacks_labels);
+  }
+  cpu->kind = event.kind;
+  return Append(*cpu, event);
+}
+
+absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
+  nettrace::EventRow& row = cpu->row;
+  cpu->kind = EventKind();
+  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
+  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
+  if (!thread.ok()) return thread.status();
+  row.thread = *thread;
+  if (lacks_labels) {
+    absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
+    if (!list.ok()) return list.status();
+    row.label_list_id = *list;
+    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
+  }
+  if (const absl::Status set = SetMetadata(event, &row); set.ok()) {
+    return Append(*cpu, event);
+  } else if (!absl::IsInvalidArgument(set)) {
+    return set;
+  }
+  // A schema that the file format cannot hold is no error of the trace.
+  const ConvertedEvent undecoded =
+      converter_->AsUndecoded(event, "the schema has no place in the file");
+  COLLECTOR_RETURN_IF_ERROR(SetMetadata(undecoded, &row));
+  return Append(*cpu, undecoded);
+}
+
+absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
+  ++stats_.late;
+  cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
+  nettrace::Labels labels = converter_->LabelsOf(event);
+  labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
+  absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
+  if (!list.ok()) return list.status();
+  cpu->row.label_list_id = *list;
+  return WriteWithRows(cpu, event, /*lacks_labels=*/false);
+}
+
+absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row) {
+  row->metadata_id = forms_.Find(event.kind.form);
+  if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
+  if (unusable_forms_.Find(event.kind.form)) return absl::InvalidArgumentError("");
+  absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
+  if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.kind.form, true);
+  if (!added.ok()) return added.status();
+  forms_.Set(event.kind.form, *added);
+  row->metadata_id = *added;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata metadata) {
+  using nettrace::internal::EventIdTable;
+  const bool has_own_id =
+      metadata.event_id >= 1 && metadata.event_id <= nettrace::internal::kMaxGivenEventId;
+  if (!has_own_id || event_ids_.Find(metadata) != EventIdTable::Clash::kNone) {
+    const std::optional<std::uint32_t> id = event_ids_.FreeId(metadata);
+    if (!id) return absl::InvalidArgumentError("no event id is left");
+    metadata.event_id = *id;
+  }
+  absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
+  if (row.ok()) event_ids_.Add(metadata);
+  return row;
+}
+
+absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels& labels) {
+  ++labels_in_interval_;
+  return writer_->InternLabels(labels);
+}
+
+absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
+  const nettrace::ThreadIndex known = threads_.Find(thread);
+  if (known != nettrace::kNoThread) return known;
+  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(tasks_->InfoOf(thread));
+  if (!added.ok()) return added;
+  threads_.Set(thread, *added);
+  ++thread_rows_;
+  return added;
+}
+
+absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
+  nettrace::ThreadInfo info;
+  info.name = absl::StrCat("CPU ", cpu->number);
+  absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
+  if (index.ok()) cpu->row.capture_thread = *index;
+  return index.status();
+}
+
+absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
+  Cpu& cpu = cpus_[cpu_index];
+  if (cpu.row.capture_thread == nettrace::kNoThread)
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  return writer_->AddLost(cpu.row.capture_thread, count);
+}
+
+absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
+  absl::StatusOr<nettrace::ThreadIndex> row = ThreadRow(thread);
+  if (!row.ok()) return row.status();
+  ++process_events_in_interval_;
+  return processes_.Write(event, *row);
+}
+
+absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  processes_.EndInterval(timestamp);
+  const bool flush = thread_rows_ >= kThreadRowsPerFlush;
+  COLLECTOR_RETURN_IF_ERROR(
+      writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
+  if (flush) {
+    threads_.Clear();
+    thread_rows_ = 0;
+    processes_.ForgetRows();
+    for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
+  }
+  for (Cpu& cpu : cpus_) cpu.kind = EventKind();
+  interval_start_ = timestamp;
+  labels_.Clear();
+  labels_in_interval_ = 0;
+  events_in_interval_ = 0;
+  process_events_in_interval_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace collector
