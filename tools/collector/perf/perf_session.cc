@@ -169,6 +169,7 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   attr.sample_period = 1;
   attr.disabled = 1;
   Tracepoint tracepoint;
+  tracepoint.id = id;
   tracepoint.name = name;
   for (const Cpu& cpu : cpus_) {
     UniqueFd fd = OpenCounting(&attr, cpu.number);
@@ -272,6 +273,18 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) c
     total.lost += counts->lost;
   }
   return total;
+}
+
+absl::Status PerfSession::ReadLosses(
+    std::size_t index, absl::FunctionRef<void(int tracepoint_id, std::uint64_t lost)> total) const {
+  for (const Tracepoint& tracepoint : tracepoints_) {
+    const UniqueFd& fd = tracepoint.fds[index];
+    if (!fd.valid()) continue;
+    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+    if (!counts.ok()) return counts.status();
+    total(tracepoint.id, counts->lost);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace collector

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/collector/base/status_util.h"
@@ -50,9 +51,10 @@ class PerfSession {
     UniqueFd side_band;
     PerfRing ring;
     PerfRing side_band_ring;
-    std::uint64_t lost = 0;        // samples, by the LOST records of its ring
-    std::uint64_t reported = 0;    // of the lost samples, those that the caller knows of
-    std::uint64_t tasks_lost = 0;  // records of its other ring
+    std::uint64_t lost = 0;         // samples, by the LOST records of its ring
+    std::uint64_t reported = 0;     // of the lost samples, those that the caller knows of
+    std::uint64_t tasks_lost = 0;   // records of its other ring
+    std::uint64_t last_sample = 0;  // timestamp of the sample that was handed out last
   };
   // The kernel's counts for all tracepoints, on one CPU.
   struct Counts {
@@ -101,11 +103,16 @@ class PerfSession {
   // Totals of the CPU at `index` of cpus() since the start, over all tracepoints. The kernel counts
   // losses per event since 6.0; Unimplemented before.
   absl::StatusOr<Counts> ReadCounts(std::size_t index) const;
+  // Passes how many samples of each tracepoint that CPU has lost since the start. As ReadCounts.
+  absl::Status ReadLosses(
+      std::size_t index,
+      absl::FunctionRef<void(int tracepoint_id, std::uint64_t lost)> total) const;
 
   std::size_t tracepoints() const { return tracepoints_.size(); }
 
  private:
   struct Tracepoint {
+    int id = 0;
     std::string name;
     std::vector<UniqueFd> fds;  // one per CPU, in the order of cpus_; invalid where it is offline
     bool enabled = false;
@@ -150,6 +157,7 @@ absl::Status PerfSession::Drain(std::uint64_t limit, const OnSample& on_sample,
       SampleRecord sample;
       std::uint64_t lost = 0;
       if (ParseSample(record, &sample)) {
+        cpus_[i].last_sample = record.timestamp;
         status.Update(on_sample(i, sample, record.timestamp));
       } else if (ParseLost(record, &lost)) {
         cpus_[i].lost += lost;
