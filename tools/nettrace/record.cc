@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,7 @@
 #include "tools/common/output_sink.h"
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
+#include "tools/common/space_wait.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/open_input.h"
@@ -38,6 +40,9 @@ namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 
+constexpr char kStopWhenFull[] = "stop";
+constexpr char kWaitWhenFull[] = "wait";
+
 struct RecordArguments {
   std::string output;
   mode_t mode = kPrivateMode;
@@ -45,6 +50,7 @@ struct RecordArguments {
   std::vector<std::string> selectors;
   std::string duration;
   std::size_t ring_size = 1 << 20;
+  std::string when_full = kStopWhenFull;
   bool json = false;
   std::vector<std::string> command;
 };
@@ -68,9 +74,12 @@ class Output {
   // The thread that compresses.
   std::optional<pid_t> thread() const { return thread_; }
 
-  // Opens the file. To be called once.
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments) {
-    auto sink = OpenOutputSink(arguments.output, arguments.mode);
+  // Opens the file, whose writes wait for space by `space` if there is one. To be called once.
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments,
+                                                       SpaceWait* space) {
+    std::function<bool(int)> retry;
+    if (space != nullptr) retry = [space](int error) { return space->Wait(error); };
+    auto sink = OpenOutputSink(arguments.output, arguments.mode, std::move(retry));
     if (!sink.ok() || compressing_ == nullptr) return sink;
     destination_->sink = *std::move(sink);
     return std::move(compressing_);
@@ -100,6 +109,18 @@ class Output {
 int Fail(const absl::Status& status, int exit_code = kExitFailed) {
   absl::FPrintF(stderr, "nettrace record: %s\n", Printable(std::string(status.message())));
   return exit_code;
+}
+
+std::string OutputName(const RecordArguments& arguments) {
+  return arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output);
+}
+
+// Tells of a disk that is full, or has space again. A line of progress is overwritten.
+void PrintWaiting(const RecordArguments& arguments, bool waiting) {
+  absl::FPrintF(stderr, "%snettrace record: %s: %s\n", isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "",
+                OutputName(arguments),
+                waiting ? "no space left on the disk: waiting; what the rings cannot hold is lost"
+                        : "there is space again: going on");
 }
 
 // Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
@@ -140,6 +161,7 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output,
   json.StartObject();
   PutNumber(&json, "events", summary.events);
   PutNumber(&json, "lost", summary.lost);
+  PutNumber(&json, "hits", summary.hits);
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
   PutNumber(&json, "processEvents", summary.process_events);
@@ -166,11 +188,9 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
     PrintJson(summary, output, recorder);
     std::fflush(stdout);
   }
-  absl::FPrintF(
-      stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-      arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output),
-      summary.events, summary.lost, output.BytesOf(summary.bytes), summary.threads,
-      summary.tracepoints);
+  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
+                OutputName(arguments), summary.events, summary.lost, output.BytesOf(summary.bytes),
+                summary.threads, summary.tracepoints);
   if (summary.lost != 0) {
     absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
   }
@@ -253,13 +273,19 @@ int Record(const RecordArguments& arguments) {
   Output output;
   if (absl::Status status = output.Prepare(arguments); !status.ok()) return Fail(status);
   if (output.thread()) options.own_threads.push_back(*output.thread());
-  auto recorder = collector::Recorder::Start(options, [&] { return output.Open(arguments); });
+  std::optional<SpaceWait> space;
+  if (arguments.when_full == kWaitWhenFull) {
+    space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
+  }
+  auto recorder = collector::Recorder::Start(
+      options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!recorder.ok()) return Fail(recorder.status());
   if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
   const std::size_t left_out = PrintLeftOut(**recorder, 0);
   const absl::Time end = absl::Now() + duration;
+  if (space) space->EndAt(end);
 
   int exit_code = kExitOk;
   absl::Status recorded;
@@ -269,6 +295,7 @@ int Record(const RecordArguments& arguments) {
         ChildProcess::Start(arguments.command, arguments.output == kStandardOutput);
     if (started.ok()) {
       command = *std::move(started);
+      if (space) space->EndWith(command->pid());
     } else {
       exit_code = Fail(started.status(), kExitNoCommand);
     }
@@ -276,6 +303,7 @@ int Record(const RecordArguments& arguments) {
   if (exit_code == kExitOk) {
     recorded = RecordUntilEnd(recorder->get(), output, end, &command, &exit_code);
   }
+  if (space) space->End();
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, **recorder);
@@ -315,6 +343,11 @@ void AddRecord(CLI::App& app, int* exit_code) {
                    "Memory of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->default_str("1M");
+  record
+      ->add_option("--when-full", arguments->when_full,
+                   "When the disk is full: stop with an error, or wait until there is space")
+      ->check(CLI::IsMember({kStopWhenFull, kWaitWhenFull}))
+      ->capture_default_str();
   record->add_flag("--json", arguments->json, "Print the summary as JSON on standard output, too");
   record->add_option("command", arguments->command,
                      "Record until this command ends; it stands after --");
