@@ -213,7 +213,10 @@ Input* Merger::Impl::Earliest() {
 }
 
 absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
-  if (!options.add_at_end) return absl::OkStatus();
+  // An input whose times are at the end of what the format has leaves no time for them.
+  if (!options.add_at_end || timestamp > internal::traceevent::kMaxEventTimestamp) {
+    return absl::OkStatus();
+  }
   for (const auto& input : inputs) {
     for (const AddedEvent& event : options.add_at_end(input->reader.reader())) {
       const absl::StatusOr<MetadataId> row_id =
@@ -228,10 +231,8 @@ absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
       row.capture_thread = row.thread = *thread;
       row.processor = kNoProcessor;
       row.timestamp = timestamp;
-      absl::Status status = writer->WriteEvent(row, event.payload);
-      // An input whose times are at the end of what the format has leaves no time for it.
-      if (!status.ok() && !absl::IsInvalidArgument(status)) return status;
-      *added = *added || status.ok();
+      if (absl::Status status = writer->WriteEvent(row, event.payload); !status.ok()) return status;
+      *added = true;
     }
   }
   return absl::OkStatus();
