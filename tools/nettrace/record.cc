@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,8 +21,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tools/collector/output/zstd_sink.h"
-#include "tools/collector/session/recorder.h"
+#include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
+#include "tools/common/account_summary.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/child_process.h"
 #include "tools/common/exit_codes.h"
@@ -126,27 +128,26 @@ void PrintWaiting(const RecordArguments& arguments, bool waiting) {
 // Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
 // the file that is written stays, and is readable to its last whole block.
 int FailHalfway(const absl::Status& status, const Output& output,
-                const collector::Recorder& recorder) {
-  const nettrace::Writer::Stats& stats = recorder.stats();
-  const std::uint64_t missing = stats.events - stats.events_written + stats.events_dropped;
-  return Fail(absl::Status(
-      status.code(),
-      absl::StrCat(
-          // What was written of a compressed chunk may be enough to read some of it.
-          status.message(), "; ", output.is_compressed() ? "at least " : "", stats.events_written,
-          " events are in the file, ", output.is_compressed() ? "at most " : "", missing,
-          " more are not (", recorder.process_events(),
-          " of all these say what processes there were); 'nettrace repair' gives it an end")));
+                const collector::SessionSummary& summary) {
+  return Fail(
+      absl::Status(status.code(),
+                   absl::StrCat(
+                       // What was written of a compressed chunk may be enough to read some of it.
+                       status.message(), "; ", output.is_compressed() ? "at least " : "",
+                       summary.events_written, " events are in the file, ",
+                       output.is_compressed() ? "at most " : "", summary.events_missing,
+                       " more are not (", summary.process_events + summary.collector_events,
+                       " of all these say what processes there were and what is not in the file); "
+                       "'nettrace repair' gives it an end")));
 }
 
-// Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
-// of them. Returns how many there are now.
-std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
-  const std::vector<std::string>& reasons = recorder.left_out();
+// Warns of the `count` tracepoints that patterns select and that are not recorded, after the first
+// `shown` of them. `reasons` are those of the first. Returns `count`.
+std::size_t PrintLeftOut(const std::vector<std::string>& reasons, std::size_t count,
+                         std::size_t shown) {
   for (std::size_t i = shown; i < reasons.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
-  const std::size_t count = recorder.left_out_names().size();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
     absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
@@ -154,8 +155,7 @@ std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown)
   return count;
 }
 
-void PrintJson(const collector::RecorderSummary& summary, const Output& output,
-               const collector::Recorder& recorder) {
+void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
@@ -165,6 +165,8 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output,
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
   PutNumber(&json, "processEvents", summary.process_events);
+  PutNumber(&json, "collectorEvents", summary.collector_events);
+  PutAccount(summary.account, &json);
   PutNumber(&json, "bytes", output.BytesOf(summary.bytes));
   PutNumber(&json, "uncompressedBytes", summary.bytes);
   PutNumber(&json, "threads", summary.threads);
@@ -172,54 +174,73 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output,
   PutNumber(&json, "sequencePoints", summary.sequence_points);
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : recorder.left_out_names()) PutString(&json, tracepoint);
+  for (const std::string& tracepoint : summary.left_out_names) PutString(&json, tracepoint);
   json.EndArray();
   json.Key("unmatched");
   json.StartArray();
-  for (const std::string& selector : recorder.Unmatched()) PutString(&json, selector);
+  for (const std::string& selector : summary.unmatched) PutString(&json, selector);
   json.EndArray();
   json.EndObject();
   PrintJsonLine(buffer);
 }
 
-void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
-                  const Output& output, const collector::Recorder& recorder) {
+// Says why events were lost, and of which tracepoints most of them were.
+void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited) {
+  absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
+  if (waited != absl::ZeroDuration()) {
+    absl::FPrintF(stderr, "  lost: the disk was full for %s\n",
+                  absl::FormatDuration(absl::Trunc(waited, absl::Milliseconds(1))));
+  }
+  std::map<std::string, std::uint64_t> by_tracepoint;
+  for (const auto& [key, count] : summary.account.losses()) by_tracepoint[key.second] += count;
+  std::vector<std::pair<std::uint64_t, std::string>> counts;
+  for (const auto& [tracepoint, count] : by_tracepoint) {
+    if (!tracepoint.empty()) counts.emplace_back(count, tracepoint);
+  }
+  std::sort(counts.rbegin(), counts.rend());
+  constexpr std::size_t kShown = 3;
+  if (counts.size() > kShown) counts.resize(kShown);
+  for (const auto& [count, tracepoint] : counts) {
+    absl::FPrintF(stderr, "  lost: %u of %s\n", count, Printable(tracepoint));
+  }
+}
+
+void PrintSummary(const RecordArguments& arguments, const collector::SessionSummary& summary,
+                  const Output& output, absl::Duration waited) {
   if (arguments.json) {
-    PrintJson(summary, output, recorder);
+    PrintJson(summary, output);
     std::fflush(stdout);
   }
   absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
                 OutputName(arguments), summary.events, summary.lost, output.BytesOf(summary.bytes),
                 summary.threads, summary.tracepoints);
-  if (summary.lost != 0) {
-    absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
-  }
+  if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
     absl::FPrintF(stderr, "  %u events did not decode; they are in the file as '%s'\n",
-                  summary.undecoded, collector::SampleWriter::kUndecoded);
+                  summary.undecoded, collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
     absl::FPrintF(stderr, "  %u events came late; their own time is in the label '%s'\n",
-                  summary.late, collector::SampleWriter::kLateLabel);
+                  summary.late, collector::TraceWriter::kLateLabel);
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
-  for (const std::string& selector : recorder.Unmatched()) {
+  for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   Printable(selector));
   }
 }
 
 // Reads the command line into the engine's options.
-absl::Status ReadArguments(const RecordArguments& arguments, collector::RecorderOptions* options,
-                           absl::Duration* duration) {
+absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                           collector::SessionOptions* session, absl::Duration* duration) {
   for (const std::string& text : arguments.selectors) {
     absl::StatusOr<collector::Selector> selector = collector::ParseSelector(text);
     if (!selector.ok()) return selector.status();
-    options->selectors.push_back(*std::move(selector));
+    session->selectors.push_back(*std::move(selector));
   }
   *duration = absl::InfiniteDuration();
   if (!arguments.duration.empty() &&
@@ -235,20 +256,22 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::Recorder
         "--json: standard output is the trace's already; use -o FILE");
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  options->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
+  capture->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
   return absl::OkStatus();
 }
 
 // Records until `end`, the end of `command`, or a signal. `*exit_code` is the command's if its end
 // was that of the recording; then `*command` is empty.
-absl::Status RecordUntilEnd(collector::Recorder* recorder, const Output& output, absl::Time end,
+absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
+                            const Output& output, absl::Time end,
                             std::optional<ChildProcess>* command, int* exit_code) {
   ProgressLine progress;
   for (bool stop = false; !stop;) {
-    if (absl::Status status = recorder->Poll(end - absl::Now()); !status.ok()) return status;
+    if (absl::Status status = capture->Poll(end - absl::Now()); !status.ok()) return status;
+    if (!session.status().ok()) return session.status();
     progress.Update([&] {
-      const nettrace::Writer::Stats& stats = recorder->stats();
-      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", recorder->events(),
+      const nettrace::Writer::Stats& stats = session.stats();
+      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", session.events(),
                              stats.lost, output.BytesOf(stats.bytes));
     });
     ClearWake();
@@ -264,26 +287,32 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, const Output& output,
 }
 
 int Record(const RecordArguments& arguments) {
-  collector::RecorderOptions options;
+  collector::CaptureOptions capture_options;
+  collector::SessionOptions session_options;
   absl::Duration duration;
-  if (absl::Status status = ReadArguments(arguments, &options, &duration); !status.ok()) {
+  if (absl::Status status = ReadArguments(arguments, &capture_options, &session_options, &duration);
+      !status.ok()) {
     return Fail(status, kExitUsage);
   }
   if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
   Output output;
   if (absl::Status status = output.Prepare(arguments); !status.ok()) return Fail(status);
-  if (output.thread()) options.own_threads.push_back(*output.thread());
+  if (output.thread()) capture_options.attachments.own_threads.push_back(*output.thread());
   std::optional<SpaceWait> space;
   if (arguments.when_full == kWaitWhenFull) {
     space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
   }
-  auto recorder = collector::Recorder::Start(
-      options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
-  if (!recorder.ok()) return Fail(recorder.status());
-  if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
+  const auto capture = collector::Capture::Open(capture_options);
+  if (!capture.ok()) return Fail(capture.status());
+  const auto started = (*capture)->StartSession(
+      session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
+  if (!started.ok()) return Fail(started.status());
+  collector::Session* const session = *started;
+  if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t left_out = PrintLeftOut(**recorder, 0);
+  const std::size_t left_out =
+      PrintLeftOut(session->left_out(), session->left_out_names().size(), 0);
   const absl::Time end = absl::Now() + duration;
   if (space) space->EndAt(end);
 
@@ -291,32 +320,32 @@ int Record(const RecordArguments& arguments) {
   absl::Status recorded;
   std::optional<ChildProcess> command;
   if (!arguments.command.empty()) {
-    absl::StatusOr<ChildProcess> started =
+    absl::StatusOr<ChildProcess> child =
         ChildProcess::Start(arguments.command, arguments.output == kStandardOutput);
-    if (started.ok()) {
-      command = *std::move(started);
+    if (child.ok()) {
+      command = *std::move(child);
       if (space) space->EndWith(command->pid());
     } else {
-      exit_code = Fail(started.status(), kExitNoCommand);
+      exit_code = Fail(child.status(), kExitNoCommand);
     }
   }
   if (exit_code == kExitOk) {
-    recorded = RecordUntilEnd(recorder->get(), output, end, &command, &exit_code);
+    recorded = RecordUntilEnd(capture->get(), *session, output, end, &command, &exit_code);
   }
   if (space) space->End();
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, output, **recorder);
-  const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
-  if (!summary.ok()) return FailHalfway(summary.status(), output, **recorder);
-  PrintLeftOut(**recorder, left_out);
-  PrintSummary(arguments, *summary, output, **recorder);
+  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
+  const collector::SessionSummary summary = (*capture)->StopSession(session);
+  if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
+  PrintLeftOut(summary.left_out, summary.left_out_names.size(), left_out);
+  PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
   // The kernel takes its time for each tracepoint that nobody records any more.
   constexpr std::uint64_t kMany = 100;
-  if (summary->tracepoints >= kMany) {
+  if (summary.tracepoints >= kMany) {
     absl::FPrintF(stderr, "  the file is complete; the kernel releases the tracepoints\n");
   }
-  return exit_code == kExitOk && !(*recorder)->Unmatched().empty() ? kExitUnmatched : exit_code;
+  return exit_code == kExitOk && !summary.unmatched.empty() ? kExitUnmatched : exit_code;
 }
 
 }  // namespace

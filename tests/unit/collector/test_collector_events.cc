@@ -32,16 +32,16 @@ class CollectorEventsTest : public ::testing::Test {
     auto writer = nettrace::Writer::Create(std::move(sink), trace);
     EXPECT_TRUE(writer.ok()) << writer.status();
     writer_ = *std::move(writer);
-    events_ = std::make_unique<CollectorEvents>(writer_.get(), trace);
+    events_.Open(writer_.get(), trace);
   }
 
   void EndInterval(std::uint64_t time, std::uint32_t flags = 0) {
-    const absl::Status written = events_->Write(time);
+    const absl::Status written = events_.Write(time);
     ASSERT_TRUE(written.ok()) << written;
     const absl::Status ended = writer_->WriteSequencePoint(time, flags);
     ASSERT_TRUE(ended.ok()) << ended;
-    if ((flags & nettrace::kSequencePointFlushThreads) != 0) events_->ForgetThreads();
-    if ((flags & nettrace::kSequencePointFlushMetadata) != 0) events_->ForgetMetadata();
+    if ((flags & nettrace::kSequencePointFlushThreads) != 0) events_.ForgetThreads();
+    if ((flags & nettrace::kSequencePointFlushMetadata) != 0) events_.ForgetMetadata();
   }
 
   struct Shown {
@@ -71,17 +71,17 @@ class CollectorEventsTest : public ::testing::Test {
   }
 
   std::unique_ptr<nettrace::Writer> writer_;
-  std::unique_ptr<CollectorEvents> events_;
+  CollectorEvents events_;
   const nettrace::MemorySink* file_ = nullptr;  // the writer's
 };
 
 TEST_F(CollectorEventsTest, EventsSayWhatTheyWereToldInTheTimeSince1970) {
-  events_->EventsLost(3, "user_events:a_L4K1", 17, 900, 950);
-  events_->CpuChanged(1, /*online=*/false, 910, 0);
-  events_->CpuChanged(1, /*online=*/true, 910, 940);
-  events_->TracepointLeftOut("ftrace:function", "cannot be enabled", 930);
+  events_.EventsLost(3, "user_events:a_L4K1", 17, 900, 950);
+  events_.CpuChanged(1, /*online=*/false, 910, 0);
+  events_.CpuChanged(1, /*online=*/true, 910, 940);
+  events_.TracepointLeftOut("ftrace:function", "cannot be enabled", 930);
   EndInterval(1000);
-  EXPECT_EQ(events_->written(), 4u);
+  EXPECT_EQ(events_.written(), 4u);
   EXPECT_EQ(Finish(),
             (std::vector<Shown>{
                 {910, {Kind::kCpuOffline, 1, 0, "", "", Unix(910), 0}},
@@ -92,10 +92,10 @@ TEST_F(CollectorEventsTest, EventsSayWhatTheyWereToldInTheTimeSince1970) {
 }
 
 TEST_F(CollectorEventsTest, TheyAreWithinTheIntervalInWhichTheyAreTold) {
-  events_->EventsLost(0, "a:b", 1, 90, 130);  // counted after the interval's end
+  events_.EventsLost(0, "a:b", 1, 90, 130);  // counted after the interval's end
   EndInterval(100);
-  events_->EventsLost(0, "a:b", 2, 50, 60);
-  events_->EventsLost(1, "a:b", 3, 130, 260);
+  events_.EventsLost(0, "a:b", 2, 50, 60);
+  events_.EventsLost(1, "a:b", 3, 130, 260);
   EndInterval(200);
   std::vector<std::uint64_t> times;
   for (const Shown& shown : Finish()) times.push_back(shown.timestamp);
@@ -103,11 +103,11 @@ TEST_F(CollectorEventsTest, TheyAreWithinTheIntervalInWhichTheyAreTold) {
 }
 
 TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
-  events_->EventsLost(0, "a:b", 1, 10, 20);
+  events_.EventsLost(0, "a:b", 1, 10, 20);
   EndInterval(100, nettrace::kSequencePointFlushThreads | nettrace::kSequencePointFlushMetadata);
-  events_->EventsLost(0, "a:b", 2, 110, 120);
+  events_.EventsLost(0, "a:b", 2, 110, 120);
   EndInterval(200, nettrace::kSequencePointFlushThreads);
-  events_->EventsLost(0, "a:b", 3, 210, 220);
+  events_.EventsLost(0, "a:b", 3, 210, 220);
   EndInterval(300);
   EXPECT_EQ(Finish().size(), 3u);
 }
@@ -115,7 +115,7 @@ TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
 TEST_F(CollectorEventsTest, LossesBeyondTheBoundAreToldByCpu) {
   constexpr int kMore = 500;
   for (int i = 0; i < static_cast<int>(CollectorEvents::kMaxLosses) + kMore; ++i) {
-    events_->EventsLost(i % 2, "a:" + std::to_string(i), 1, 10, 20);
+    events_.EventsLost(i % 2, "a:" + std::to_string(i), 1, 10, 20);
   }
   EndInterval(100);
   std::uint64_t lost = 0;
@@ -128,20 +128,20 @@ TEST_F(CollectorEventsTest, LossesBeyondTheBoundAreToldByCpu) {
   EXPECT_EQ(shown.size(), CollectorEvents::kMaxLosses + 2);
   EXPECT_EQ(lost, CollectorEvents::kMaxLosses + kMore);
   EXPECT_EQ(unnamed, static_cast<std::uint64_t>(kMore));
-  EXPECT_EQ(events_->summary().lost(), lost);
+  EXPECT_EQ(events_.summary().lost(), lost);
 }
 
 TEST_F(CollectorEventsTest, NoMoreTracepointsThatAreLeftOutAreToldThanTheBound) {
   for (std::size_t i = 0; i < CollectorEvents::kMaxLeftOut + 100; ++i) {
-    events_->TracepointLeftOut("a:" + std::to_string(i), "why", 10);
+    events_.TracepointLeftOut("a:" + std::to_string(i), "why", 10);
   }
   EndInterval(100);
   EXPECT_EQ(Finish().size(), CollectorEvents::kMaxLeftOut);
 }
 
 TEST_F(CollectorEventsTest, TextOfOthersIsCutAndMadeValid) {
-  events_->TracepointLeftOut("a:\xFF", std::string(100'000, 'x'), 10);
-  events_->TracepointLeftOut("a:b", "\xF0\x9F\x90\xA7", 20);
+  events_.TracepointLeftOut("a:\xFF", std::string(100'000, 'x'), 10);
+  events_.TracepointLeftOut("a:b", "\xF0\x9F\x90\xA7", 20);
   EndInterval(100);
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 2u);
@@ -151,7 +151,7 @@ TEST_F(CollectorEventsTest, TextOfOthersIsCutAndMadeValid) {
 }
 
 TEST_F(CollectorEventsTest, AClockThatBeganBeforeTheSyncTimeCounts) {
-  events_->EventsLost(0, "a:b", 1, 100, 200);  // before kSyncTicks
+  events_.EventsLost(0, "a:b", 1, 100, 200);  // before kSyncTicks
   EndInterval(300);
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 1u);

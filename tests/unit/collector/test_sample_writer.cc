@@ -9,7 +9,7 @@
 
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
-#include "tools/collector/convert/sample_writer.h"
+#include "tests/support/collector/sample_writer.h"
 
 namespace collector {
 namespace {
@@ -292,7 +292,7 @@ TEST_F(SampleWriterTest, EachOpcodeHasARowOfItsOwn) {
 }
 
 TEST_F(SampleWriterTest, OpcodesCountTowardsTheProvidersShare) {
-  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas; ++i) {
+  for (std::size_t i = 0; i < SampleConverter::kMaxSchemas; ++i) {
     Write(Event("E" + std::to_string(i / 256), "", "", static_cast<char>(i % 256)));
   }
   EXPECT_EQ(samples_->stats().undecoded, 0u);
@@ -361,7 +361,7 @@ TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
     Write(Event("E", fields, payload));
   }
   EXPECT_EQ(samples_->stats().undecoded, 0u);
-  EXPECT_LE(writer_->stats().metadata, 2 * SampleWriter::kMaxForms + 2);
+  EXPECT_LE(writer_->stats().metadata, 2 * SampleConverter::kMaxForms + 2);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 2u << kFields);
   EXPECT_EQ(shown.back().payload.substr(0, 5), "\3\0abc"s);
@@ -383,7 +383,7 @@ TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), std::size(bad));
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    EXPECT_EQ(shown[i].name, SampleWriter::kUndecoded);
+    EXPECT_EQ(shown[i].name, SampleConverter::kUndecoded);
     EXPECT_EQ(shown[i].provider, "P");
     EXPECT_TRUE(shown[i].payload.ends_with(bad[i]));
   }
@@ -400,14 +400,14 @@ TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
   EXPECT_EQ(shown[0].name, "Ascii");
-  EXPECT_EQ(shown[1].name, SampleWriter::kUndecoded);
-  EXPECT_EQ(shown[2].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(shown[1].name, SampleConverter::kUndecoded);
+  EXPECT_EQ(shown[2].name, SampleConverter::kUndecoded);
   EXPECT_EQ(shown[3].name, "Swapped");
   EXPECT_EQ(samples_->stats().undecoded, 2u);
 }
 
 TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
-  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas + 100; ++i) {
+  for (std::size_t i = 0; i < SampleConverter::kMaxSchemas + 100; ++i) {
     Write(Event("E" + std::to_string(i)));
   }
   EXPECT_EQ(samples_->stats().undecoded, 100u);
@@ -419,7 +419,7 @@ TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
   sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
   ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
   const auto shown = Finish();
-  ASSERT_EQ(shown.size(), SampleWriter::kMaxSchemas + 101);
+  ASSERT_EQ(shown.size(), SampleConverter::kMaxSchemas + 101);
   EXPECT_EQ(shown.back().name, "Fine");
   EXPECT_EQ(shown.back().provider, "Q");
 }
@@ -434,7 +434,7 @@ TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
   EXPECT_EQ(shown[1].timestamp, 20u);
-  const std::vector<std::pair<std::string, std::int64_t>> label = {{SampleWriter::kLateLabel, 15}};
+  const std::vector<std::pair<std::string, std::int64_t>> label = {{TraceWriter::kLateLabel, 15}};
   EXPECT_EQ(shown[1].labels.integers, label);
   EXPECT_EQ(shown[3].timestamp, 30u);
 }
@@ -462,7 +462,7 @@ TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   constexpr std::uint32_t kThreads = 70'000;
   for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kTid + i);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
-  EXPECT_EQ(tasks_.rows(), 0u);
+  EXPECT_EQ(samples_->thread_rows(), 0u);
   ASSERT_TRUE(samples_->AddLost(0, 2).ok());
   for (std::uint32_t i = 0; i < 10; ++i) Write(Event("E"), 30, 0, kTid + i);
   const auto shown = Finish();
@@ -613,7 +613,7 @@ TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
   EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 1u);
-  EXPECT_EQ(shown[0].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(shown[0].name, SampleConverter::kUndecoded);
   EXPECT_EQ(samples_->stats().undecoded, 1u);
 }
 

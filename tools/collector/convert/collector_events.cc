@@ -13,8 +13,10 @@ namespace collector {
 
 using tools::AccountEvent;
 
-CollectorEvents::CollectorEvents(nettrace::Writer* writer, const nettrace::TraceInfo& trace)
-    : writer_(writer), clock_offset_(absl::ToUnixNanos(trace.sync_time) - trace.sync_ticks) {}
+void CollectorEvents::Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace) {
+  writer_ = writer;
+  clock_offset_ = absl::ToUnixNanos(trace.sync_time) - trace.sync_ticks;
+}
 
 std::uint64_t CollectorEvents::UnixTime(std::uint64_t ticks) const {
   return ticks == 0 ? 0 : ticks + static_cast<std::uint64_t>(clock_offset_);
@@ -27,8 +29,8 @@ void CollectorEvents::EventsLost(int cpu, std::string_view tracepoint, std::uint
   event.cpu = static_cast<std::uint32_t>(cpu);
   event.count = count;
   event.tracepoint = std::string(tracepoint);
-  event.since = UnixTime(from);
-  event.until = UnixTime(until);
+  event.since = from;
+  event.until = until;
   if (losses_waiting_ >= kMaxLosses) {
     event.tracepoint.clear();
     const auto same = std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const Waiting& other) {
@@ -49,8 +51,8 @@ void CollectorEvents::CpuChanged(int cpu, bool online, std::uint64_t since, std:
   AccountEvent event;
   event.kind = online ? AccountEvent::Kind::kCpuOnline : AccountEvent::Kind::kCpuOffline;
   event.cpu = static_cast<std::uint32_t>(cpu);
-  event.since = UnixTime(since);
-  event.until = UnixTime(until);
+  event.since = since;
+  event.until = until;
   waiting_.push_back({std::max(since, until), std::move(event)});
 }
 
@@ -68,16 +70,18 @@ void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string
 absl::Status CollectorEvents::Write(std::uint64_t limit) {
   std::stable_sort(waiting_.begin(), waiting_.end(),
                    [](const Waiting& a, const Waiting& b) { return a.time < b.time; });
-  for (const Waiting& waiting : std::exchange(waiting_, {})) {
-    COLLECTOR_RETURN_IF_ERROR(WriteOne(waiting, limit));
+  for (Waiting& waiting : std::exchange(waiting_, {})) {
+    COLLECTOR_RETURN_IF_ERROR(WriteOne(std::move(waiting), limit));
   }
   losses_waiting_ = 0;
   earliest_ = std::max(earliest_, limit);
   return absl::OkStatus();
 }
 
-absl::Status CollectorEvents::WriteOne(const Waiting& waiting, std::uint64_t limit) {
-  const AccountEvent& event = waiting.event;
+absl::Status CollectorEvents::WriteOne(Waiting waiting, std::uint64_t limit) {
+  AccountEvent& event = waiting.event;
+  event.since = UnixTime(event.since);
+  event.until = UnixTime(event.until);
   nettrace::MetadataId& metadata_id = rows_[static_cast<std::size_t>(event.kind)];
   if (metadata_id == nettrace::kNoMetadata) {
     absl::StatusOr<nettrace::MetadataId> row =

@@ -26,8 +26,8 @@ class CollectorEvents {
   // Losses of more tracepoints and CPUs in one interval are told without their tracepoints.
   static constexpr std::size_t kMaxLosses = 4096;
 
-  // `writer` outlives this object. `trace` is what it was created with.
-  CollectorEvents(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
+  // To be called before Write. `writer` outlives this object. `trace` is what it was created with.
+  void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
 
   // `count` events of a tracepoint ("system:event"; empty if the kernel does not say whose they
   // were) were lost on a CPU, at some time after `from`, up to `until`.
@@ -53,14 +53,14 @@ class CollectorEvents {
  private:
   struct Waiting {
     std::uint64_t time;
-    tools::AccountEvent event;
+    tools::AccountEvent event;  // with times of the trace's clock
   };
 
   std::uint64_t UnixTime(std::uint64_t ticks) const;
-  absl::Status WriteOne(const Waiting& waiting, std::uint64_t limit);
+  absl::Status WriteOne(Waiting waiting, std::uint64_t limit);
 
-  nettrace::Writer* writer_;
-  std::int64_t clock_offset_;  // ns, from the trace's clock to the time since 1970
+  nettrace::Writer* writer_ = nullptr;
+  std::int64_t clock_offset_ = 0;  // ns, from the trace's clock to the time since 1970
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   std::array<nettrace::MetadataId, 6> rows_ = {};  // by kind; kNoMetadata until it is needed
   std::vector<Waiting> waiting_;

@@ -23,6 +23,8 @@ namespace collector {
 namespace {
 
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
+// Of a tracepoint: 8192 bytes of its own (PERF_MAX_TRACE_SIZE), and what perf adds.
+constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
 UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
   return UniqueFd(static_cast<int>(
@@ -171,6 +173,7 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   Tracepoint tracepoint;
   tracepoint.id = id;
   tracepoint.name = name;
+  tracepoint.lost.resize(cpus_.size());
   for (const Cpu& cpu : cpus_) {
     UniqueFd fd = OpenCounting(&attr, cpu.number);
     if (!fd.valid()) {
@@ -205,12 +208,22 @@ absl::Status PerfSession::Enable() {
   return absl::OkStatus();
 }
 
-void PerfSession::Disable() {
-  for (const Tracepoint& tracepoint : tracepoints_) {
-    for (const UniqueFd& fd : tracepoint.fds) {
-      if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    }
+std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
+  return std::find_if(tracepoints_.begin(), tracepoints_.end(),
+                      [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
+}
+
+void PerfSession::Disable(int id) {
+  const auto tracepoint = Find(id);
+  if (tracepoint == tracepoints_.end()) return;
+  for (const UniqueFd& fd : tracepoint->fds) {
+    if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   }
+}
+
+void PerfSession::Detach(int id) {
+  Disable(id);
+  std::erase_if(tracepoints_, [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
 }
 
 bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
@@ -262,29 +275,39 @@ bool PerfSession::IsPressed() const {
                      [](const Cpu& cpu) { return cpu.ring.fill() > cpu.ring.size() / 2; });
 }
 
-absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
-  Counts total;
-  for (const Tracepoint& tracepoint : tracepoints_) {
-    const UniqueFd& fd = tracepoint.fds[index];
-    if (!fd.valid()) continue;
-    absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    if (!counts.ok()) return counts;
-    total.hits += counts->hits;
-    total.lost += counts->lost;
-  }
-  return total;
-}
-
 absl::Status PerfSession::ReadLosses(
-    std::size_t index, absl::FunctionRef<void(int tracepoint_id, std::uint64_t lost)> total) const {
-  for (const Tracepoint& tracepoint : tracepoints_) {
-    const UniqueFd& fd = tracepoint.fds[index];
-    if (!fd.valid()) continue;
-    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    if (!counts.ok()) return counts.status();
-    total(tracepoint.id, counts->lost);
+    absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    const std::uint64_t fullest = cpus_[i].ring.TakeFullest();
+    const bool was_full = fullest != 0 && fullest + kMaxSampleSize > cpus_[i].ring.size();
+    const bool likely = was_full || cpus_[i].lost != cpus_[i].lost_read;
+    if (which == Losses::kWhereLikely && !likely) continue;
+    for (Tracepoint& tracepoint : tracepoints_) {
+      if (!tracepoint.fds[i].valid()) continue;
+      const absl::StatusOr<Counts> counts = ReadCountsOf(tracepoint.fds[i]);
+      if (!counts.ok()) return counts.status();
+      const std::uint64_t lost = counts->lost - tracepoint.lost[i];
+      if (lost != 0) on_lost(i, tracepoint.id, lost);
+      tracepoint.lost[i] = counts->lost;
+    }
+    cpus_[i].lost_read = cpus_[i].lost;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(int id) const {
+  Counts total;
+  for (const Tracepoint& tracepoint : tracepoints_) {
+    if (tracepoint.id != id) continue;
+    for (const UniqueFd& fd : tracepoint.fds) {
+      if (!fd.valid()) continue;
+      absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+      if (!counts.ok()) return counts;
+      total.hits += counts->hits;
+      total.lost += counts->lost;
+    }
+  }
+  return total;
 }
 
 }  // namespace collector

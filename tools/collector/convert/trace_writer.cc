@@ -1,0 +1,176 @@
+#include "tools/collector/convert/trace_writer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libnettrace-writer/core/sequence_numbers.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+
+TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
+                         const TaskTracker* tasks, std::uint64_t start, CollectorEvents* account)
+    : writer_(writer),
+      converter_(converter),
+      tasks_(tasks),
+      processes_(writer, start),
+      account_(account),
+      interval_start_(start) {}
+
+absl::Status TraceWriter::Write(std::size_t cpu_index, const ConvertedEvent& event) {
+  Cpu& cpu = cpus_[cpu_index];
+  nettrace::EventRow row;
+  row.metadata_id = forms_.Find(event.form);
+  row.capture_thread = cpu.capture_thread;
+  row.thread = threads_.Find(event.thread);
+  row.processor = static_cast<std::uint32_t>(cpu.number);
+  row.timestamp = event.timestamp;
+  if (event.labels.valid()) row.label_list_id = labels_.Find(event.labels);
+  if (event.timestamp < std::max(cpu.last_timestamp, interval_start_)) [[unlikely]]
+    return WriteLate(&cpu, event, row);
+  cpu.last_timestamp = event.timestamp;
+  const bool lacks_labels =
+      event.has_labels || (event.labels.valid() && row.label_list_id == nettrace::kNoLabels);
+  if (row.metadata_id == nettrace::kNoMetadata || row.thread == nettrace::kNoThread ||
+      row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
+    return WriteWithRows(&cpu, event, row);
+  }
+  return Append(row, event);
+}
+
+absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event,
+                                        nettrace::EventRow row) {
+  if (cpu->capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
+  row.capture_thread = cpu->capture_thread;
+  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.thread);
+  if (!thread.ok()) return thread.status();
+  row.thread = *thread;
+  if (row.label_list_id == nettrace::kNoLabels && (event.has_labels || event.labels.valid())) {
+    absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
+    if (!list.ok()) return list.status();
+    row.label_list_id = *list;
+    if (event.labels.valid()) labels_.Set(event.labels, *list);
+  }
+  if (const absl::Status set = SetMetadata(event, &row); set.ok()) {
+    return Append(row, event);
+  } else if (!absl::IsInvalidArgument(set)) {
+    return set;
+  }
+  // A schema that the file format cannot hold is no error of the trace.
+  const ConvertedEvent undecoded =
+      converter_->AsUndecoded(event, "the schema has no place in the file");
+  COLLECTOR_RETURN_IF_ERROR(SetMetadata(undecoded, &row));
+  return Append(row, undecoded);
+}
+
+absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row) {
+  ++stats_.late;
+  row.timestamp = std::max(cpu->last_timestamp, interval_start_);
+  cpu->last_timestamp = row.timestamp;
+  nettrace::Labels labels = converter_->LabelsOf(event);
+  labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
+  absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
+  if (!list.ok()) return list.status();
+  row.label_list_id = *list;
+  return WriteWithRows(cpu, event, row);
+}
+
+absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row) {
+  row->metadata_id = forms_.Find(event.form);
+  if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
+  if (unusable_forms_.Find(event.form)) return absl::InvalidArgumentError("");
+  absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
+  if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.form, true);
+  if (!added.ok()) return added.status();
+  forms_.Set(event.form, *added);
+  row->metadata_id = *added;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata metadata) {
+  using nettrace::internal::EventIdTable;
+  const bool has_own_id =
+      metadata.event_id >= 1 && metadata.event_id <= nettrace::internal::kMaxGivenEventId;
+  if (!has_own_id || event_ids_.Find(metadata) != EventIdTable::Clash::kNone) {
+    const std::optional<std::uint32_t> id = event_ids_.FreeId(metadata);
+    if (!id) return absl::InvalidArgumentError("no event id is left");
+    metadata.event_id = *id;
+  }
+  absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
+  if (row.ok()) event_ids_.Add(metadata);
+  return row;
+}
+
+absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels& labels) {
+  ++labels_in_interval_;
+  return writer_->InternLabels(labels);
+}
+
+absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
+  const nettrace::ThreadIndex known = threads_.Find(thread);
+  if (known != nettrace::kNoThread) return known;
+  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(tasks_->InfoOf(thread));
+  if (!added.ok()) return added;
+  threads_.Set(thread, *added);
+  ++thread_rows_;
+  return added;
+}
+
+absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
+  nettrace::ThreadInfo info;
+  info.name = absl::StrCat("CPU ", cpu->number);
+  absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
+  if (index.ok()) cpu->capture_thread = *index;
+  return index.status();
+}
+
+absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
+  Cpu& cpu = cpus_[cpu_index];
+  if (cpu.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
+  while (count != 0) {
+    const std::uint64_t part = std::min(count, kMaxPart);
+    const absl::Status added = writer_->AddLost(cpu.capture_thread, part);
+    if (added.ok()) {
+      count -= part;
+    } else if (absl::IsOutOfRange(added)) {
+      // One thread's gap cannot be so large: a new one begins a new gap.
+      COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+    } else {
+      return added;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
+  absl::StatusOr<nettrace::ThreadIndex> row = ThreadRow(thread);
+  if (!row.ok()) return row.status();
+  ++process_events_in_interval_;
+  return processes_.Write(event, *row);
+}
+
+absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  processes_.EndInterval(timestamp);
+  if (account_ != nullptr) COLLECTOR_RETURN_IF_ERROR(account_->Write(timestamp));
+  const bool flush = thread_rows_ >= kThreadRowsPerFlush;
+  COLLECTOR_RETURN_IF_ERROR(
+      writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
+  if (flush) {
+    threads_.Clear();
+    thread_rows_ = 0;
+    processes_.ForgetRows();
+    if (account_ != nullptr) account_->ForgetThreads();
+    for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
+  }
+  interval_start_ = timestamp;
+  labels_.Clear();
+  labels_in_interval_ = 0;
+  events_in_interval_ = 0;
+  process_events_in_interval_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace collector

@@ -1,0 +1,243 @@
+#include "tools/collector/session/attachments.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+namespace {
+
+std::uint64_t Nanoseconds(absl::Duration duration) {
+  return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
+}
+
+// Whether the kernel's counts of a tracepoint are those of its hits: it is hit in task context
+// only, and counts one a hit. Others may count nanoseconds (sched_stat_*), or be dropped by perf
+// itself where one interrupt meets another, without a trace in any count.
+bool CountsAreExact(const std::string& system) {
+  return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
+}
+
+bool IsNamed(const Selector& selector) { return selector.kind == Selector::Kind::kTracepoint; }
+
+// Whether the selector may match tracepoints of user_events that do not exist yet.
+bool AwaitsUserEvents(const Selector& selector) {
+  return selector.kind == Selector::Kind::kProvider ||
+         (selector.kind == Selector::Kind::kPattern &&
+          (!selector.provider.empty() ||
+           selector.MatchesSystem(std::string(Selector::kUserEventsSystem))));
+}
+
+bool AwaitsTracepoints(const Selector& selector) {
+  return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
+}
+
+std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
+
+}  // namespace
+
+Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
+                         Distributor* distributor, std::function<absl::Status()> before_attaching)
+    : options_(std::move(options)),
+      tracefs_(std::move(tracefs)),
+      perf_(perf),
+      distributor_(distributor),
+      before_attaching_(std::move(before_attaching)) {}
+
+absl::Status Attachments::Add(Session* session) {
+  for (const Selector& selector : session->selectors()) {
+    if (selector.needs_user_events() && !tracefs_.HasUserEvents()) {
+      return absl::UnimplementedError(absl::StrCat(
+          "selector '", selector.text,
+          "' needs user_events, which this kernel does not have; use Linux 6.4 or newer with "
+          "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
+    }
+  }
+  sessions_.push_back(session);
+  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
+  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  COLLECTOR_RETURN_IF_ERROR(AttachNamed(session));
+  if (awaits_user_events_) COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
+  if (awaits_tracepoints_) {
+    std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
+    COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
+    if (sessions_.size() == 1) known_tracepoints_ = std::move(names);
+  }
+  return absl::OkStatus();
+}
+
+void Attachments::Remove(Session* session) {
+  std::erase(sessions_, session);
+  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
+  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  for (auto& [name, tracepoint] : attached_) {
+    if (tracepoint.first == session) tracepoint.first = nullptr;
+  }
+  for (const int id : distributor_->Remove(session)) {
+    perf_->Disable(id);
+    unused_.push_back(id);
+    absl::erase_if(attached_, [id](const auto& entry) { return entry.second.id == id; });
+  }
+}
+
+void Attachments::DisableSole(const Session* session) {
+  for (const int id : distributor_->TracepointsOf(session)) {
+    if (distributor_->SessionsOf(id).size() == 1) perf_->Disable(id);
+  }
+}
+
+void Attachments::DetachUnused() {
+  for (const int id : std::exchange(unused_, {})) {
+    perf_->Detach(id);
+    distributor_->RemoveTracepoint(id);
+  }
+}
+
+bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const Session* session) {
+    return std::any_of(session->selectors().begin(), session->selectors().end(), awaits);
+  });
+}
+
+absl::Status Attachments::AttachNamed(Session* session) {
+  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
+    const Selector& selector = session->selectors()[i];
+    if (!IsNamed(selector)) continue;
+    if (selector.system == Selector::kUserEventsSystem) {
+      // A name that is not EventHeader's can only be there already, defined by its program.
+      absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
+      if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
+    }
+    COLLECTOR_RETURN_IF_ERROR(AttachOne({selector.system, selector.event}, session));
+    session->SetMatched(i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Attachments::Rescan(std::uint64_t now) {
+  if (awaits_user_events_ && now >= next_rescan_) {
+    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
+    next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
+  }
+  if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
+    std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
+    if (names != known_tracepoints_) {
+      COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
+      known_tracepoints_ = std::move(names);
+    }
+    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.tracepoint_rescan);
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration Attachments::rescan_interval() const {
+  absl::Duration interval = absl::InfiniteDuration();
+  if (awaits_user_events_) interval = std::min(interval, options_.rescan);
+  if (awaits_tracepoints_) interval = std::min(interval, options_.tracepoint_rescan);
+  return interval;
+}
+
+absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
+  absl::StatusOr<std::vector<UserEvent>> events = tracefs_.UserEvents();
+  if (!events.ok()) return events.status();
+  for (const UserEvent& event : *events) {
+    const auto matches = [&event](const Selector& selector) {
+      return AwaitsUserEvents(selector) && selector.MatchesUserEvent(event.name);
+    };
+    AttachMatching({std::string(Selector::kUserEventsSystem), event.name}, sessions, matches);
+    // At once: since the attachment the service writes events, which are lost until this.
+    if (enable) COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
+                                                  const std::vector<Session*>& sessions,
+                                                  bool enable) {
+  for (const Tracefs::Name& name : names) {
+    if (name.system == Selector::kUserEventsSystem) continue;
+    AttachMatching(name, sessions, [&name](const Selector& selector) {
+      return AwaitsTracepoints(selector) && selector.MatchesTracepoint(name.system, name.event);
+    });
+  }
+  return enable ? perf_->Enable() : absl::OkStatus();
+}
+
+template <typename Matches>
+void Attachments::AttachMatching(const Tracefs::Name& name, const std::vector<Session*>& sessions,
+                                 const Matches& matches) {
+  for (Session* session : sessions) {
+    std::vector<std::size_t> matching;
+    for (std::size_t i = 0; i < session->selectors().size(); ++i) {
+      if (matches(session->selectors()[i])) matching.push_back(i);
+    }
+    if (matching.empty()) continue;
+    if (absl::Status attached = AttachOne(name, session); attached.ok()) {
+      for (const std::size_t i : matching) session->SetMatched(i);
+    } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
+      // Else it has been removed since its name was read.
+      session->LeaveOut(TextOf(name), std::string(attached.message()));
+    }
+  }
+}
+
+// The format is read first: what has no place in a file is not attached.
+absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session) {
+  std::string text = TextOf(name);
+  if (const auto known = attached_.find(text); known != attached_.end()) {
+    distributor_->Give(known->second.id, session);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
+  if (!tracepoint.ok()) return tracepoint.status();
+  if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
+    return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
+  }
+  DetachUnused();
+  COLLECTOR_RETURN_IF_ERROR(before_attaching_());
+  COLLECTOR_RETURN_IF_ERROR(
+      distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
+  if (absl::Status attached = AttachToPerf(name, tracepoint->id); !attached.ok()) {
+    distributor_->RemoveTracepoint(tracepoint->id);
+    return attached;
+  }
+  attached_.emplace(std::move(text),
+                    Tracepoint{tracepoint->id, session, CountsAreExact(name.system)});
+  distributor_->Give(tracepoint->id, session);
+  return absl::OkStatus();
+}
+
+absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id) {
+  // The collector's work for one event must not make more events.
+  std::string filter;
+  if (name.system != Selector::kUserEventsSystem) {
+    filter = absl::StrCat("common_pid != ", gettid());
+    for (const pid_t thread : options_.own_threads) {
+      absl::StrAppend(&filter, " && common_pid != ", thread);
+    }
+  }
+  return perf_->Attach(id, TextOf(name), filter);
+}
+
+absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* session) const {
+  std::optional<std::uint64_t> hits = 0;
+  for (const auto& [name, tracepoint] : attached_) {
+    const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
+    if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
+    if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1) {
+      return std::nullopt;
+    }
+    const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(tracepoint.id);
+    if (absl::IsUnimplemented(counts.status())) return std::nullopt;
+    if (!counts.ok()) return counts.status();
+    *hits += counts->hits;
+  }
+  return hits;
+}
+
+}  // namespace collector

@@ -1,0 +1,172 @@
+#include "tools/collector/session/session.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/perf_session.h"
+
+namespace collector {
+
+Session::Session(SessionOptions options) : options_(std::move(options)) {
+  options_.interval = std::max(options_.interval, absl::Milliseconds(1));
+  matched_.resize(options_.selectors.size());
+}
+
+std::vector<std::string> Session::Unmatched() const {
+  std::vector<std::string> unmatched;
+  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
+    if (!matched_[i]) unmatched.push_back(options_.selectors[i].text);
+  }
+  return unmatched;
+}
+
+SessionSummary Session::Summary() const {
+  SessionSummary summary;
+  summary.status = status_;
+  summary.unmatched = Unmatched();
+  summary.left_out_names = left_out_names_;
+  summary.left_out = left_out_;
+  const nettrace::Writer::Stats& stats = writer_->stats();
+  summary.process_events = trace_->stats().process_events;
+  summary.collector_events = account_.written();
+  summary.account = account_.summary();
+  summary.events = events();
+  summary.lost = stats.lost;
+  summary.undecoded = trace_->stats().undecoded;
+  summary.late = trace_->stats().late;
+  summary.bytes = stats.bytes;
+  summary.threads = stats.threads;
+  summary.sequence_points = stats.sequence_points;
+  summary.events_written = stats.events_written;
+  summary.events_missing = stats.events - stats.events_written + stats.events_dropped;
+  return summary;
+}
+
+void Session::LeaveOut(const std::string& name, std::string_view why) {
+  if (!left_out_names_.insert(name).second) return;
+  account_.TracepointLeftOut(name, why, SessionClockNow());
+  if (left_out_.size() < kMaxNamed) left_out_.emplace_back(why);
+}
+
+absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
+  if (!sink.ok()) return sink.status();
+  nettrace::WriterOptions options;
+  // The labels of one round are bounded by the rings; the interval is closed at its end.
+  options.max_labels = std::size_t{1} << 24;
+  options.max_label_bytes = std::size_t{1} << 30;
+  absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
+      nettrace::Writer::Create(*std::move(sink), info, options);
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  account_.Open(writer_.get(), info);
+  return absl::OkStatus();
+}
+
+void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
+  trace_ = std::make_unique<TraceWriter>(writer_.get(), converter, tasks, start, &account_);
+  first_ = start + 1;
+  length_ = std::numeric_limits<std::uint64_t>::max() - start;
+  StartInterval(start);
+}
+
+void Session::StartInterval(std::uint64_t timestamp) {
+  interval_start_ = timestamp;
+  interval_end_ =
+      timestamp + static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
+}
+
+void Session::AddCpu(int number, std::uint64_t lost) {
+  trace_->AddCpu(number);
+  Losses& losses = losses_.emplace_back();
+  losses.settled = lost;
+  losses.counted_at = first_;
+}
+
+void Session::EndAt(std::uint64_t end) {
+  if (is_running()) length_ = std::max(end, first_) + 1 - first_;
+}
+
+void Session::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
+  if (is_running()) Check(trace_->WriteProcessEvent(event, thread));
+}
+
+void Session::LostInPlace(std::size_t cpu, std::uint64_t total) {
+  Losses& losses = losses_[cpu];
+  if (losses.after == 0) losses.after = trace_->last_timestamp(cpu);
+  if (!wants_all_ || total <= losses.settled) return;
+  AddLost(cpu, total - losses.settled);
+  losses.settled = total;
+  losses.own = 0;
+}
+
+void Session::CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
+                        const CountingTime& time) {
+  if (!is_running()) return;
+  Losses& losses = losses_[cpu];
+  losses.own += count;
+  if (losses.counted_at != time.began) {
+    losses.from = std::max(losses.counted_at, losses.after);
+    losses.counted_at = time.began;
+    losses.after = 0;
+  }
+  losses.told += count;
+  account_.EventsLost(trace_->cpu_number(cpu), name, count, losses.from, time.ended);
+}
+
+void Session::TellUnknownLosses() {
+  const std::uint64_t now = SessionClockNow();
+  for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
+    Losses& losses = losses_[cpu];
+    if (losses.written <= losses.told) continue;
+    account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.told,
+                        std::max(losses.counted_at, losses.after), now);
+    losses.told = losses.written;
+    losses.counted_at = now;
+    losses.after = 0;
+  }
+}
+
+void Session::SettleLosses(std::size_t cpu, std::uint64_t total) {
+  Losses& losses = losses_[cpu];
+  const std::uint64_t all = total - std::min(total, losses.settled);
+  const std::uint64_t lost = wants_all_ ? all : losses.own;
+  if (lost != 0) AddLost(cpu, lost);
+  losses.settled = std::max(total, losses.settled);
+  losses.own = 0;
+}
+
+void Session::AddLost(std::size_t cpu, std::uint64_t count) {
+  if (!is_running()) return;
+  losses_[cpu].written += count;
+  Check(trace_->AddLost(cpu, count));
+}
+
+void Session::EndInterval(std::uint64_t timestamp) {
+  if (!is_running()) return;
+  TellUnknownLosses();
+  absl::Status status = trace_->WriteSequencePoint(timestamp);
+  if (status.ok()) status = writer_->Flush();
+  StartInterval(timestamp);
+  Check(status);
+}
+
+void Session::Finish(std::uint64_t timestamp) {
+  if (!is_running()) return;
+  TellUnknownLosses();
+  absl::Status status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
+  if (status.ok()) status = writer_->Finish();
+  if (!status.ok()) return Fail(status);
+  length_ = 0;
+}
+
+// Whatever it is told from here on, it writes nothing.
+void Session::Fail(const absl::Status& status) {
+  status_ = status;
+  length_ = 0;
+}
+
+}  // namespace collector
