@@ -3,6 +3,7 @@
 #ifndef TOOLS_COLLECTOR_BASE_SLOTS_H_
 #define TOOLS_COLLECTOR_BASE_SLOTS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -50,30 +51,49 @@ class SlotAllocator {
 template <typename Value>
 class SlotMap {
  public:
+  SlotMap() = default;
+  SlotMap(const SlotMap&) = delete;
+  SlotMap& operator=(const SlotMap&) = delete;
+
   // Value() if none was set since Clear.
   Value Find(Slot slot) const {
-    if (slot.index >= entries_.size()) [[unlikely]]
+    if (slot.index >= size_) [[unlikely]]
       return Value();
     const Entry& entry = entries_[slot.index];
-    return entry.generation == slot.generation && entry.epoch == epoch_ ? entry.value : Value();
+    return entry.key == KeyOf(slot) ? entry.value : Value();
   }
   void Set(Slot slot, Value value) {
-    if (slot.index >= entries_.size()) entries_.resize(std::size_t{slot.index} + 1);
-    entries_[slot.index] = {slot.generation, epoch_, value};
+    if (slot.index >= size_) Grow(std::size_t{slot.index} + 1);
+    entries_[slot.index] = {KeyOf(slot), value};
   }
   // In no time, however many there are.
   void Clear() {
-    if (++epoch_ == 0) entries_.clear();
+    epoch_ += kNextEpoch;
+    if (epoch_ == 0) std::fill(storage_.begin(), storage_.end(), Entry());
   }
 
  private:
+  static constexpr std::uint64_t kNextEpoch = std::uint64_t{1} << 32;
+
   struct Entry {
-    std::uint32_t generation = 0;
-    std::uint32_t epoch = 0;
+    std::uint64_t key = 0;
     Value value = Value();
   };
-  std::vector<Entry> entries_;
-  std::uint32_t epoch_ = 0;
+
+  // What is unlike the key of every other thing at the same index, and that of the time before
+  // Clear; never 0.
+  std::uint64_t KeyOf(Slot slot) const { return epoch_ | slot.generation; }
+  void Grow(std::size_t size) {
+    storage_.resize(size);
+    entries_ = storage_.data();
+    size_ = size;
+  }
+
+  std::vector<Entry> storage_;
+  // Of storage_: as the vector knows its end and not its size, a look at it takes longer.
+  Entry* entries_ = nullptr;
+  std::size_t size_ = 0;
+  std::uint64_t epoch_ = 0;
 };
 
 }  // namespace collector

@@ -131,47 +131,51 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
                                                std::uint64_t timestamp) {
   Tracepoint* const tracepoint = tracepoints_[id].get();
   current_.tracepoint = tracepoint;
-  if (event_.has_labels) labels_ = nettrace::Labels();
+  if (event_.has_own_labels) labels_ = nettrace::Labels();
   event_.timestamp = timestamp;
-  event_.has_labels = false;
+  event_.has_own_labels = false;
   event_.undecoded = false;
-  event_.labels = Slot();
-  event_.thread =
+  event_.kind.labels = Slot();
+  event_.kind.thread =
       sample.tid == kExitedTask
           ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp)
           : tasks_->Find(sample.pid, sample.tid, timestamp);
+  current_.sample = &sample;
   if (tracepoint->is_event_header) {
-    const std::size_t offset = std::min(tracepoint->layout.payload_offset, sample.raw.size());
-    current_.bytes = sample.raw.subspan(offset);
     ConvertEventHeader();
   } else {
-    current_.bytes = sample.raw;
-    ConvertKernelEvent(sample.raw);
+    ConvertKernelEvent();
   }
   return event_;
 }
 
-void SampleConverter::ConvertKernelEvent(std::span<const std::byte> record) {
+std::span<const std::byte> SampleConverter::Current::bytes() const {
+  const std::size_t begin = tracepoint->is_event_header ? tracepoint->layout.payload_offset : 0;
+  return sample->raw.subspan(std::min(begin, sample->raw.size()));
+}
+
+void SampleConverter::ConvertKernelEvent() {
   const Tracepoint& tracepoint = *current_.tracepoint;
   const TracepointSchema& layout = tracepoint.layout;
-  if (!layout.kernel_addresses.empty()) LabelKernelSymbols(record);
+  const std::span<const std::byte> record = current_.sample->raw;
+  if (!layout.kernel_addresses.empty()) LabelKernelSymbols();
   payload_.clear();
   const RecordProgram::Outcome outcome =
       layout.program.Run(record, TextForm::kBytes, &payload_, &event_.payload);
   if (!outcome.fits) return SetUndecoded("the record does not match its format");
-  event_.form = tracepoint.bytes;
+  event_.kind.form = tracepoint.bytes;
   if (!outcome.non_ascii) return;
 
   std::span<const std::byte> utf16;
   utf16_payload_.clear();
   // Text takes up to twice the room then, and may not fit.
   if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
-  event_.form = tracepoint.utf16;
+  event_.kind.form = tracepoint.utf16;
   event_.payload = utf16;
 }
 
-bool SampleConverter::ReadKernelAddresses(std::span<const std::byte> record,
-                                          KernelAddresses* key) const {
+bool SampleConverter::ReadKernelAddresses(KernelAddresses* key) const {
+  const std::span<const std::byte> record = current_.sample->raw;
   key->tracepoint = current_.tracepoint;
   const auto& fields = key->tracepoint->layout.kernel_addresses;
   for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
@@ -197,23 +201,23 @@ void SampleConverter::SetKernelSymbols(const KernelAddresses& key, nettrace::Lab
   }
 }
 
-void SampleConverter::LabelKernelSymbols(std::span<const std::byte> record) {
+void SampleConverter::LabelKernelSymbols() {
   if (!kernel_symbols_ || kernel_symbols_->empty()) return;
   KernelAddresses key;
-  if (!ReadKernelAddresses(record, &key)) return;
+  if (!ReadKernelAddresses(&key)) return;
   const auto found = symbol_lists_.find(key);
   if (found != symbol_lists_.end()) {
-    event_.labels = found->second;
+    event_.kind.labels = found->second;
     return;
   }
   if (symbol_lists_.size() >= kMaxSymbolLists) ForgetSymbolLists();
   shared_labels_ = nettrace::Labels();
   SetKernelSymbols(key, &shared_labels_);
   if (!shared_labels_.empty()) {
-    event_.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
-                     symbol_generation_};
+    event_.kind.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
+                          symbol_generation_};
   }
-  symbol_lists_.emplace(key, event_.labels);
+  symbol_lists_.emplace(key, event_.kind.labels);
 }
 
 void SampleConverter::ForgetSymbolLists() {
@@ -228,7 +232,7 @@ void SampleConverter::SetActivity(const eh::EventView& event, nettrace::Labels* 
 
 void SampleConverter::LabelActivity() {
   const eh::EventView& event = current_.view;
-  if (event_.has_labels) return SetActivity(event, &labels_);
+  if (event_.has_own_labels) return SetActivity(event, &labels_);
   // One activity has many events, in turns with those of others.
   const std::span<const std::byte> ids(event.activity_id.data(),
                                        event.activity_id.size() + event.related_id.size());
@@ -239,16 +243,16 @@ void SampleConverter::LabelActivity() {
     recent.size = ids.size();
     if (++recent.generation == 0) recent.generation = 1;
   }
-  event_.labels = {index, recent.generation};
+  event_.kind.labels = {index, recent.generation};
 }
 
 const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
-  if (event.has_labels) return labels_;
+  if (event.has_own_labels) return labels_;
   shared_labels_ = nettrace::Labels();
-  if (!event.labels.valid()) return shared_labels_;
-  if (event.labels.index < kRecentActivities) {
+  if (!event.kind.labels.valid()) return shared_labels_;
+  if (event.kind.labels.index < kRecentActivities) {
     SetActivity(current_.view, &shared_labels_);
-  } else if (KernelAddresses key; ReadKernelAddresses(current_.bytes, &key)) {
+  } else if (KernelAddresses key; ReadKernelAddresses(&key)) {
     SetKernelSymbols(key, &shared_labels_);
   }
   return shared_labels_;
@@ -256,7 +260,7 @@ const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
 
 void SampleConverter::ConvertEventHeader() {
   eh::EventView& event = current_.view;
-  if (const auto error = eh::ParseEvent(current_.bytes, &event); error != eh::ParseError::kNone) {
+  if (const auto error = eh::ParseEvent(current_.bytes(), &event); error != eh::ParseError::kNone) {
     return SetUndecoded(eh::ParseErrorText(error));
   }
   Tracepoint& tracepoint = *current_.tracepoint;
@@ -280,7 +284,7 @@ void SampleConverter::ConvertEventHeader() {
   if (outcome.result == PayloadProgram::Result::kTruncated) return SetUndecoded(kTruncated);
   if (outcome.consumed > kMaxPayloadSize) return SetUndecoded(kTooLong);
   current_.forms = ValueForms();
-  event_.form = schema->bytes.slot;
+  event_.kind.form = schema->bytes.slot;
   event_.payload = event.data.first(outcome.consumed);
 }
 
@@ -299,7 +303,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
         identity ? event.data.first(outcome.consumed) : std::span<const std::byte>(payload_);
     if (payload.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
     current_.forms = ValueForms();
-    event_.form = schema->bytes.slot;
+    event_.kind.form = schema->bytes.slot;
     event_.payload = payload;
     return;
   }
@@ -310,7 +314,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
   form->program.Run(event.data, &payload_);
   // Text takes up to twice the room as UTF-16.
   if (payload_.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
-  event_.form = form->slot;
+  event_.kind.form = form->slot;
   event_.payload = payload_;
 }
 
@@ -415,10 +419,10 @@ ConvertedEvent SampleConverter::AsUndecoded(const ConvertedEvent& event, std::st
   AppendCounted(std::as_bytes(std::span(reason)), &undecoded_payload_);
   // A payload must be below 64 KiB; a record is at most that long, with its common fields.
   constexpr std::size_t kMaxKept = 65000;
-  AppendCounted(current_.bytes.first(std::min(current_.bytes.size(), kMaxKept)),
-                &undecoded_payload_);
+  const std::span<const std::byte> bytes = current_.bytes();
+  AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &undecoded_payload_);
   ConvertedEvent undecoded = event;
-  undecoded.form = current_.tracepoint->undecoded;
+  undecoded.kind.form = current_.tracepoint->undecoded;
   undecoded.undecoded = true;
   undecoded.payload = undecoded_payload_;
   return undecoded;
@@ -428,7 +432,7 @@ nettrace::EventMetadata SampleConverter::MetadataOf(const ConvertedEvent& event)
   const Tracepoint& tracepoint = *current_.tracepoint;
   if (event.undecoded) return UndecodedMetadata(tracepoint);
   if (!tracepoint.is_event_header) {
-    const TextForm text = event.form == tracepoint.utf16 ? TextForm::kUtf16 : TextForm::kBytes;
+    const TextForm text = event.kind.form == tracepoint.utf16 ? TextForm::kUtf16 : TextForm::kBytes;
     return tracepoint.layout.MetadataOf(text);
   }
   absl::StatusOr<EventSchema> compiled =

@@ -40,15 +40,22 @@
 
 namespace collector {
 
+// What an event has in common with others.
+struct EventKind {
+  Slot form;    // what its metadata row says
+  Slot thread;  // of the TaskTracker
+  Slot labels;  // of its label list; none if it has no labels, or some of its own
+
+  friend bool operator==(const EventKind&, const EventKind&) = default;
+};
+
 // An event for all traces.
 struct ConvertedEvent {
+  EventKind kind;
   std::uint64_t timestamp = 0;  // session clock, ns
-  Slot form;                    // what its metadata row says
-  Slot thread;                  // of the TaskTracker
-  Slot labels;                  // of a label list that other events have, too
-  bool has_labels = false;      // of its own, if `labels` is none
-  bool undecoded = false;       // the payload is a reason and the event's bytes
   std::span<const std::byte> payload;
+  bool has_own_labels = false;  // kind.labels is none then
+  bool undecoded = false;       // the payload is a reason and the event's bytes
 };
 
 // Not thread-safe.
@@ -167,20 +174,23 @@ class SampleConverter {
   // What the event at hand was made of.
   struct Current {
     Tracepoint* tracepoint = nullptr;
-    std::span<const std::byte> bytes;  // of the event
-    eh::EventView view;                // of an EventHeader event
-    ValueForms forms;                  // of its values; a view into seen_
+    const SampleRecord* sample = nullptr;
+    eh::EventView view;  // of an EventHeader event
+    ValueForms forms;    // of its values; a view into seen_
+
+    // The event: of an EventHeader event from its header on.
+    std::span<const std::byte> bytes() const;
   };
 
-  void ConvertKernelEvent(std::span<const std::byte> record);
+  void ConvertKernelEvent();
   void ConvertEventHeader();
   // The same for what has no schema, or does not keep its payload.
   void ConvertByForm(Schema* schema);
   void SetUndecoded(std::string_view reason);
   // Gives the event labels with the symbols of its addresses.
-  void LabelKernelSymbols(std::span<const std::byte> record);
+  void LabelKernelSymbols();
   // Reads the addresses of the event at hand; false if it has not all of them.
-  bool ReadKernelAddresses(std::span<const std::byte> record, KernelAddresses* key) const;
+  bool ReadKernelAddresses(KernelAddresses* key) const;
   void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
   void ForgetSymbolLists();
   // Gives the event labels with its activity ids.
@@ -200,7 +210,7 @@ class SampleConverter {
   static bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
   void ReleaseForms(Schema* schema);
   nettrace::Labels& SetLabels() {
-    event_.has_labels = true;
+    event_.has_own_labels = true;
     return labels_;
   }
 

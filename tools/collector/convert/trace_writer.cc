@@ -19,42 +19,50 @@ TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
       account_(account),
       interval_start_(start) {}
 
-absl::Status TraceWriter::Write(std::size_t cpu_index, const ConvertedEvent& event) {
-  Cpu& cpu = cpus_[cpu_index];
-  nettrace::EventRow row;
-  row.metadata_id = forms_.Find(event.form);
-  row.capture_thread = cpu.capture_thread;
-  row.thread = threads_.Find(event.thread);
-  row.processor = static_cast<std::uint32_t>(cpu.number);
-  row.timestamp = event.timestamp;
-  if (event.labels.valid()) row.label_list_id = labels_.Find(event.labels);
-  if (event.timestamp < std::max(cpu.last_timestamp, interval_start_)) [[unlikely]]
-    return WriteLate(&cpu, event, row);
-  cpu.last_timestamp = event.timestamp;
-  const bool lacks_labels =
-      event.has_labels || (event.labels.valid() && row.label_list_id == nettrace::kNoLabels);
-  if (row.metadata_id == nettrace::kNoMetadata || row.thread == nettrace::kNoThread ||
-      row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
-    return WriteWithRows(&cpu, event, row);
-  }
-  return Append(row, event);
+void TraceWriter::AddCpu(int number) {
+  Cpu& cpu = cpus_.emplace_back();
+  cpu.number = number;
+  cpu.row.processor = static_cast<std::uint32_t>(number);
 }
 
-absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event,
-                                        nettrace::EventRow row) {
-  if (cpu->capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
-  row.capture_thread = cpu->capture_thread;
-  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.thread);
+// The row is made where it stays: whoever copies what has just been stored, in other pieces than
+// those, waits for it.
+absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
+  nettrace::EventRow& row = cpu->row;
+  if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
+    return WriteLate(cpu, event);
+  row.timestamp = event.timestamp;
+  row.metadata_id = forms_.Find(event.kind.form);
+  row.thread = threads_.Find(event.kind.thread);
+  row.label_list_id = nettrace::kNoLabels;
+  bool lacks_labels = event.has_own_labels;
+  if (event.kind.labels.valid()) {
+    row.label_list_id = labels_.Find(event.kind.labels);
+    lacks_labels = row.label_list_id == nettrace::kNoLabels;
+  }
+  if (row.metadata_id == nettrace::kNoMetadata || row.thread == nettrace::kNoThread ||
+      row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
+    return WriteWithRows(cpu, event, lacks_labels);
+  }
+  cpu->kind = event.kind;
+  return Append(*cpu, event);
+}
+
+absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
+  nettrace::EventRow& row = cpu->row;
+  cpu->kind = EventKind();
+  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
+  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
-  if (row.label_list_id == nettrace::kNoLabels && (event.has_labels || event.labels.valid())) {
+  if (lacks_labels) {
     absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
     if (!list.ok()) return list.status();
     row.label_list_id = *list;
-    if (event.labels.valid()) labels_.Set(event.labels, *list);
+    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
   }
   if (const absl::Status set = SetMetadata(event, &row); set.ok()) {
-    return Append(row, event);
+    return Append(*cpu, event);
   } else if (!absl::IsInvalidArgument(set)) {
     return set;
   }
@@ -62,29 +70,28 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event,
   const ConvertedEvent undecoded =
       converter_->AsUndecoded(event, "the schema has no place in the file");
   COLLECTOR_RETURN_IF_ERROR(SetMetadata(undecoded, &row));
-  return Append(row, undecoded);
+  return Append(*cpu, undecoded);
 }
 
-absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row) {
+absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
   ++stats_.late;
-  row.timestamp = std::max(cpu->last_timestamp, interval_start_);
-  cpu->last_timestamp = row.timestamp;
+  cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
   nettrace::Labels labels = converter_->LabelsOf(event);
   labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
   absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
   if (!list.ok()) return list.status();
-  row.label_list_id = *list;
-  return WriteWithRows(cpu, event, row);
+  cpu->row.label_list_id = *list;
+  return WriteWithRows(cpu, event, /*lacks_labels=*/false);
 }
 
 absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row) {
-  row->metadata_id = forms_.Find(event.form);
+  row->metadata_id = forms_.Find(event.kind.form);
   if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
-  if (unusable_forms_.Find(event.form)) return absl::InvalidArgumentError("");
+  if (unusable_forms_.Find(event.kind.form)) return absl::InvalidArgumentError("");
   absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
-  if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.form, true);
+  if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.kind.form, true);
   if (!added.ok()) return added.status();
-  forms_.Set(event.form, *added);
+  forms_.Set(event.kind.form, *added);
   row->metadata_id = *added;
   return absl::OkStatus();
 }
@@ -122,17 +129,18 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
   nettrace::ThreadInfo info;
   info.name = absl::StrCat("CPU ", cpu->number);
   absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
-  if (index.ok()) cpu->capture_thread = *index;
+  if (index.ok()) cpu->row.capture_thread = *index;
   return index.status();
 }
 
 absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
-  if (cpu.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  if (cpu.row.capture_thread == nettrace::kNoThread)
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
   while (count != 0) {
     const std::uint64_t part = std::min(count, kMaxPart);
-    const absl::Status added = writer_->AddLost(cpu.capture_thread, part);
+    const absl::Status added = writer_->AddLost(cpu.row.capture_thread, part);
     if (added.ok()) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {
@@ -163,8 +171,9 @@ absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
     thread_rows_ = 0;
     processes_.ForgetRows();
     if (account_ != nullptr) account_->ForgetThreads();
-    for (Cpu& cpu : cpus_) cpu.capture_thread = nettrace::kNoThread;
+    for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
   }
+  for (Cpu& cpu : cpus_) cpu.kind = EventKind();
   interval_start_ = timestamp;
   labels_.Clear();
   labels_in_interval_ = 0;

@@ -49,15 +49,23 @@ class TraceWriter {
               std::uint64_t start, CollectorEvents* account = nullptr);
 
   // Events come from one more CPU. Its index is one above the last one's.
-  void AddCpu(int number) { cpus_.push_back(Cpu{number}); }
+  void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
   // The time of the last event of that CPU; 0 if there was none.
-  std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].last_timestamp; }
+  std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
   // Writes the event that the converter returned last, of the CPU at index `cpu`. Only the sink's
   // errors come back.
-  absl::Status Write(std::size_t cpu, const ConvertedEvent& event);
+  absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
+    Cpu& cpu = cpus_[cpu_index];
+    // Most events differ from the one before on their CPU in time and payload only.
+    if (event.kind != cpu.kind || event.timestamp < cpu.row.timestamp || event.has_own_labels) {
+      return WriteOther(&cpu, event);
+    }
+    cpu.row.timestamp = event.timestamp;
+    return Append(cpu, event);
+  }
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
   // What has happened to a process; `thread` is its main thread's identity. In the order of time.
@@ -87,19 +95,25 @@ class TraceWriter {
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
 
   struct Cpu {
-    int number;
-    nettrace::ThreadIndex capture_thread = nettrace::kNoThread;
-    std::uint64_t last_timestamp = 0;
+    int number = 0;
+    // The row of its last event, of which capture thread, processor and time hold on.
+    nettrace::EventRow row = {};
+    // That event's, if all of the row holds for events of this kind, in this interval.
+    EventKind kind = {};
   };
 
-  // Writes an event that needs a row, or labels, that the interval has not had.
-  absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row);
+  // Writes an event that is of another kind than the one before.
+  absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
+  // Writes an event that needs a row, or labels, that the interval has not had. The time is in the
+  // CPU's row, and the labels are, unless the event lacks them.
+  absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels);
   // Writes an event after those that are later.
-  absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event, nettrace::EventRow row);
-  absl::Status Append(const nettrace::EventRow& row, const ConvertedEvent& event) {
+  absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
+  // Writes the event by the CPU's row.
+  absl::Status Append(const Cpu& cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     stats_.undecoded += event.undecoded ? 1 : 0;
-    return writer_->WriteEvent(row, event.payload);
+    return writer_->WriteEvent(cpu.row, event.payload);
   }
   // Sets the row that the event's form has. InvalidArgument if the file cannot hold it.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
