@@ -227,7 +227,9 @@ void PerfSession::Detach(int id) {
 }
 
 bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
-  tasks_.clear();
+  // A record that comes after its CPU's ring was looked at may be earlier than one that is found in
+  // another's: what is later than this moment is kept until all that is earlier is there.
+  const std::uint64_t limit = SessionClockNow();
   for (Cpu& cpu : cpus_) {
     cpu.side_band_ring.Drain(PerfRing::kNoLimit, [this](const PerfRecord& record) {
       CodeRecord code;
@@ -238,7 +240,11 @@ bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consu
   }
   std::stable_sort(tasks_.begin(), tasks_.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [timestamp, bytes] : tasks_) consume(PerfRecord{timestamp, bytes});
+  auto task = tasks_.begin();
+  for (; task != tasks_.end() && task->first <= limit; ++task) {
+    consume(PerfRecord{task->first, task->second});
+  }
+  tasks_.erase(tasks_.begin(), task);
 
   bool lost = false;
   for (Cpu& cpu : cpus_) {
