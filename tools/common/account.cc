@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "libnettrace-writer/core/utf.h"
+#include "nettrace/format.h"
 #include "nettrace/payload.h"
 #include "nettrace/payload_encoder.h"
 

@@ -59,7 +59,8 @@ nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
 // The event's payload by that metadata.
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
 
-// Whether the event is of that provider. People who look at what a service did do not ask for it.
+// Whether the event is of the account. One of a service that has taken the provider's name is not:
+// it has happened on a processor, and the account's have not.
 bool IsAccount(const nettrace::Event& event);
 // nullopt if it is none of these events, or does not have their fields: a file may hold anything.
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);

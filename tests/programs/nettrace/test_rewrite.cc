@@ -271,6 +271,7 @@ class AccountTest : public RewriteTest {
       nettrace::EventRow row;
       row.metadata_id = id;
       row.capture_thread = row.thread = about;
+      row.processor = about == collector ? nettrace::kNoProcessor : 0;
       row.timestamp = static_cast<std::uint64_t>(second * kSecond);
       EXPECT_TRUE((*writer)->WriteEvent(row, payload).ok());
     };

@@ -112,6 +112,22 @@ TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
   EXPECT_EQ(Finish().size(), 3u);
 }
 
+// Anybody may name a provider so.
+TEST_F(CollectorEventsTest, AServiceWithTheProvidersNameCostsNothing) {
+  nettrace::EventMetadata other;
+  other.provider = std::string(tools::kAccountProvider);
+  for (std::uint32_t id = 1; id <= 10; ++id) {
+    other.event_id = id;
+    other.name = "Other" + std::to_string(id);
+    ASSERT_TRUE(writer_->AddMetadata(other).ok());
+  }
+  events_.EventsLost(0, "a:b", 1, 10, 20);
+  EndInterval(100);
+  const std::vector<Shown> shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].event.count, 1u);
+}
+
 TEST_F(CollectorEventsTest, LossesBeyondTheBoundAreToldByCpu) {
   constexpr int kMore = 500;
   for (int i = 0; i < static_cast<int>(CollectorEvents::kMaxLosses) + kMore; ++i) {

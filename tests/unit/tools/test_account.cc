@@ -16,6 +16,7 @@ using Kind = AccountEvent::Kind;
 std::optional<AccountEvent> Parse(const nettrace::EventMetadata& metadata,
                                   const std::vector<std::byte>& payload) {
   nettrace::Event event;
+  event.processor = nettrace::kNoProcessor;
   event.metadata = &metadata;
   event.payload = payload;
   return ParseAccount(event);
@@ -48,6 +49,18 @@ TEST(Account, EveryEventReadsBackAsItWas) {
     ASSERT_TRUE(parsed.has_value());
     EXPECT_EQ(*parsed, event) << metadata.name;
   }
+}
+
+TEST(Account, AnEventOfAServiceIsNoneWhateverItsNames) {
+  const nettrace::EventMetadata metadata = AccountMetadata(Kind::kAccountUnknown);
+  const std::vector<std::byte> payload =
+      *AccountPayload({Kind::kAccountUnknown, 0, 0, "", "", 5, 6});
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  event.processor = 0;
+  EXPECT_FALSE(IsAccount(event));
+  EXPECT_FALSE(ParseAccount(event).has_value());
 }
 
 TEST(Account, WhatIsNoneIsNotTakenForOne) {

@@ -1,10 +1,10 @@
 #include "tools/collector/convert/collector_events.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "nettrace/format.h"
 #include "tools/collector/base/status_util.h"
@@ -70,25 +70,41 @@ void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string
 absl::Status CollectorEvents::Write(std::uint64_t limit) {
   std::stable_sort(waiting_.begin(), waiting_.end(),
                    [](const Waiting& a, const Waiting& b) { return a.time < b.time; });
-  for (Waiting& waiting : std::exchange(waiting_, {})) {
-    COLLECTOR_RETURN_IF_ERROR(WriteOne(std::move(waiting), limit));
-  }
   losses_waiting_ = 0;
+  for (Waiting& waiting : std::exchange(waiting_, {})) {
+    absl::StatusOr<nettrace::MetadataId> row = MetadataRow(waiting.event.kind);
+    if (absl::IsResourceExhausted(row.status())) {
+      // Others have so many rows of this provider that it has to wait until they are flushed.
+      waiting_.push_back(std::move(waiting));
+      continue;
+    }
+    if (!row.ok()) return row.status();
+    COLLECTOR_RETURN_IF_ERROR(WriteOne(*row, std::move(waiting), limit));
+  }
   earliest_ = std::max(earliest_, limit);
   return absl::OkStatus();
 }
 
-absl::Status CollectorEvents::WriteOne(Waiting waiting, std::uint64_t limit) {
+absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::Kind kind) {
+  nettrace::MetadataId& row = rows_[static_cast<std::size_t>(kind)];
+  if (row == nettrace::kNoMetadata) {
+    nettrace::EventMetadata metadata = tools::AccountMetadata(kind);
+    // A service that has taken the provider's name for its own may have taken the id, too.
+    const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
+    if (!id) return absl::ResourceExhaustedError("no event id is left");
+    metadata.event_id = *id;
+    absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(metadata);
+    if (!added.ok()) return added;
+    row = *added;
+  }
+  return row;
+}
+
+absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting waiting,
+                                       std::uint64_t limit) {
   AccountEvent& event = waiting.event;
   event.since = UnixTime(event.since);
   event.until = UnixTime(event.until);
-  nettrace::MetadataId& metadata_id = rows_[static_cast<std::size_t>(event.kind)];
-  if (metadata_id == nettrace::kNoMetadata) {
-    absl::StatusOr<nettrace::MetadataId> row =
-        writer_->AddMetadata(tools::AccountMetadata(event.kind));
-    if (!row.ok()) return row.status();
-    metadata_id = *row;
-  }
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = "collector";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "nettrace/writer.h"
 #include "tools/common/account.h"
 #include "tools/common/account_summary.h"
@@ -60,7 +61,8 @@ class CollectorEvents {
   };
 
   std::uint64_t UnixTime(std::uint64_t ticks) const;
-  absl::Status WriteOne(Waiting waiting, std::uint64_t limit);
+  absl::StatusOr<nettrace::MetadataId> MetadataRow(tools::AccountEvent::Kind kind);
+  absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
   std::int64_t clock_offset_ = 0;  // ns, from the trace's clock to the time since 1970
