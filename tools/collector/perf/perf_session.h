@@ -136,8 +136,9 @@ class PerfSession {
   // there is.
   void ArmRegistrations();
 
-  // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`.
-  void Wait(int timeout_ms);
+  // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`. Returns whether
+  // a descriptor of WakeOn has woken.
+  bool Wait(int timeout_ms);
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
@@ -163,8 +164,9 @@ class PerfSession {
       Losses which = Losses::kAll);
   // Bytes of samples that wait in the rings.
   std::size_t waiting_bytes() const;
-  // A ring of samples is more than half full.
-  bool IsPressed() const;
+  // A ring of samples is fuller than that part of its size: half, or what wakes.
+  bool IsPressed() const { return IsFuller(2); }
+  bool IsPastWatermark() const { return IsFuller(kWatermark); }
 
   // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
   // since 6.0; Unimplemented before.
@@ -188,8 +190,12 @@ class PerfSession {
     bool ended = false;  // Disable has been called
   };
 
+  // The part of a ring that wakes when it is full.
+  static constexpr std::size_t kWatermark = 4;
+
   PerfSession() = default;
 
+  bool IsFuller(std::size_t part) const;
   // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
   UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
   // Opens the rings of the CPU at `index`. NotFound if it is offline.
