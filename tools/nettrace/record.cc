@@ -116,13 +116,14 @@ int FailHalfway(const absl::Status& status, const Output& output,
           " of all these say what processes there were); 'nettrace repair' gives it an end")));
 }
 
-// Warns of the `count` tracepoints that patterns select and that are not recorded, after the first
-// `shown` of them. `reasons` are those of the first. Returns `count`.
-std::size_t PrintLeftOut(const std::vector<std::string>& reasons, std::size_t count,
-                         std::size_t shown) {
+// Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
+// of them. Returns how many there are now.
+std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) {
+  const std::vector<std::string>& reasons = left_out.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
+  const std::size_t count = left_out.count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
     absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
@@ -197,8 +198,9 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   PutCpuChanges(&json, summary.cpu_changes);
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : summary.left_out_names) PutString(&json, tracepoint);
+  for (const std::string& tracepoint : summary.left_out.names()) PutString(&json, tracepoint);
   json.EndArray();
+  PutNumber(&json, "leftOutCount", summary.left_out.count());
   json.Key("unmatched");
   json.StartArray();
   for (const std::string& selector : summary.unmatched) PutString(&json, selector);
@@ -316,8 +318,7 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t left_out =
-      PrintLeftOut(session->left_out(), session->left_out_names().size(), 0);
+  const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
   const absl::Time end = absl::Now() + duration;
 
   int exit_code = kExitOk;
@@ -340,7 +341,7 @@ int Record(const RecordArguments& arguments) {
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
-  PrintLeftOut(summary.left_out, summary.left_out_names.size(), left_out);
+  PrintLeftOut(summary.left_out, left_out);
   PrintSummary(arguments, summary, output);
   // The kernel takes its time for each tracepoint that nobody records any more.
   constexpr std::uint64_t kMany = 100;

@@ -19,8 +19,9 @@ namespace collector {
 class SampleWriter {
  public:
   // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
-  SampleWriter(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus)
-      : tasks_(tasks), converter_(tasks), trace_(writer, &converter_, tasks, /*start=*/0) {
+  SampleWriter(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus,
+               const SchemaShares::Limits& limits = {})
+      : tasks_(tasks), converter_(tasks, limits), trace_(writer, &converter_, tasks, /*start=*/0) {
     for (const int number : cpus) trace_.AddCpu(number);
   }
 

@@ -34,6 +34,8 @@ class ProcessWriter {
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }
   // The trace's thread rows were flushed.
   void ForgetRows() { capture_thread_ = nettrace::kNoThread; }
+  // Its metadata rows were.
+  void ForgetMetadata() { rows_ = {}; }
 
   // Events written so far.
   std::uint64_t written() const { return written_; }

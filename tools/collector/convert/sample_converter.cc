@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/convert/trace_context.h"
+#include "tools/collector/identity/proc_files.h"
 #include "tools/common/eventheader_keys.h"
 #include "tools/common/tracepoint_keys.h"
 
@@ -30,7 +30,9 @@ constexpr std::string_view kEventHeaderFirstField = [] {
 
 constexpr char kTruncated[] = "the payload ends within a field";
 constexpr char kTooLong[] = "the payload is longer than readers take";
-constexpr char kTooManySchemas[] = "the provider has too many schemas";
+constexpr char kTooFast[] = "its process makes new kinds of events too fast";
+// What a schema or a form takes besides its own parts: its places in tables and lists, about.
+constexpr std::size_t kPlaces = 200;
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
   std::array<std::byte, 16> bytes;
@@ -66,8 +68,12 @@ std::size_t SampleConverter::SchemaHash::operator()(const SchemaKey& key) const 
   return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
 }
 
-SampleConverter::SampleConverter(TaskTracker* tasks)
-    : tasks_(tasks), activities_(kRecentActivities) {}
+SampleConverter::SampleConverter(TaskTracker* tasks, const SchemaShares::Limits& limits)
+    : tasks_(tasks),
+      shares_(
+          limits, [this](SchemaShares::Entry* entry) { Forget(static_cast<Kept*>(entry)); },
+          ReadProcUser),
+      activities_(kRecentActivities) {}
 
 absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
                                             const std::string& event, const std::string& format) {
@@ -86,7 +92,7 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
     tracepoint->recent.resize(kRecentSchemas);
     tracepoint->parts = *parts;
     tracepoint->provider = std::string(parts->provider);
-    tracepoint->share = &providers_[absl::AsciiStrToUpper(tracepoint->provider)];
+    tracepoint->share = shares_.AddProvider(tracepoint->provider);
   } else {
     COLLECTOR_RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
                                                               /*traceevent_compatible=*/true));
@@ -107,9 +113,7 @@ void SampleConverter::RemoveTracepoint(int id) {
   if (index >= tracepoints_.size() || tracepoints_[index] == nullptr) return;
   Tracepoint& tracepoint = *tracepoints_[index];
   for (auto& [key, schema] : tracepoint.schemas) {
-    const std::size_t shares = 1 + schema->forms.size();
-    tracepoint.share->schemas -= shares;
-    tracepoint.share->schema_bytes -= shares * schema->metadata.size();
+    shares_.Remove(schema.get());
     ReleaseForms(schema.get());
   }
   for (Slot* slot : {&tracepoint.bytes, &tracepoint.utf16, &tracepoint.undecoded}) {
@@ -123,7 +127,46 @@ void SampleConverter::ReleaseForms(Schema* schema) {
   forms_.Release(&schema->bytes.slot);
   forms_.Release(&schema->utf16.slot);
   for (auto& [seen, form] : schema->forms) {
-    forms_.Release(&form.slot);
+    shares_.Remove(form.get());
+    forms_.Release(&form->form.slot);
+  }
+}
+
+void SampleConverter::Forget(Kept* kept) {
+  Schema* const schema = kept->schema;
+  if (kept != schema) {
+    auto* const form = static_cast<NullableForm*>(kept);
+    forms_.Release(&form->form.slot);
+    schema->forms.erase(schema->forms.find(form->seen));
+    return;
+  }
+  ReleaseForms(schema);
+  auto& schemas = schema->tracepoint->schemas;
+  schemas.erase(schemas.find(schema->key));
+}
+
+bool SampleConverter::MayMake() {
+  return shares_.MayAdd(current_.sample->pid, current_.view.metadata.size(), event_.timestamp);
+}
+
+void SampleConverter::Keep(Kept* kept, std::size_t bytes, const Schema* schema) {
+  shares_.Add(kept, current_.tracepoint->share, bytes + kPlaces, schema);
+  if (age_ != shares_.age()) ForgetRecent();
+  kept->age = age_;
+}
+
+void SampleConverter::TellUse(Kept* kept) {
+  if (kept->age == age_) return;
+  shares_.Use(kept);
+  kept->age = age_;
+}
+
+// Some of them may be no more, and the use of the others is to be told again.
+void SampleConverter::ForgetRecent() {
+  age_ = shares_.age();
+  for (const auto& tracepoint : tracepoints_) {
+    if (tracepoint != nullptr)
+      std::fill(tracepoint->recent.begin(), tracepoint->recent.end(), nullptr);
   }
 }
 
@@ -309,7 +352,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
   }
   const Form* const form =
       FindForm(outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, schema);
-  if (form == nullptr) return SetUndecoded(kTooManySchemas);
+  if (form == nullptr) return SetUndecoded(kTooFast);
   payload_.clear();
   form->program.Run(event.data, &payload_);
   // Text takes up to twice the room as UTF-16.
@@ -332,23 +375,29 @@ SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
   Tracepoint& tracepoint = *current_.tracepoint;
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint.schemas.find(key); found != tracepoint.schemas.end()) {
+    TellUse(found->second.get());
     return found->second->usable ? found->second.get() : nullptr;
   }
   if (key.metadata.empty()) {
     *reason = "the event carries no metadata";
     return nullptr;
   }
-  if (!TakeShare(tracepoint, key.metadata.size())) {
-    *reason = kTooManySchemas;
+  if (!MayMake()) {
+    *reason = kTooFast;
     return nullptr;
   }
   auto made = std::make_unique<Schema>();
-  made->metadata = std::string(key.metadata);
-  made->key = {key.header, made->metadata};
-  MakeSchema(made.get());
-  Schema* const schema = made->usable ? made.get() : nullptr;
-  tracepoint.schemas.emplace(made->key, std::move(made));
-  return schema;
+  Schema* const schema = made.get();
+  schema->schema = schema;
+  schema->tracepoint = &tracepoint;
+  schema->metadata = std::string(key.metadata);
+  schema->key = {key.header, schema->metadata};
+  MakeSchema(schema);
+  tracepoint.schemas.emplace(schema->key, std::move(made));
+  // Its text may come to need a second program.
+  Keep(schema, sizeof(Schema) + schema->metadata.size() + 2 * schema->bytes.program.bytes(),
+       nullptr);
+  return schema->usable ? schema : nullptr;
 }
 
 void SampleConverter::MakeSchema(Schema* schema) {
@@ -394,20 +443,17 @@ SampleConverter::Form* SampleConverter::FindNullableForm(TextForm text, Schema* 
     }
   }
   if (found == forms.end()) {
-    if (!TakeShare(*current_.tracepoint, schema->metadata.size())) return nullptr;
-    found = forms.emplace(seen_, Form()).first;
+    if (!MayMake()) return nullptr;
+    auto made = std::make_unique<NullableForm>();
+    made->schema = schema;
+    made->seen = seen_;
+    NullableForm* const form = made.get();
+    forms.emplace(seen_, std::move(made));
+    Keep(form, sizeof(NullableForm) + 2 * seen_.size() + schema->bytes.program.bytes(), schema);
+    return &form->form;
   }
-  return &found->second;
-}
-
-bool SampleConverter::TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size) {
-  Provider& provider = *tracepoint.share;
-  if (provider.schemas >= kMaxSchemas || provider.schema_bytes + metadata_size > kMaxSchemaBytes) {
-    return false;
-  }
-  ++provider.schemas;
-  provider.schema_bytes += metadata_size;
-  return true;
+  TellUse(found->second.get());
+  return &found->second->form;
 }
 
 void SampleConverter::SetUndecoded(std::string_view reason) {

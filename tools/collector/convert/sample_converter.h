@@ -10,9 +10,9 @@
 //
 // Promises: all in a sample but its pid, tid and timestamp was written by another process and may
 // be anything. An event that does not decode becomes its bytes, under the name "Undecoded", and so
-// does one whose provider has used up its share of schemas: no process can cost more than its
-// bounded share, nor another one its events. Nothing is allocated for an event once its schema is
-// known.
+// does one of a new kind whose process makes those too fast: no process can cost more than its
+// bounded share (schema_shares.h), nor another one its events. Nothing is allocated for an event
+// while its schema is known; a schema that has gone is made again when it is used.
 #ifndef TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 #define TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 
@@ -24,7 +24,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -34,6 +33,7 @@
 #include "tools/collector/base/slots.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/kernel_symbols.h"
+#include "tools/collector/convert/schema_shares.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
@@ -61,15 +61,12 @@ struct ConvertedEvent {
 // Not thread-safe.
 class SampleConverter {
  public:
-  // Bounds on what one provider's schemas may cost.
-  static constexpr std::size_t kMaxSchemas = 4096;
-  static constexpr std::size_t kMaxSchemaBytes = 4 << 20;
   // Forms of a schema that tell apart which of its nullable fields are null.
   static constexpr std::size_t kMaxForms = 64;
   static constexpr char kUndecoded[] = "Undecoded";
 
   // `tasks` outlives this object.
-  explicit SampleConverter(TaskTracker* tasks);
+  explicit SampleConverter(TaskTracker* tasks, const SchemaShares::Limits& limits = {});
 
   // Makes the samples of tracepoint `id` known. A tracepoint that is known stays as it is.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
@@ -100,13 +97,8 @@ class SampleConverter {
   static constexpr std::uint32_t kRecentActivities = 256;
   static constexpr std::size_t kMaxSymbolLists = 65536;
 
-  // What the schemas of one provider cost. Names that differ in case only are one provider's to
-  // TraceEvent, which tells events apart by provider and id.
-  struct Provider {
-    std::size_t schemas = 0;
-    std::size_t schema_bytes = 0;
-  };
-
+  struct Tracepoint;
+  struct Schema;
   // A schema with the types that suit the values of some of its events.
   struct Form {
     Slot slot;  // none until the first event of this form
@@ -122,13 +114,23 @@ class SampleConverter {
   struct SchemaHash {
     std::size_t operator()(const SchemaKey& key) const;
   };
-  struct Schema {
+  // What somebody pays for.
+  struct Kept : SchemaShares::Entry {
+    Schema* schema = nullptr;  // to which it belongs, or which it is
+    std::uint64_t age = 0;     // of the shares, when its use was told last
+  };
+  // A form of a schema with nullable fields.
+  struct NullableForm : Kept {
+    std::string seen;  // the values seen in it, and the TextForm
+    Form form;
+  };
+  struct Schema : Kept {
+    Tracepoint* tracepoint = nullptr;
     SchemaKey key;         // a view into `metadata`
     std::string metadata;  // of the event
     Form bytes;            // for all events; without a slot if there are nullable fields
     Form utf16;            // made when the first text comes that needs it
-    // The forms of a schema with nullable fields: by the TextForm and the values seen in each.
-    absl::flat_hash_map<std::string, Form> forms;
+    absl::flat_hash_map<std::string, std::unique_ptr<NullableForm>> forms;  // by `seen`
     std::size_t nullable_fields = 0;
     bool usable = true;  // false: its metadata is malformed
     bool trace_context = false;
@@ -138,8 +140,8 @@ class SampleConverter {
     std::string name;  // of the event
     bool is_event_header = false;
     std::string provider;
-    eh::TracepointName parts;   // views into `name`
-    Provider* share = nullptr;  // of providers_; null if it is no EventHeader tracepoint
+    eh::TracepointName parts;                 // views into `name`
+    SchemaShares::Provider* share = nullptr;  // null if it is no EventHeader tracepoint
     TracepointSchema layout;
     // The forms of its events, if it is no EventHeader tracepoint: of all but those with text that
     // is not ASCII, and of those.
@@ -147,8 +149,8 @@ class SampleConverter {
     Slot utf16;
     Slot undecoded;
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash> schemas;
-    // Schemas that were used lately, by a few bytes of their keys. Empty if it is no EventHeader
-    // tracepoint.
+    // Schemas that were used lately, by a few bytes of their keys; null where there is none. Empty
+    // if it is no EventHeader tracepoint.
     std::vector<Schema*> recent;
   };
 
@@ -201,13 +203,19 @@ class SampleConverter {
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);
   // Compiles `*schema` from its first event.
   void MakeSchema(Schema* schema);
-  // The form for events with the values that `seen_` and `text` tell; null if the provider's share
-  // is used up.
+  // The form for events with the values that `seen_` and `text` tell; null if there is none and the
+  // process may not make one.
   Form* FindForm(TextForm text, Schema* schema);
   Form* FindNullableForm(TextForm text, Schema* schema);
   static nettrace::EventMetadata UndecodedMetadata(const Tracepoint& tracepoint);
-  // Counts a schema of this size towards its provider's share. False if that is used up.
-  static bool TakeShare(const Tracepoint& tracepoint, std::size_t metadata_size);
+  // Whether the process of the event at hand may have something made of its metadata.
+  bool MayMake();
+  // Counts what was made of it. `schema`, if it is not null, stays.
+  void Keep(Kept* kept, std::size_t bytes, const Schema* schema);
+  void TellUse(Kept* kept);
+  void ForgetRecent();
+  // Forgets what was evicted, and all that belongs to it.
+  void Forget(Kept* kept);
   void ReleaseForms(Schema* schema);
   nettrace::Labels& SetLabels() {
     event_.has_own_labels = true;
@@ -215,8 +223,9 @@ class SampleConverter {
   }
 
   TaskTracker* tasks_;
+  SchemaShares shares_;
+  std::uint64_t age_ = 0;  // of the shares, when schemas were told to be used lately
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
-  std::unordered_map<std::string, Provider> providers_;   // by the name in upper case
   SlotAllocator forms_;
   // Read when the first tracepoint comes that has addresses of the kernel.
   std::optional<KernelSymbols> kernel_symbols_;

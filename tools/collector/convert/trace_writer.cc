@@ -59,15 +59,17 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
     row.label_list_id = *list;
     if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
   }
-  if (const absl::Status set = SetMetadata(event, &row); set.ok()) {
-    return Append(*cpu, event);
-  } else if (!absl::IsInvalidArgument(set)) {
-    return set;
-  }
-  // A schema that the file format cannot hold is no error of the trace.
-  const ConvertedEvent undecoded =
-      converter_->AsUndecoded(event, "the schema has no place in the file");
-  COLLECTOR_RETURN_IF_ERROR(SetMetadata(undecoded, &row));
+  const absl::Status set = SetMetadata(event, &row);
+  if (set.ok()) return Append(*cpu, event);
+  // A schema that has no place in the file, for ever or until metadata is flushed, is no error of
+  // the trace.
+  if (!absl::IsInvalidArgument(set) && !absl::IsResourceExhausted(set)) return set;
+  const ConvertedEvent undecoded = converter_->AsUndecoded(
+      event, absl::IsInvalidArgument(set) ? "the schema has no place in the file"
+                                          : "the trace has too many kinds of events at a time");
+  const absl::Status set_undecoded = SetMetadata(undecoded, &row);
+  if (absl::IsResourceExhausted(set_undecoded)) return writer_->AddLost(row.capture_thread, 1);
+  COLLECTOR_RETURN_IF_ERROR(set_undecoded);
   return Append(*cpu, undecoded);
 }
 
@@ -86,6 +88,10 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   row->metadata_id = forms_.Find(event.kind.form);
   if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
   if (unusable_forms_.Find(event.kind.form)) return absl::InvalidArgumentError("");
+  constexpr std::size_t kMaxDecoded = kMaxMetadata - kMetadataRowsOfUndecoded;
+  if (!event.undecoded && metadata_rows() >= kMaxDecoded) {
+    return absl::ResourceExhaustedError("metadata is to be flushed");
+  }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
   if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.kind.form, true);
   if (!added.ok()) return added.status();
@@ -95,16 +101,17 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
 }
 
 absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata metadata) {
-  using nettrace::internal::EventIdTable;
-  const bool has_own_id =
-      metadata.event_id >= 1 && metadata.event_id <= nettrace::internal::kMaxGivenEventId;
-  if (!has_own_id || event_ids_.Find(metadata) != EventIdTable::Clash::kNone) {
-    const std::optional<std::uint32_t> id = event_ids_.FreeId(metadata);
-    if (!id) return absl::InvalidArgumentError("no event id is left");
-    metadata.event_id = *id;
+  const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
+  if (!id) {
+    metadata_is_full_ = true;
+    return absl::ResourceExhaustedError("no event id is left");
   }
+  metadata.event_id = *id;
   absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
-  if (row.ok()) event_ids_.Add(metadata);
+  if (metadata_rows() >= kMetadataRowsPerFlush ||
+      writer_->stats().metadata_bytes - metadata_bytes_flushed_ >= kMetadataBytesPerFlush) {
+    metadata_is_full_ = true;
+  }
   return row;
 }
 
@@ -147,10 +154,20 @@ absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thre
 
 absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
   processes_.EndInterval(timestamp);
-  const bool flush = thread_rows_ >= kThreadRowsPerFlush;
-  COLLECTOR_RETURN_IF_ERROR(
-      writer_->WriteSequencePoint(timestamp, flush ? nettrace::kSequencePointFlushThreads : 0));
-  if (flush) {
+  const bool flush_threads = thread_rows_ >= kThreadRowsPerFlush;
+  const bool flush_metadata = metadata_is_full_;
+  COLLECTOR_RETURN_IF_ERROR(writer_->WriteSequencePoint(
+      timestamp, (flush_threads ? nettrace::kSequencePointFlushThreads : 0) |
+                     (flush_metadata ? nettrace::kSequencePointFlushMetadata : 0)));
+  if (flush_metadata) {
+    forms_.Clear();
+    unusable_forms_.Clear();
+    processes_.ForgetMetadata();
+    metadata_flushed_ = writer_->stats().metadata;
+    metadata_bytes_flushed_ = writer_->stats().metadata_bytes;
+    metadata_is_full_ = false;
+  }
+  if (flush_threads) {
     threads_.Clear();
     thread_rows_ = 0;
     processes_.ForgetRows();

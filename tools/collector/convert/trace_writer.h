@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "libnettrace-writer/core/event_ids.h"
 #include "nettrace/writer.h"
 #include "tools/collector/base/slots.h"
 #include "tools/collector/convert/process_writer.h"
@@ -34,6 +33,10 @@ class TraceWriter {
   // an estimate.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
+
+  // What the writer's max_metadata is to be. As many EventIds stay remembered over a flush, and
+  // leave room for new ones of the same provider.
+  static constexpr std::size_t kMaxMetadata = 36864;
 
   struct Stats {
     std::uint64_t undecoded = 0;
@@ -73,7 +76,7 @@ class TraceWriter {
   bool interval_is_full() const {
     return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
            process_events_in_interval_ >= kProcessEventsPerInterval ||
-           thread_rows_ >= kThreadRowsPerFlush;
+           thread_rows_ >= kThreadRowsPerFlush || metadata_is_full_;
   }
   // Thread rows since they were flushed.
   std::size_t thread_rows() const { return thread_rows_; }
@@ -88,6 +91,12 @@ class TraceWriter {
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
+  // Metadata rows are flushed once there are so many, or so many bytes of them, which readers keep
+  // until then. The rest up to kMaxMetadata is for what comes before the interval can be closed,
+  // and the last of it for the rows of events that are not decoded.
+  static constexpr std::size_t kMetadataRowsPerFlush = 24576;
+  static constexpr std::size_t kMetadataBytesPerFlush = std::size_t{48} << 20;
+  static constexpr std::size_t kMetadataRowsOfUndecoded = 4096;
 
   struct Cpu {
     int number = 0;
@@ -110,11 +119,14 @@ class TraceWriter {
     stats_.undecoded += event.undecoded ? 1 : 0;
     return writer_->WriteEvent(cpu.row, event.payload);
   }
-  // Sets the row that the event's form has. InvalidArgument if the file cannot hold it.
+  // Sets the row that the event's form has. InvalidArgument if the file cannot hold it,
+  // ResourceExhausted if it cannot until metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
   // Writes a row, whose EventId is the event's own, or 0 if it has none. It keeps that if no row of
   // another schema has it, else it gets another one.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
+  // Since they were flushed.
+  std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
   absl::StatusOr<nettrace::LabelListId> Intern(const nettrace::Labels& labels);
   absl::StatusOr<nettrace::ThreadIndex> ThreadRow(Slot thread);
   absl::Status AddCaptureThread(Cpu* cpu);
@@ -128,7 +140,9 @@ class TraceWriter {
   SlotMap<bool> unusable_forms_;  // those whose row the file cannot hold
   SlotMap<nettrace::ThreadIndex> threads_;
   SlotMap<nettrace::LabelListId> labels_;  // of the interval
-  nettrace::internal::EventIdTable event_ids_;
+  std::uint64_t metadata_flushed_ = 0;     // rows
+  std::uint64_t metadata_bytes_flushed_ = 0;
+  bool metadata_is_full_ = false;  // it is to be flushed
   std::uint64_t interval_start_;
   std::size_t thread_rows_ = 0;
   std::size_t labels_in_interval_ = 0;

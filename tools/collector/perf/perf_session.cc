@@ -465,14 +465,20 @@ void PerfSession::TakeSideBand(Rings* rings) {
 }
 
 bool PerfSession::DrainTasks(absl::FunctionRef<void(const PerfRecord&)> consume) {
+  // A record that comes after its CPU's ring was looked at may be earlier than one that is found in
+  // another's: what is later than this moment is kept until all that is earlier is there.
+  const std::uint64_t limit = SessionClockNow();
   for (Cpu& cpu : cpus_) {
     if (cpu.rings != nullptr) TakeSideBand(cpu.rings.get());
   }
   if (!tasks_.empty()) {
     std::stable_sort(tasks_.begin(), tasks_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [timestamp, bytes] : tasks_) consume(PerfRecord{timestamp, bytes});
-    tasks_.clear();
+    auto task = tasks_.begin();
+    for (; task != tasks_.end() && task->first <= limit; ++task) {
+      consume(PerfRecord{task->first, task->second});
+    }
+    tasks_.erase(tasks_.begin(), task);
   }
   return std::exchange(tasks_missing_, false);
 }

@@ -142,7 +142,7 @@ class PerfSession {
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
-  // Hands the FORK, COMM, MMAP, EXIT and LOST records of all CPUs that wait to `consume`, in the
+  // Hands the FORK, COMM, MMAP, EXIT and LOST records of all CPUs up to now to `consume`, in the
   // order of time: a thread may be created on one CPU and named on another. The bytes are valid
   // during the call of `consume` only. Returns true if records may be missing: the kernel's counts
   // say that some were lost since the last call, or a CPU was not recorded for a time. A LOST

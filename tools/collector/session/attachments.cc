@@ -147,10 +147,12 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   perf_->ArmRegistrations();
   COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
+  // Others can make the list long: no more than a tenth of the time goes into it.
   constexpr std::uint64_t kShare = 10;
   earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * (end - now));
-  next_rescan_ =
-      end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan);
+  next_rescan_ = std::max(
+      earliest_rescan_,
+      end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
   return absl::OkStatus();
 }
 
@@ -168,17 +170,34 @@ std::uint64_t Attachments::next_rescan() const {
 }
 
 absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
-  absl::StatusOr<std::vector<UserEvent>> events = tracefs_.UserEvents();
-  if (!events.ok()) return events.status();
-  for (const UserEvent& event : *events) {
-    const auto matches = [&event](const Selector& selector) {
-      return AwaitsUserEvents(selector) && selector.MatchesUserEvent(event.name);
-    };
-    AttachMatching({std::string(Selector::kUserEventsSystem), event.name}, sessions, matches);
-    // At once: since the attachment the service writes events, which are lost until this.
-    if (enable) COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
+  absl::Status enabled;
+  const std::string system(Selector::kUserEventsSystem);
+  const absl::StatusOr<std::size_t> unclear =
+      tracefs_.ForEachUserEvent([&](const UserEvent& event) {
+        const Tracefs::Name name = {system, std::string(event.name)};
+        AttachMatching(name, sessions, [&name](const Selector& selector) {
+          return AwaitsUserEvents(selector) && selector.MatchesUserEvent(name.event);
+        });
+        // At once: since the attachment the service writes events, which are lost until this.
+        if (enable && enabled.ok()) enabled = perf_->Enable();
+      });
+  if (!unclear.ok() && !enable) return unclear.status();
+  // The next look may find it readable again, if there were too few descriptors.
+  if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
+  if (unclear.ok() && *unclear != 0) {
+    LeaveOutUnclear(sessions,
+                    "user_events_status has lines that are parts of names with line feeds; "
+                    "tracepoints with such names are not recorded");
   }
-  return absl::OkStatus();
+  return enabled;
+}
+
+void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
+  for (Session* session : sessions) {
+    const std::vector<Selector>& selectors = session->selectors();
+    if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
+    session->left_out().Add("user_events_status", why, SessionClockNow());
+  }
 }
 
 absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
@@ -202,11 +221,14 @@ void Attachments::AttachMatching(const Tracefs::Name& name, const std::vector<Se
       if (matches(session->selectors()[i])) matching.push_back(i);
     }
     if (matching.empty()) continue;
+    const std::string text = TextOf(name);
+    if (!session->left_out().IsDue(text, SessionClockNow())) continue;
     if (absl::Status attached = AttachOne(name, session); attached.ok()) {
+      session->left_out().Remove(text);
       for (const std::size_t i : matching) session->SetMatched(i);
     } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
       // Else it has been removed since its name was read.
-      session->LeaveOut(TextOf(name), std::string(attached.message()));
+      session->left_out().Add(text, std::string(attached.message()), SessionClockNow());
     }
   }
 }
@@ -230,6 +252,13 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session)
   if (absl::Status attached = AttachToPerf(name, tracepoint->id); !attached.ok()) {
     distributor_->RemoveTracepoint(tracepoint->id);
     return attached;
+  }
+  // While it was not attached its author may have removed it, and another one have its id by now.
+  if (const auto now = tracefs_.ReadTracepoint(name.system, name.event);
+      !now.ok() || now->id != tracepoint->id || now->format != tracepoint->format) {
+    unused_.push_back(tracepoint->id);
+    DetachUnused();
+    return absl::NotFoundError(absl::StrCat("tracepoint ", text, " has been removed"));
   }
   attached_.emplace(std::move(text),
                     Tracepoint{tracepoint->id, session, CountsAreExact(name.system)});

@@ -96,6 +96,8 @@ class Attachments {
   // Gives tracepoints of user_events to those of `sessions` that have a pattern for them; with
   // `enable` they are enabled as they are attached.
   absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
+  // Says that there are tracepoints of user_events whose names cannot be told, and why.
+  static void LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why);
   // The same with tracepoints `names` of other systems.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<Session*>& sessions, bool enable);

@@ -26,7 +26,6 @@ SessionSummary Session::Summary() const {
   SessionSummary summary;
   summary.status = status_;
   summary.unmatched = Unmatched();
-  summary.left_out_names = left_out_names_;
   summary.left_out = left_out_;
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
@@ -42,11 +41,6 @@ SessionSummary Session::Summary() const {
   return summary;
 }
 
-void Session::LeaveOut(const std::string& name, std::string_view why) {
-  if (!left_out_names_.insert(name).second) return;
-  if (left_out_.size() < kMaxNamed) left_out_.emplace_back(why);
-}
-
 absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
   if (!sink.ok()) return sink.status();
@@ -54,6 +48,7 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
   // The labels of one round are bounded by the rings; the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
+  options.max_metadata = TraceWriter::kMaxMetadata;
   absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
       nettrace::Writer::Create(*std::move(sink), info, options);
   if (!writer.ok()) return writer.status();

@@ -12,7 +12,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/trace_writer.h"
 #include "tools/collector/perf/perf_session.h"
+#include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
 
 namespace collector {
@@ -57,9 +57,8 @@ struct SessionSummary {
   std::vector<CpuChange> cpu_changes;
   // A pattern waits for tracepoints of user_events: whether the kernel tells of them.
   std::optional<bool> watches_registrations;
-  std::vector<std::string> unmatched;    // see Session
-  std::set<std::string> left_out_names;  // see Session
-  std::vector<std::string> left_out;     // see Session
+  std::vector<std::string> unmatched;  // see Session
+  LeftOut left_out;                    // see Session
 };
 
 // Makes the sink. It is called once all else that a session needs is there, so that one that cannot
@@ -69,8 +68,6 @@ using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<nettrace::Sink>
 // Not thread-safe.
 class Session {
  public:
-  static constexpr std::size_t kMaxNamed = 20;
-
   explicit Session(SessionOptions options);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -83,10 +80,8 @@ class Session {
   std::uint64_t process_events() const { return trace_->stats().process_events; }
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
-  // Tracepoints that a pattern selects and that cannot be recorded, and what is wrong with the
-  // first kMaxNamed.
-  const std::set<std::string>& left_out_names() const { return left_out_names_; }
-  const std::vector<std::string>& left_out() const { return left_out_; }
+  // Tracepoints that a pattern selects and that cannot be recorded.
+  const LeftOut& left_out() const { return left_out_; }
   // What there is to say so far; `hits` and `tracepoints` are the capture's to say.
   SessionSummary Summary() const;
 
@@ -94,8 +89,7 @@ class Session {
 
   const std::vector<Selector>& selectors() const { return options_.selectors; }
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
-  // The tracepoint `name`, which a pattern selects, cannot be recorded.
-  void LeaveOut(const std::string& name, std::string_view why);
+  LeftOut& left_out() { return left_out_; }
 
   // Makes the file. There are no events in it before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
@@ -172,8 +166,7 @@ class Session {
   bool wants_all_ = false;
   std::vector<Losses> losses_;  // by the CPU's index
   std::vector<bool> matched_;   // by selector
-  std::set<std::string> left_out_names_;
-  std::vector<std::string> left_out_;  // why, of the first ones
+  LeftOut left_out_;
 };
 
 }  // namespace collector
