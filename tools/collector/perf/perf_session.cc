@@ -513,10 +513,17 @@ std::size_t PerfSession::waiting_bytes() const {
   return bytes;
 }
 
-bool PerfSession::IsFuller(std::size_t part) const {
-  return std::any_of(cpus_.begin(), cpus_.end(), [part](const Cpu& cpu) {
-    return cpu.rings != nullptr && cpu.rings->ring.fill() > cpu.rings->ring.size() / part;
+bool PerfSession::AnyWaits(std::size_t bytes) const {
+  return std::any_of(cpus_.begin(), cpus_.end(), [bytes](const Cpu& cpu) {
+    return cpu.rings != nullptr && cpu.rings->ring.fill() > bytes;
   });
+}
+
+bool PerfSession::IsPressed() const { return AnyWaits(ring_size_ / 2); }
+
+bool PerfSession::IsWorthDraining() const {
+  constexpr std::size_t kWorthARound = 2048;  // bytes
+  return AnyWaits(std::max(ring_size_ / 16, kWorthARound));
 }
 
 absl::Status PerfSession::ReadLosses(

@@ -164,9 +164,11 @@ class PerfSession {
       Losses which = Losses::kAll);
   // Bytes of samples that wait in the rings.
   std::size_t waiting_bytes() const;
-  // A ring of samples is fuller than that part of its size: half, or what wakes.
-  bool IsPressed() const { return IsFuller(2); }
-  bool IsPastWatermark() const { return IsFuller(kWatermark); }
+  // A ring of samples is more than half full.
+  bool IsPressed() const;
+  // So much waits in a ring that it is better to drain it at once than to sleep: a recorder that
+  // sleeps while others want its CPU gets that again too late.
+  bool IsWorthDraining() const;
 
   // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
   // since 6.0; Unimplemented before.
@@ -190,12 +192,9 @@ class PerfSession {
     bool ended = false;  // Disable has been called
   };
 
-  // The part of a ring that wakes when it is full.
-  static constexpr std::size_t kWatermark = 4;
-
   PerfSession() = default;
 
-  bool IsFuller(std::size_t part) const;
+  bool AnyWaits(std::size_t bytes) const;
   // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
   UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
   // Opens the rings of the CPU at `index`. NotFound if it is offline.

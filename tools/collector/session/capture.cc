@@ -145,7 +145,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   const std::uint64_t slack = Nanoseconds(options_.slack);
   COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
   // Where a ring fills while it is drained, it is not slept in between, nor is the caller asked.
-  for (int i = 0; i < kRoundsAtOnce && perf_.IsPastWatermark(); ++i) {
+  for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
     now = SessionClockNow();
     COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
   }
