@@ -48,6 +48,8 @@ class TaskTracker {
   // Reads from /proc what lost records would have said: all of /proc, for which it takes no more
   // than a tenth of the time, and the names of those that Find met unannounced.
   void CatchUp(std::uint64_t timestamp);
+  // CatchUp has work.
+  bool is_behind() const { return lost_records_ || !unannounced_.empty(); }
 
   // The slot of the identity that the thread had at `timestamp`.
   Slot Find(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp) {
