@@ -74,6 +74,7 @@ class TaskTracker {
   std::size_t past_identities() const { return past_identities_; }
 
   ProcessTracker& processes() { return processes_; }
+  const ProcessTracker& processes() const { return processes_; }
 
  private:
   // Earlier identities kept of each thread; older ones are forgotten.
