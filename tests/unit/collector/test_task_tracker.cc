@@ -53,7 +53,7 @@ class TaskTrackerTest : public ::testing::Test {
   std::string NameAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
     const Slot slot = tasks_.Find(pid, tid, time);
     EXPECT_TRUE(slot.valid());
-    found_.emplace(slot.index, slot.generation);
+    found_.emplace(slot.index(), slot.generation());
     return tasks_.InfoOf(slot).name.value_or("");
   }
   // How many identities NameAt has met.
@@ -177,7 +177,7 @@ TEST_F(TaskTrackerTest, ThreadsThatAreGoneTakeNoSlot) {
     Comm(kPid, kTid + i, absl::StrCat("thread ", i), time);
     const Slot slot = tasks_.Find(kPid, kTid + i, time + 1);
     EXPECT_NE(slot, last);
-    EXPECT_LT(slot.index, 2u);
+    EXPECT_LT(slot.index(), 2u);
     EXPECT_EQ(tasks_.InfoOf(slot).name, absl::StrCat("thread ", i));
     Exit(kPid, kTid + i, time + 2);
     tasks_.DropEnded(time + 3);

@@ -228,8 +228,8 @@ Slot TaskTracker::FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid
 Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid) {
   if (!identity->slot.valid()) {
     identity->slot = slots_.Take();
-    if (identity->slot.index >= infos_.size()) infos_.resize(identity->slot.index + 1);
-    nettrace::ThreadInfo& info = infos_[identity->slot.index];
+    if (identity->slot.index() >= infos_.size()) infos_.resize(identity->slot.index() + 1);
+    nettrace::ThreadInfo& info = infos_[identity->slot.index()];
     info = {};
     if (!identity->name.empty()) info.name = identity->name;
     if (tid != kExitedTask) {

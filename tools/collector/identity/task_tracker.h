@@ -67,7 +67,7 @@ class TaskTracker {
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp);
 
   // What the row of an identity says, for a slot that came from one of the two last.
-  const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index]; }
+  const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 
   // Drops threads and names that ended up to `timestamp`: no event of then can come any more.
   void DropEnded(std::uint64_t timestamp);

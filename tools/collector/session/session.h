@@ -181,7 +181,7 @@ class Session {
   absl::Status status_;
   std::unique_ptr<nettrace::Writer> writer_;
   CollectorEvents account_;
-  std::unique_ptr<TraceWriter> trace_;  // it refers to both
+  std::optional<TraceWriter> trace_;  // refers to both; none before Begin
   // Its events have timestamps from `first_` on, for `length_` ns; 0 before Begin and after an
   // error.
   std::uint64_t first_ = 0;
