@@ -13,6 +13,8 @@
 #include "tests/support/collector/memory_ring.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
+#include "tools/common/account.h"
+#include "tools/common/account_summary.h"
 
 namespace collector {
 namespace {
@@ -108,6 +110,7 @@ class DistributorTest : public ::testing::Test {
     session->Finish(time);
     SessionSummary summary = session->Summary();
     EXPECT_TRUE(summary.status.ok()) << summary.status;
+    EXPECT_EQ(summary.account.lost(), summary.lost);
     unused_ = distributor_.Remove(session);
     std::erase_if(sessions_, [session](const auto& each) { return each.get() == session; });
     return summary;
@@ -245,7 +248,8 @@ TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
   Drain(102 * kMillisecond);
   EXPECT_LT(two->Summary().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
-  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 6u);
+  // Nothing came after the last of its own.
+  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
   EXPECT_EQ(Read(first).size(), 101u);
   EXPECT_EQ(Read(second).size(), 101u);
 }
@@ -256,6 +260,8 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   tests::FileInMemory second;
   Session* const one = Start(&first, 0, {kFirst});
   Session* const two = Start(&second, 0, {kFirst});
+  Put(Record(kFirst, "A", "x"), 10);
+  Drain(10);
   one->EndInterval(20);
   Put(Record(kFirst, "A", "x", 'a'), 15);
   Put(Record(kFirst, "A", "x", 'a'), 25);
@@ -263,14 +269,14 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   EXPECT_EQ(Stop(one, 40).late, 1u);
   EXPECT_EQ(Stop(two, 40).late, 0u);
   const std::vector<Shown> of_one = Read(first);
-  EXPECT_EQ(Times(of_one), (TimeList{20, 25}));
-  ASSERT_EQ(of_one[0].labels.integers.size(), 1u);
-  EXPECT_EQ(of_one[0].labels.integers[0].second, 15);
-  EXPECT_TRUE(of_one[0].labels.activity_id.has_value());
-  EXPECT_TRUE(of_one[1].labels.integers.empty());
+  EXPECT_EQ(Times(of_one), (TimeList{10, 20, 25}));
+  ASSERT_EQ(of_one[1].labels.integers.size(), 1u);
+  EXPECT_EQ(of_one[1].labels.integers[0].second, 15);
+  EXPECT_TRUE(of_one[1].labels.activity_id.has_value());
+  EXPECT_TRUE(of_one[2].labels.integers.empty());
   const std::vector<Shown> of_two = Read(second);
-  EXPECT_EQ(Times(of_two), (TimeList{15, 25}));
-  EXPECT_TRUE(of_two[0].labels.integers.empty());
+  EXPECT_EQ(Times(of_two), (TimeList{10, 15, 25}));
+  EXPECT_TRUE(of_two[1].labels.integers.empty());
 }
 
 TEST_F(DistributorTest, SessionWhoseFileFailsIsWrittenToNoMore) {
@@ -305,24 +311,81 @@ TEST_F(DistributorTest, LossesAreThoseOfTheSessionsOwnTracepointsAndTime) {
   distributor_.LostInPlace(0, 10);
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 0u);
-  distributor_.CountLost(0, kFirst, 4);
-  distributor_.CountLost(0, kSecond, 6);
-  distributor_.SettleLosses(/*finally=*/false);
+  distributor_.CountLost(0, kFirst, 4, {});
+  distributor_.CountLost(0, kSecond, 6, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 4u);
   // Counted, but no record of it yet when the next session begins.
-  distributor_.CountLost(0, kFirst, 3);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 3, {});
+  distributor_.SettleLosses();
   Session* const late = Start(&late_file, 0, {kFirst, kSecond});
   distributor_.LostInPlace(0, 13);
   EXPECT_EQ(late->stats().lost, 0u);
   distributor_.LostInPlace(0, 15);
   EXPECT_EQ(late->stats().lost, 2u);
-  distributor_.CountLost(0, kSecond, 2);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kSecond, 2, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(Stop(all, 10).lost, 15u);
   EXPECT_EQ(Stop(part, 10).lost, 7u);
   EXPECT_EQ(Stop(late, 10).lost, 2u);
+}
+
+TEST_F(DistributorTest, AccountSaysWhoseTheLossesWereAndWhen) {
+  tests::FileInMemory file;
+  Session* const session = Start(&file, 10, {kFirst, kSecond});
+  session->LeaveOut("ftrace:function", "cannot be enabled");
+  Put(Record(kFirst, "A", "x"), 20);
+  Drain(30);
+  distributor_.LostInPlace(0, 10);
+  distributor_.CountLost(0, kFirst, 4, {100, 110});
+  distributor_.CountLost(0, kSecond, 6, {100, 110});
+  distributor_.SettleLosses();
+  // No record says it: it was lost since the counts were read before.
+  distributor_.CountLost(0, kFirst, 3, {200, 210});
+  distributor_.SettleLosses();
+  const SessionSummary summary = Stop(session, 220);
+  EXPECT_EQ(summary.collector_events, 4u);
+  EXPECT_EQ(summary.events, 1u);
+  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  EXPECT_EQ(summary.account.losses(),
+            (Losses{{{0, "user_events:P_L4K1"}, 7}, {{0, "user_events:P_L4K2"}, 6}}));
+  const auto& intervals = summary.account.intervals();
+  ASSERT_EQ(intervals.size(), 2u);
+  EXPECT_EQ(intervals[0].from, 20u);  // after the last event before the gap
+  EXPECT_EQ(intervals[0].until, 110u);
+  EXPECT_EQ(intervals[0].count, 10u);
+  EXPECT_EQ(intervals[1].from, 100u);
+  EXPECT_EQ(intervals[1].until, 210u);
+
+  const auto reader = file.Read();
+  std::vector<tools::AccountEvent> told;
+  using Step = nettrace::Reader::Step;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent || !tools::IsAccount(reader->event())) continue;
+    told.push_back(tools::ParseAccount(reader->event()).value());
+  }
+  using Kind = tools::AccountEvent::Kind;
+  const std::vector<tools::AccountEvent> expected = {
+      {Kind::kEventsLost, 0, 4, "user_events:P_L4K1", "", 20, 110},
+      {Kind::kEventsLost, 0, 6, "user_events:P_L4K2", "", 20, 110},
+      {Kind::kEventsLost, 0, 3, "user_events:P_L4K1", "", 100, 210},
+      {Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "cannot be enabled", 0, 0}};
+  EXPECT_EQ(told, expected);
+}
+
+TEST_F(DistributorTest, AccountSaysTheCpuWhereTheKernelCountsNoLosses) {
+  tests::FileInMemory file;
+  distributor_.SetLossesUncounted();
+  Session* const session = Start(&file, 10, {kFirst}, absl::Nanoseconds(100));
+  distributor_.LostInPlace(0, 5);
+  Drain(2'000'000);  // an interval ends
+  EXPECT_EQ(session->Summary().account.lost(), 5u);
+  distributor_.LostInPlace(0, 12);
+  const SessionSummary summary = Stop(session, 3'000'000);
+  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  EXPECT_EQ(summary.account.losses(), (Losses{{{0, ""}, 12}}));
+  EXPECT_EQ(summary.account.intervals().size(), 2u);
 }
 
 // A session that had all tracepoints, and then has not, and then has again.
@@ -331,22 +394,22 @@ TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointComesOrGoes) {
   distributor_.RemoveTracepoint(kSecond);
   Session* const session = Start(&file, 0, {kFirst});
   distributor_.LostInPlace(0, 5);
-  distributor_.CountLost(0, kFirst, 7);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 7, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 7u);
   ASSERT_TRUE(
       distributor_.AddTracepoint(kSecond, "user_events", "P_L4K2", Format(8, "P_L4K2")).ok());
   distributor_.LostInPlace(0, 17);  // 2 of those before, 10 of the two tracepoints
   EXPECT_EQ(session->stats().lost, 7u);
-  distributor_.CountLost(0, kFirst, 6);
-  distributor_.CountLost(0, kSecond, 4);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 6, {});
+  distributor_.CountLost(0, kSecond, 4, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 13u);
   distributor_.RemoveTracepoint(kSecond);
   distributor_.LostInPlace(0, 20);
   EXPECT_EQ(session->stats().lost, 16u);
-  distributor_.CountLost(0, kFirst, 3);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 3, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(Stop(session, 10).lost, 16u);
 }
 

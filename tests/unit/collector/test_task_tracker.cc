@@ -134,6 +134,21 @@ TEST_F(TaskTrackerTest, WhatWasFoundIsNotKeptBeyondARename) {
   EXPECT_EQ(found(), 2u);
 }
 
+TEST_F(TaskTrackerTest, NamesThatChangeOnAndOnCostLittle) {
+  constexpr std::uint32_t kThreads = 3000;
+  std::uint64_t time = 10;
+  for (int round = 0; round < 100; ++round) {
+    for (std::uint32_t tid = kTid; tid < kTid + kThreads; ++tid) {
+      Comm(kPid, tid, absl::StrCat(round), ++time);
+    }
+  }
+  EXPECT_LE(tasks_.past_identities(), 65536u + kThreads);
+  EXPECT_EQ(NameAt(kPid, kTid, time), "99");
+  EXPECT_EQ(NameAt(kPid, kTid, time - kThreads), "98");
+  tasks_.DropEnded(time);
+  EXPECT_EQ(tasks_.past_identities(), 0u);
+}
+
 TEST_F(TaskTrackerTest, WhatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
   Comm(kPid, kTid, "one", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "one");

@@ -28,7 +28,7 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
   info.ticks_per_second = 1'000'000'000;
   info.pointer_size = static_cast<std::int32_t>(sizeof(void*));
-  // CPU numbers may have holes: readers size tables by the maximum.
+  // CPU numbers may have holes, and CPUs may come: readers size tables by the maximum.
   int last = 0;
   for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
@@ -47,8 +47,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
         // A session that had all tracepoints may have a part of them from now on.
-        return sessions_.size() < 2 ? absl::OkStatus()
-                                    : AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+        return sessions_.size() < 2 ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
 }
@@ -56,12 +55,13 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
   absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
   if (!tracefs.ok()) return tracefs.status();
-  absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+  absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (!cpus.ok()) return cpus.status();
   RaiseDescriptorLimit();
   absl::StatusOr<PerfSession> perf = PerfSession::Open(*cpus, options.ring_size);
   if (!perf.ok()) return perf.status();
   std::unique_ptr<Capture> capture(new Capture(options, *std::move(tracefs), *std::move(perf)));
+  capture->ListenToKernel();
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   capture->tasks_.LoadFromProc(SessionClockNow());
   capture->drained_ = capture->last_moment_ = SessionClockNow();
@@ -93,19 +93,63 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
   COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
-  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+  return AccountLosses(PerfSession::Losses::kAll);
+}
+
+void Capture::ListenToKernel() {
+  absl::StatusOr<UeventSocket> uevents = UeventSocket::Open();
+  if (!uevents.ok() || !perf_.WakeOn(uevents->fd()).ok()) return;
+  uevents_.emplace(*std::move(uevents));
+  attachments_.SetToldOfModules();
+}
+
+void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
+  UeventSocket::Changes news;
+  if (uevents_ && may_be_told) news = uevents_->Take();
+  if (news.modules) attachments_.ModuleCame();
+  const bool is_told = perf_.TakeEnded() || news.cpus;
+  if (!is_told && now < next_cpu_look_) return;
+  next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
+  // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
+  for (CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    for (const std::unique_ptr<Session>& session : sessions_) session->CpuChanged(change);
+    if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
+  }
+}
+
+// An interval is closed when its last records are surely there. Rings that are less than a quarter
+// full wake nobody: what is in them is taken then, too.
+std::uint64_t Capture::NextWork() const {
+  std::uint64_t end = closing_;
+  if (end == 0) {
+    end = last_moment_ + 1'000'000'000;
+    for (const auto& session : sessions_) {
+      if (session->is_running()) end = std::min(end, session->interval_end());
+    }
+  }
+  return std::min(end + Nanoseconds(options_.slack), attachments_.next_rescan());
 }
 
 absl::Status Capture::Poll(absl::Duration timeout) {
   attachments_.DetachUnused();
-  for (const auto& session : sessions_) timeout = std::min(timeout, session->interval() / 4);
-  timeout = std::min(timeout, attachments_.rescan_interval());
-  if (closing_ != 0) timeout = std::min(timeout, options_.slack);
-  timeout = std::max(timeout, absl::ZeroDuration());  // epoll takes a negative one for "no timeout"
-  perf_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
-  const std::uint64_t now = SessionClockNow();
+  const std::uint64_t begin = SessionClockNow();
+  const std::uint64_t next = NextWork();
+  const std::uint64_t wait =
+      std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
+               next > begin ? next - begin : 0);
+  // Rounded up: a moment too early would make a second wake-up.
+  const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  std::uint64_t now = SessionClockNow();
+  HearKernel(now, others);
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-  return Round(now, now - Nanoseconds(options_.slack));
+  const std::uint64_t slack = Nanoseconds(options_.slack);
+  COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  // Where a ring fills while it is drained, it is not slept in between, nor is the caller asked.
+  for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
+    now = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
@@ -146,7 +190,8 @@ bool Capture::AnyIntervalIsOver() const {
 
 // Everything up to `moment` has been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereReported, /*finally=*/false));
+  // At each sequence point a file knows of all that was lost before it.
+  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment)) session->EndInterval(moment);
@@ -189,7 +234,7 @@ void Capture::UpdateTasks() {
   if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
     tasks_.RecordsWereLost();
   }
-  tasks_.CatchUp(SessionClockNow());
+  if (tasks_.is_behind()) tasks_.CatchUp(SessionClockNow());
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {
@@ -201,17 +246,28 @@ void Capture::DrainSamples(std::uint64_t limit) {
       [this](std::size_t cpu, std::uint64_t total) { distributor_.LostInPlace(cpu, total); });
 }
 
-absl::Status Capture::AccountLosses(PerfSession::Losses which, bool finally) {
-  const absl::Status read =
-      perf_.ReadLosses([this](std::size_t cpu, int id,
-                              std::uint64_t count) { distributor_.CountLost(cpu, id, count); },
-                       which);
+absl::Status Capture::AccountLosses(PerfSession::Losses which) {
+  CountingTime time;
+  time.began = SessionClockNow();
+  struct Loss {
+    std::size_t cpu;
+    int id;
+    std::uint64_t count;
+  };
+  std::vector<Loss> losses;
+  const absl::Status read = perf_.ReadLosses(
+      [&losses](std::size_t cpu, int id, std::uint64_t count) {
+        losses.push_back({cpu, id, count});
+      },
+      which);
+  time.ended = SessionClockNow();
+  for (const Loss& loss : losses) distributor_.CountLost(loss.cpu, loss.id, loss.count, time);
   if (absl::IsUnimplemented(read)) {
     distributor_.SetLossesUncounted();
     return absl::OkStatus();
   }
   COLLECTOR_RETURN_IF_ERROR(read);
-  distributor_.SettleLosses(finally);
+  distributor_.SettleLosses();
   return absl::OkStatus();
 }
 
@@ -232,7 +288,7 @@ absl::Status Capture::DrainForEnd(Session* session) {
       COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);
   }
-  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+  return AccountLosses(PerfSession::Losses::kAll);
 }
 
 SessionSummary Capture::StopSession(Session* session) {
@@ -243,6 +299,11 @@ SessionSummary Capture::StopSession(Session* session) {
   SessionSummary summary = session->Summary();
   if (summary.status.ok()) summary.status = status;
   summary.tracepoints = distributor_.TracepointsOf(session).size();
+  summary.watches_registrations = attachments_.watches_registrations();
+  for (const CpuChange& change : cpu_changes_) {
+    if (change.until == 0 || change.until >= session->start())
+      summary.cpu_changes.push_back(change);
+  }
   if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {

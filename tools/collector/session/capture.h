@@ -22,11 +22,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/collector/base/uevents.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/attachments.h"
@@ -43,6 +45,9 @@ struct CaptureOptions {
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
   // written there by the kernel within microseconds; a virtual CPU may be away for longer.
   absl::Duration slack = absl::Milliseconds(20);
+  // How often it is looked which CPUs are online, when something wakes or an interval ends: where
+  // the kernel tells of their coming, to know of a time when one was not there.
+  absl::Duration cpu_look = absl::Milliseconds(900);
 };
 
 // Life: Open; then StartSession, Poll and StopSession in any order. Not thread-safe.
@@ -66,12 +71,21 @@ class Capture {
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.WakeOn(fd); }
 
+  static constexpr std::size_t kMaxCpuChanges = 1000;
+
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
+  static constexpr int kRoundsAtOnce = 100;
 
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf);
 
+  // Begins to hear of CPUs and modules, as far as the kernel tells.
+  void ListenToKernel();
+  // Takes what the kernel has told, and has the CPUs recorded that have come.
+  void HearKernel(std::uint64_t now, bool may_be_told);
+  // When there is something to do even if nothing wakes, on the session clock.
+  std::uint64_t NextWork() const;
   // All that can fail when a session starts.
   absl::Status Prepare(Session* session, const SinkFactory& make_sink);
   // Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
@@ -84,7 +98,7 @@ class Capture {
   void DrainSamples(std::uint64_t limit);
   // Takes what the kernel counts as lost, and has the sessions write it; see
   // Session::SettleLosses.
-  absl::Status AccountLosses(PerfSession::Losses which, bool finally);
+  absl::Status AccountLosses(PerfSession::Losses which);
   // The rings hold nothing any more of what the session is to have.
   absl::Status DrainForEnd(Session* session);
 
@@ -94,6 +108,9 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   std::vector<std::unique_ptr<Session>> sessions_;
+  std::optional<UeventSocket> uevents_;
+  std::vector<CpuChange> cpu_changes_;
+  std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided
   std::uint64_t drained_ = 0;      // samples up to here have been taken from the rings
