@@ -156,6 +156,28 @@ std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) 
   return count;
 }
 
+// Says which CPUs came online, and that what they did before they were recorded is missing.
+void PrintCpuChanges(const AccountSummary& account) {
+  constexpr std::size_t kMaxShown = 20;
+  std::uint64_t count = 0;
+  for (const AccountSummary::CpuChange& change : account.cpu_changes()) {
+    if (!change.online || ++count > kMaxShown) continue;
+    const std::string since = AccountTimeText(change.since);
+    if (!change.reason.empty()) {
+      absl::FPrintF(stderr, "  CPU %d came online after %s and could not be recorded: %s\n",
+                    change.cpu, since, Printable(change.reason));
+    } else {
+      absl::FPrintF(stderr,
+                    "  CPU %d came online after %s; its events until %s were not recorded\n",
+                    change.cpu, since, AccountTimeText(change.until));
+    }
+  }
+  if (count > kMaxShown) {
+    absl::FPrintF(stderr, "  CPUs came online %d more times; see cpuChanges of --json\n",
+                  count - kMaxShown);
+  }
+}
+
 void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
@@ -173,6 +195,10 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   PutNumber(&json, "threads", summary.threads);
   PutNumber(&json, "tracepoints", summary.tracepoints);
   PutNumber(&json, "sequencePoints", summary.sequence_points);
+  if (summary.watches_registrations) {
+    json.Key("watchesRegistrations");
+    PutString(&json, *summary.watches_registrations ? "kprobe" : "polling");
+  }
   json.Key("leftOut");
   json.StartArray();
   for (const std::string& tracepoint : summary.left_out.names()) PutString(&json, tracepoint);
@@ -230,6 +256,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
+  PrintCpuChanges(summary.account);
   for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   Printable(selector));

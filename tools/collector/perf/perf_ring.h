@@ -50,6 +50,8 @@ class PerfRing {
 
   // Bytes waiting in the ring.
   std::size_t fill() const;
+  // No record waits: neither in the ring nor as a copy.
+  bool empty() const { return fill() == 0 && held_.empty(); }
   std::size_t size() const { return size_; }
   // The most bytes that can have been in the ring at once until its last Drain, since the last
   // call: where that is nearly its size, there may have been no space for a record.

@@ -49,6 +49,11 @@ void Session::LeaveOut(const std::string& name, const std::string& why) {
   if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
 }
 
+void Session::CpuChanged(const CpuChange& change) {
+  if (!is_running()) return;
+  account_.CpuChanged(change.number, change.online, change.since, change.until, change.error);
+}
+
 absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
   if (!sink.ok()) return sink.status();
@@ -74,6 +79,8 @@ void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskT
 
 void Session::StartInterval(std::uint64_t timestamp) {
   interval_start_ = timestamp;
+  interval_events_ = stats().events;
+  interval_lost_ = stats().lost;
   interval_end_ =
       timestamp + static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
 }
@@ -147,6 +154,7 @@ void Session::AddLost(std::size_t cpu, std::uint64_t count) {
 void Session::EndInterval(std::uint64_t timestamp) {
   if (!is_running()) return;
   TellUnknownLosses();
+  if (IsIntervalEmpty()) return StartInterval(timestamp);
   absl::Status status = trace_->WriteSequencePoint(timestamp);
   if (status.ok()) status = writer_->Flush();
   StartInterval(timestamp);

@@ -23,6 +23,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/trace_writer.h"
+#include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
 #include "tools/common/account_summary.h"
@@ -59,6 +60,8 @@ struct SessionSummary {
   // and what is not.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
+  // A pattern waits for tracepoints of user_events: whether the kernel tells of them.
+  std::optional<bool> watches_registrations;
   std::vector<std::string> unmatched;  // see Session
   LeftOut left_out;                    // see Session
 };
@@ -101,6 +104,7 @@ class Session {
   LeftOut& left_out() { return left_out_; }
   // The tracepoint `name`, which a pattern selects, cannot be recorded.
   void LeaveOut(const std::string& name, const std::string& why);
+  void CpuChanged(const CpuChange& change);
 
   // Makes the file. There are no events in it before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
@@ -139,6 +143,7 @@ class Session {
     return is_running() && now >= first_ && (now >= interval_end_ || trace_->interval_is_full());
   }
   absl::Duration interval() const { return options_.interval; }
+  // Writes a sequence point and flushes the file, unless there is nothing to write.
   void EndInterval(std::uint64_t timestamp);
   // Ends the file, with a last sequence point at `timestamp`, or after the last one.
   void Finish(std::uint64_t timestamp);
@@ -163,6 +168,11 @@ class Session {
   // Has the account tell of what was lost and is of no known tracepoint.
   void TellUnknownLosses();
   void StartInterval(std::uint64_t timestamp);
+  // Nothing has been written or lost since the last sequence point.
+  bool IsIntervalEmpty() const {
+    return stats().events == interval_events_ && stats().lost == interval_lost_ &&
+           !account_.is_waiting();
+  }
 
   SessionOptions options_;
   absl::Status status_;
@@ -175,6 +185,8 @@ class Session {
   std::uint64_t length_ = 0;
   std::uint64_t interval_start_ = 0;
   std::uint64_t interval_end_ = 0;
+  std::uint64_t interval_events_ = 0;  // of the writer, when the interval began
+  std::uint64_t interval_lost_ = 0;
   bool wants_all_ = false;
   std::vector<Losses> losses_;  // by the CPU's index
   std::vector<bool> matched_;   // by selector
