@@ -295,17 +295,19 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
                             const Output& output, absl::Time end,
                             std::optional<ChildProcess>* command, int* exit_code) {
   ProgressLine progress;
+  const bool ends = end != absl::InfiniteFuture();
   for (bool stop = false; !stop;) {
-    if (absl::Status status = capture->Poll(end - absl::Now()); !status.ok()) return status;
+    const absl::Duration left = ends ? end - absl::Now() : absl::InfiniteDuration();
+    if (absl::Status status = capture->Poll(left); !status.ok()) return status;
     if (!session.status().ok()) return session.status();
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = session.stats();
       return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", session.events(),
                              stats.lost, output.BytesOf(stats.bytes));
     });
-    ClearWake();
-    stop = IsStopRequested() || absl::Now() >= end;
-    if (!*command) continue;
+    const bool is_woken = ClearWake();
+    stop = IsStopRequested() || (ends && absl::Now() >= end);
+    if (!is_woken || !*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
       command->reset();

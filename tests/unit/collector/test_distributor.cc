@@ -1,12 +1,13 @@
 // Several sessions on the samples of one ring: each has its own events, intervals and losses.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tests/support/collector/memory_ring.h"
@@ -246,7 +247,8 @@ TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
   Drain(102 * kMillisecond);
   EXPECT_LT(two->Summary().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
-  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 6u);
+  // Nothing came after the last of its own.
+  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
   EXPECT_EQ(Read(first).size(), 101u);
   EXPECT_EQ(Read(second).size(), 101u);
 }
@@ -257,6 +259,8 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   tests::FileInMemory second;
   Session* const one = Start(&first, 0, {kFirst});
   Session* const two = Start(&second, 0, {kFirst});
+  Put(Record(kFirst, "A", "x"), 10);
+  Drain(10);
   one->EndInterval(20);
   Put(Record(kFirst, "A", "x", 'a'), 15);
   Put(Record(kFirst, "A", "x", 'a'), 25);
@@ -264,14 +268,14 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   EXPECT_EQ(Stop(one, 40).late, 1u);
   EXPECT_EQ(Stop(two, 40).late, 0u);
   const std::vector<Shown> of_one = Read(first);
-  EXPECT_EQ(Times(of_one), (TimeList{20, 25}));
-  ASSERT_EQ(of_one[0].labels.integers.size(), 1u);
-  EXPECT_EQ(of_one[0].labels.integers[0].second, 15);
-  EXPECT_TRUE(of_one[0].labels.activity_id.has_value());
-  EXPECT_TRUE(of_one[1].labels.integers.empty());
+  EXPECT_EQ(Times(of_one), (TimeList{10, 20, 25}));
+  ASSERT_EQ(of_one[1].labels.integers.size(), 1u);
+  EXPECT_EQ(of_one[1].labels.integers[0].second, 15);
+  EXPECT_TRUE(of_one[1].labels.activity_id.has_value());
+  EXPECT_TRUE(of_one[2].labels.integers.empty());
   const std::vector<Shown> of_two = Read(second);
-  EXPECT_EQ(Times(of_two), (TimeList{15, 25}));
-  EXPECT_TRUE(of_two[0].labels.integers.empty());
+  EXPECT_EQ(Times(of_two), (TimeList{10, 15, 25}));
+  EXPECT_TRUE(of_two[1].labels.integers.empty());
 }
 
 TEST_F(DistributorTest, SessionWhoseFileFailsIsWrittenToNoMore) {
@@ -456,6 +460,72 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
   EXPECT_EQ(events(second), (std::vector<std::string>{
                                 "20 ExistingProcess 1", "20 ExistingProcess 2",
                                 "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
+}
+
+// The events that a session is to have, in the order of time.
+struct Expected {
+  std::uint64_t start;
+  std::uint64_t end = ~std::uint64_t{0};
+  std::vector<int> ids;
+  std::unique_ptr<tests::FileInMemory> file = std::make_unique<tests::FileInMemory>();
+};
+
+TEST_F(DistributorTest, SessionsThatComeAndGoHaveEachExactlyItsOwnEvents) {
+  std::mt19937 generator(1);
+  const auto below = [&generator](std::size_t limit) { return generator() % limit; };
+  const std::vector<std::string> names = {"A", "B", "C", "D"};
+  std::vector<std::pair<std::uint64_t, int>> written;  // when, and of which tracepoint
+  std::vector<Expected> all;
+  std::vector<std::pair<Session*, std::size_t>> running;  // with its place in `all`
+  std::uint64_t now = 1000;
+  std::uint64_t drained = now;
+  const auto stop = [&](std::size_t i) {
+    const auto [session, place] = running[i];
+    session->EndAt(now);
+    all[place].end = now;
+    Drain(drained = now);
+    Stop(session, now);
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+  };
+  for (int step = 0; step < 3000; ++step) {
+    const std::size_t what = below(20);
+    if (what == 0 && running.size() < 5) {
+      Expected& expected = all.emplace_back();
+      expected.start = now;
+      expected.ids =
+          std::vector<std::vector<int>>{{kFirst}, {kSecond}, {kFirst, kSecond}}[below(3)];
+      running.emplace_back(
+          Start(expected.file.get(), now, expected.ids, absl::Milliseconds(1 + below(3))),
+          all.size() - 1);
+    } else if (what == 1 && !running.empty()) {
+      stop(below(running.size()));
+    } else if (what < 5) {
+      Drain(drained = std::max(drained, now - below(2000)));
+    } else {
+      for (std::size_t i = below(20); i > 0; --i) {
+        const int id = below(2) == 0 ? kFirst : kSecond;
+        const char activity = below(2) == 0 ? '\0' : static_cast<char>('a' + below(5));
+        now += below(100'000);
+        Put(Record(id, names[below(names.size())], below(4) == 0 ? "\xC3\xA9" : "text", activity),
+            now, kTid + static_cast<std::uint32_t>(below(50)));
+        written.emplace_back(now, id);
+      }
+      // The ring must not be full before it is drained again.
+      if (ring_.fill() > ring_.size() / 2) Drain(drained = now);
+    }
+  }
+  while (!running.empty()) stop(0);
+  EXPECT_GT(all.size(), 50u);
+  for (const Expected& expected : all) {
+    TimeList times;
+    for (const auto& [time, id] : written) {
+      const bool has_it =
+          std::find(expected.ids.begin(), expected.ids.end(), id) != expected.ids.end();
+      if (has_it && time > expected.start && time <= expected.end) times.push_back(time);
+    }
+    ASSERT_EQ(Times(Read(*expected.file)), times);
+    EXPECT_EQ(lost_, 0u);
+  }
 }
 
 }  // namespace

@@ -44,12 +44,13 @@ class CollectorEvents {
   // one before; an event of a later time has this one's.
   absl::Status Write(std::uint64_t limit);
 
+  // There is nothing to write.
+  bool is_empty() const { return waiting_.empty(); }
+
   // A sequence point flushed the rows of threads, or of metadata.
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
   void ForgetMetadata() { rows_ = {}; }
 
-  // There is something to write.
-  bool is_waiting() const { return !waiting_.empty(); }
   // Events written so far.
   std::uint64_t written() const { return written_; }
   // What they add up to.

@@ -25,17 +25,20 @@ void TraceWriter::AddCpu(int number) {
   cpu.row.processor = static_cast<std::uint32_t>(number);
 }
 
-// The row is made where it stays: whoever copies what has just been stored, in other pieces than
-// those, waits for it.
+// The row is made where it stays, field by field: who copies what has just been stored, in other
+// pieces than those, waits for it.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
     return WriteLate(cpu, event);
   row.timestamp = event.timestamp;
+  cpu->kind.form = event.kind.form;
   row.metadata_id = forms_.Find(event.kind.form);
+  cpu->kind.thread = event.kind.thread;
   row.thread = threads_.Find(event.kind.thread);
-  row.label_list_id = nettrace::kNoLabels;
   bool lacks_labels = event.has_own_labels;
+  cpu->kind.labels = event.kind.labels;
+  row.label_list_id = nettrace::kNoLabels;
   if (event.kind.labels.valid()) {
     row.label_list_id = labels_.Find(event.kind.labels);
     lacks_labels = row.label_list_id == nettrace::kNoLabels;
@@ -44,7 +47,6 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
       row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
     return WriteWithRows(cpu, event, lacks_labels);
   }
-  cpu->kind = event.kind;
   return Append(*cpu, event);
 }
 

@@ -136,8 +136,9 @@ class PerfSession {
   // there is.
   void ArmRegistrations();
 
-  // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`.
-  void Wait(int timeout_ms);
+  // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`. Returns whether
+  // a descriptor of WakeOn has woken.
+  bool Wait(int timeout_ms);
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
@@ -167,6 +168,9 @@ class PerfSession {
   std::size_t waiting_bytes() const;
   // A ring of samples is more than half full.
   bool IsPressed() const;
+  // So much waits in a ring that it is better to drain it at once than to sleep: a recorder that
+  // sleeps while others want its CPU gets that again too late.
+  bool IsWorthDraining() const;
 
   // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
   // since 6.0; Unimplemented before.
@@ -192,6 +196,7 @@ class PerfSession {
 
   PerfSession() = default;
 
+  bool AnyWaits(std::size_t bytes) const;
   // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
   UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
   // Opens the rings of the CPU at `index`. NotFound if it is offline.
@@ -214,8 +219,6 @@ class PerfSession {
   void StopWaking(const Rings& rings);
   absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
   absl::StatusOr<Counts> ReadCountsOf(const Slot& slot) const;
-  // Since the last call, there may have been no space in the CPU's ring for a large sample.
-  static bool TakeWasFull(const Cpu& cpu);
   // Passes the records of a CPU's side band to tasks_.
   void TakeSideBand(Rings* rings);
   // The tracepoint that is attached with this id; end() if there is none.

@@ -103,9 +103,9 @@ void Capture::ListenToKernel() {
   attachments_.SetToldOfModules();
 }
 
-void Capture::HearKernel(std::uint64_t now) {
+void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   UeventSocket::Changes news;
-  if (uevents_) news = uevents_->Take();
+  if (uevents_ && may_be_told) news = uevents_->Take();
   if (news.modules) attachments_.ModuleCame();
   const bool is_told = perf_.TakeEnded() || news.cpus;
   if (!is_told && now < next_cpu_look_) return;
@@ -137,11 +137,18 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up: a moment too early would make a second wake-up.
-  perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
-  const std::uint64_t now = SessionClockNow();
-  HearKernel(now);
+  const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  std::uint64_t now = SessionClockNow();
+  HearKernel(now, others);
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-  return Round(now, now - Nanoseconds(options_.slack));
+  const std::uint64_t slack = Nanoseconds(options_.slack);
+  COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  // Where a ring fills while it is drained, it is not slept in between, nor is the caller asked.
+  for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
+    now = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
@@ -226,7 +233,7 @@ void Capture::UpdateTasks() {
   if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
     tasks_.RecordsWereLost();
   }
-  tasks_.CatchUp(SessionClockNow());
+  if (tasks_.is_behind()) tasks_.CatchUp(SessionClockNow());
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {

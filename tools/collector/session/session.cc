@@ -71,7 +71,7 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
 }
 
 void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
-  trace_ = std::make_unique<TraceWriter>(writer_.get(), converter, tasks, start, &account_);
+  trace_.emplace(writer_.get(), converter, tasks, start, &account_);
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);

@@ -171,14 +171,14 @@ class Session {
   // Nothing has been written or lost since the last sequence point.
   bool IsIntervalEmpty() const {
     return stats().events == interval_events_ && stats().lost == interval_lost_ &&
-           !account_.is_waiting();
+           account_.is_empty();
   }
 
   SessionOptions options_;
   absl::Status status_;
   std::unique_ptr<nettrace::Writer> writer_;
   CollectorEvents account_;
-  std::unique_ptr<TraceWriter> trace_;  // it refers to both
+  std::optional<TraceWriter> trace_;  // refers to both; none before Begin
   // Its events have timestamps from `first_` on, for `length_` ns; 0 before Begin and after an
   // error.
   std::uint64_t first_ = 0;
