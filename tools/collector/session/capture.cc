@@ -111,9 +111,8 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   if (!is_told && now < next_cpu_look_) return;
   next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
   // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
-  for (CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
-    for (const std::unique_ptr<Session>& session : sessions_) session->CpuChanged(change);
-    if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
+  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    for (const auto& session : sessions_) session->CpuChanged(change);
   }
 }
 
@@ -300,10 +299,6 @@ SessionSummary Capture::StopSession(Session* session) {
   if (summary.status.ok()) summary.status = status;
   summary.tracepoints = distributor_.TracepointsOf(session).size();
   summary.watches_registrations = attachments_.watches_registrations();
-  for (const CpuChange& change : cpu_changes_) {
-    if (change.until == 0 || change.until >= session->start())
-      summary.cpu_changes.push_back(change);
-  }
   if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {

@@ -71,8 +71,6 @@ class Capture {
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.WakeOn(fd); }
 
-  static constexpr std::size_t kMaxCpuChanges = 1000;
-
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
@@ -109,7 +107,6 @@ class Capture {
   Attachments attachments_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::optional<UeventSocket> uevents_;
-  std::vector<CpuChange> cpu_changes_;
   std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided
