@@ -84,10 +84,17 @@ void Attachments::Remove(Session* session) {
   }
 }
 
-void Attachments::DisableSole(const Session* session) {
+absl::Status Attachments::DisableSole(const Session* session,
+                                      const std::function<absl::Status()>& meanwhile) {
+  // Each takes the kernel some microseconds for each CPU.
+  constexpr std::size_t kAtOnce = 50;
+  std::size_t disabled = 0;
   for (const int id : distributor_->TracepointsOf(session)) {
-    if (distributor_->SessionsOf(id).size() == 1) perf_->Disable(id);
+    if (distributor_->SessionsOf(id).size() != 1) continue;
+    perf_->Disable(id);
+    if (++disabled % kAtOnce == 0) COLLECTOR_RETURN_IF_ERROR(meanwhile());
   }
+  return absl::OkStatus();
 }
 
 void Attachments::DetachUnused() {

@@ -63,8 +63,9 @@ class Attachments {
   // detached by DetachUnused.
   void Remove(Session* session);
   absl::Status Enable() { return perf_->Enable(); }
-  // Ends the events of tracepoints that only this session selects.
-  void DisableSole(const Session* session);
+  // Ends the events of tracepoints that only this session selects. `meanwhile` is called again and
+  // again, so that the rings of the others do not fill up.
+  absl::Status DisableSole(const Session* session, const std::function<absl::Status()>& meanwhile);
   void DetachUnused();
 
   // Attaches and enables what patterns select by now, as far as it is time to look for it.
