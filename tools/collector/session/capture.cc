@@ -86,11 +86,25 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   const std::uint64_t start = SessionClockNow();
   distributor_.Begin(session, start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, start);
-  if (absl::Status status = attachments_.Enable(); !status.ok()) {
+  absl::Status status = attachments_.Enable();
+  if (status.ok()) status = AttachTheRest(start);
+  if (!status.ok()) {
     StopSession(session);
     return status;
   }
   return session;
+}
+
+// Others may have registered so many tracepoints that to attach all would take minutes, or be
+// registering them: then they are attached while the session runs.
+absl::Status Capture::AttachTheRest(std::uint64_t start) {
+  const std::uint64_t end = start + Nanoseconds(options_.attach_at_start);
+  for (std::uint64_t now = start; attachments_.has_more() && now < end;) {
+    now = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
+    COLLECTOR_RETURN_IF_ERROR(Round(now, now - Nanoseconds(options_.slack)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
