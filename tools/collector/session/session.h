@@ -66,8 +66,6 @@ struct SessionSummary {
   // and what is not.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
-  // CPUs that came online or went during the session, the first Capture::kMaxCpuChanges.
-  std::vector<CpuChange> cpu_changes;
   // A pattern waits for tracepoints of user_events: whether the kernel tells of them.
   std::optional<bool> watches_registrations;
   std::vector<std::string> unmatched;  // see Session
@@ -144,7 +142,6 @@ class Session {
   void AddLost(std::size_t cpu, std::uint64_t count);
 
   bool is_running() const { return length_ != 0; }
-  std::uint64_t start() const { return first_; }
   std::size_t events_in_interval() const { return trace_->events_in_interval(); }
   std::uint64_t interval_end() const { return interval_end_; }
   // Its interval, whose events up to `now` have been written, is to be ended.
