@@ -310,7 +310,8 @@ absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* 
   for (const auto& [name, tracepoint] : attached_) {
     const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
     if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
-    if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1) {
+    if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1 ||
+        distributor_->HasLeftOut(tracepoint.id)) {
       return std::nullopt;
     }
     const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(tracepoint.id);
