@@ -4,16 +4,17 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/open_event.h"
 
 #ifndef PERF_FORMAT_LOST
 #define PERF_FORMAT_LOST (1U << 4)  // Linux 6.0
@@ -23,11 +24,6 @@ namespace collector {
 namespace {
 
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
-
-UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
-  return UniqueFd(static_cast<int>(
-      syscall(SYS_perf_event_open, attr, /*pid=*/-1, cpu, /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
-}
 
 // The attributes that all events of a session share; perf_records.h relies on them.
 perf_event_attr BaseAttributes(std::size_t ring_size) {
@@ -49,23 +45,13 @@ perf_event_attr DummyAttributes(std::size_t ring_size) {
   return attr;
 }
 
-absl::Status OpenError(int error, const std::string& what) {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      if (geteuid() == 0) {
-        return ErrnoStatus(error, what, "the kernel does not let perf sample it");
-      }
-      return ErrnoStatus(error, what,
-                         "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
-    case EMFILE:
-      return ErrnoStatus(error, what,
-                         "raise the limit of open files (ulimit -n), or select fewer tracepoints");
-    case ENOSYS:
-      return ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
-    default:
-      return ErrnoStatus(error, what);
-  }
+perf_event_attr TracepointAttributes(int id) {
+  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = static_cast<__u64>(id);
+  attr.sample_period = 1;
+  attr.disabled = 1;
+  return attr;
 }
 
 }  // namespace
@@ -94,31 +80,39 @@ void RaiseHardDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int cpu) {
+UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
   attr->read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
-  UniqueFd fd = OpenEvent(attr, cpu);
+  UniqueFd fd = OpenEvent(attr, pid, cpu, flags);
   if (!fd.valid() && errno == EMFILE) {
     RaiseHardDescriptorLimit();
-    fd = OpenEvent(attr, cpu);
+    fd = OpenEvent(attr, pid, cpu, flags);
   }
   if (!fd.valid() && errno == EINVAL && counts_lost_) {
     attr->read_format = 0;
-    fd = OpenEvent(attr, cpu);
+    fd = OpenEvent(attr, pid, cpu, flags);
     if (fd.valid()) counts_lost_ = false;
   }
   return fd;
 }
 
-absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std::size_t ring_size) {
-  PerfSession session;
+absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, PerfOptions options) {
+  const std::size_t ring_size = options.ring_size;
+  PerfSession session(std::move(options.target));
   session.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!session.epoll_.valid()) return ErrnoStatus(errno, "epoll_create1");
+
+  if (session.target_.kind == PerfTarget::Kind::kProcesses) {
+    perf_event_attr attr = DummyAttributes(ring_size);
+    attr.inherit = attr.inherit_thread = 1;
+    const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
+    session.inherits_threads_ = fd.valid() || errno != EINVAL;
+  }
 
   const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size / 4);
   for (int number : cpus) {
     const std::string what = absl::StrCat("opening perf events on CPU ", number);
     perf_event_attr leader_attr = DummyAttributes(ring_size);
-    UniqueFd leader = OpenEvent(&leader_attr, number);
+    UniqueFd leader = OpenEvent(&leader_attr, -1, number, 0);
     if (!leader.valid()) {
       if (errno == ENODEV) continue;  // went offline since the list was read
       return OpenError(errno, what);
@@ -130,7 +124,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std:
     // Code that is mapped from a file: the executable of a process, whose path no other record has.
     // Four records of some 110 bytes for a program that runs, as many as it has shared objects.
     side_attr.mmap = 1;
-    UniqueFd side_band = session.OpenCounting(&side_attr, number);
+    UniqueFd side_band = session.OpenCounting(&side_attr, -1, number);
     if (!side_band.valid()) return OpenError(errno, what);
 
     absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size);
@@ -162,41 +156,33 @@ void PerfSession::Wait(int timeout_ms) {
 }
 
 absl::Status PerfSession::Attach(int id, const std::string& name, const std::string& filter) {
-  const std::string what = absl::StrCat("opening tracepoint ", name);
-  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
-  attr.type = PERF_TYPE_TRACEPOINT;
-  attr.config = static_cast<__u64>(id);
-  attr.sample_period = 1;
-  attr.disabled = 1;
-  Tracepoint tracepoint;
-  tracepoint.name = name;
-  for (const Cpu& cpu : cpus_) {
-    UniqueFd fd = OpenCounting(&attr, cpu.number);
-    if (!fd.valid()) {
-      // A CPU that is offline records nothing; its place stays empty.
-      if (errno != ENODEV) return OpenError(errno, what);
-      tracepoint.fds.push_back(std::move(fd));
-      continue;
-    }
-    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
-      return ErrnoStatus(errno,
-                         absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
-    }
-    if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
-      return ErrnoStatus(errno, absl::StrCat(what, ": setting the filter '", filter, "'"));
-    }
-    tracepoint.fds.push_back(std::move(fd));
-  }
-  tracepoints_.push_back(std::move(tracepoint));
+  Opening opening = {TracepointAttributes(id), filter, absl::StrCat("opening tracepoint ", name)};
+  std::vector<std::size_t> all(cpus_.size());
+  std::iota(all.begin(), all.end(), 0);
+  absl::StatusOr<std::vector<CpuEvents>> events = OpenForTarget(&opening, all);
+  if (!events.ok()) return events.status();
+  tracepoints_.push_back({name, *std::move(events)});
   return absl::OkStatus();
+}
+
+absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
+  perf_event_attr attr = TracepointAttributes(id);
+  const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
+  if (!fd.valid()) return OpenError(errno, "opening it to check the filter");
+  if (ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return absl::OkStatus();
+  // EPERM is its answer to some operators that it does not know.
+  if (errno == EINVAL || errno == EPERM) return absl::InvalidArgumentError("Invalid argument");
+  return ErrnoStatus(errno, absl::StrCat("setting the filter '", filter, "'"));
 }
 
 absl::Status PerfSession::Enable() {
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.enabled) continue;
-    for (const UniqueFd& fd : tracepoint.fds) {
-      if (fd.valid() && ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
-        return ErrnoStatus(errno, absl::StrCat("enabling tracepoint ", tracepoint.name));
+    for (const CpuEvents& events : tracepoint.cpus) {
+      for (const UniqueFd& fd : events) {
+        if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+          return ErrnoStatus(errno, absl::StrCat("enabling tracepoint ", tracepoint.name));
+        }
       }
     }
     tracepoint.enabled = true;
@@ -206,8 +192,8 @@ absl::Status PerfSession::Enable() {
 
 void PerfSession::Disable() {
   for (const Tracepoint& tracepoint : tracepoints_) {
-    for (const UniqueFd& fd : tracepoint.fds) {
-      if (fd.valid()) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+    for (const CpuEvents& events : tracepoint.cpus) {
+      for (const UniqueFd& fd : events) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
     }
   }
 }
@@ -264,12 +250,12 @@ bool PerfSession::IsPressed() const {
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
   Counts total;
   for (const Tracepoint& tracepoint : tracepoints_) {
-    const UniqueFd& fd = tracepoint.fds[index];
-    if (!fd.valid()) continue;
-    absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    if (!counts.ok()) return counts;
-    total.hits += counts->hits;
-    total.lost += counts->lost;
+    for (const UniqueFd& fd : tracepoint.cpus[index]) {
+      absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+      if (!counts.ok()) return counts;
+      total.hits += counts->hits;
+      total.lost += counts->lost;
+    }
   }
   return total;
 }

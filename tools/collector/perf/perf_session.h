@@ -27,8 +27,10 @@
 #include "absl/status/statusor.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
+#include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/perf_ring.h"
+#include "tools/collector/perf/perf_target.h"
 
 namespace collector {
 
@@ -60,12 +62,19 @@ class PerfSession {
     std::uint64_t lost = 0;
   };
 
-  // Opens rings of `ring_size` bytes (a power of two of whole pages) on `cpus`.
-  static absl::StatusOr<PerfSession> Open(const std::vector<int>& cpus, std::size_t ring_size);
+  // Opens rings on `cpus`, for what Attach is to record of the target.
+  static absl::StatusOr<PerfSession> Open(const std::vector<int>& cpus, PerfOptions options);
 
   // Attaches the tracepoint `id` on every CPU, still disabled. `name` is for messages. `filter` is
   // in the kernel's filter language, "" for none. On an error nothing of it stays.
+  // ResourceExhausted if there are not enough descriptors, Unavailable if a process creates threads
+  // too fast.
   absl::Status Attach(int id, const std::string& name, const std::string& filter);
+  // Whether the kernel takes the filter for the tracepoint. InvalidArgument if it does not; it says
+  // no more of it, and takes 40 ms where nobody has the tracepoint attached.
+  static absl::Status CheckFilter(int id, const std::string& filter);
+  // How many descriptors Attach needs, for a process as many as its threads now do.
+  std::size_t DescriptorsPerTracepoint() const;
   // Begins to record all that is attached.
   absl::Status Enable();
   // Ends the recording: no record is written after it returns.
@@ -105,23 +114,49 @@ class PerfSession {
   std::size_t tracepoints() const { return tracepoints_.size(); }
 
  private:
+  // A tracepoint's events on one CPU, for each part of the target; none where it is offline.
+  using CpuEvents = std::vector<UniqueFd>;
   struct Tracepoint {
     std::string name;
-    std::vector<UniqueFd> fds;  // one per CPU, in the order of cpus_; invalid where it is offline
+    std::vector<CpuEvents> cpus;  // in the order of cpus_
     bool enabled = false;
   };
+  // What is opened: a tracepoint's attributes, and for messages what is done with it.
+  struct Opening {
+    perf_event_attr attr;
+    std::string filter;
+    std::string what;
+  };
 
-  PerfSession() = default;
+  explicit PerfSession(PerfTarget target) : target_(std::move(target)) {}
 
-  // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
-  UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
+  // Opens an event of a task, of a cgroup or (-1) of all tasks, on `cpu`, which counts its losses
+  // where the kernel can.
+  UniqueFd OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
+  // Opens the events of a tracepoint for the whole target on the CPUs at `indices` of cpus_: those
+  // of each CPU, in that order.
+  absl::StatusOr<std::vector<CpuEvents>> OpenForTarget(Opening* opening,
+                                                       const std::vector<std::size_t>& indices);
+  // Opens them for one part of it. A task or a CPU that is not there any more has none.
+  absl::Status OpenPart(Opening* opening, int pid, unsigned long flags,
+                        const std::vector<std::size_t>& indices, std::vector<CpuEvents>* events);
+  absl::Status OpenProcess(Opening* opening, pid_t pid, const std::vector<std::size_t>& indices,
+                           std::vector<CpuEvents>* events);
+  // Opens them for the threads that the process has now, and for those that come meanwhile.
+  // Unavailable if it cannot be told of a thread whether it has them.
+  absl::Status TryOpenProcess(Opening* opening, pid_t pid, const std::vector<std::size_t>& indices,
+                              std::vector<CpuEvents>* events);
+  // Tells it of the creations of threads whose records wait.
+  void PeekCreations(InheritedEvents* inherited);
   absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
   // `total` samples of the CPU at `index` have been lost: reports those not yet reported.
   template <typename OnLost>
   absl::Status ReportLost(std::size_t index, std::uint64_t total, const OnLost& on_lost);
 
+  PerfTarget target_;
   UniqueFd epoll_;
-  bool counts_lost_ = true;  // the kernel knows PERF_FORMAT_LOST
+  bool counts_lost_ = true;       // the kernel knows PERF_FORMAT_LOST
+  bool inherits_threads_ = true;  // and attr.inherit_thread, since 5.13
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;
   // Copies of the records that DrainTasks puts in order, with their timestamps.

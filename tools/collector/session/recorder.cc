@@ -53,14 +53,19 @@ bool AwaitsUserEvents(const Selector& selector) {
            selector.MatchesSystem(std::string(Selector::kUserEventsSystem))));
 }
 
+std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
+
 bool AwaitsTracepoints(const Selector& selector) {
   return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
 }
 
 }  // namespace
 
-Recorder::Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session)
-    : options_(std::move(options)), tracefs_(std::move(tracefs)), session_(std::move(session)) {
+Recorder::Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session, TargetWatch watch)
+    : options_(std::move(options)),
+      tracefs_(std::move(tracefs)),
+      session_(std::move(session)),
+      target_watch_(std::move(watch)) {
   matched_.resize(options_.selectors.size());
   const std::vector<Selector>& selectors = options_.selectors;
   awaits_user_events_ =
@@ -83,11 +88,16 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
   absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
   if (!cpus.ok()) return cpus.status();
   RaiseDescriptorLimit();
-  absl::StatusOr<PerfSession> session = PerfSession::Open(*cpus, options.ring_size);
+  absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
+  if (!target.ok()) return target.status();
+  TargetWatch watch(*target);
+  absl::StatusOr<PerfSession> session =
+      PerfSession::Open(*cpus, {options.ring_size, *std::move(target)});
   if (!session.ok()) return session.status();
+  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(session->WakeOn(fd));
 
   std::unique_ptr<Recorder> recorder(
-      new Recorder(options, *std::move(tracefs), *std::move(session)));
+      new Recorder(options, *std::move(tracefs), *std::move(session), std::move(watch)));
   COLLECTOR_RETURN_IF_ERROR(recorder->AttachNamed());
 
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
@@ -116,116 +126,139 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Start(const RecorderOptions&
 
 // Everything that can be wrong with the named tracepoints comes to light here.
 absl::Status Recorder::AttachNamed() {
-  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
-    const Selector& selector = options_.selectors[i];
+  FilterCheck check(tracefs_);
+  for (const Selector& selector : options_.selectors) {
     if (!IsNamed(selector)) continue;
+    absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
-      // A name that is not EventHeader's can only be there already, defined by its program.
-      absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
-      if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
+      registered = registrations_.Register(selector.event, /*persistent=*/false);
+      // A name that is not EventHeader's can only be there already, defined by its program, and so
+      // can any name if this process may only read.
+      if (!registered.ok() && !absl::IsInvalidArgument(registered) &&
+          !absl::IsPermissionDenied(registered)) {
+        return registered;
+      }
     }
-    COLLECTOR_RETURN_IF_ERROR(AttachNamed({selector.system, selector.event}));
-    matched_[i] = true;
+    const absl::Status attached = AttachNamed({selector.system, selector.event}, &check);
+    if (absl::IsNotFound(attached) && absl::IsPermissionDenied(registered)) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(registered.message(), "; or start the program that registers it before"));
+    }
+    COLLECTOR_RETURN_IF_ERROR(attached);
   }
   return absl::OkStatus();
 }
 
 absl::Status Recorder::AttachPatterns(std::uint64_t now) {
   if (awaits_user_events_ && now >= next_rescan_) {
-    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents());
+    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(now));
     next_rescan_ = SessionClockNow() + Nanoseconds(options_.rescan);
   }
   if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
-    COLLECTOR_RETURN_IF_ERROR(AttachTracepoints());
+    COLLECTOR_RETURN_IF_ERROR(AttachTracepoints(now));
     next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.tracepoint_rescan);
   }
   return absl::OkStatus();
 }
 
-absl::Status Recorder::AttachUserEvents() {
+absl::Status Recorder::AttachUserEvents(std::uint64_t now) {
+  const std::string system(Selector::kUserEventsSystem);
   absl::StatusOr<std::vector<UserEvent>> events = tracefs_.UserEvents();
   if (!events.ok()) return events.status();
-  for (const UserEvent& event : *events) {
-    const auto matches = [&event](const Selector& selector) {
-      return AwaitsUserEvents(selector) && selector.MatchesUserEvent(event.name);
-    };
-    AttachMatching({std::string(Selector::kUserEventsSystem), event.name}, matches);
-    // At once: since the attachment the service writes events, which are lost until this.
-    COLLECTOR_RETURN_IF_ERROR(session_.Enable());
+  std::vector<Tracefs::Name> names;
+  for (const UserEvent& event : *events) names.push_back({system, event.name});
+  if (!left_out_.is_empty()) {
+    std::vector<std::string> there;
+    for (const UserEvent& event : *events) there.push_back(event.name);
+    std::sort(there.begin(), there.end());
+    left_out_.KeepOnly(system, there);
   }
-  return absl::OkStatus();
+  return AttachAll(std::move(names), now);
 }
 
-absl::Status Recorder::AttachTracepoints() {
+absl::Status Recorder::AttachTracepoints(std::uint64_t now) {
   std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
-  if (names == known_tracepoints_) return absl::OkStatus();
-  for (const Tracefs::Name& name : names) {
-    if (name.system == Selector::kUserEventsSystem) continue;
-    AttachMatching(name, [&name](const Selector& selector) {
-      return AwaitsTracepoints(selector) && selector.MatchesTracepoint(name.system, name.event);
-    });
+  if (names == known_tracepoints_ && left_out_.is_empty()) return absl::OkStatus();
+  known_tracepoints_ = names;
+  std::erase_if(names, [](const auto& name) { return name.system == Selector::kUserEventsSystem; });
+  return AttachAll(std::move(names), now);
+}
+
+absl::Status Recorder::AttachAll(std::vector<Tracefs::Name> names, std::uint64_t now) {
+  std::erase_if(names, [&](const Tracefs::Name& name) {
+    return IsAttached(name) || left_out_.IsTooEarly(TextOf(name), now) ||
+           std::none_of(options_.selectors.begin(), options_.selectors.end(),
+                        [&name](const Selector& selector) {
+                          return selector.Matches(name.system, name.event);
+                        });
+  });
+  if (names.empty()) return absl::OkStatus();
+  FilterCheck check(tracefs_);
+  const std::size_t descriptors = session_.DescriptorsPerTracepoint();
+  budget_.Look(names.size() * descriptors);
+  for (const Tracefs::Name& name : InTurns(std::move(names))) {
+    const bool is_user_event = name.system == Selector::kUserEventsSystem;
+    if (const absl::Status attached = AttachOne(name, descriptors, &check); !attached.ok()) {
+      // It may have been removed since its name was read.
+      if (absl::IsNotFound(attached) && is_user_event) continue;
+      left_out_.Add(TextOf(name), attached, now);
+      continue;
+    }
+    left_out_.Remove(TextOf(name));
+    // At once: since the attachment the service writes events, which are lost until this.
+    if (is_user_event) COLLECTOR_RETURN_IF_ERROR(session_.Enable());
   }
-  known_tracepoints_ = std::move(names);
   return session_.Enable();
 }
 
-template <typename Matches>
-void Recorder::AttachMatching(const Tracefs::Name& name, const Matches& matches) {
-  std::vector<std::size_t> matching;
-  for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
-    if (matches(options_.selectors[i])) matching.push_back(i);
-  }
-  if (matching.empty()) return;
-  if (absl::Status attached = AttachOne(name); !attached.ok()) {
-    // It may have been removed since its name was read.
-    if (absl::IsNotFound(attached) && name.system == Selector::kUserEventsSystem) return;
-    if (!left_out_names_.insert(absl::StrCat(name.system, ":", name.event)).second) return;
-    if (left_out_.size() < kMaxNamed) left_out_.push_back(std::string(attached.message()));
-    return;
-  }
-  for (const std::size_t i : matching) matched_[i] = true;
-}
-
 // The format is read first: what has no place in the file is not attached.
-absl::Status Recorder::AttachOne(const Tracefs::Name& name) {
-  if (IsAttached(name)) return absl::OkStatus();
+absl::Status Recorder::AttachOne(const Tracefs::Name& name, std::size_t descriptors,
+                                 FilterCheck* check) {
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("tracepoint ", name.system, ":", name.event, " cannot be enabled"));
+        absl::StrCat("tracepoint ", TextOf(name), " cannot be enabled"));
   }
+  COLLECTOR_RETURN_IF_ERROR(budget_.Check(name, descriptors));
   absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
   if (!tracepoint.ok()) return tracepoint.status();
+  absl::StatusOr<Selection> selection = Select(options_.selectors, name, *tracepoint, check);
+  if (!selection.ok()) return selection.status();
   COLLECTOR_RETURN_IF_ERROR(
       samples_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
-  return AttachToSession(name, tracepoint->id);
+  COLLECTOR_RETURN_IF_ERROR(AttachToSession(name, tracepoint->id, *selection));
+  budget_.Use(name, descriptors);
+  return absl::OkStatus();
 }
 
 bool Recorder::IsAttached(const Tracefs::Name& name) const {
-  return attached_.contains(absl::StrCat(name.system, ":", name.event));
+  return attached_.contains(TextOf(name));
 }
 
 // Attaches a tracepoint that is named: samples_ hears of it once it is there.
-absl::Status Recorder::AttachNamed(const Tracefs::Name& name) {
+absl::Status Recorder::AttachNamed(const Tracefs::Name& name, FilterCheck* check) {
   if (IsAttached(name)) return absl::OkStatus();
   absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
   if (!tracepoint.ok()) return tracepoint.status();
-  COLLECTOR_RETURN_IF_ERROR(AttachToSession(name, tracepoint->id));
+  absl::StatusOr<Selection> selection = Select(options_.selectors, name, *tracepoint, check);
+  if (!selection.ok()) return selection.status();
+  COLLECTOR_RETURN_IF_ERROR(AttachToSession(name, tracepoint->id, *selection));
   new_tracepoints_.push_back({name, *std::move(tracepoint)});
   return absl::OkStatus();
 }
 
-absl::Status Recorder::AttachToSession(const Tracefs::Name& name, int id) {
-  std::string text = absl::StrCat(name.system, ":", name.event);
+absl::Status Recorder::AttachToSession(const Tracefs::Name& name, int id,
+                                       const Selection& selection) {
   // The collector's work for one event must not make more events.
-  std::string filter;
+  std::string own;
   if (name.system != Selector::kUserEventsSystem) {
-    filter = absl::StrCat("common_pid != ", gettid());
+    own = absl::StrCat("common_pid != ", gettid());
     for (const pid_t thread : options_.own_threads) {
-      absl::StrAppend(&filter, " && common_pid != ", thread);
+      absl::StrAppend(&own, " && common_pid != ", thread);
     }
   }
-  COLLECTOR_RETURN_IF_ERROR(session_.Attach(id, text, filter));
-  attached_.insert(std::move(text));
+  COLLECTOR_RETURN_IF_ERROR(session_.Attach(id, TextOf(name), BothFilters(selection.filter, own)));
+  attached_.insert(TextOf(name));
+  for (const std::size_t i : selection.selectors) matched_[i] = true;
   counts_are_exact_ = counts_are_exact_ && CountsAreExact(name.system);
   return absl::OkStatus();
 }

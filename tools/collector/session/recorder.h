@@ -30,7 +30,9 @@
 #include "tools/collector/convert/sample_writer.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
+#include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/selector.h"
+#include "tools/collector/session/target.h"
 #include "tools/collector/tracefs/tracefs.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
 
@@ -38,6 +40,8 @@ namespace collector {
 
 struct RecorderOptions {
   std::vector<Selector> selectors;
+  // Whose events.
+  TargetSelection target;
   // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
   std::vector<pid_t> own_threads;
   // Bytes of each CPU's ring; a power of two, at least a page.
@@ -82,6 +86,8 @@ class Recorder {
 
   // Waits for up to `timeout` for something to do, and does it.
   absl::Status Poll(absl::Duration timeout);
+  // All processes or threads whose events are recorded have ended.
+  bool HasTargetEnded() { return target_watch_.HaveEnded(); }
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return session_.WakeOn(fd); }
 
@@ -94,30 +100,25 @@ class Recorder {
   std::uint64_t process_events() const { return samples_->stats().process_events; }
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
-  // Tracepoints that a pattern selects and that cannot be recorded, and what is wrong with the
-  // first kMaxNamed.
-  const std::set<std::string>& left_out_names() const { return left_out_names_; }
-  const std::vector<std::string>& left_out() const { return left_out_; }
-  static constexpr std::size_t kMaxNamed = 20;
+  const LeftOut& left_out() const { return left_out_; }
 
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
 
-  Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session);
+  Recorder(RecorderOptions options, Tracefs tracefs, PerfSession session, TargetWatch watch);
 
   absl::Status AttachNamed();
-  absl::Status AttachNamed(const Tracefs::Name& name);
+  absl::Status AttachNamed(const Tracefs::Name& name, FilterCheck* check);
   absl::Status EnableNamed();
   // Attaches and enables what patterns select, as far as it is time to look for it.
   absl::Status AttachPatterns(std::uint64_t now);
-  absl::Status AttachUserEvents();
-  absl::Status AttachTracepoints();
-  // Attaches the tracepoint if `matches` a selector, or notes that it is left out.
-  template <typename Matches>
-  void AttachMatching(const Tracefs::Name& name, const Matches& matches);
-  absl::Status AttachOne(const Tracefs::Name& name);
-  absl::Status AttachToSession(const Tracefs::Name& name, int id);
+  absl::Status AttachUserEvents(std::uint64_t now);
+  absl::Status AttachTracepoints(std::uint64_t now);
+  // Attaches and enables those that it can, and notes of the others that they are left out.
+  absl::Status AttachAll(std::vector<Tracefs::Name> names, std::uint64_t now);
+  absl::Status AttachOne(const Tracefs::Name& name, std::size_t descriptors, FilterCheck* check);
+  absl::Status AttachToSession(const Tracefs::Name& name, int id, const Selection& selection);
   bool IsAttached(const Tracefs::Name& name) const;
   absl::Status Round(std::uint64_t now, std::uint64_t settled);
   std::uint64_t NextLimit(std::uint64_t now) const;
@@ -128,12 +129,13 @@ class Recorder {
   Tracefs tracefs_;
   UserEventRegistrations registrations_;
   PerfSession session_;
+  TargetWatch target_watch_;
   TaskTracker tasks_;
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<SampleWriter> samples_;
   std::set<std::string> attached_;  // "system:event"
-  std::set<std::string> left_out_names_;
-  std::vector<std::string> left_out_;             // why, of the first ones
+  LeftOut left_out_;
+  DescriptorBudget budget_;
   std::vector<Tracefs::Name> known_tracepoints_;  // when AttachTracepoints ran last
   // Attached, but not yet known to samples_.
   struct NewTracepoint {

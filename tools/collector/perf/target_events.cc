@@ -1,0 +1,185 @@
+// The part of PerfSession that opens a tracepoint's events for its target.
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/inherited_events.h"
+#include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/perf_session.h"
+
+namespace collector {
+namespace {
+
+// How often it is begun anew, where it stays unclear which threads have inherited an event.
+constexpr int kAttempts = 50;
+// How often the threads of a process are looked at in one of these attempts.
+constexpr int kLooks = 10;
+// In which time a thread that was just created ends, or the record of its creation appears.
+constexpr timespec kPause = {0, 100'000};
+
+// The threads that a process has now; none if it has ended.
+std::vector<pid_t> ThreadsOf(pid_t pid) {
+  std::vector<pid_t> tids;
+  std::error_code error;
+  const std::string path = absl::StrCat("/proc/", pid, "/task");
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    pid_t tid = 0;
+    if (absl::SimpleAtoi(entry->path().filename().string(), &tid)) tids.push_back(tid);
+  }
+  return tids;
+}
+
+}  // namespace
+
+std::size_t PerfSession::DescriptorsPerTracepoint() const {
+  std::size_t parts = 1;
+  switch (target_.kind) {
+    case PerfTarget::Kind::kMachine:
+      break;
+    case PerfTarget::Kind::kProcesses:
+      parts = 0;
+      for (const pid_t pid : target_.ids) parts += ThreadsOf(pid).size();
+      break;
+    case PerfTarget::Kind::kThreads:
+      parts = target_.ids.size();
+      break;
+    case PerfTarget::Kind::kCgroups:
+      parts = target_.cgroups.size();
+      break;
+  }
+  return parts * cpus_.size();
+}
+
+absl::StatusOr<std::vector<PerfSession::CpuEvents>> PerfSession::OpenForTarget(
+    Opening* opening, const std::vector<std::size_t>& indices) {
+  std::vector<CpuEvents> events(indices.size());
+  switch (target_.kind) {
+    case PerfTarget::Kind::kMachine:
+      COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, -1, 0, indices, &events));
+      break;
+    case PerfTarget::Kind::kProcesses:
+      for (const pid_t pid : target_.ids) {
+        COLLECTOR_RETURN_IF_ERROR(OpenProcess(opening, pid, indices, &events));
+      }
+      break;
+    case PerfTarget::Kind::kThreads:
+      for (const pid_t tid : target_.ids) {
+        COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0, indices, &events));
+      }
+      break;
+    case PerfTarget::Kind::kCgroups:
+      for (const UniqueFd& cgroup : target_.cgroups) {
+        COLLECTOR_RETURN_IF_ERROR(
+            OpenPart(opening, cgroup.get(), PERF_FLAG_PID_CGROUP, indices, &events));
+      }
+      break;
+  }
+  return events;
+}
+
+absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flags,
+                                   const std::vector<std::size_t>& indices,
+                                   std::vector<CpuEvents>* events) {
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const Cpu& cpu = cpus_[indices[i]];
+    UniqueFd fd = OpenCounting(&opening->attr, pid, cpu.number, flags);
+    if (!fd.valid()) {
+      if (errno == ENODEV) continue;                                         // the CPU is offline
+      if (errno == ESRCH && pid > 0 && flags == 0) return absl::OkStatus();  // the task has ended
+      return OpenError(errno, opening->what);
+    }
+    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
+      return ErrnoStatus(
+          errno, absl::StrCat(opening->what, ": redirecting it to the ring of CPU ", cpu.number));
+    }
+    const std::string& filter = opening->filter;
+    if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
+      return ErrnoStatus(errno, absl::StrCat(opening->what, ": setting the filter '", filter, "'"));
+    }
+    (*events)[i].push_back(std::move(fd));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
+                                      const std::vector<std::size_t>& indices,
+                                      std::vector<CpuEvents>* events) {
+  opening->attr.inherit = 1;
+  opening->attr.inherit_thread = inherits_threads_ ? 1 : 0;
+  // While it is open, the kernel does not take the tracepoint down between two attempts, which
+  // takes it some 35 ms.
+  UniqueFd holder;
+  for (int attempt = 0;; ++attempt) {
+    std::vector<CpuEvents> opened(indices.size());
+    const absl::Status status = TryOpenProcess(opening, pid, indices, &opened);
+    if (status.ok()) {
+      for (std::size_t i = 0; i < indices.size(); ++i) {
+        for (UniqueFd& fd : opened[i]) (*events)[i].push_back(std::move(fd));
+      }
+      return status;
+    }
+    if (!absl::IsUnavailable(status) || attempt == kAttempts) return status;
+    if (!holder.valid()) {
+      perf_event_attr attr = opening->attr;
+      attr.inherit = attr.inherit_thread = 0;
+      holder = OpenCounting(&attr, /*pid=*/0, /*cpu=*/-1);
+    }
+  }
+}
+
+void PerfSession::PeekCreations(InheritedEvents* inherited) {
+  for (Cpu& cpu : cpus_) {
+    cpu.side_band_ring.Peek([inherited](const PerfRecord& record) {
+      TaskRecord task;
+      if (!ParseFork(record, &task)) return;
+      inherited->Created(static_cast<pid_t>(task.tid), static_cast<pid_t>(task.parent_tid),
+                         record.timestamp);
+    });
+  }
+}
+
+absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid,
+                                         const std::vector<std::size_t>& indices,
+                                         std::vector<CpuEvents>* events) {
+  InheritedEvents inherited;
+  std::unordered_set<pid_t> opened;
+  const auto open = [&](pid_t tid) {
+    const std::uint64_t before = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0, indices, events));
+    inherited.Opened(tid, before, SessionClockNow());
+    opened.insert(tid);
+    return absl::OkStatus();
+  };
+  // Those that are there already when the event is opened for the first one cannot inherit it.
+  for (const pid_t tid : ThreadsOf(pid)) COLLECTOR_RETURN_IF_ERROR(open(tid));
+  for (int look = 0; look < kLooks; ++look) {
+    if (look != 0) nanosleep(&kPause, nullptr);
+    // The records of creations are read after the threads, and so are those of most of them.
+    const std::vector<pid_t> threads = ThreadsOf(pid);
+    PeekCreations(&inherited);
+    bool all_have_it = true;
+    for (const pid_t tid : threads) {
+      const InheritedEvents::State state = inherited.Of(tid);
+      if (state == InheritedEvents::State::kHas) continue;
+      all_have_it = false;
+      if (state == InheritedEvents::State::kLacks) COLLECTOR_RETURN_IF_ERROR(open(tid));
+    }
+    if (all_have_it) return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat(
+      opening->what, ": process ", pid,
+      " creates threads faster than they can be told apart; select its cgroup (--cgroup)"));
+}
+
+}  // namespace collector
