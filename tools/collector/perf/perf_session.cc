@@ -178,6 +178,11 @@ absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
 absl::Status PerfSession::Enable() {
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.enabled) continue;
+    tracepoint.enabled = true;
+    if (target_.kind == PerfTarget::Kind::kProcesses) {
+      COLLECTOR_RETURN_IF_ERROR(SwitchOutput(&tracepoint, true));
+      continue;
+    }
     for (const CpuEvents& events : tracepoint.cpus) {
       for (const UniqueFd& fd : events) {
         if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
@@ -185,16 +190,17 @@ absl::Status PerfSession::Enable() {
         }
       }
     }
-    tracepoint.enabled = true;
   }
   return absl::OkStatus();
 }
 
 void PerfSession::Disable() {
-  for (const Tracepoint& tracepoint : tracepoints_) {
+  for (Tracepoint& tracepoint : tracepoints_) {
     for (const CpuEvents& events : tracepoint.cpus) {
       for (const UniqueFd& fd : events) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
     }
+    if (target_.kind == PerfTarget::Kind::kProcesses)
+      SwitchOutput(&tracepoint, false).IgnoreError();
   }
 }
 
@@ -250,12 +256,16 @@ bool PerfSession::IsPressed() const {
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
   Counts total;
   for (const Tracepoint& tracepoint : tracepoints_) {
+    std::uint64_t hits = 0;
     for (const UniqueFd& fd : tracepoint.cpus[index]) {
       absl::StatusOr<Counts> counts = ReadCountsOf(fd);
       if (!counts.ok()) return counts;
-      total.hits += counts->hits;
+      hits += counts->hits;
       total.lost += counts->lost;
     }
+    if (!tracepoint.hits_at_end.empty()) hits = tracepoint.hits_at_end[index];
+    if (!tracepoint.hits_before.empty()) hits -= tracepoint.hits_before[index];
+    total.hits += hits;
   }
   return total;
 }

@@ -110,6 +110,9 @@ class PerfSession {
   // Totals of the CPU at `index` of cpus() since the start, over all tracepoints. The kernel counts
   // losses per event since 6.0; Unimplemented before.
   absl::StatusOr<Counts> ReadCounts(std::size_t index) const;
+  // False if the hits of processes cannot be told from those before Enable and after Disable, as
+  // there were some just then.
+  bool hits_are_known() const { return hits_are_known_; }
 
   std::size_t tracepoints() const { return tracepoints_.size(); }
 
@@ -120,6 +123,10 @@ class PerfSession {
     std::string name;
     std::vector<CpuEvents> cpus;  // in the order of cpus_
     bool enabled = false;
+    // Of a process, on each CPU: hits before Enable, and all until Disable, which is none until
+    // then.
+    std::vector<std::uint64_t> hits_before = {};
+    std::vector<std::uint64_t> hits_at_end = {};
   };
   // What is opened: a tracepoint's attributes, and for messages what is done with it.
   struct Opening {
@@ -148,6 +155,11 @@ class PerfSession {
                               std::vector<CpuEvents>* events);
   // Tells it of the creations of threads whose records wait.
   void PeekCreations(InheritedEvents* inherited);
+  // Has the events of a tracepoint, which are on all the time, write to the rings, or to none, and
+  // notes their hits.
+  absl::Status SwitchOutput(Tracepoint* tracepoint, bool on);
+  // The hits of events, in their order; none where the kernel does not count them by event.
+  std::vector<std::uint64_t> ReadHits(const CpuEvents& events) const;
   absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
   // `total` samples of the CPU at `index` have been lost: reports those not yet reported.
   template <typename OnLost>
@@ -159,6 +171,7 @@ class PerfSession {
   bool inherits_threads_ = true;  // and attr.inherit_thread, since 5.13
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;
+  bool hits_are_known_ = true;
   // Copies of the records that DrainTasks puts in order, with their timestamps.
   std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> tasks_;
 };

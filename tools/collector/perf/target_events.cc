@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -99,7 +100,9 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
       if (errno == ESRCH && pid > 0 && flags == 0) return absl::OkStatus();  // the task has ended
       return OpenError(errno, opening->what);
     }
-    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
+    // See SwitchOutput for a process.
+    if (target_.kind != PerfTarget::Kind::kProcesses &&
+        ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
       return ErrnoStatus(
           errno, absl::StrCat(opening->what, ": redirecting it to the ring of CPU ", cpu.number));
     }
@@ -115,6 +118,10 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
 absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
                                       const std::vector<std::size_t>& indices,
                                       std::vector<CpuEvents>* events) {
+  // The kernel may miss a thread that is being created when it switches an inherited event on. So
+  // it is on from the start, for each thread that has it, and writes nothing as long as it has no
+  // ring. That is the parent's matter alone: SwitchOutput.
+  opening->attr.disabled = 0;
   opening->attr.inherit = 1;
   opening->attr.inherit_thread = inherits_threads_ ? 1 : 0;
   // While it is open, the kernel does not take the tracepoint down between two attempts, which
@@ -133,9 +140,39 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
     if (!holder.valid()) {
       perf_event_attr attr = opening->attr;
       attr.inherit = attr.inherit_thread = 0;
+      attr.disabled = 1;
       holder = OpenCounting(&attr, /*pid=*/0, /*cpu=*/-1);
     }
   }
+}
+
+std::vector<std::uint64_t> PerfSession::ReadHits(const CpuEvents& events) const {
+  std::vector<std::uint64_t> hits;
+  for (const UniqueFd& fd : events) {
+    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+    hits.push_back(counts.ok() ? counts->hits : 0);
+  }
+  return hits;
+}
+
+absl::Status PerfSession::SwitchOutput(Tracepoint* tracepoint, bool on) {
+  std::vector<std::uint64_t>& noted = on ? tracepoint->hits_before : tracepoint->hits_at_end;
+  noted.assign(cpus_.size(), 0);
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    const CpuEvents& events = tracepoint->cpus[i];
+    const std::vector<std::uint64_t> before = ReadHits(events);
+    for (const UniqueFd& fd : events) {
+      if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, on ? cpus_[i].leader.get() : -1) != 0) {
+        return ErrnoStatus(errno,
+                           absl::StrCat("tracepoint ", tracepoint->name,
+                                        ": redirecting it to the ring of CPU ", cpus_[i].number));
+      }
+    }
+    // Whether a hit of just then was written cannot be told.
+    if (ReadHits(events) != before) hits_are_known_ = false;
+    noted[i] = std::accumulate(before.begin(), before.end(), std::uint64_t{0});
+  }
+  return absl::OkStatus();
 }
 
 void PerfSession::PeekCreations(InheritedEvents* inherited) {

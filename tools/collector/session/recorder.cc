@@ -375,7 +375,8 @@ absl::StatusOr<RecorderSummary> Recorder::Finish() {
   summary.threads = stats.threads;
   summary.tracepoints = session_.tracepoints();
   summary.sequence_points = stats.sequence_points;
-  for (std::size_t i = 0; counts_are_exact_ && i < session_.cpus().size(); ++i) {
+  const bool knows_hits = counts_are_exact_ && session_.hits_are_known();
+  for (std::size_t i = 0; knows_hits && i < session_.cpus().size(); ++i) {
     const absl::StatusOr<PerfSession::Counts> counts = session_.ReadCounts(i);
     if (absl::IsUnimplemented(counts.status())) break;
     if (!counts.ok()) return counts.status();
