@@ -161,8 +161,9 @@ absl::Status PerfSession::SwitchOutput(Tracepoint* tracepoint, bool on) {
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     const CpuEvents& events = tracepoint->cpus[i];
     const std::vector<std::uint64_t> before = ReadHits(events);
+    const long output = on ? cpus_[i].leader.get() : -1;  // all of a long's bits count
     for (const UniqueFd& fd : events) {
-      if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, on ? cpus_[i].leader.get() : -1) != 0) {
+      if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, output) != 0) {
         return ErrnoStatus(errno,
                            absl::StrCat("tracepoint ", tracepoint->name,
                                         ": redirecting it to the ring of CPU ", cpus_[i].number));
