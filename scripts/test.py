@@ -6,6 +6,7 @@ examples:
   ./run test                    # everything, as the CI does
   ./run test unit-gcc lint      # before a commit
   ./run test unit programs      # by both compilers and with both sanitizers
+  ./run test soak               # hours; as ./run soak
   GTEST_FILTER='Writer*' ./run test unit-asan
 
 exit status: 0 nothing failed, 1 something failed, 2 there is no such suite.
@@ -61,7 +62,7 @@ def prepare_vm():
 def main():
     args = parse()
     chosen = [suite for suite in suites.SUITES
-              if not args.suites or any(suite in suites.named(name) for name in args.suites)]
+              if not args.suites and not suite.by_name or any(suite in suites.named(name) for name in args.suites)]
     if any(suite.in_vm for suite in chosen):
         prepare_vm()
     cases = [result for suite in chosen for result in run_suite(suite)]

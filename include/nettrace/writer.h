@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -85,6 +86,12 @@ class Writer {
   // InvalidArgument says what is wrong with it (type, size, duplicate event id).
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
+  // An EventId under which TraceEvent takes no other row's events for those of this row: the row's
+  // own if it is 1 or above and has no other meaning in this stream, else one that follows from the
+  // row's name, fields and opcode, so that it mostly is the same in every stream. nullopt if all
+  // are taken: a sequence point that flushes metadata makes those free that were not used lately.
+  std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
+
   // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that
   // flushes threads. Indices are never used twice in a stream.
   absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
@@ -131,8 +138,9 @@ class Writer {
     std::uint64_t lost = 0;            // counted by AddLost; events_dropped are not in it
     std::uint64_t bytes = 0;           // taken by the sink
     std::uint64_t sequence_points = 0;
-    std::uint64_t metadata = 0;
-    std::uint64_t threads = 0;  // all that were ever defined, capture threads included
+    std::uint64_t metadata = 0;        // rows
+    std::uint64_t metadata_bytes = 0;  // of them
+    std::uint64_t threads = 0;         // all that were ever defined, capture threads included
   };
   const Stats& stats() const;
 

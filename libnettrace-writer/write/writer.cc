@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -195,7 +196,16 @@ absl::StatusOr<MetadataId> Writer::AddMetadata(const EventMetadata& metadata) {
   w.metadata_rows.Add(w.next_metadata_id, w.scratch.bytes());
   ++w.next_metadata_id;
   ++w.stats.metadata;
+  w.stats.metadata_bytes += w.scratch.size();
   return id;
+}
+
+std::optional<std::uint32_t> Writer::ChooseEventId(const EventMetadata& metadata) {
+  const bool has_own = metadata.event_id >= 1 && metadata.event_id <= internal::kMaxGivenEventId;
+  if (has_own && impl_->event_ids.Find(metadata) == EventIdTable::Clash::kNone) {
+    return metadata.event_id;
+  }
+  return impl_->event_ids.FreeId(metadata);
 }
 
 absl::StatusOr<ThreadIndex> Writer::AddThread(const ThreadInfo& thread) {

@@ -24,6 +24,7 @@ class Suite:
     what: str
     run: typing.Callable[[str], list]  # Takes the suite's name, returns its cases.
     in_vm: bool = False  # At least sometimes.
+    by_name: bool = False  # Takes hours: runs only if it is named.
 
 
 def _here(build, suite, prefix, slowness=1):
@@ -77,8 +78,8 @@ def _bench(prefix):
     return cases
 
 
-def _suite(name, what, function, *arguments, in_vm=False, **options):
-    return Suite(name, what, functools.partial(function, *arguments, **options), in_vm)
+def _suite(name, what, function, *arguments, in_vm=False, by_name=False, **options):
+    return Suite(name, what, functools.partial(function, *arguments, **options), in_vm, by_name)
 
 
 WITH_ASAN = "... with AddressSanitizer and UndefinedBehaviorSanitizer"
@@ -101,6 +102,8 @@ SUITES = [
     _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", _fuzz),
     _suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
     _suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),
+    _suite("soak", "how exact recordings are, again and again; only if it is named", _here, GCC, "soak", by_name=True),
+    _suite("soak-vm", "... in the VM", _in_vm, GCC, "soak-vm", in_vm=True, by_name=True),
 ]
 
 

@@ -32,7 +32,8 @@ inline Allocations allocations;
 }  // namespace tests
 
 #if COUNTS_ALLOCATIONS
-void* operator new(std::size_t size) {
+// Not inlined: GCC would take the one's malloc and the other's free for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   void* const memory = std::malloc(size);
   if (memory == nullptr) std::abort();
   tests::Allocations& all = tests::allocations;
@@ -41,7 +42,7 @@ void* operator new(std::size_t size) {
   all.most_held = std::max(all.most_held, all.held);
   return memory;
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   tests::allocations.held -= malloc_usable_size(memory);
   std::free(memory);
 }

@@ -19,9 +19,13 @@ def parser(description, *paths):
     return result
 
 
-def options(description, *paths):
-    """The paths that the command line gives; what else it has is left to unittest."""
-    result, rest = parser(description, *paths).parse_known_args()
+def options(description, *paths, **numbers):
+    """The paths that the command line gives, and the numbers, which have these defaults: `--NAME N`; what else it has
+    is left to unittest."""
+    known = parser(description, *paths)
+    for name, default in numbers.items():
+        known.add_argument(f"--{name}", type=int, default=default, metavar="N")
+    result, rest = known.parse_known_args()
     sys.argv[1:] = rest
     return result
 

@@ -120,7 +120,8 @@ class Parser {
     piece->kind = Kind::kField;
     if (!Take("[")) return true;
     piece->kind = Kind::kElement;
-    return TakeNumber(&piece->number, &piece->is_unsigned) && !piece->is_unsigned && Take("]");
+    return text_.substr(0, 1) != "-" && TakeNumber(&piece->number, &piece->is_unsigned) &&
+           !piece->is_unsigned && Take("]");
   }
 
  private:
@@ -157,7 +158,8 @@ class Parser {
     *is_unsigned = Take("u");
     if (*is_unsigned) return sign == 0 && absl::SimpleAtoi(digits, number);
     std::int64_t value = 0;
-    if (!absl::SimpleAtoi(digits, &value)) return false;
+    // 0 has no sign: what negates a number is told from the number's sign by it.
+    if (!absl::SimpleAtoi(digits, &value) || (value == 0 && sign != 0)) return false;
     *number = static_cast<std::uint64_t>(value);
     return true;
   }

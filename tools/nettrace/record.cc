@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/collector/session/attach_plan.h"
-#include "tools/collector/session/recorder.h"
+#include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/child_process.h"
@@ -113,27 +113,25 @@ int Fail(const absl::Status& status, int exit_code = kExitFailed) {
 // Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
 // the file that is written stays, and is readable to its last whole block.
 int FailHalfway(const absl::Status& status, const Output& output,
-                const collector::Recorder& recorder) {
-  const nettrace::Writer::Stats& stats = recorder.stats();
-  const std::uint64_t missing = stats.events - stats.events_written + stats.events_dropped;
+                const collector::SessionSummary& summary) {
   return Fail(absl::Status(
       status.code(),
       absl::StrCat(
           // What was written of a compressed chunk may be enough to read some of it.
-          status.message(), "; ", output.is_compressed() ? "at least " : "", stats.events_written,
-          " events are in the file, ", output.is_compressed() ? "at most " : "", missing,
-          " more are not (", recorder.process_events(),
+          status.message(), "; ", output.is_compressed() ? "at least " : "", summary.events_written,
+          " events are in the file, ", output.is_compressed() ? "at most " : "",
+          summary.events_missing, " more are not (", summary.process_events,
           " of all these say what processes there were); 'nettrace repair' gives it an end")));
 }
 
 // Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
 // of them. Returns how many there are now.
-std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown) {
-  const std::vector<std::string>& reasons = recorder.left_out().reasons();
+std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) {
+  const std::vector<std::string>& reasons = left_out.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
-  const std::size_t count = recorder.left_out().count();
+  const std::size_t count = left_out.count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
     absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
@@ -141,8 +139,7 @@ std::size_t PrintLeftOut(const collector::Recorder& recorder, std::size_t shown)
   return count;
 }
 
-void PrintJson(const collector::RecorderSummary& summary, const Output& output,
-               const collector::Recorder& recorder) {
+void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
@@ -158,22 +155,21 @@ void PrintJson(const collector::RecorderSummary& summary, const Output& output,
   PutNumber(&json, "sequencePoints", summary.sequence_points);
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : recorder.left_out().names()) {
-    PutString(&json, tracepoint);
-  }
+  for (const std::string& tracepoint : summary.left_out.names()) PutString(&json, tracepoint);
   json.EndArray();
+  PutNumber(&json, "leftOutCount", summary.left_out.count());
   json.Key("unmatched");
   json.StartArray();
-  for (const std::string& selector : recorder.Unmatched()) PutString(&json, selector);
+  for (const std::string& selector : summary.unmatched) PutString(&json, selector);
   json.EndArray();
   json.EndObject();
   PrintJsonLine(buffer);
 }
 
-void PrintSummary(const RecordArguments& arguments, const collector::RecorderSummary& summary,
-                  const Output& output, const collector::Recorder& recorder) {
+void PrintSummary(const RecordArguments& arguments, const collector::SessionSummary& summary,
+                  const Output& output) {
   if (arguments.json) {
-    PrintJson(summary, output, recorder);
+    PrintJson(summary, output);
     std::fflush(stdout);
   }
   absl::FPrintF(
@@ -186,18 +182,18 @@ void PrintSummary(const RecordArguments& arguments, const collector::RecorderSum
   }
   if (summary.undecoded != 0) {
     absl::FPrintF(stderr, "  %u events did not decode; they are in the file as '%s'\n",
-                  summary.undecoded, collector::SampleWriter::kUndecoded);
+                  summary.undecoded, collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
     absl::FPrintF(stderr, "  %u events came late; their own time is in the label '%s'\n",
-                  summary.late, collector::SampleWriter::kLateLabel);
+                  summary.late, collector::TraceWriter::kLateLabel);
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
-  for (const std::string& selector : recorder.Unmatched()) {
+  for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   Printable(selector));
   }
@@ -238,12 +234,12 @@ absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
 }
 
 // Reads the command line into the engine's options.
-absl::Status ReadArguments(const RecordArguments& arguments, collector::RecorderOptions* options,
-                           absl::Duration* duration) {
-  if (absl::Status status = ReadSelectors(arguments, &options->selectors); !status.ok()) {
+absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                           collector::SessionOptions* session, absl::Duration* duration) {
+  if (absl::Status status = ReadSelectors(arguments, &session->selectors); !status.ok()) {
     return status;
   }
-  collector::TargetSelection& target = options->target;
+  collector::TargetSelection& target = capture->target;
   if (absl::Status status = ReadIds(arguments.pids, "--pid", &target.pids); !status.ok()) {
     return status;
   }
@@ -265,24 +261,26 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::Recorder
         "--json: standard output is the trace's already; use -o FILE");
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  options->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
+  capture->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
   return absl::OkStatus();
 }
 
 // Records until `end`, the end of `command` or of all that is recorded, or a signal. `*exit_code`
 // is the command's if its end was that of the recording; then `*command` is empty.
-absl::Status RecordUntilEnd(collector::Recorder* recorder, const Output& output, absl::Time end,
+absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
+                            const Output& output, absl::Time end,
                             std::optional<ChildProcess>* command, int* exit_code) {
   ProgressLine progress;
   for (bool stop = false; !stop;) {
-    if (absl::Status status = recorder->Poll(end - absl::Now()); !status.ok()) return status;
+    if (absl::Status status = capture->Poll(end - absl::Now()); !status.ok()) return status;
+    if (!session.status().ok()) return session.status();
     progress.Update([&] {
-      const nettrace::Writer::Stats& stats = recorder->stats();
-      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", recorder->events(),
+      const nettrace::Writer::Stats& stats = session.stats();
+      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", session.events(),
                              stats.lost, output.BytesOf(stats.bytes));
     });
     ClearWake();
-    stop = IsStopRequested() || absl::Now() >= end || recorder->HasTargetEnded();
+    stop = IsStopRequested() || absl::Now() >= end || capture->HasTargetEnded();
     if (!*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
@@ -294,51 +292,57 @@ absl::Status RecordUntilEnd(collector::Recorder* recorder, const Output& output,
 }
 
 int Record(const RecordArguments& arguments) {
-  collector::RecorderOptions options;
+  collector::CaptureOptions capture_options;
+  collector::SessionOptions session_options;
   absl::Duration duration;
-  if (absl::Status status = ReadArguments(arguments, &options, &duration); !status.ok()) {
+  if (absl::Status status = ReadArguments(arguments, &capture_options, &session_options, &duration);
+      !status.ok()) {
     return Fail(status, kExitUsage);
   }
   if (absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
   Output output;
   if (absl::Status status = output.Prepare(arguments); !status.ok()) return Fail(status);
-  if (output.thread()) options.own_threads.push_back(*output.thread());
-  auto recorder = collector::Recorder::Start(options, [&] { return output.Open(arguments); });
-  if (!recorder.ok()) return Fail(recorder.status());
-  if (absl::Status status = (*recorder)->WakeOn(WakeDescriptor()); !status.ok()) {
+  if (output.thread()) capture_options.attachments.own_threads.push_back(*output.thread());
+  const auto capture = collector::Capture::Open(capture_options);
+  if (!capture.ok()) return Fail(capture.status());
+  const auto started =
+      (*capture)->StartSession(session_options, [&] { return output.Open(arguments); });
+  if (!started.ok()) return Fail(started.status());
+  collector::Session* const session = *started;
+  if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t left_out = PrintLeftOut(**recorder, 0);
+  const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
   const absl::Time end = absl::Now() + duration;
 
   int exit_code = kExitOk;
   absl::Status recorded;
   std::optional<ChildProcess> command;
   if (!arguments.command.empty()) {
-    absl::StatusOr<ChildProcess> started =
+    absl::StatusOr<ChildProcess> child =
         ChildProcess::Start(arguments.command, arguments.output == kStandardOutput);
-    if (started.ok()) {
-      command = *std::move(started);
+    if (child.ok()) {
+      command = *std::move(child);
     } else {
-      exit_code = Fail(started.status(), kExitNoCommand);
+      exit_code = Fail(child.status(), kExitNoCommand);
     }
   }
   if (exit_code == kExitOk) {
-    recorded = RecordUntilEnd(recorder->get(), output, end, &command, &exit_code);
+    recorded = RecordUntilEnd(capture->get(), *session, output, end, &command, &exit_code);
   }
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, output, **recorder);
-  const absl::StatusOr<collector::RecorderSummary> summary = (*recorder)->Finish();
-  if (!summary.ok()) return FailHalfway(summary.status(), output, **recorder);
-  PrintLeftOut(**recorder, left_out);
-  PrintSummary(arguments, *summary, output, **recorder);
+  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
+  const collector::SessionSummary summary = (*capture)->StopSession(session);
+  if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
+  PrintLeftOut(summary.left_out, left_out);
+  PrintSummary(arguments, summary, output);
   // The kernel takes its time for each tracepoint that nobody records any more.
   constexpr std::uint64_t kMany = 100;
-  if (summary->tracepoints >= kMany) {
+  if (summary.tracepoints >= kMany) {
     absl::FPrintF(stderr, "  the file is complete; the kernel releases the tracepoints\n");
   }
-  return exit_code == kExitOk && !(*recorder)->Unmatched().empty() ? kExitUnmatched : exit_code;
+  return exit_code == kExitOk && !summary.unmatched.empty() ? kExitUnmatched : exit_code;
 }
 
 void AddTargets(CLI::App* record, RecordArguments* arguments) {

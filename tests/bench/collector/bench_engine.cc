@@ -3,10 +3,10 @@
 //   bench_engine [--json] [--instructions]
 //
 // The records are those that the kernel writes for an event, as many as wake a recorder. The engine
-// reads them by its PerfRing, converts them by its SampleWriter, and ends intervals as a recording
-// does. Its floor is what a recorder does that understands nothing, as perf: with a sink that takes
-// everything and keeps nothing a memcpy of the records, with a file a write() of them from the
-// ring.
+// reads them by its PerfRing, converts and writes them by its Distributor and Session, and ends
+// intervals as a recording does. Its floor is what a recorder does that understands nothing, as
+// perf: with a sink that takes everything and keeps nothing a memcpy of the records, with a file a
+// write() of them from the ring. Two sessions on the same tracepoint stand beside one.
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/testing/recording_transport.h>
@@ -27,7 +27,8 @@
 #include "absl/strings/str_cat.h"
 #include "tests/bench/measure.h"
 #include "tests/support/collector/memory_ring.h"
-#include "tools/collector/convert/sample_writer.h"
+#include "tools/collector/session/distributor.h"
+#include "tools/collector/session/session.h"
 
 namespace {
 
@@ -36,7 +37,6 @@ using collector::MemoryRing;
 
 constexpr std::size_t kRingSize = 1 << 20;
 constexpr std::size_t kWatermark = kRingSize / 4;  // at which a recorder wakes up
-constexpr std::uint64_t kInterval = 1'000'000'000;
 constexpr std::uint32_t kPid = 1000;
 constexpr std::uint32_t kFirstTid = 4'000'000;  // none that runs
 
@@ -253,38 +253,43 @@ class NullSink : public nettrace::Sink {
   std::uint64_t* bytes_;
 };
 
-// All between a ring and a sink.
+// All between a ring and the sinks of some sessions, which all have the tracepoint.
 class Engine {
  public:
-  Engine(Kernel* kernel, const Format& format, std::unique_ptr<nettrace::Sink> sink)
-      : kernel_(kernel),
-        ring_(kernel->ring().reader()),
-        writer_(bench::Check(nettrace::Writer::Create(std::move(sink), {}))),
-        samples_(writer_.get(), &tasks_, {0}),
-        interval_start_(kernel->now()) {
-    bench::Check(samples_.AddTracepoint(format.id, format.system, format.event, format.text));
+  Engine(Kernel* kernel, const Format& format, std::vector<std::unique_ptr<nettrace::Sink>> sinks)
+      : kernel_(kernel), ring_(kernel->ring().reader()), distributor_(&tasks_) {
+    distributor_.AddCpu(0);
+    bench::Check(distributor_.AddTracepoint(format.id, format.system, format.event, format.text));
+    for (std::unique_ptr<nettrace::Sink>& sink : sinks) {
+      collector::Session& session = *sessions_.emplace_back(
+          std::make_unique<collector::Session>(collector::SessionOptions()));
+      bench::Check(session.Open([&sink] { return std::move(sink); }, {}));
+      distributor_.Begin(&session, kernel->now());
+      distributor_.Give(format.id, &session);
+    }
   }
 
   void Drain() {
-    absl::Status status;
-    ring_.Drain(kernel_->now(), [&](const collector::PerfRecord& record) {
+    const std::uint64_t now = kernel_->now();
+    ring_.Drain(now, [&](const collector::PerfRecord& record) {
       collector::SampleRecord sample;
-      if (ParseSample(record, &sample)) status.Update(samples_.Write(0, sample, record.timestamp));
+      if (ParseSample(record, &sample)) distributor_.Write(0, sample, record.timestamp);
     });
     events_ += kernel_->events();
-    if (kernel_->now() - interval_start_ >= kInterval || samples_.interval_is_full()) {
-      interval_start_ = kernel_->now();
-      status.Update(samples_.WriteSequencePoint(interval_start_));
-      status.Update(writer_->Flush());
+    for (const auto& session : sessions_) {
+      if (session->IsIntervalOver(now)) session->EndInterval(now);
     }
-    bench::Check(status);
   }
 
   // All that was written came through, and was understood.
   void CheckAll() const {
-    if (writer_->stats().events != events_ || samples_.stats().undecoded != 0 ||
-        samples_.stats().late != 0 || ring_.corrupt() != 0) {
-      bench::Fail("the engine did not convert every event");
+    if (ring_.corrupt() != 0) bench::Fail("the engine did not read every event");
+    for (const auto& session : sessions_) {
+      const collector::SessionSummary summary = session->Summary();
+      bench::Check(summary.status);
+      if (summary.events != events_ || summary.undecoded != 0 || summary.late != 0) {
+        bench::Fail("the engine did not convert every event");
+      }
     }
   }
   double events() const { return static_cast<double>(events_); }
@@ -292,10 +297,9 @@ class Engine {
  private:
   Kernel* kernel_;
   collector::PerfRing ring_;
-  std::unique_ptr<nettrace::Writer> writer_;
   collector::TaskTracker tasks_;
-  collector::SampleWriter samples_;
-  std::uint64_t interval_start_;
+  collector::Distributor distributor_;
+  std::vector<std::unique_ptr<collector::Session>> sessions_;
   std::uint64_t events_ = 0;
 };
 
@@ -305,9 +309,10 @@ class Case {
       : name_(load.name),
         kernel_(load),
         copy_(kernel_.bytes()),
-        to_nothing_(&kernel_, *load.format, std::make_unique<NullSink>(&bytes_)),
-        to_file_(&kernel_, *load.format,
-                 std::make_unique<nettrace::FdSink>(file_.Duplicate(), "file")) {}
+        to_nothing_(&kernel_, *load.format, NullSinks({&bytes_})),
+        to_file_(&kernel_, *load.format, FileSinks({&file_})),
+        to_nothing_twice_(&kernel_, *load.format, NullSinks({&other_bytes_, &other_bytes_})),
+        to_files_(&kernel_, *load.format, FileSinks({&first_file_, &second_file_})) {}
   Case(const Case&) = delete;
   Case& operator=(const Case&) = delete;
 
@@ -316,17 +321,24 @@ class Case {
   }
 
   void Report(const bench::Reporter& reporter, bool instructions, bool counted) const {
-    to_nothing_.CheckAll();
-    to_file_.CheckAll();
-    const char* const kTo[] = {"null sink, ", "file, "};
-    for (std::size_t i = 0; i < 2; ++i) {
-      const bench::Body& floor = bodies_[2 * i];
-      const bench::Body& engine = bodies_[2 * i + 1];
-      reporter.Report(kTo[i] + name_, instructions ? "instructions/event" : "ns/event", engine.cost,
-                      floor.cost);
+    for (const Engine* engine : {&to_nothing_, &to_file_, &to_nothing_twice_, &to_files_}) {
+      engine->CheckAll();
+    }
+    const struct {
+      const char* name;
+      const bench::Body& engine;
+      const bench::Body& floor;
+    } kResults[] = {{"null sink, ", bodies_[1], bodies_[0]},
+                    {"file, ", bodies_[3], bodies_[2]},
+                    // The floor is one session.
+                    {"two sessions, null sinks, ", bodies_[4], bodies_[1]},
+                    {"two sessions, files, ", bodies_[5], bodies_[3]}};
+    for (const auto& result : kResults) {
+      reporter.Report(result.name + name_, instructions ? "instructions/event" : "ns/event",
+                      result.engine.cost, result.floor.cost);
       if (!counted) continue;
-      reporter.Report(kTo[i] + name_, "instructions/event", engine.instructions,
-                      floor.instructions);
+      reporter.Report(result.name + name_, "instructions/event", result.engine.instructions,
+                      result.floor.instructions);
     }
     reporter.Report("size, " + name_, "bytes/event",
                     static_cast<double>(bytes_) / to_nothing_.events(),
@@ -334,6 +346,21 @@ class Case {
   }
 
  private:
+  using Sinks = std::vector<std::unique_ptr<nettrace::Sink>>;
+
+  static Sinks NullSinks(const std::vector<std::uint64_t*>& bytes) {
+    Sinks sinks;
+    for (std::uint64_t* each : bytes) sinks.push_back(std::make_unique<NullSink>(each));
+    return sinks;
+  }
+  static Sinks FileSinks(const std::vector<File*>& files) {
+    Sinks sinks;
+    for (File* file : files) {
+      sinks.push_back(std::make_unique<nettrace::FdSink>(file->Duplicate(), "file"));
+    }
+    return sinks;
+  }
+
   void Copy() {
     std::byte* out = copy_.data();
     for (std::span<const std::byte> part : kernel_.Waiting()) {
@@ -356,21 +383,28 @@ class Case {
   void Refill() { kernel_.Fill(); }
   void RefillAndMakeRoom() {
     kernel_.Fill();
-    file_.EmptyIfLarge();
+    for (File* file : {&file_, &first_file_, &second_file_}) file->EmptyIfLarge();
   }
 
   std::string name_;
   Kernel kernel_;
   Bytes copy_;
   File file_;
+  File first_file_;
+  File second_file_;
   std::uint64_t bytes_ = 0;
+  std::uint64_t other_bytes_ = 0;
   Engine to_nothing_;
   Engine to_file_;
-  std::array<bench::Body, 4> bodies_ = {
+  Engine to_nothing_twice_;
+  Engine to_files_;
+  std::array<bench::Body, 6> bodies_ = {
       {{[this] { Copy(); }, [this] { Refill(); }},
        {[this] { to_nothing_.Drain(); }, [this] { Refill(); }},
        {[this] { WriteRecords(); }, [this] { RefillAndMakeRoom(); }},
-       {[this] { to_file_.Drain(); }, [this] { RefillAndMakeRoom(); }}}};
+       {[this] { to_file_.Drain(); }, [this] { RefillAndMakeRoom(); }},
+       {[this] { to_nothing_twice_.Drain(); }, [this] { Refill(); }},
+       {[this] { to_files_.Drain(); }, [this] { RefillAndMakeRoom(); }}}};
 };
 
 }  // namespace

@@ -43,8 +43,13 @@ std::int64_t Run(bool events, long count) {
   const std::int64_t begin = CpuNanoseconds();
   for (long i = 0; i < count; ++i) {
     if (events) {
-      written &= event.Write(static_cast<std::int32_t>(i), 200, 80, 4096, 3, "/index.html",
-                             "example.org", "curl/7") == eh::WriteResult::kWritten;
+      // Some numbers that vary as those of a service do: compression shall not have it easier.
+      const auto number = static_cast<std::int32_t>(i);
+      const auto random = static_cast<std::uint32_t>(i) * 2654435761u;
+      written &= event.Write(number, number % 16 == 0 ? 404 : 200, 80,
+                             static_cast<std::int32_t>(random >> 16),
+                             static_cast<std::int32_t>(random >> 30), "/index.html", "example.org",
+                             "curl/7") == eh::WriteResult::kWritten;
     } else {
       syscall(SYS_getppid);
     }

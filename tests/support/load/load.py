@@ -9,11 +9,24 @@ from support import commands
 EVENTS = 100_000
 PROVIDER = "Load"
 TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
+# Of --calls.
+CALL = "sys_enter_sched_get_priority_min"
+CALL_TRACEPOINT = f"syscalls:{CALL}"
+NUMBER_BITS = 20
 MAX_SHOWN = 20
 
 
-def expected(thread, number):
+def expected(service, thread, number):
     """The `number`th event of thread `thread` (0, 1, …), without what varies from run to run."""
+    return _expected_call(thread, number) if service["calls"] else _expected_event(thread, number)
+
+
+def _expected_call(thread, number):
+    payload = {"__syscall_nr": 147, "policy": hex(thread + 1 << NUMBER_BITS | number)}
+    return {"provider": "syscalls", "name": CALL, "level": 0, "keywords": "0x0", "payload": payload}
+
+
+def _expected_event(thread, number):
     event = {"provider": PROVIDER, "id": 0, "version": 0, "opcode": 0, "activityId": None, "relatedActivityId": None}
     ids = {"thread": thread, "number": number}
     shape = number % 3
@@ -35,34 +48,36 @@ def activity_id(thread, number):
     return f"{thread:08x}-{number >> 16:04x}-{number & 0xffff:04x}-8000-0123456789ab"
 
 
-def problems(nettrace, file, service, lossy):
-    """Texts that say what is wrong with a recording. `service`: what load_service printed; `lossy`: the
-    rings were too small, so that something has to be lost, and otherwise nothing."""
+def problems(nettrace, file, service, lossy=None, events=EVENTS, names=True):
+    """Texts that say what is wrong with a recording. `service`: what load_service printed; `lossy`: whether the
+    rings were too small, so that something has to be lost, and otherwise nothing; None: either; `events`: how many it
+    was to write; `names`: the names of threads have to be right, too."""
     info = commands.info(nettrace, file)
-    texts, right = _wrong_events(nettrace, file, service)
+    texts, right = wrong_events(nettrace, file, service, names)
 
     def same(what, wanted, got):
         if wanted != got:
             texts.append(f"{what}: {got} instead of {wanted}")
 
     written = sum(thread["written"] for thread in service["threads"])
-    same("events that the service could write", EVENTS, written)
+    same("events that the service could write", events, written)
     same("events that the service could not write", 0, sum(thread["notWritten"] for thread in service["threads"]))
     same("events shown right", info["events"], right)
     same("events shown and events lost", written, info["events"] + info["lost"])
-    same("whether something was lost", lossy, info["lost"] > 0)
+    if lossy is not None:
+        same("whether something was lost", lossy, info["lost"] > 0)
     same("whether the file is complete", True, info["complete"])
     return texts
 
 
-def _wrong_events(nettrace, file, service):
+def wrong_events(nettrace, file, service, names=True):
     """Texts, at most MAX_SHOWN, and how many events were right."""
     texts = []
     seen = set()
     times = collections.defaultdict(list)
     for event in commands.dump(nettrace, file):
-        key = (event["payload"].get("thread"), event["payload"].get("number"))
-        problem = _difference(event, key, service) or (key in seen and "it is there twice")
+        key = key_of(event, service)
+        problem = _difference(event, key, service, names) or (key in seen and "it is there twice")
         if not problem:
             seen.add(key)
             times[key[0]].append((event["timestamp"], key[1]))
@@ -75,14 +90,29 @@ def _wrong_events(nettrace, file, service):
     return texts, len(seen)
 
 
-def _difference(event, key, service):
+def key_of(event, service):
+    """Which event it is: (thread, number)."""
+    payload = event["payload"]
+    if not service["calls"]:
+        return payload.get("thread"), payload.get("number")
+    policy = int(payload.get("policy", "0"), 16)
+    return (policy >> NUMBER_BITS) - 1, policy & (1 << NUMBER_BITS) - 1
+
+
+def _difference(event, key, service, names):
     thread, number = key
     if not isinstance(thread, int) or not 0 <= thread < len(service["threads"]):
         return "there is no such thread"
     wrote = service["threads"][thread]
     if not isinstance(number, int) or not 0 <= number < wrote["written"]:
         return "it was never written"
-    wanted = {"pid": service["pid"], "tid": wrote["tid"], "thread": wrote["name"]} | expected(thread, number)
+    if service["processes"]:
+        who = {"pid": event["tid"], "thread": f"{wrote['name']}-{number}"}
+    else:
+        who = {"pid": service["pid"], "tid": wrote["tid"], "thread": wrote["name"]}
+    if not names:
+        del who["thread"]
+    wanted = who | expected(service, thread, number)
     for name, value in wanted.items():
         if event.get(name) != value:
             return f"{name} is {event.get(name)!r} instead of {value!r}"

@@ -2,20 +2,26 @@
 // same rules. Prints how many writes succeeded, as JSON.
 #include <eventheader/eh.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <latch>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
-
-constexpr unsigned kThreads = 4;
 
 inline constinit eh::Provider provider("Load");
 
@@ -49,7 +55,7 @@ eh::ActivityId MakeActivityId(std::uint32_t thread, std::uint32_t number) {
   return id;
 }
 
-eh::WriteResult WriteOne(std::uint32_t thread, std::uint32_t number) {
+eh::WriteResult WriteEvent(std::uint32_t thread, std::uint32_t number) {
   const bool odd = number % 2 == 1;
   switch (number % 3) {
     case 0:
@@ -69,6 +75,16 @@ eh::WriteResult WriteOne(std::uint32_t thread, std::uint32_t number) {
   }
 }
 
+struct Options {
+  std::uint32_t events = 100'000;
+  std::uint32_t threads = 4;
+  std::uint32_t pause = 0;  // µs, after each kBurst events of a thread
+  bool calls = false;
+  bool processes = false;
+  bool pin = false;
+  bool wait = false;
+};
+
 struct Worker {
   std::string name;
   long tid = 0;
@@ -77,25 +93,77 @@ struct Worker {
   std::uint32_t not_written = 0;
 };
 
-void Run(std::uint32_t thread, Worker* worker, std::latch* ready, std::latch* go) {
-  pthread_setname_np(pthread_self(), worker->name.c_str());
-  worker->tid = gettid();
-  ready->count_down();
-  go->wait();
-  for (std::uint32_t number = 0; number < worker->to_write; ++number) {
-    if (WriteOne(thread, number) == eh::WriteResult::kWritten) {
-      ++worker->written;
-    } else {
-      ++worker->not_written;
-    }
+// Whether the event was written. Of calls that is always so: they fail, but are traced.
+bool WriteOne(const Options& options, std::uint32_t thread, std::uint32_t number) {
+  constexpr unsigned kNumberBits = 20;
+  if (!options.calls) return WriteEvent(thread, number) == eh::WriteResult::kWritten;
+  // No program has reason to call it, with such numbers least of all.
+  syscall(SYS_sched_get_priority_min, (thread + 1) << kNumberBits | number);
+  return true;
+}
+
+// Writes the event as a process of its own; one in kExecEvery of these runs this program anew.
+[[noreturn]] void WriteAsProcess(const Options& options, const Worker& worker, std::uint32_t thread,
+                                 std::uint32_t number) {
+  constexpr std::uint32_t kExecEvery = 10;
+  const std::string name = worker.name + "-" + std::to_string(number);
+  if (number % kExecEvery == 0) {
+    execl("/proc/self/exe", name.c_str(), options.calls ? "--calls" : "--", "--one",
+          std::to_string(thread).c_str(), std::to_string(number).c_str(), nullptr);
+    _exit(1);
+  }
+  pthread_setname_np(pthread_self(), name.c_str());
+  _exit(WriteOne(options, thread, number) ? 0 : 1);
+}
+
+bool WriteInProcess(const Options& options, const Worker& worker, std::uint32_t thread,
+                    std::uint32_t number) {
+  const pid_t child = fork();
+  if (child < 0) return false;
+  if (child == 0) WriteAsProcess(options, worker, thread, number);
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Binds this thread to a CPU, the threads to all CPUs in turns.
+void Pin(std::uint32_t thread) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) std::abort();
+  std::uint32_t place = thread % static_cast<std::uint32_t>(CPU_COUNT(&allowed));
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || place-- != 0) continue;
+    cpu_set_t chosen;
+    CPU_ZERO(&chosen);
+    CPU_SET(cpu, &chosen);
+    if (sched_setaffinity(0, sizeof chosen, &chosen) != 0) std::abort();
+    return;
   }
 }
 
-void Print(const std::vector<Worker>& workers) {
+void Run(const Options& options, std::uint32_t thread, Worker* worker, std::latch* ready,
+         std::latch* go) {
+  constexpr std::uint32_t kBurst = 16;
+  pthread_setname_np(pthread_self(), worker->name.c_str());
+  worker->tid = gettid();
+  if (options.pin) Pin(thread);
+  ready->count_down();
+  go->wait();
+  for (std::uint32_t number = 0; number < worker->to_write; ++number) {
+    const bool written = options.processes ? WriteInProcess(options, *worker, thread, number)
+                                           : WriteOne(options, thread, number);
+    ++(written ? worker->written : worker->not_written);
+    if (options.pause != 0 && number % kBurst == kBurst - 1) usleep(options.pause);
+  }
+}
+
+void Print(const Options& options, const std::vector<Worker>& workers) {
   const eh::Provider::Counters counters = provider.counters();
-  std::printf("{\"pid\":%d,\"status\":%d,\"written\":%llu,\"failed\":%llu,\"threads\":[", getpid(),
-              provider.status(), static_cast<unsigned long long>(counters.written),
-              static_cast<unsigned long long>(counters.failed));
+  std::printf(
+      "{\"pid\":%d,\"calls\":%s,\"processes\":%s,\"status\":%d,\"written\":%llu,\"failed\":%llu,"
+      "\"threads\":[",
+      getpid(), options.calls ? "true" : "false", options.processes ? "true" : "false",
+      provider.status(), static_cast<unsigned long long>(counters.written),
+      static_cast<unsigned long long>(counters.failed));
   const char* separator = "";
   for (const Worker& worker : workers) {
     std::printf("%s{\"name\":\"%s\",\"tid\":%ld,\"written\":%u,\"notWritten\":%u}", separator,
@@ -107,44 +175,74 @@ void Print(const std::vector<Worker>& workers) {
 
 int Usage(std::FILE* to, int exit_code) {
   std::fputs(
-      "usage: load_service [--events N] [--wait]\n"
-      "Writes N numbered events (100000), N/4 in each of 4 threads, as provider Load.\n"
-      "  --wait  stop once the threads are there, by SIGSTOP; write after SIGCONT\n"
+      "usage: load_service [--events N] [--threads N] [--pause US] [--calls] [--processes] "
+      "[--pin]\n"
+      "                    [--wait]\n"
+      "Writes N numbered events (100000), the same part in each of 4 threads, as provider Load.\n"
+      "  --pause      sleep for so many microseconds after every 16 events of a thread\n"
+      "  --calls      make system calls in place of events, sched_get_priority_min(2) of a number\n"
+      "  --processes  write each event in a process of its own, named THREAD-NUMBER\n"
+      "  --pin        keep each thread on a CPU, on all CPUs in turns\n"
+      "  --wait       stop once the threads are there, by SIGSTOP; write after SIGCONT\n"
       "example: load_service --events 1000\n",
       to);
   return exit_code;
 }
 
+std::uint32_t Number(const char* digits) {
+  return static_cast<std::uint32_t>(std::strtoul(digits, nullptr, 10));
+}
+
+bool Parse(int argc, char** argv, Options* options) {
+  const std::pair<std::string_view, bool*> kFlags[] = {{"--calls", &options->calls},
+                                                       {"--processes", &options->processes},
+                                                       {"--pin", &options->pin},
+                                                       {"--wait", &options->wait}};
+  const std::pair<std::string_view, std::uint32_t*> kNumbers[] = {{"--events", &options->events},
+                                                                  {"--threads", &options->threads},
+                                                                  {"--pause", &options->pause}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const auto named = [argument](const auto& option) { return option.first == argument; };
+    const auto* const flag = std::ranges::find_if(kFlags, named);
+    const auto* const number = std::ranges::find_if(kNumbers, named);
+    if (flag != std::end(kFlags)) {
+      *flag->second = true;
+    } else if (number != std::end(kNumbers) && i + 1 < argc) {
+      *number->second = Number(argv[++i]);
+    } else {
+      return false;
+    }
+  }
+  return options->threads != 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  unsigned long events = 100'000;
-  bool wait = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--help") return Usage(stdout, 0);
-    if (argument == "--wait") {
-      wait = true;
-    } else if (argument == "--events" && i + 1 < argc) {
-      events = std::strtoul(argv[++i], nullptr, 10);
-    } else {
-      return Usage(stderr, 2);
-    }
+  Options options;
+  // What WriteAsProcess runs.
+  if (argc == 5 && std::string_view(argv[2]) == "--one") {
+    options.calls = std::string_view(argv[1]) == "--calls";
+    pthread_setname_np(pthread_self(), argv[0]);
+    return WriteOne(options, Number(argv[3]), Number(argv[4])) ? 0 : 1;
   }
+  if (argc == 2 && std::string_view(argv[1]) == "--help") return Usage(stdout, 0);
+  if (!Parse(argc, argv, &options)) return Usage(stderr, 2);
 
-  std::vector<Worker> workers(kThreads);
-  std::latch ready(kThreads);
+  std::vector<Worker> workers(options.threads);
+  std::latch ready(options.threads);
   std::latch go(1);
   std::vector<std::thread> threads;
-  for (std::uint32_t i = 0; i < kThreads; ++i) {
+  for (std::uint32_t i = 0; i < options.threads; ++i) {
     workers[i].name = "load-" + std::to_string(i);
-    workers[i].to_write = static_cast<std::uint32_t>(events / kThreads);
-    threads.emplace_back(Run, i, &workers[i], &ready, &go);
+    workers[i].to_write = options.events / options.threads;
+    threads.emplace_back(Run, std::cref(options), i, &workers[i], &ready, &go);
   }
   ready.wait();
-  if (wait) raise(SIGSTOP);
+  if (options.wait) raise(SIGSTOP);
   go.count_down();
   for (std::thread& thread : threads) thread.join();
-  Print(workers);
+  Print(options, workers);
   return 0;
 }

@@ -56,14 +56,13 @@ TEST(InTurns, ProviderIsThatOfTheName) {
 }
 
 TEST(DescriptorBudget, WhatIsNotFreeIsRefusedWithTheLimitAndTheRemedy) {
-  DescriptorBudget budget;
-  budget.Set(1024, 8);
+  DescriptorBudget budget(1024, 8, 4);
   const Tracefs::Name name = {"sched", "sched_switch"};
-  ASSERT_TRUE(budget.Check(name, 4).ok());
-  budget.Use(name, 4);
-  ASSERT_TRUE(budget.Check(name, 4).ok());
-  budget.Use(name, 4);
-  const absl::Status refused = budget.Check(name, 4);
+  ASSERT_TRUE(budget.Check(name).ok());
+  budget.Use(name);
+  ASSERT_TRUE(budget.Check(name).ok());
+  budget.Use(name);
+  const absl::Status refused = budget.Check(name);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
             "tracepoint sched:sched_switch needs 4 descriptors, and 0 of 1024 are left for "
@@ -71,91 +70,33 @@ TEST(DescriptorBudget, WhatIsNotFreeIsRefusedWithTheLimitAndTheRemedy) {
 }
 
 TEST(DescriptorBudget, OneBeginningOfNamesLeavesAQuarterToOthers) {
-  DescriptorBudget budget;
-  budget.Set(1024, 100);
+  DescriptorBudget budget(1024, 100, 1);
   std::size_t used = 0;
-  while (used < 200 && budget.Check(UserEvent("Loud" + std::to_string(used) + "_L1K1"), 1).ok()) {
-    budget.Use(UserEvent("Loud_L1K1"), 1);
+  while (used < 200 && budget.Check(UserEvent("Loud" + std::to_string(used) + "_L1K1")).ok()) {
+    budget.Use(UserEvent("Loud_L1K1"));
     ++used;
   }
   EXPECT_EQ(used, 75u);
-  EXPECT_NE(budget.Check(UserEvent("Loud_L1K1"), 1).message().find("begin with Loud"),
+  EXPECT_NE(budget.Check(UserEvent("Loud_L1K1")).message().find("begin with Loud"),
             absl::string_view::npos);
   // A system of the kernel has no author who might take it all.
   for (const Tracefs::Name& name : {UserEvent("My_L4K1"), Tracefs::Name{"sched", "sched_switch"}}) {
-    EXPECT_TRUE(budget.Check(name, 1).ok());
+    EXPECT_TRUE(budget.Check(name).ok());
   }
 }
 
-TEST(DescriptorBudget, LookSeesTheLimitOfThisProcess) {
-  DescriptorBudget budget;
-  budget.Look(1);
-  EXPECT_TRUE(budget.Check({"sched", "sched_switch"}, 1).ok());
-  EXPECT_FALSE(budget.Check({"sched", "sched_switch"}, std::size_t{1} << 40).ok());
+TEST(DescriptorBudget, WhatIsAttachedAlreadyCountsForItsShare) {
+  DescriptorBudget budget(1024, 100, 1);
+  for (int i = 0; i < 290; ++i) budget.Count(UserEvent("Loud_L1K1"));
+  for (int i = 0; i < 7; ++i) budget.Use(UserEvent("Loud_L1K1"));
+  EXPECT_FALSE(budget.Check(UserEvent("Loud_L1K1")).ok());
+  EXPECT_TRUE(budget.Check(UserEvent("My_L4K1")).ok());
 }
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
-
-TEST(LeftOut, IsCountedOnceAndTheFirstAreNamed) {
-  LeftOut left_out;
-  EXPECT_TRUE(left_out.is_empty());
-  for (std::size_t i = 0; i < 2 * LeftOut::kMaxNamed; ++i) {
-    const std::string name = "user_events:E" + std::to_string(i);
-    left_out.Add(name, absl::InvalidArgumentError(name), kSecond);
-    left_out.Add(name, absl::InvalidArgumentError(name), 2 * kSecond);
-  }
-  EXPECT_EQ(left_out.count(), 2 * LeftOut::kMaxNamed);
-  EXPECT_EQ(left_out.names().size(), 2 * LeftOut::kMaxNamed);
-  EXPECT_EQ(left_out.reasons().size(), LeftOut::kMaxNamed);
-  EXPECT_EQ(left_out.reasons()[0], "user_events:E0");
-}
-
-TEST(LeftOut, IsTriedAgainLaterEachTime) {
-  LeftOut left_out;
-  const absl::Status why = absl::InvalidArgumentError("no");
-  EXPECT_FALSE(left_out.IsTooEarly("a:b", 0));
-  left_out.Add("a:b", why, 0);
-  EXPECT_TRUE(left_out.IsTooEarly("a:b", kSecond - 1));
-  EXPECT_FALSE(left_out.IsTooEarly("a:b", kSecond));
-  left_out.Add("a:b", why, kSecond);
-  EXPECT_TRUE(left_out.IsTooEarly("a:b", 3 * kSecond - 1));
-  EXPECT_FALSE(left_out.IsTooEarly("a:b", 3 * kSecond));
-  for (int i = 0; i < 20; ++i) left_out.Add("a:b", why, 0);
-  EXPECT_TRUE(left_out.IsTooEarly("a:b", 60 * kSecond - 1));
-  EXPECT_FALSE(left_out.IsTooEarly("a:b", 60 * kSecond));
-}
-
-TEST(LeftOut, WhatLacksDescriptorsIsTriedAgainEachSecond) {
-  LeftOut left_out;
-  for (int i = 0; i < 20; ++i) left_out.Add("a:b", absl::ResourceExhaustedError("none"), 0);
-  EXPECT_TRUE(left_out.IsTooEarly("a:b", kSecond - 1));
-  EXPECT_FALSE(left_out.IsTooEarly("a:b", kSecond));
-  left_out.Remove("a:b");
-  EXPECT_TRUE(left_out.is_empty());
-  EXPECT_EQ(left_out.count(), 1u);
-}
-
-TEST(LeftOut, WhatWasAwayIsTriedAtOnce) {
-  LeftOut left_out;
-  for (const char* name : {"user_events:Here", "user_events:Gone", "sched:Gone"}) {
-    left_out.Add(name, absl::InvalidArgumentError("no"), 0);
-  }
-  left_out.KeepOnly("user_events", {"Here", "Other"});
-  EXPECT_TRUE(left_out.IsTooEarly("user_events:Here", 1));
-  EXPECT_FALSE(left_out.IsTooEarly("user_events:Gone", 1));
-  EXPECT_TRUE(left_out.IsTooEarly("sched:Gone", 1));
-  // It is the same one as before for those who count.
-  left_out.Add("user_events:Gone", absl::InvalidArgumentError("no"), 2);
-  EXPECT_EQ(left_out.count(), 3u);
-}
-
-TEST(LeftOut, NamesThatAreKeptAreBounded) {
-  LeftOut left_out;
-  for (std::size_t i = 0; i < LeftOut::kMaxKept + 10; ++i) {
-    left_out.Add("user_events:E" + std::to_string(i), absl::InvalidArgumentError("no"), 0);
-  }
-  EXPECT_EQ(left_out.count(), LeftOut::kMaxKept + 10);
-  EXPECT_EQ(left_out.names().size(), LeftOut::kMaxKept);
+TEST(DescriptorBudget, IsThatOfThisProcess) {
+  const Tracefs::Name name = {"sched", "sched_switch"};
+  EXPECT_TRUE(DescriptorBudget::OfProcess(1, 1).Check(name).ok());
+  EXPECT_FALSE(DescriptorBudget::OfProcess(1, std::size_t{1} << 40).Check(name).ok());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
 #include "tests/support/collector/memory_ring.h"
-#include "tools/collector/convert/sample_writer.h"
+#include "tests/support/collector/sample_writer.h"
 
 namespace collector {
 namespace {

@@ -10,6 +10,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
 #include "tools/collector/convert/process_writer.h"
+#include "tools/collector/identity/task_tracker.h"
 
 namespace collector {
 namespace {
@@ -20,6 +21,8 @@ using namespace std::string_literals;
 constexpr std::uint32_t kPid = 0x40000000;
 const std::string kPidBytes = "\x80\x80\x80\x80\x04"s;
 
+constexpr std::uint64_t kStart = 5;
+
 class ProcessWriterTest : public ::testing::Test {
  protected:
   ProcessWriterTest() {
@@ -28,17 +31,21 @@ class ProcessWriterTest : public ::testing::Test {
     auto writer = nettrace::Writer::Create(std::move(sink), {});
     EXPECT_TRUE(writer.ok()) << writer.status();
     writer_ = *std::move(writer);
-    processes_ = std::make_unique<ProcessWriter>(writer_.get(), &tasks_);
+    processes_ = std::make_unique<ProcessWriter>(writer_.get(), kStart);
   }
 
   ProcessTracker& Processes() { return tasks_.processes(); }
 
   void EndInterval(std::uint64_t time, std::uint32_t flags = 0) {
-    ASSERT_TRUE(processes_->Write(time).ok());
+    for (const ProcessEvent& event : tasks_.processes().Take(time)) {
+      const auto thread =
+          writer_->AddThread(tasks_.InfoOf(tasks_.Find(event.pid, event.pid, event.timestamp - 1)));
+      ASSERT_TRUE(thread.ok());
+      ASSERT_TRUE(processes_->Write(event, *thread).ok());
+    }
+    processes_->EndInterval(time);
     ASSERT_TRUE(writer_->WriteSequencePoint(time, flags).ok());
-    if (flags == 0) return;
-    tasks_.ForgetRows();
-    processes_->ForgetRows();
+    if (flags != 0) processes_->ForgetRows();
   }
 
   // The events of the file: time, id, name and pid, and the payload.
@@ -99,6 +106,16 @@ TEST_F(ProcessWriterTest, EventsAreInTheOrderOfTimeAndNeverBeforeTheirInterval) 
   EXPECT_EQ(shown[1].first, "20 1 ProcessCreate 0");
   EXPECT_EQ(shown[2].first, "100 1 ProcessCreate 3");
   EXPECT_EQ(shown[3].first, "110 1 ProcessCreate 2");
+}
+
+TEST_F(ProcessWriterTest, ProcessThatBeganBeforeTheTraceIsThereWhenThatBegins) {
+  Processes().Created(kPid, 0, "a", 3);
+  Processes().EndThread(kPid, kPid, 4);
+  EndInterval(100);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0].first, "5 0 ExistingProcess 0");
+  EXPECT_EQ(shown[1].first, "5 2 ProcessExit 0");
 }
 
 TEST_F(ProcessWriterTest, RowsThatWereFlushedAreWrittenAgain) {

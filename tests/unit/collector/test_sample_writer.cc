@@ -4,12 +4,13 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
-#include "tools/collector/convert/sample_writer.h"
+#include "tests/support/collector/sample_writer.h"
 
 namespace collector {
 namespace {
@@ -62,6 +63,9 @@ struct Shown {
   std::vector<nettrace::Field> fields;
 };
 
+// New kinds of events that a process may write at once.
+constexpr int kAtOnce = static_cast<int>(SchemaShares::Limits().process_pace.at_once);
+
 class SampleWriterTest : public ::testing::Test {
  protected:
   SampleWriterTest() {
@@ -75,10 +79,10 @@ class SampleWriterTest : public ::testing::Test {
 
   // Writes the event `bytes`, from its header on, as a sample of the CPU at `cpu`.
   void Write(const std::string& bytes, std::uint64_t timestamp = 10, std::size_t cpu = 0,
-             std::uint32_t tid = kTid) {
+             std::uint32_t tid = kTid, std::uint32_t pid = kPid) {
     raw_ = "\x07\0\0\0\0\0\0\0"s + bytes;
     SampleRecord sample;
-    sample.pid = kPid;
+    sample.pid = pid;
     sample.tid = tid;
     sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
     const absl::Status written = samples_->Write(cpu, sample, timestamp);
@@ -121,8 +125,8 @@ class SampleWriterTest : public ::testing::Test {
     return bytes + "\x01\0"s + metadata + payload;
   }
 
-  std::vector<Shown> Finish() {
-    EXPECT_TRUE(samples_->WriteSequencePoint(1'000'000).ok());
+  std::vector<Shown> Finish(std::uint64_t timestamp = 1'000'000) {
+    EXPECT_TRUE(samples_->WriteSequencePoint(timestamp).ok());
     EXPECT_TRUE(writer_->Finish().ok());
     auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_));
     EXPECT_TRUE(reader.ok()) << reader.status();
@@ -291,8 +295,8 @@ TEST_F(SampleWriterTest, EachOpcodeHasARowOfItsOwn) {
   }
 }
 
-TEST_F(SampleWriterTest, OpcodesCountTowardsTheProvidersShare) {
-  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas; ++i) {
+TEST_F(SampleWriterTest, OpcodesCountAsKinds) {
+  for (int i = 0; i < kAtOnce; ++i) {
     Write(Event("E" + std::to_string(i / 256), "", "", static_cast<char>(i % 256)));
   }
   EXPECT_EQ(samples_->stats().undecoded, 0u);
@@ -361,7 +365,7 @@ TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
     Write(Event("E", fields, payload));
   }
   EXPECT_EQ(samples_->stats().undecoded, 0u);
-  EXPECT_LE(writer_->stats().metadata, 2 * SampleWriter::kMaxForms + 2);
+  EXPECT_LE(writer_->stats().metadata, 2 * SampleConverter::kMaxForms + 2);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 2u << kFields);
   EXPECT_EQ(shown.back().payload.substr(0, 5), "\3\0abc"s);
@@ -383,7 +387,7 @@ TEST_F(SampleWriterTest, MalformedEventsAreKeptAsBytes) {
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), std::size(bad));
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    EXPECT_EQ(shown[i].name, SampleWriter::kUndecoded);
+    EXPECT_EQ(shown[i].name, SampleConverter::kUndecoded);
     EXPECT_EQ(shown[i].provider, "P");
     EXPECT_TRUE(shown[i].payload.ends_with(bad[i]));
   }
@@ -400,28 +404,111 @@ TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
   EXPECT_EQ(shown[0].name, "Ascii");
-  EXPECT_EQ(shown[1].name, SampleWriter::kUndecoded);
-  EXPECT_EQ(shown[2].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(shown[1].name, SampleConverter::kUndecoded);
+  EXPECT_EQ(shown[2].name, SampleConverter::kUndecoded);
   EXPECT_EQ(shown[3].name, "Swapped");
   EXPECT_EQ(samples_->stats().undecoded, 2u);
 }
 
 TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
-  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas + 100; ++i) {
-    Write(Event("E" + std::to_string(i)));
-  }
+  Write(Event("Real"));
+  for (int i = 1; i < kAtOnce + 100; ++i) Write(Event("E" + std::to_string(i)));
   EXPECT_EQ(samples_->stats().undecoded, 100u);
-  std::string format = kFormat;
-  format.replace(format.find("P_L4K2"), 6, "Q_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
-  ASSERT_TRUE(samples_->AddTracepoint(8, "user_events", "Q_L4K2", format).ok());
-  raw_ = "\x08\0\0\0\0\0\0\0"s + Event("Fine");
-  SampleRecord sample;
-  sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
-  ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  // In the same tracepoint: one that is known, and one of another process.
+  Write(Event("Real"));
+  Write(Event("Fine"), 10, 0, kTid + 1, kPid + 1);
+  EXPECT_EQ(samples_->stats().undecoded, 100u);
+  // Some time later there may be new ones again.
+  Write(Event("Late"), 1'000'000'000);
+  EXPECT_EQ(samples_->stats().undecoded, 100u);
+  const auto shown = Finish(2'000'000'000);
+  ASSERT_EQ(shown.size(), kAtOnce + 103u);
+  EXPECT_EQ(shown[kAtOnce + 100].name, "Real");
+  EXPECT_EQ(shown[kAtOnce + 101].name, "Fine");
+  EXPECT_EQ(shown.back().name, "Late");
+}
+
+// Kinds of which few are kept at a time, made as fast as it goes.
+class ManyKinds : public SampleWriterTest {
+ protected:
+  ManyKinds() {
+    constexpr double kAny = 1e18;
+    SchemaShares::Limits limits;
+    limits.process = limits.provider = limits.user = limits.sum = {512, std::size_t{4} << 20};
+    limits.process_pace = limits.user_pace = {kAny, kAny};
+    nettrace::WriterOptions options;
+    options.max_metadata = TraceWriter::kMaxMetadata;
+    file_.clear();
+    writer_ = *nettrace::Writer::Create(std::make_unique<SharedSink>(&file_), {}, options);
+    samples_ = std::make_unique<SampleWriter>(writer_.get(), &tasks_, std::vector<int>{0}, limits);
+    EXPECT_TRUE(samples_->AddTracepoint(7, "user_events", "P_L4K2", kFormat).ok());
+  }
+
+  void CloseFullInterval(std::uint64_t timestamp) {
+    if (!samples_->interval_is_full()) return;
+    EXPECT_TRUE(samples_->WriteSequencePoint(timestamp).ok());
+    ++intervals_;
+  }
+
+  int intervals_ = 0;
+};
+
+TEST_F(ManyKinds, WhatIsUsedAgainIsDecodedAgain) {
+  const std::string fields = "n\0\x8A\x03"s;  // forms, too
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 2000; ++i) {
+      Write(Event("E" + std::to_string(i), fields, i % 2 == 0 ? "\0\0"s : "\4\0abcd"s));
+    }
+  }
+  EXPECT_EQ(samples_->stats().undecoded, 0u);
   const auto shown = Finish();
-  ASSERT_EQ(shown.size(), SampleWriter::kMaxSchemas + 101);
-  EXPECT_EQ(shown.back().name, "Fine");
-  EXPECT_EQ(shown.back().provider, "Q");
+  ASSERT_EQ(shown.size(), 6000u);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ(shown[i].name, "E" + std::to_string(i % 2000));
+    EXPECT_EQ(shown[i].event_id, shown[i % 2000].event_id);
+  }
+}
+
+TEST_F(ManyKinds, WhatIsInUseHasOneRowUntilRowsAreFlushed) {
+  for (int i = 0; i < 10'000; ++i) {
+    Write(Event("E" + std::to_string(i)));
+    for (const char* kind : {"A", "B"}) Write(Event(kind));
+  }
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 30'000u);
+  std::set<nettrace::MetadataId> rows;
+  for (std::size_t i = 1; i < shown.size(); i += 3) rows.insert(shown[i].metadata_id);
+  EXPECT_LE(rows.size(), 2u);
+}
+
+TEST_F(ManyKinds, EventIdsDoNotRunOut) {
+  constexpr int kKinds = 200'000;
+  std::uint64_t time = 10;
+  for (int i = 0; i < kKinds; ++i) {
+    Write(Event("E" + std::to_string(i)), ++time);
+    if (i % 1000 == 0) Write(Event("Real", "", "", 0, 4, 5), ++time);
+    CloseFullInterval(++time);
+  }
+  EXPECT_EQ(samples_->stats().undecoded, 0u);
+  EXPECT_GE(intervals_, 6);
+  const auto shown = Finish(time + 1);
+  ASSERT_EQ(shown.size(), kKinds * 1001u / 1000);
+  for (const Shown& event : shown) {
+    // It is used time and again, so that no other has its id.
+    EXPECT_EQ(event.name == "Real", event.event_id == 5);
+  }
+}
+
+// More than there is room for, before an interval can end.
+TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
+  for (int i = 0; i < 60'000; ++i) Write(Event("E" + std::to_string(i)));
+  EXPECT_GT(samples_->stats().undecoded, 10'000u);
+  EXPECT_LE(writer_->stats().metadata, TraceWriter::kMaxMetadata);
+  const std::uint64_t undecoded = samples_->stats().undecoded;
+  CloseFullInterval(20);
+  for (int i = 0; i < 10'000; ++i) Write(Event("F" + std::to_string(i)), 30);
+  EXPECT_EQ(samples_->stats().undecoded, undecoded);
+  EXPECT_EQ(Finish().size(), 70'000u);
 }
 
 TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
@@ -434,7 +521,7 @@ TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
   EXPECT_EQ(shown[1].timestamp, 20u);
-  const std::vector<std::pair<std::string, std::int64_t>> label = {{SampleWriter::kLateLabel, 15}};
+  const std::vector<std::pair<std::string, std::int64_t>> label = {{TraceWriter::kLateLabel, 15}};
   EXPECT_EQ(shown[1].labels.integers, label);
   EXPECT_EQ(shown[3].timestamp, 30u);
 }
@@ -462,7 +549,7 @@ TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   constexpr std::uint32_t kThreads = 70'000;
   for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kTid + i);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
-  EXPECT_EQ(tasks_.rows(), 0u);
+  EXPECT_EQ(samples_->thread_rows(), 0u);
   ASSERT_TRUE(samples_->AddLost(0, 2).ok());
   for (std::uint32_t i = 0; i < 10; ++i) Write(Event("E"), 30, 0, kTid + i);
   const auto shown = Finish();
@@ -613,7 +700,7 @@ TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
   EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 1u);
-  EXPECT_EQ(shown[0].name, SampleWriter::kUndecoded);
+  EXPECT_EQ(shown[0].name, SampleConverter::kUndecoded);
   EXPECT_EQ(samples_->stats().undecoded, 1u);
 }
 

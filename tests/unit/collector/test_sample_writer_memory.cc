@@ -8,7 +8,7 @@
 
 #include "nettrace/sink.h"
 #include "tests/support/allocations.h"
-#include "tools/collector/convert/sample_writer.h"
+#include "tests/support/collector/sample_writer.h"
 
 namespace collector {
 namespace {
@@ -51,8 +51,9 @@ TEST(SampleWriterMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
       samples.AddTracepoint(7, "user_events", "Provider_of_a_long_name_L4K2", kFormat).ok());
   const std::string text = "s\0\x0A"s;
   const std::string number = "n\0\x44"s;
-  // Of a provider that has used up its share by then.
-  for (std::size_t i = 0; i < SampleWriter::kMaxSchemas - 6; ++i) {
+  // Of a process that has used up its pace by then.
+  const double at_once = SchemaShares::Limits().process_pace.at_once;
+  for (int i = 0; i < static_cast<int>(at_once) - 10; ++i) {
     const std::string record = Record("E" + std::to_string(i), "", "");
     SampleRecord sample = {1, 4'000'000, std::as_bytes(std::span(record))};
     ASSERT_TRUE(samples.Write(0, sample, 1).ok());

@@ -3,6 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/collector/identity/proc_files.h"
@@ -71,26 +75,86 @@ TEST(ProcFiles, ProcessThatIsNotThere) {
   EXPECT_EQ(ReadProcNamespacePid(0x40000000), 0x40000000u);
 }
 
+TEST(ProcFiles, UserOfAProcess) {
+  EXPECT_EQ(ReadProcUser(static_cast<std::uint32_t>(getpid())), geteuid());
+  EXPECT_EQ(ReadProcUser(0x40000000), std::nullopt);
+}
+
 TEST(ProcFiles, ExecutableThatIsRemovedKeepsItsName) {
   EXPECT_EQ(WithoutDeleted("/bin/a (deleted)"), "/bin/a");
   EXPECT_EQ(WithoutDeleted("/bin/a"), "/bin/a");
 }
 
+// The entries of user_events_status with this text, as "NAME|USERS".
+std::vector<std::string> Entries(std::string_view text, const std::set<std::string>& there = {},
+                                 std::size_t* unclear = nullptr) {
+  std::vector<std::string> entries;
+  const std::size_t rest = ForEachUserEvent(
+      text,
+      [&entries](const UserEvent& event) {
+        entries.push_back(std::string(event.name) + "|" + std::string(event.used_by));
+      },
+      [&there](std::string_view name) { return there.contains(std::string(name)); });
+  if (unclear != nullptr) *unclear = rest;
+  return entries;
+}
+
 TEST(UserEventsStatus, NamesAndUsers) {
-  const auto events = ParseUserEventsStatus(
-      "Alpha_L1K0\nBeta_L4K1 # Used by ftrace perf\nGamma_L5K2 # Used by other\n\n"
-      "Active: 3\nBusy: 2\n");
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[0].name, "Alpha_L1K0");
-  EXPECT_EQ(events[0].used_by, "");
-  EXPECT_EQ(events[1].name, "Beta_L4K1");
-  EXPECT_EQ(events[1].used_by, "ftrace perf");
-  EXPECT_EQ(events[2].used_by, "other");
+  std::size_t unclear = 1;
+  EXPECT_EQ(Entries("Alpha_L1K0\nBeta_L4K1 # Used by ftrace perf\nA/\x1b # Used by other\n\n"
+                    "Active: 3\nBusy: 2\n",
+                    {}, &unclear),
+            (std::vector<std::string>{"Alpha_L1K0|", "Beta_L4K1|ftrace perf", "A/\x1b|other"}));
+  EXPECT_EQ(unclear, 0u);
 }
 
 TEST(UserEventsStatus, NoEvents) {
-  EXPECT_TRUE(ParseUserEventsStatus("\nActive: 0\nBusy: 0\n").empty());
-  EXPECT_TRUE(ParseUserEventsStatus("").empty());
+  EXPECT_TRUE(Entries("\nActive: 0\nBusy: 0\n").empty());
+  EXPECT_TRUE(Entries("").empty());
+}
+
+TEST(UserEventsStatus, NamesWithLineFeedsHideNothing) {
+  std::size_t unclear = 0;
+  EXPECT_EQ(Entries("A_L1K1\nZ\n\nB # Used by perf\n\n\n\nC_L1K1\n\nActive: 4\nBusy: 1\n",
+                    {"A_L1K1", "Z\n\nB", "\n\n", "C_L1K1"}, &unclear),
+            (std::vector<std::string>{"A_L1K1|", "Z\n\nB|perf", "\n\n|", "C_L1K1|"}));
+  EXPECT_EQ(unclear, 0u);
+}
+
+TEST(UserEventsStatus, WhatCannotBeToldIsCounted) {
+  std::size_t unclear = 0;
+  // A name with a slash is in no folder; one of its lines is like another event's.
+  EXPECT_EQ(
+      Entries("A_L1K1\nx/\n\nActive: 7\nA_L1K1 # Used by perf\nC_L1K1\n\nActive: 3\nBusy: 1\n",
+              {"A_L1K1", "C_L1K1"}, &unclear),
+      (std::vector<std::string>{"A_L1K1|", "A_L1K1|perf", "C_L1K1|"}));
+  EXPECT_EQ(unclear, 3u);
+}
+
+TEST(UserEventsStatus, ANameThatEndsInAnothersDoesNotHideIt) {
+  // "x/\nE" and "E\nGood_L1K1": the lines after "x/" are like the latter.
+  EXPECT_EQ(
+      Entries("x/\nE\nGood_L1K1\nE\nGood_L1K1\n\nActive: 3\nBusy: 0\n",
+              {"Good_L1K1", "E\nGood_L1K1"}),
+      (std::vector<std::string>{"E\nGood_L1K1|", "Good_L1K1|", "E\nGood_L1K1|", "Good_L1K1|"}));
+}
+
+TEST(UserEventsStatus, LooksAtSoManyFoldersAtMost) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "x\n";
+  text += "Good_L1K1\n\nActive: 1\nBusy: 0\n";
+  std::size_t asked = 0;
+  std::size_t found = 0;
+  ForEachUserEvent(
+      text, [&found](const UserEvent& event) { found += event.name == "Good_L1K1" ? 1 : 0; },
+      [&asked](std::string_view) { return ++asked == 0; });
+  EXPECT_EQ(asked, kMaxQuestions);
+  EXPECT_EQ(found, 1u);
+}
+
+TEST(UserEventsStatus, NamesOfFolders) {
+  for (const char* name : {"", ".", "..", "a/b", "/", "../sched"}) EXPECT_FALSE(IsFolderName(name));
+  for (const char* name : {"...", "a", "\n", "\xff"}) EXPECT_TRUE(IsFolderName(name));
 }
 
 }  // namespace

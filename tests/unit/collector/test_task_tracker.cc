@@ -1,4 +1,4 @@
-// The table of tasks: names and rows of threads as the records of their lives say.
+// The table of tasks: who threads are, as the records of their lives say.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -6,15 +6,13 @@
 
 #include <csignal>
 #include <cstring>
-#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "nettrace/reader.h"
-#include "nettrace/sink.h"
 #include "tools/collector/identity/task_tracker.h"
 
 namespace collector {
@@ -26,18 +24,6 @@ constexpr std::uint32_t kTid = kPid + 1;
 
 class TaskTrackerTest : public ::testing::Test {
  protected:
-  TaskTrackerTest() {
-    auto sink = std::make_unique<nettrace::MemorySink>();
-    file_ = sink.get();
-    auto writer = nettrace::Writer::Create(std::move(sink), {});
-    EXPECT_TRUE(writer.ok()) << writer.status();
-    writer_ = *std::move(writer);
-    nettrace::EventMetadata metadata;
-    metadata.provider = "P";
-    metadata.event_id = 1;
-    metadata_ = *writer_->AddMetadata(metadata);
-  }
-
   // `parent` is the main thread of its process.
   void Fork(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t time) {
     Apply(PERF_RECORD_FORK, Words({pid, parent, tid, parent}) + Words({0, 0}) + Words({0, 0, 0, 0}),
@@ -63,30 +49,15 @@ class TaskTrackerTest : public ::testing::Test {
   }
   void Lost() { Apply(PERF_RECORD_LOST, Words({0, 0, 1, 0}) + Words({0, 0, 0, 0}), 0); }
 
-  // The name in the row of an event that the thread writes at `time`.
+  // The name that the thread had at `time`.
   std::string NameAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
-    const auto row = tasks_.Row(pid, tid, time, writer_.get());
-    EXPECT_TRUE(row.ok()) << row.status();
-    EXPECT_NE(*row, nettrace::kNoThread);
-    return InfoOf(*row).name.value_or("");
+    const Slot slot = tasks_.Find(pid, tid, time);
+    EXPECT_TRUE(slot.valid());
+    found_.emplace(slot.index, slot.generation);
+    return tasks_.InfoOf(slot).name.value_or("");
   }
-
-  // The thread row, as a reader of an event with it has it.
-  nettrace::ThreadInfo InfoOf(nettrace::ThreadIndex row) {
-    nettrace::EventRow event;
-    event.metadata_id = metadata_;
-    event.thread = event.capture_thread = row;
-    EXPECT_TRUE(writer_->WriteEvent(event, {}).ok());
-    EXPECT_TRUE(writer_->Flush().ok());
-    auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_->bytes()));
-    EXPECT_TRUE(reader.ok()) << reader.status();
-    nettrace::ThreadInfo info;
-    info.name = "no event";
-    while ((*reader)->Next() == nettrace::Reader::Step::kEvent) {
-      if ((*reader)->event().thread_index == row) info = *(*reader)->event().thread;
-    }
-    return info;
-  }
+  // How many identities NameAt has met.
+  std::size_t found() const { return found_.size(); }
 
   // What has happened to processes beyond those of this machine, up to `limit`.
   std::vector<std::string> Processes(std::uint64_t limit = 1000) {
@@ -102,13 +73,9 @@ class TaskTrackerTest : public ::testing::Test {
   }
   using Texts = std::vector<std::string>;
 
-  nettrace::Writer* writer() { return writer_.get(); }
-
-  // Name, pid and tid in the row of an event of a thread that has given up its ids, at `time`.
+  // Name, pid and tid of a thread that has given up its ids, at `time`.
   std::string ExitedAt(std::optional<std::uint32_t> tid, std::uint64_t time) {
-    const auto row = tasks_.ExitedRow(0, tid, time, writer_.get());
-    EXPECT_TRUE(row.ok()) << row.status();
-    const nettrace::ThreadInfo info = InfoOf(*row);
+    const nettrace::ThreadInfo info = tasks_.InfoOf(tasks_.FindExited(0, tid, time));
     if (!info.thread_id) return info.name.value_or("");
     return absl::StrCat(info.name.value_or(""), " ", *info.process_id - kPid, " ",
                         *info.thread_id - kPid);
@@ -131,9 +98,7 @@ class TaskTrackerTest : public ::testing::Test {
     tasks_.Apply(record);
   }
 
-  std::unique_ptr<nettrace::Writer> writer_;
-  const nettrace::MemorySink* file_ = nullptr;  // the writer's
-  nettrace::MetadataId metadata_ = {};
+  std::set<std::pair<std::uint32_t, std::uint32_t>> found_;
 };
 
 TEST_F(TaskTrackerTest, ThreadHasTheNameOfItsTime) {
@@ -143,7 +108,7 @@ TEST_F(TaskTrackerTest, ThreadHasTheNameOfItsTime) {
   EXPECT_EQ(NameAt(kPid, kTid, 25), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 35), "worker");
   EXPECT_EQ(NameAt(kPid, kPid, 35), "first");
-  EXPECT_EQ(tasks_.rows(), 3u);
+  EXPECT_EQ(found(), 3u);
 }
 
 TEST_F(TaskTrackerTest, IdThatIsUsedAgainIsAnotherThread) {
@@ -155,8 +120,8 @@ TEST_F(TaskTrackerTest, IdThatIsUsedAgainIsAnotherThread) {
   EXPECT_EQ(NameAt(kPid, kPid, 35), "parent");
 }
 
-// A row that was looked up is found again without a search, until something makes it another.
-TEST_F(TaskTrackerTest, RowThatWasFoundIsNotKeptBeyondARename) {
+// What was looked up is found again without a search, until something makes it another.
+TEST_F(TaskTrackerTest, WhatWasFoundIsNotKeptBeyondARename) {
   Comm(kPid, kTid, "first", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 16), "first");
@@ -166,10 +131,10 @@ TEST_F(TaskTrackerTest, RowThatWasFoundIsNotKeptBeyondARename) {
   // An event of before the rename that comes after one since.
   EXPECT_EQ(NameAt(kPid, kTid, 18), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 26), "second");
-  EXPECT_EQ(tasks_.rows(), 2u);
+  EXPECT_EQ(found(), 2u);
 }
 
-TEST_F(TaskTrackerTest, RowThatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
+TEST_F(TaskTrackerTest, WhatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
   Comm(kPid, kTid, "one", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "one");
   Comm(kPid + 9, kTid, "other", 20);
@@ -178,31 +143,48 @@ TEST_F(TaskTrackerTest, RowThatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
   EXPECT_EQ(NameAt(kPid, kTid, 17), "one");
 }
 
-TEST_F(TaskTrackerTest, RowsThatWereFoundAreNotKeptBeyondAFlushOrAnEnd) {
+TEST_F(TaskTrackerTest, WhatWasFoundIsNotKeptBeyondItsEnd) {
   Comm(kPid, kTid, "first", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "first");
-  tasks_.ForgetRows();
-  EXPECT_EQ(tasks_.rows(), 0u);
   EXPECT_EQ(NameAt(kPid, kTid, 16), "first");
-  EXPECT_EQ(tasks_.rows(), 1u);  // written again
+  EXPECT_EQ(found(), 1u);
   Exit(kPid, kTid, 20);
   tasks_.DropEnded(30);
   EXPECT_EQ(NameAt(kPid, kTid, 31), "");  // a thread without a record
-  EXPECT_EQ(tasks_.rows(), 2u);
+  EXPECT_EQ(found(), 2u);
 }
 
-// Tids that are far apart share a place among the rows that were found last.
-TEST_F(TaskTrackerTest, RowsOfManyThreadsAreTheirOwn) {
+// Slots are used again, however many threads there have been.
+TEST_F(TaskTrackerTest, ThreadsThatAreGoneTakeNoSlot) {
+  Slot last;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    const std::uint64_t time = 10 * (i + 1);
+    Comm(kPid, kTid + i, absl::StrCat("thread ", i), time);
+    const Slot slot = tasks_.Find(kPid, kTid + i, time + 1);
+    EXPECT_NE(slot, last);
+    EXPECT_LT(slot.index, 2u);
+    EXPECT_EQ(tasks_.InfoOf(slot).name, absl::StrCat("thread ", i));
+    Exit(kPid, kTid + i, time + 2);
+    tasks_.DropEnded(time + 3);
+    last = slot;
+  }
+}
+
+// Tids that are far apart share a place among those that were found last.
+TEST_F(TaskTrackerTest, ManyThreadsAreThemselves) {
+  std::vector<Slot> slots(100);
   for (int turn = 0; turn < 3; ++turn) {
-    for (std::uint32_t i = 0; i < 100; ++i) {
+    for (std::uint32_t i = 0; i < slots.size(); ++i) {
       const std::uint32_t tid = kTid + i * 1024;
-      if (turn == 0) Comm(tid, tid, absl::StrCat("thread ", i), 10);
-      const auto row = tasks_.Row(tid, tid, 20, writer());
-      ASSERT_TRUE(row.ok());
-      EXPECT_EQ(ToNumber(*row), i + 1);
+      if (turn == 0) {
+        Comm(tid, tid, absl::StrCat("thread ", i), 10);
+        slots[i] = tasks_.Find(tid, tid, 20);
+      }
+      EXPECT_EQ(tasks_.Find(tid, tid, 20), slots[i]);
+      EXPECT_EQ(NameAt(tid, tid, 20), absl::StrCat("thread ", i));
     }
   }
-  EXPECT_EQ(tasks_.rows(), 100u);
+  EXPECT_EQ(found(), slots.size());
 }
 
 TEST_F(TaskTrackerTest, ThreadWithoutARecordGoesByTheNameOfItsProcess) {
@@ -401,6 +383,30 @@ TEST_F(TaskTrackerTest, RecordOfACreationThatProcHasShownSinceIsThatOfTheSamePro
     EXPECT_EQ(event.timestamp, 2000u);
   }
   EXPECT_EQ(found, 1);
+}
+
+TEST_F(TaskTrackerTest, TraceThatBeginsLaterHasTheProcessesThatAreThere) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/bin/service", 11);
+  Fork(kPid + 1, kPid + 1, kPid, 12);
+  Fork(kPid + 2, kPid + 2, kPid, 13);
+  Exit(kPid + 2, kPid + 2, 14);
+  std::vector<std::string> existing;
+  std::uint64_t last = 0;
+  for (const ProcessEvent& event : tasks_.processes().Existing(20)) {
+    EXPECT_EQ(event.kind, ProcessEvent::Kind::kExists);
+    EXPECT_EQ(event.timestamp, 20u);
+    existing.push_back(absl::StrCat(event.pid - kPid, " ", event.name));
+    last = event.number;
+  }
+  EXPECT_EQ(existing, (Texts{"0 /bin/service", "1 /bin/service"}));
+  // What happens later is an event of its own, also where one of before still waits.
+  Exec(kPid + 1, "worker", "/bin/worker", 21);
+  std::vector<std::string> later;
+  for (const ProcessEvent& event : tasks_.processes().Take(30)) {
+    if (event.number > last) later.push_back(absl::StrCat(event.pid - kPid, " ", event.name));
+  }
+  EXPECT_EQ(later, Texts{"1 /bin/worker"});
 }
 
 TEST_F(TaskTrackerTest, ProcessThatWasGoneBeforeTheRecordingIsNotInIt) {

@@ -172,6 +172,8 @@ TEST_F(SymbolTest, WhatIsNoNoteIsRefused) {
                            "(vec?1:2",
                            "vec[",
                            "vec[-1",
+                           "vec[-1]",
+                           "-0",
                            "vec[x]",
                            "\"",
                            "\"\\n\"",

@@ -95,6 +95,11 @@ class PayloadProgram {
     bool non_ascii = false;    // some text of 1-byte units is not ASCII
   };
 
+  // What it keeps, besides itself.
+  std::size_t bytes() const {
+    return ops_.capacity() * sizeof(PayloadOp) + steps_.capacity() * sizeof(Step);
+  }
+
   // The output is the source, unchanged: Run then needs no `out`.
   bool identity() const { return identity_; }
 

@@ -20,13 +20,14 @@ static_assert(static_cast<int>(ProcessEvent::Kind::kExited) == 2);
 
 }  // namespace
 
-ProcessWriter::ProcessWriter(nettrace::Writer* writer, TaskTracker* tasks)
+ProcessWriter::ProcessWriter(nettrace::Writer* writer, std::uint64_t start)
     : writer_(writer),
-      tasks_(tasks),
       fields_{{"NamespaceId", nettrace::Type::Simple(nettrace::TypeCode::kVarUInt)},
               nettrace::MakeField<std::string_view>("Name"),
               nettrace::MakeField<std::string_view>("NamespaceName")},
-      payload_(&fields_) {}
+      payload_(&fields_),
+      start_(start),
+      earliest_(start) {}
 
 absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Kind kind) {
   const auto id = static_cast<std::size_t>(kind);
@@ -44,16 +45,11 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
   return rows_[id];
 }
 
-absl::Status ProcessWriter::Write(std::uint64_t limit) {
-  for (const ProcessEvent& event : tasks_->processes().Take(limit)) {
-    COLLECTOR_RETURN_IF_ERROR(WriteOne(event));
-  }
-  earliest_ = std::max(earliest_, limit);
-  return absl::OkStatus();
-}
-
-absl::Status ProcessWriter::WriteOne(const ProcessEvent& event) {
-  absl::StatusOr<nettrace::MetadataId> metadata_id = MetadataRow(event.kind);
+absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadIndex thread) {
+  // One that begins before the trace does is there when that begins.
+  const bool existed = event.kind == ProcessEvent::Kind::kCreated && event.timestamp < start_;
+  absl::StatusOr<nettrace::MetadataId> metadata_id =
+      MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind);
   if (!metadata_id.ok()) return metadata_id.status();
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
@@ -68,14 +64,9 @@ absl::Status ProcessWriter::WriteOne(const ProcessEvent& event) {
   row.processor = nettrace::kNoProcessor;
   row.timestamp = std::max(event.timestamp, earliest_);
   earliest_ = row.timestamp;
-  // At the moment of its end the pid may be another process's already.
-  const bool exited = event.kind == ProcessEvent::Kind::kExited;
-  absl::StatusOr<nettrace::ThreadIndex> thread =
-      tasks_->Row(event.pid, event.pid, event.timestamp - (exited ? 1 : 0), writer_);
-  if (!thread.ok()) return thread.status();
-  row.thread = *thread;
+  row.thread = thread;
   std::span<const std::byte> bytes;
-  if (!exited) {
+  if (event.kind != ProcessEvent::Kind::kExited) {
     // A path may be any bytes.
     std::string name;
     nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(event.name)), &name);

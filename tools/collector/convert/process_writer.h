@@ -4,6 +4,7 @@
 #ifndef TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -12,39 +13,43 @@
 #include "absl/status/statusor.h"
 #include "nettrace/payload_encoder.h"
 #include "nettrace/writer.h"
-#include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/identity/process_tracker.h"
 
 namespace collector {
 
 // Not thread-safe.
 class ProcessWriter {
  public:
-  // Both outlive this object.
-  ProcessWriter(nettrace::Writer* writer, TaskTracker* tasks);
+  // The writer outlives this object. No event is written with a time before `start`.
+  ProcessWriter(nettrace::Writer* writer, std::uint64_t start);
   // The encoder refers to the fields.
   ProcessWriter(const ProcessWriter&) = delete;
   ProcessWriter& operator=(const ProcessWriter&) = delete;
 
-  // Writes what has happened up to `limit`. To be called before a sequence point of that time: what
-  // becomes known of an earlier time afterwards is written with a later one.
-  absl::Status Write(std::uint64_t limit);
+  // Writes an event; `thread` is the row of the process's main thread. To be called in the order of
+  // time, before a sequence point of that time: what becomes known of an earlier time afterwards is
+  // written with a later one.
+  absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
+  // A sequence point follows at `timestamp`.
+  void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }
   // The trace's thread rows were flushed.
   void ForgetRows() { capture_thread_ = nettrace::kNoThread; }
+  // Its metadata rows were.
+  void ForgetMetadata() { rows_ = {}; }
 
   // Events written so far.
   std::uint64_t written() const { return written_; }
 
  private:
   absl::StatusOr<nettrace::MetadataId> MetadataRow(ProcessEvent::Kind kind);
-  absl::Status WriteOne(const ProcessEvent& event);
 
   nettrace::Writer* writer_;
-  TaskTracker* tasks_;
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
   std::array<nettrace::MetadataId, 3> rows_ = {};  // by kind; kNoMetadata until it is needed
   std::vector<nettrace::Field> fields_;            // of ids 0 and 1
   nettrace::PayloadEncoder payload_;
-  std::uint64_t earliest_ = 0;  // no later event may be before it
+  const std::uint64_t start_;
+  std::uint64_t earliest_;  // no later event may be before it
   std::uint64_t written_ = 0;
 };
 

@@ -89,4 +89,17 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
   return pid;
 }
 
+// The owner of the files of /proc/PID is not it: a process can make root that.
+std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    if (!absl::StartsWith(line, "Uid:")) continue;
+    // Real, effective, saved, and that of files.
+    const std::vector<absl::string_view> uids = absl::StrSplit(line, '\t');
+    std::uint32_t effective = 0;
+    if (uids.size() > 2 && absl::SimpleAtoi(uids[2], &effective)) return effective;
+  }
+  return std::nullopt;
+}
+
 }  // namespace collector

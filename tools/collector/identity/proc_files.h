@@ -32,6 +32,9 @@ std::string_view WithoutDeleted(std::string_view path);
 // The pid of a process in its own pid namespace; `pid` if that is not known.
 std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 
+// The user, in the initial namespace, that a process acts as.
+std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid);
+
 }  // namespace collector
 
 #endif  // TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_

@@ -1,6 +1,7 @@
 #include "tools/collector/identity/process_tracker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tools/collector/identity/proc_files.h"
@@ -20,17 +21,17 @@ ProcessTracker::Description ProcessTracker::ReadProc(std::uint32_t pid,
 void ProcessTracker::Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process,
                            std::uint64_t timestamp) {
   process->beginning = ++last_number_;
-  waiting_.push_back(
-      {last_number_,
-       {kind, pid, process->description.namespace_pid, timestamp, process->description.name}});
+  waiting_.push_back({kind, pid, process->description.namespace_pid, timestamp,
+                      process->description.name, last_number_});
 }
 
 ProcessEvent* ProcessTracker::WaitingBeginning(const Process& process) {
+  if (process.beginning <= last_told_) return nullptr;
   const auto found = std::lower_bound(
       waiting_.begin(), waiting_.end(), process.beginning,
-      [](const Waiting& waiting, std::uint64_t number) { return waiting.number < number; });
+      [](const ProcessEvent& event, std::uint64_t number) { return event.number < number; });
   const bool waits = found != waiting_.end() && found->number == process.beginning;
-  return waits ? &found->event : nullptr;
+  return waits ? &*found : nullptr;
 }
 
 void ProcessTracker::SetName(std::uint32_t pid, Process* process, std::string_view name,
@@ -133,7 +134,8 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   processes_.erase(pid);
-  waiting_.push_back({++last_number_, {ProcessEvent::Kind::kExited, pid, 0, timestamp, ""}});
+  ++last_number_;
+  waiting_.push_back({ProcessEvent::Kind::kExited, pid, 0, timestamp, "", last_number_});
 }
 
 std::vector<std::uint32_t> ProcessTracker::EndAllBut(
@@ -154,18 +156,29 @@ std::vector<std::uint32_t> ProcessTracker::EndAllBut(
 }
 
 std::vector<ProcessEvent> ProcessTracker::Take(std::uint64_t limit) {
-  std::vector<ProcessEvent> taken;
   const auto rest = std::stable_partition(
       waiting_.begin(), waiting_.end(),
-      [limit](const Waiting& waiting) { return waiting.event.timestamp <= limit; });
-  for (auto waiting = waiting_.begin(); waiting != rest; ++waiting) {
-    taken.push_back(std::move(waiting->event));
-  }
+      [limit](const ProcessEvent& event) { return event.timestamp <= limit; });
+  std::vector<ProcessEvent> taken(std::make_move_iterator(waiting_.begin()),
+                                  std::make_move_iterator(rest));
   waiting_.erase(waiting_.begin(), rest);
   std::stable_sort(taken.begin(), taken.end(), [](const ProcessEvent& a, const ProcessEvent& b) {
     return a.timestamp < b.timestamp;
   });
   return taken;
+}
+
+std::vector<ProcessEvent> ProcessTracker::Existing(std::uint64_t timestamp) {
+  last_told_ = last_number_;
+  std::vector<ProcessEvent> existing;
+  existing.reserve(processes_.size());
+  for (const auto& [pid, process] : processes_) {
+    existing.push_back({ProcessEvent::Kind::kExists, pid, process.description.namespace_pid,
+                        timestamp, process.description.name, last_told_});
+  }
+  std::sort(existing.begin(), existing.end(),
+            [](const ProcessEvent& a, const ProcessEvent& b) { return a.pid < b.pid; });
+  return existing;
 }
 
 }  // namespace collector

@@ -2,7 +2,8 @@
 // have their names, their beginning and their end.
 //
 // In: from the TaskTracker, the threads of each process as they begin and end, and its executable.
-// Out: process events, until the trace's writer takes them.
+// Out: process events, until they are taken for the traces; and for a trace that begins later,
+// which processes there are then.
 //
 // A process goes by the path of its executable; by the name of its main thread where it has none,
 // as the kernel's own threads, or where the path is not known; by its parent's until it calls exec.
@@ -32,6 +33,7 @@ struct ProcessEvent {
   std::uint32_t namespace_pid = 0;  // its pid in its own pid namespace, or `pid` if not known
   std::uint64_t timestamp = 0;      // session clock, ns
   std::string name;                 // not of kExited
+  std::uint64_t number = 0;         // from 1, in the order in which they became known
 };
 
 // Not thread-safe.
@@ -75,6 +77,10 @@ class ProcessTracker {
   // program, changes the event of its beginning: readers take the last name that a process has for
   // all of its life, but take the second event's time for its beginning, too.
   std::vector<ProcessEvent> Take(std::uint64_t limit);
+  // For a trace that begins at `timestamp`: an event for each process that is there. What happened
+  // before is in these, so that the trace takes only events with a higher number than all of them;
+  // none of the events that wait changes any more.
+  std::vector<ProcessEvent> Existing(std::uint64_t timestamp);
   // Events that wait to be taken.
   std::size_t waiting() const { return waiting_.size(); }
 
@@ -87,21 +93,17 @@ class ProcessTracker {
     absl::flat_hash_set<std::uint32_t> tids;  // of its threads that have not ended
   };
 
-  // Events are numbered from 1 in the order in which they became known.
-  struct Waiting {
-    std::uint64_t number;
-    ProcessEvent event;
-  };
-
   void Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process, std::uint64_t timestamp);
   void End(std::uint32_t pid, std::uint64_t timestamp);
   void SetName(std::uint32_t pid, Process* process, std::string_view name, std::uint64_t timestamp);
-  // The event that Begin made last for the process; null if it has been taken.
+  // The event that Begin made last for the process; null if it has been taken, or Existing has told
+  // of it.
   ProcessEvent* WaitingBeginning(const Process& process);
 
   absl::flat_hash_map<std::uint32_t, Process> processes_;  // by pid
-  std::vector<Waiting> waiting_;                           // by number
+  std::vector<ProcessEvent> waiting_;                      // by number
   std::uint64_t last_number_ = 0;
+  std::uint64_t last_told_ = 0;      // last_number_ when Existing ran last
   std::uint64_t first_existed_ = 0;  // timestamp of the first Exists
 };
 

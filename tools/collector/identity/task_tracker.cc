@@ -49,7 +49,10 @@ void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
 }
 
 void TaskTracker::Replace(Thread* thread, Identity identity, std::uint64_t timestamp) {
-  if (thread->past.size() == kMaxPast) thread->past.erase(thread->past.begin());
+  if (thread->past.size() == kMaxPast) {
+    slots_.Release(&thread->past.front().slot);
+    thread->past.erase(thread->past.begin());
+  }
   thread->past.push_back(std::move(thread->now));
   Identity& past = thread->past.back();
   past.replaced = timestamp;
@@ -167,10 +170,10 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
     Identity& now = found->second.now;
     std::optional<ProcThread> thread = ReadProcThread(now.pid, tid);
     if (!thread) continue;
-    // Events from here on get a row with the right name.
+    // Events from here on get an identity with the right name.
     if (thread->name != now.name) {
       now.name = std::move(thread->name);
-      now.row = nettrace::kNoThread;
+      slots_.Release(&now.slot);
       ForgetRecent(tid);
     }
     if (thread->ended) continue;
@@ -183,9 +186,7 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
   }
 }
 
-absl::StatusOr<nettrace::ThreadIndex> TaskTracker::FindRow(std::uint32_t pid, std::uint32_t tid,
-                                                           std::uint64_t timestamp,
-                                                           nettrace::Writer* writer) {
+Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp) {
   const auto [entry, added] = threads_.try_emplace(tid);
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
@@ -200,46 +201,40 @@ absl::StatusOr<nettrace::ThreadIndex> TaskTracker::FindRow(std::uint32_t pid, st
       thread->name = tid == pid ? "" : NameOf(pid);
       unannounced_.push_back(tid);
     }
-    thread->row = nettrace::kNoThread;
+    slots_.Release(&thread->slot);
     if (thread == &entry->second.now) thread->ended = 0;
   }
-  absl::StatusOr<nettrace::ThreadIndex> row = RowOf(thread, tid, writer);
-  if (row.ok() && thread == &entry->second.now) {
-    RecentRow recent = {pid, tid, *row};
+  const Slot slot = SlotOf(thread, tid);
+  if (thread == &entry->second.now) {
+    Recent recent = {pid, tid, slot};
     for (const Identity& past : entry->second.past)
       recent.from = std::max(recent.from, past.replaced);
     RecentOf(tid) = recent;
   }
-  return row;
+  return slot;
 }
 
-absl::StatusOr<nettrace::ThreadIndex> TaskTracker::ExitedRow(std::uint32_t pid,
-                                                             std::optional<std::uint32_t> tid,
-                                                             std::uint64_t timestamp,
-                                                             nettrace::Writer* writer) {
+Slot TaskTracker::FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid,
+                             std::uint64_t timestamp) {
   if (const auto known = tid ? threads_.find(*tid) : threads_.end(); known != threads_.end()) {
-    if (Identity* identity = LastEnded(&known->second, timestamp)) {
-      return RowOf(identity, *tid, writer);
-    }
+    if (Identity* identity = LastEnded(&known->second, timestamp)) return SlotOf(identity, *tid);
   }
-  return Row(pid, kExitedTask, timestamp, writer);
+  return Find(pid, kExitedTask, timestamp);
 }
 
-absl::StatusOr<nettrace::ThreadIndex> TaskTracker::RowOf(Identity* identity, std::uint32_t tid,
-                                                         nettrace::Writer* writer) {
-  if (identity->row == nettrace::kNoThread) {
-    nettrace::ThreadInfo info;
+Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid) {
+  if (!identity->slot.valid()) {
+    identity->slot = slots_.Take();
+    if (identity->slot.index >= infos_.size()) infos_.resize(identity->slot.index + 1);
+    nettrace::ThreadInfo& info = infos_[identity->slot.index];
+    info = {};
     if (!identity->name.empty()) info.name = identity->name;
     if (tid != kExitedTask) {
       info.process_id = identity->pid;
       info.thread_id = tid;
     }
-    absl::StatusOr<nettrace::ThreadIndex> index = writer->AddThread(info);
-    if (!index.ok()) return index.status();
-    identity->row = *index;
-    ++rows_;
   }
-  return identity->row;
+  return identity->slot;
 }
 
 void TaskTracker::DropEnded(std::uint64_t timestamp) {
@@ -247,23 +242,20 @@ void TaskTracker::DropEnded(std::uint64_t timestamp) {
   any_ended_ = false;
   absl::erase_if(threads_, [this, timestamp](auto& entry) {
     Thread& thread = entry.second;
-    std::erase_if(thread.past,
-                  [timestamp](const Identity& past) { return past.replaced <= timestamp; });
+    std::erase_if(thread.past, [this, timestamp](Identity& past) {
+      const bool is_over = past.replaced <= timestamp;
+      if (is_over) slots_.Release(&past.slot);
+      return is_over;
+    });
     const std::uint64_t ended = thread.now.ended;
     if (ended > timestamp || !thread.past.empty()) any_ended_ = true;
     const bool is_gone = ended != 0 && ended <= timestamp;
-    if (is_gone) ForgetRecent(entry.first);
-    return is_gone;
+    if (!is_gone) return false;
+    ForgetRecent(entry.first);
+    slots_.Release(&thread.now.slot);
+    for (Identity& past : thread.past) slots_.Release(&past.slot);
+    return true;
   });
-}
-
-void TaskTracker::ForgetRows() {
-  for (auto& [tid, thread] : threads_) {
-    thread.now.row = nettrace::kNoThread;
-    for (Identity& past : thread.past) past.row = nettrace::kNoThread;
-  }
-  recent_.fill({});
-  rows_ = 0;
 }
 
 }  // namespace collector

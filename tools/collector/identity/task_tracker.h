@@ -1,17 +1,17 @@
-// The floor of identity: who a pid and a tid are at a moment, the thread row of each in the trace,
-// and what the trace says of processes (process_tracker.h).
+// The floor of identity: who a pid and a tid are at a moment, what a trace's row of each says, and
+// what traces say of processes (process_tracker.h).
 //
 // In: the machine's threads as /proc shows them at the start, then perf's records of their
-// creation, naming and end. Out: for a pid, a tid and a timestamp, the index of the thread's row,
-// which is written to the trace when the thread's first event comes. A thread that is renamed, and
-// a tid that is used again, get a new row; events from before that may still come, and get the row
-// of their time.
+// creation, naming and end. Out: for a pid, a tid and a timestamp, the slot of the thread's
+// identity (tools/collector/base/slots.h), by which each trace knows the row that it has for it. A
+// thread that is renamed, and a tid that is used again, get a new one; events from before that may
+// still come, and get that of their time.
 //
-// Promises: Row, which runs for every sample, reads nothing but the table. Where records of threads
-// were lost, CatchUp reads from /proc what they would have said; it is called between draining the
-// records of threads and draining samples, and does nothing otherwise. A thread that no record
-// announced and that CatchUp has not found goes by the name of its process. Threads that ended are
-// dropped once no event of theirs can come any more.
+// Promises: Find, which runs for every sample, reads nothing but the table. Where records of
+// threads were lost, CatchUp reads from /proc what they would have said; it is called between
+// draining the records of threads and draining samples, and does nothing otherwise. A thread that
+// no record announced and that CatchUp has not found goes by the name of its process. Threads that
+// ended are dropped once no event of theirs can come any more.
 #ifndef TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_TASK_TRACKER_H_
 
@@ -25,8 +25,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/statusor.h"
-#include "nettrace/writer.h"
+#include "nettrace/schema.h"
+#include "tools/collector/base/slots.h"
 #include "tools/collector/identity/process_tracker.h"
 #include "tools/collector/perf/perf_records.h"
 
@@ -46,36 +46,29 @@ class TaskTracker {
   void RecordsWereLost() { lost_records_ = true; }
 
   // Reads from /proc what lost records would have said: all of /proc, for which it takes no more
-  // than a tenth of the time, and the names of those that Row met unannounced.
+  // than a tenth of the time, and the names of those that Find met unannounced.
   void CatchUp(std::uint64_t timestamp);
 
-  // The index of the row that the thread had at `timestamp`. The row is written to `writer` unless
-  // it has been since ForgetRows.
-  absl::StatusOr<nettrace::ThreadIndex> Row(std::uint32_t pid, std::uint32_t tid,
-                                            std::uint64_t timestamp, nettrace::Writer* writer) {
-    const RecentRow& recent = RecentOf(tid);
-    if (recent.tid == tid && recent.pid == pid && timestamp >= recent.from &&
-        recent.row != nettrace::kNoThread) [[likely]] {
-      return recent.row;
+  // The slot of the identity that the thread had at `timestamp`.
+  Slot Find(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp) {
+    const Recent& recent = RecentOf(tid);
+    if (recent.tid == tid && recent.pid == pid && timestamp >= recent.from && recent.slot.valid())
+        [[likely]] {
+      return recent.slot;
     }
-    return FindRow(pid, tid, timestamp, writer);
+    return FindInTable(pid, tid, timestamp);
   }
 
-  // As Row, for a sample of a thread that has already given up its ids, for which perf gives the
-  // tid kExitedTask. `tid` is what else is known of its tid: the row is that of the thread that had
-  // it last, up to `timestamp`, if that has ended.
-  absl::StatusOr<nettrace::ThreadIndex> ExitedRow(std::uint32_t pid,
-                                                  std::optional<std::uint32_t> tid,
-                                                  std::uint64_t timestamp,
-                                                  nettrace::Writer* writer);
+  // As Find, for a sample of a thread that has already given up its ids, for which perf gives the
+  // tid kExitedTask. `tid` is what else is known of its tid: the identity is that of the thread
+  // that had it last, up to `timestamp`, if that has ended.
+  Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp);
+
+  // What the row of an identity says, for a slot that came from one of the two last.
+  const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index]; }
 
   // Drops threads and names that ended up to `timestamp`: no event of then can come any more.
   void DropEnded(std::uint64_t timestamp);
-  // The trace's thread rows were flushed.
-  void ForgetRows();
-
-  // Rows written since ForgetRows.
-  std::size_t rows() const { return rows_; }
 
   ProcessTracker& processes() { return processes_; }
 
@@ -86,7 +79,7 @@ class TaskTracker {
   struct Identity {
     std::uint32_t pid = 0;
     std::string name;
-    nettrace::ThreadIndex row = nettrace::kNoThread;
+    Slot slot = {};              // none until it is looked for
     std::uint64_t ended = 0;     // timestamp of its end; 0: it is the thread's now
     std::uint64_t replaced = 0;  // timestamp from which the tid has another one; 0: it has not
   };
@@ -96,28 +89,26 @@ class TaskTracker {
     std::uint64_t loaded = 0;    // when /proc has shown it last
   };
 
-  // A row that FindRow returned, and would return again for all times since `from`: that of the
-  // thread's identity now. It is forgotten when that changes, or the row is.
-  struct RecentRow {
+  // A slot that FindInTable returned, and would return again for all times since `from`: that of
+  // the thread's identity now. It is forgotten when that changes.
+  struct Recent {
     std::uint32_t pid = 0;
     std::uint32_t tid = 0;
-    nettrace::ThreadIndex row = nettrace::kNoThread;
+    Slot slot = {};
     std::uint64_t from = 0;
   };
   // Tids that run at a time are often near one another, and then have places of their own.
-  static constexpr std::size_t kRecentRows = 1024;
+  static constexpr std::size_t kRecent = 1024;
 
-  RecentRow& RecentOf(std::uint32_t tid) { return recent_[tid % kRecentRows]; }
-  void ForgetRecent(std::uint32_t tid) { RecentOf(tid).row = nettrace::kNoThread; }
-  absl::StatusOr<nettrace::ThreadIndex> FindRow(std::uint32_t pid, std::uint32_t tid,
-                                                std::uint64_t timestamp, nettrace::Writer* writer);
-  static void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
+  Recent& RecentOf(std::uint32_t tid) { return recent_[tid % kRecent]; }
+  void ForgetRecent(std::uint32_t tid) { RecentOf(tid).slot = Slot(); }
+  Slot FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp);
+  void Replace(Thread* thread, Identity identity, std::uint64_t timestamp);
   static Identity* AtTime(Thread* thread, std::uint64_t timestamp);
   // The last identity that had ended at `timestamp`; null if there is none.
   static Identity* LastEnded(Thread* thread, std::uint64_t timestamp);
-  // The row of one identity of the thread `tid`.
-  absl::StatusOr<nettrace::ThreadIndex> RowOf(Identity* identity, std::uint32_t tid,
-                                              nettrace::Writer* writer);
+  // The slot of one identity of the thread `tid`.
+  Slot SlotOf(Identity* identity, std::uint32_t tid);
   // The name now of the thread `tid`, "" if it is not known.
   std::string_view NameOf(std::uint32_t tid) const;
   void Created(const TaskRecord& task, std::uint64_t timestamp);
@@ -132,12 +123,13 @@ class TaskTracker {
 
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   ProcessTracker processes_;
-  std::array<RecentRow, kRecentRows> recent_;
-  std::size_t rows_ = 0;
+  std::array<Recent, kRecent> recent_;
+  SlotAllocator slots_;
+  std::vector<nettrace::ThreadInfo> infos_;  // by the index of the identity's slot
   bool any_ended_ = false;
   bool lost_records_ = false;               // since CatchUp has read all of /proc
   std::uint64_t next_load_ = 0;             // when CatchUp may do that again
-  std::vector<std::uint32_t> unannounced_;  // tids that Row met first, since the last CatchUp
+  std::vector<std::uint32_t> unannounced_;  // tids that Find met first, since the last CatchUp
 };
 
 }  // namespace collector

@@ -99,6 +99,14 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   return true;
 }
 
+// The id of the tracepoint that wrote `raw`, which the kernel puts first; false if that is too
+// short.
+inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id) {
+  if (raw.size() < sizeof *id) return false;
+  *id = internal::Load<std::uint16_t>(raw, 0);
+  return true;
+}
+
 // The creation (FORK) or the end (EXIT) of a thread.
 struct TaskRecord {
   std::uint32_t pid = 0;

@@ -161,7 +161,10 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   std::iota(all.begin(), all.end(), 0);
   absl::StatusOr<std::vector<CpuEvents>> events = OpenForTarget(&opening, all);
   if (!events.ok()) return events.status();
-  tracepoints_.push_back({name, *std::move(events)});
+  Tracepoint& tracepoint = tracepoints_.emplace_back();
+  tracepoint.id = id;
+  tracepoint.name = name;
+  for (CpuEvents& of_cpu : *events) tracepoint.slots.emplace_back().fds = std::move(of_cpu);
   return absl::OkStatus();
 }
 
@@ -179,33 +182,48 @@ absl::Status PerfSession::Enable() {
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.enabled) continue;
     tracepoint.enabled = true;
-    if (target_.kind == PerfTarget::Kind::kProcesses) {
-      COLLECTOR_RETURN_IF_ERROR(SwitchOutput(&tracepoint, true));
-      continue;
-    }
-    for (const CpuEvents& events : tracepoint.cpus) {
-      for (const UniqueFd& fd : events) {
-        if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
-          return ErrnoStatus(errno, absl::StrCat("enabling tracepoint ", tracepoint.name));
-        }
-      }
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      COLLECTOR_RETURN_IF_ERROR(EnableSlot(tracepoint, i));
     }
   }
   return absl::OkStatus();
 }
 
-void PerfSession::Disable() {
-  for (Tracepoint& tracepoint : tracepoints_) {
-    for (const CpuEvents& events : tracepoint.cpus) {
-      for (const UniqueFd& fd : events) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    }
-    if (target_.kind == PerfTarget::Kind::kProcesses)
-      SwitchOutput(&tracepoint, false).IgnoreError();
+absl::Status PerfSession::EnableSlot(Tracepoint& tracepoint, std::size_t index) {
+  Slot& slot = tracepoint.slots[index];
+  const std::string what = absl::StrCat("enabling tracepoint ", tracepoint.name);
+  if (target_.kind == PerfTarget::Kind::kProcesses) return BeginOutput(&slot, cpus_[index], what);
+  for (const UniqueFd& fd : slot.fds) {
+    if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return ErrnoStatus(errno, what);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
+  return std::find_if(tracepoints_.begin(), tracepoints_.end(),
+                      [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
+}
+
+void PerfSession::Disable(int id) {
+  const auto tracepoint = Find(id);
+  if (tracepoint == tracepoints_.end()) return;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    Slot& slot = tracepoint->slots[i];
+    for (const UniqueFd& fd : slot.fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+    // Threads that are being created just now may still have it on.
+    if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(&slot);
   }
 }
 
+void PerfSession::Detach(int id) {
+  Disable(id);
+  std::erase_if(tracepoints_, [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
+}
+
 bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
-  tasks_.clear();
+  // A record that comes after its CPU's ring was looked at may be earlier than one that is found in
+  // another's: what is later than this moment is kept until all that is earlier is there.
+  const std::uint64_t limit = SessionClockNow();
   for (Cpu& cpu : cpus_) {
     cpu.side_band_ring.Drain(PerfRing::kNoLimit, [this](const PerfRecord& record) {
       CodeRecord code;
@@ -216,7 +234,11 @@ bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consu
   }
   std::stable_sort(tasks_.begin(), tasks_.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [timestamp, bytes] : tasks_) consume(PerfRecord{timestamp, bytes});
+  auto task = tasks_.begin();
+  for (; task != tasks_.end() && task->first <= limit; ++task) {
+    consume(PerfRecord{task->first, task->second});
+  }
+  tasks_.erase(tasks_.begin(), task);
 
   bool lost = false;
   for (Cpu& cpu : cpus_) {
@@ -242,6 +264,18 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd
   return Counts{counts.value, counts.lost};
 }
 
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) const {
+  Counts total;
+  for (const UniqueFd& fd : slot.fds) {
+    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+    if (!counts.ok()) return counts;
+    total.hits += counts->hits;
+    total.lost += counts->lost;
+  }
+  total.hits = slot.hits_at_end.value_or(total.hits) - slot.hits_before;
+  return total;
+}
+
 std::size_t PerfSession::waiting_bytes() const {
   std::size_t bytes = 0;
   for (const Cpu& cpu : cpus_) bytes += cpu.ring.fill();
@@ -253,19 +287,33 @@ bool PerfSession::IsPressed() const {
                      [](const Cpu& cpu) { return cpu.ring.fill() > cpu.ring.size() / 2; });
 }
 
-absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(std::size_t index) const {
+absl::Status PerfSession::ReadLosses(
+    absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (which == Losses::kWhereReported && cpus_[i].lost == cpus_[i].lost_read) continue;
+    for (Tracepoint& tracepoint : tracepoints_) {
+      Slot& slot = tracepoint.slots[i];
+      const absl::StatusOr<Counts> counts = ReadCountsOf(slot);
+      if (!counts.ok()) return counts.status();
+      const std::uint64_t lost = counts->lost - slot.lost_read;
+      if (lost != 0) on_lost(i, tracepoint.id, lost);
+      slot.lost_read = counts->lost;
+    }
+    cpus_[i].lost_read = cpus_[i].lost;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(int id) const {
   Counts total;
   for (const Tracepoint& tracepoint : tracepoints_) {
-    std::uint64_t hits = 0;
-    for (const UniqueFd& fd : tracepoint.cpus[index]) {
-      absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+    if (tracepoint.id != id) continue;
+    for (const Slot& slot : tracepoint.slots) {
+      const absl::StatusOr<Counts> counts = ReadCountsOf(slot);
       if (!counts.ok()) return counts;
-      hits += counts->hits;
+      total.hits += counts->hits;
       total.lost += counts->lost;
     }
-    if (!tracepoint.hits_at_end.empty()) hits = tracepoint.hits_at_end[index];
-    if (!tracepoint.hits_before.empty()) hits -= tracepoint.hits_before[index];
-    total.hits += hits;
   }
   return total;
 }

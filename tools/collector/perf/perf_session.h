@@ -8,24 +8,25 @@
 // ring is in perf_ring.h; PerfSession, below, owns the rings and the tracepoints that write to
 // them.
 //
-// Promises: samples handed out + samples reported as lost = samples that the kernel made, once
-// AccountLost has run after Disable. Nothing is allocated for a sample once the buffers are warm. A
-// record that the kernel cannot have written ends nothing: it is counted, and the ring goes on at
-// its head. The floor knows pids, tids and raw bytes; who they are and what they mean is the
-// business of the floors above.
+// Promises: samples handed out + samples that ReadLosses says were lost = samples that the kernel
+// made, for each tracepoint once it is disabled. Nothing is allocated for a sample once the buffers
+// are warm. A record that the kernel cannot have written ends nothing: it is counted, and the ring
+// goes on at its head. The floor knows pids, tids and raw bytes; who they are and what they mean is
+// the business of the floors above.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 #define TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/perf_records.h"
@@ -53,10 +54,10 @@ class PerfSession {
     PerfRing ring;
     PerfRing side_band_ring;
     std::uint64_t lost = 0;        // samples, by the LOST records of its ring
-    std::uint64_t reported = 0;    // of the lost samples, those that the caller knows of
+    std::uint64_t lost_read = 0;   // the same when ReadLosses ran last
     std::uint64_t tasks_lost = 0;  // records of its other ring
   };
-  // The kernel's counts for all tracepoints, on one CPU.
+  // The kernel's counts for a tracepoint.
   struct Counts {
     std::uint64_t hits = 0;  // lost ones included
     std::uint64_t lost = 0;
@@ -77,8 +78,10 @@ class PerfSession {
   std::size_t DescriptorsPerTracepoint() const;
   // Begins to record all that is attached.
   absl::Status Enable();
-  // Ends the recording: no record is written after it returns.
-  void Disable();
+  // Ends the recording of a tracepoint: none of its records is written after it returns.
+  void Disable(int id);
+  // Gives it up. What ReadLosses has not said of it is forgotten.
+  void Detach(int id);
 
   const std::vector<Cpu>& cpus() const { return cpus_; }
   // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`.
@@ -86,30 +89,33 @@ class PerfSession {
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
-  // Hands the FORK, COMM, MMAP, EXIT and LOST records of all CPUs that wait to `consume`, in the
+  // Hands the FORK, COMM, MMAP, EXIT and LOST records of all CPUs up to now to `consume`, in the
   // order of time: a thread may be created on one CPU and named on another. The bytes are valid
   // during the call of `consume` only. Returns true if the kernel's counts say that records were
   // lost since the last call; a LOST record says it later, and kernels before 6.0 do not count.
   bool DrainTasks(const std::function<void(const PerfRecord&)>& consume);
 
   // Hands every sample with a timestamp up to `limit` to `on_sample(index, sample, timestamp)`,
-  // each CPU's oldest first, where index is that in cpus(); and reports `on_lost(index, count)`
-  // where samples are missing. Both return a status; the first error comes back once all is
-  // drained.
+  // each CPU's oldest first, where index is that in cpus(); and calls `on_lost(index, total)` where
+  // samples are missing: so many have been lost on that CPU so far.
   template <typename OnSample, typename OnLost>
-  absl::Status Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
-  // Reports the losses that no record says, as nothing came after them in their ring, by the counts
-  // of the kernel. Kernels before 6.0 have none: then nothing is reported.
-  template <typename OnLost>
-  absl::Status AccountLost(const OnLost& on_lost);
+  void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
+
+  // Calls `on_lost(index, id, count)` for each tracepoint of which samples have been lost on a CPU
+  // since the last call, by the kernel's counts; with kWhereReported only for the CPUs whose rings
+  // have had a LOST record since then. Unimplemented if the kernel does not count (before 6.0).
+  enum class Losses { kWhereReported, kAll };
+  absl::Status ReadLosses(
+      absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
+      Losses which = Losses::kAll);
   // Bytes of samples that wait in the rings.
   std::size_t waiting_bytes() const;
   // A ring of samples is more than half full.
   bool IsPressed() const;
 
-  // Totals of the CPU at `index` of cpus() since the start, over all tracepoints. The kernel counts
-  // losses per event since 6.0; Unimplemented before.
-  absl::StatusOr<Counts> ReadCounts(std::size_t index) const;
+  // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
+  // since 6.0; Unimplemented before.
+  absl::StatusOr<Counts> ReadCounts(int id) const;
   // False if the hits of processes cannot be told from those before Enable and after Disable, as
   // there were some just then.
   bool hits_are_known() const { return hits_are_known_; }
@@ -119,14 +125,18 @@ class PerfSession {
  private:
   // A tracepoint's events on one CPU, for each part of the target; none where it is offline.
   using CpuEvents = std::vector<UniqueFd>;
+  struct Slot {
+    CpuEvents fds;
+    std::uint64_t lost_read = 0;  // when ReadLosses ran last
+    // Of a process: the hits when its output began, and when it ended.
+    std::uint64_t hits_before = 0;
+    std::optional<std::uint64_t> hits_at_end = std::nullopt;
+  };
   struct Tracepoint {
+    int id = 0;
     std::string name;
-    std::vector<CpuEvents> cpus;  // in the order of cpus_
+    std::vector<Slot> slots;  // in the order of cpus_
     bool enabled = false;
-    // Of a process, on each CPU: hits before Enable, and all until Disable, which is none until
-    // then.
-    std::vector<std::uint64_t> hits_before = {};
-    std::vector<std::uint64_t> hits_at_end = {};
   };
   // What is opened: a tracepoint's attributes, and for messages what is done with it.
   struct Opening {
@@ -155,15 +165,17 @@ class PerfSession {
                               std::vector<CpuEvents>* events);
   // Tells it of the creations of threads whose records wait.
   void PeekCreations(InheritedEvents* inherited);
-  // Has the events of a tracepoint, which are on all the time, write to the rings, or to none, and
-  // notes their hits.
-  absl::Status SwitchOutput(Tracepoint* tracepoint, bool on);
-  // The hits of events, in their order; none where the kernel does not count them by event.
-  std::vector<std::uint64_t> ReadHits(const CpuEvents& events) const;
+  absl::Status EnableSlot(Tracepoint& tracepoint, std::size_t index);
+  // Has the events of a process, which are on all the time, write to the ring of `cpu`, or to none,
+  // and notes their hits.
+  absl::Status BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what);
+  void EndOutput(Slot* slot);
+  // The hits of all its events; no value where the kernel does not say it.
+  std::optional<std::uint64_t> ReadHits(const Slot& slot) const;
   absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
-  // `total` samples of the CPU at `index` have been lost: reports those not yet reported.
-  template <typename OnLost>
-  absl::Status ReportLost(std::size_t index, std::uint64_t total, const OnLost& on_lost);
+  absl::StatusOr<Counts> ReadCountsOf(const Slot& slot) const;
+  // The tracepoint that is attached with this id; end() if there is none.
+  std::vector<Tracepoint>::iterator Find(int id);
 
   PerfTarget target_;
   UniqueFd epoll_;
@@ -179,44 +191,20 @@ class PerfSession {
 // The session's clock now, in ns.
 std::uint64_t SessionClockNow();
 
-template <typename OnLost>
-absl::Status PerfSession::ReportLost(std::size_t index, std::uint64_t total,
-                                     const OnLost& on_lost) {
-  Cpu& cpu = cpus_[index];
-  if (total <= cpu.reported) return absl::OkStatus();
-  absl::Status status = on_lost(index, total - cpu.reported);
-  cpu.reported = total;
-  return status;
-}
-
 template <typename OnSample, typename OnLost>
-absl::Status PerfSession::Drain(std::uint64_t limit, const OnSample& on_sample,
-                                const OnLost& on_lost) {
-  absl::Status status;
+void PerfSession::Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost) {
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     cpus_[i].ring.Drain(limit, [&, i](const PerfRecord& record) {
       SampleRecord sample;
       std::uint64_t lost = 0;
       if (ParseSample(record, &sample)) {
-        status.Update(on_sample(i, sample, record.timestamp));
+        on_sample(i, sample, record.timestamp);
       } else if (ParseLost(record, &lost)) {
         cpus_[i].lost += lost;
-        status.Update(ReportLost(i, cpus_[i].lost, on_lost));
+        on_lost(i, cpus_[i].lost);
       }
     });
   }
-  return status;
-}
-
-template <typename OnLost>
-absl::Status PerfSession::AccountLost(const OnLost& on_lost) {
-  for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    const absl::StatusOr<Counts> counts = ReadCounts(i);
-    if (absl::IsUnimplemented(counts.status())) return absl::OkStatus();
-    if (!counts.ok()) return counts.status();
-    COLLECTOR_RETURN_IF_ERROR(ReportLost(i, counts->lost, on_lost));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace collector

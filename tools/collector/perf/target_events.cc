@@ -6,7 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <numeric>
+#include <optional>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -100,7 +100,7 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
       if (errno == ESRCH && pid > 0 && flags == 0) return absl::OkStatus();  // the task has ended
       return OpenError(errno, opening->what);
     }
-    // See SwitchOutput for a process.
+    // See BeginOutput for a process.
     if (target_.kind != PerfTarget::Kind::kProcesses &&
         ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
       return ErrnoStatus(
@@ -120,7 +120,7 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
                                       std::vector<CpuEvents>* events) {
   // The kernel may miss a thread that is being created when it switches an inherited event on. So
   // it is on from the start, for each thread that has it, and writes nothing as long as it has no
-  // ring. That is the parent's matter alone: SwitchOutput.
+  // ring. That is the parent's matter alone: BeginOutput.
   opening->attr.disabled = 0;
   opening->attr.inherit = 1;
   opening->attr.inherit_thread = inherits_threads_ ? 1 : 0;
@@ -146,34 +146,37 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
   }
 }
 
-std::vector<std::uint64_t> PerfSession::ReadHits(const CpuEvents& events) const {
-  std::vector<std::uint64_t> hits;
-  for (const UniqueFd& fd : events) {
+std::optional<std::uint64_t> PerfSession::ReadHits(const Slot& slot) const {
+  std::uint64_t hits = 0;
+  for (const UniqueFd& fd : slot.fds) {
     const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    hits.push_back(counts.ok() ? counts->hits : 0);
+    if (!counts.ok()) return std::nullopt;
+    hits += counts->hits;
   }
   return hits;
 }
 
-absl::Status PerfSession::SwitchOutput(Tracepoint* tracepoint, bool on) {
-  std::vector<std::uint64_t>& noted = on ? tracepoint->hits_before : tracepoint->hits_at_end;
-  noted.assign(cpus_.size(), 0);
-  for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    const CpuEvents& events = tracepoint->cpus[i];
-    const std::vector<std::uint64_t> before = ReadHits(events);
-    const long output = on ? cpus_[i].leader.get() : -1;  // all of a long's bits count
-    for (const UniqueFd& fd : events) {
-      if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, output) != 0) {
-        return ErrnoStatus(errno,
-                           absl::StrCat("tracepoint ", tracepoint->name,
-                                        ": redirecting it to the ring of CPU ", cpus_[i].number));
-      }
+absl::Status PerfSession::BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what) {
+  const std::optional<std::uint64_t> before = ReadHits(*slot);
+  for (const UniqueFd& fd : slot->fds) {
+    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
+      return ErrnoStatus(errno,
+                         absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
     }
-    // Whether a hit of just then was written cannot be told.
-    if (ReadHits(events) != before) hits_are_known_ = false;
-    noted[i] = std::accumulate(before.begin(), before.end(), std::uint64_t{0});
   }
+  slot->hits_before = before.value_or(0);
+  // Whether a hit of just then was written cannot be told.
+  if (ReadHits(*slot) != before) hits_are_known_ = false;
   return absl::OkStatus();
+}
+
+void PerfSession::EndOutput(Slot* slot) {
+  if (slot->hits_at_end) return;
+  constexpr long kNone = -1;  // all of a long's bits count
+  const std::optional<std::uint64_t> before = ReadHits(*slot);
+  for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);
+  slot->hits_at_end = before;
+  if (ReadHits(*slot) != before) hits_are_known_ = false;
 }
 
 void PerfSession::PeekCreations(InheritedEvents* inherited) {

@@ -21,9 +21,6 @@
 namespace collector {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kLongestWait = 60 * kSecond;
-
 // The names of a tracepoint's fields, in the text of its `format` file; not those that all have.
 std::vector<std::string> FieldNames(const std::string& format) {
   std::vector<std::string> names;
@@ -108,43 +105,41 @@ absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const T
   return selection;
 }
 
-void DescriptorBudget::Look(std::size_t wanted) {
+DescriptorBudget DescriptorBudget::OfProcess(std::size_t tracepoints, std::size_t each) {
   std::size_t used = OpenDescriptors();
-  if (DescriptorLimit() < used + wanted + kReserve) RaiseHardDescriptorLimit();
-  limit_ = DescriptorLimit();
-  used += std::min(kReserve, limit_ / 4);
-  free_ = limit_ - std::min(used, limit_);
+  if (DescriptorLimit() < used + tracepoints * each + kReserve) RaiseHardDescriptorLimit();
+  const std::size_t limit = DescriptorLimit();
+  used += std::min(kReserve, limit / 4);
+  return {limit, limit - std::min(used, limit), each};
 }
 
-void DescriptorBudget::Set(std::size_t limit, std::size_t free) {
-  limit_ = limit;
-  free_ = free;
+void DescriptorBudget::Count(const Tracefs::Name& name) {
+  if (name.system == Selector::kUserEventsSystem) used_[BeginningOf(name.event)] += each_;
 }
 
-absl::Status DescriptorBudget::Check(const Tracefs::Name& name, std::size_t count) const {
+absl::Status DescriptorBudget::Check(const Tracefs::Name& name) const {
   constexpr char kRemedy[] =
       "; raise the limit of open files (ulimit -Hn), or select fewer tracepoints";
-  if (free_ < count) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "tracepoint ", name.system, ":", name.event, " needs ", count, " descriptors, and ", free_,
-        " of ", limit_, " are left for tracepoints", kRemedy));
+  const std::string needs =
+      absl::StrCat("tracepoint ", name.system, ":", name.event, " needs ", each_, " descriptors, ");
+  if (free_ < each_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(needs, "and ", free_, " of ", limit_, " are left for tracepoints", kRemedy));
   }
-  if (name.system == Selector::kUserEventsSystem) {
-    const std::string beginning = BeginningOf(name.event);
-    const auto used = used_.find(beginning);
-    if ((used == used_.end() ? 0 : used->second) + count > 3 * (free_ - count)) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("tracepoint ", name.system, ":", name.event, " needs ", count,
-                       " descriptors: those whose names begin with ", beginning,
-                       " have their share of the limit of ", limit_, kRemedy));
-    }
+  if (name.system != Selector::kUserEventsSystem) return absl::OkStatus();
+  const std::string beginning = BeginningOf(name.event);
+  const auto used = used_.find(beginning);
+  if ((used == used_.end() ? 0 : used->second) + each_ > 3 * (free_ - each_)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(needs, "and those whose names begin with ", beginning,
+                     " have their share of the limit of ", limit_, kRemedy));
   }
   return absl::OkStatus();
 }
 
-void DescriptorBudget::Use(const Tracefs::Name& name, std::size_t count) {
-  free_ -= std::min(count, free_);
-  if (name.system == Selector::kUserEventsSystem) used_[BeginningOf(name.event)] += count;
+void DescriptorBudget::Use(const Tracefs::Name& name) {
+  free_ -= std::min(each_, free_);
+  Count(name);
 }
 
 std::string ProviderOf(const Tracefs::Name& name) {
@@ -173,37 +168,6 @@ std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names) {
   names.clear();
   for (auto& [turn, name] : ordered) names.push_back(std::move(name));
   return names;
-}
-
-void LeftOut::Add(const std::string& name, const absl::Status& why, std::uint64_t now) {
-  const bool is_new = !notes_.contains(name) && !names_.contains(name);
-  Note& note = notes_[name];
-  note.wait = absl::IsResourceExhausted(why)
-                  ? kSecond
-                  : std::min(std::max(2 * note.wait, kSecond), kLongestWait);
-  note.next = now + note.wait;
-  if (!is_new) return;
-  ++count_;
-  if (names_.size() < kMaxKept) names_.insert(name);
-  if (reasons_.size() < kMaxNamed) reasons_.emplace_back(why.message());
-}
-
-void LeftOut::Remove(const std::string& name) {
-  notes_.erase(name);
-  names_.erase(name);
-}
-
-bool LeftOut::IsTooEarly(const std::string& name, std::uint64_t now) const {
-  const auto note = notes_.find(name);
-  return note != notes_.end() && now < note->second.next;
-}
-
-void LeftOut::KeepOnly(const std::string& system, const std::vector<std::string>& there) {
-  std::erase_if(notes_, [&](const auto& note) {
-    absl::string_view name = note.first;
-    if (!absl::ConsumePrefix(&name, absl::StrCat(system, ":"))) return false;
-    return !std::binary_search(there.begin(), there.end(), name);
-  });
 }
 
 }  // namespace collector

@@ -4,9 +4,7 @@
 #define TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -43,21 +41,24 @@ class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
 
-  // Looks how many are free, and raises the limit as far as this process may if there are not
-  // `wanted`. To be called before a number of tracepoints is attached.
-  void Look(std::size_t wanted);
-  // For tests: of a limit of `limit`, `free` are free.
-  void Set(std::size_t limit, std::size_t free);
+  // `free` of the limit's descriptors may be opened; a tracepoint needs `each`.
+  DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
+      : limit_(limit), free_(free), each_(each) {}
+  // That of this process. Its limit is raised as far as it may be, if there are not enough for so
+  // many tracepoints.
+  static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // Whether `count` descriptors may be opened for the tracepoint. ResourceExhausted says what to
-  // do.
-  absl::Status Check(const Tracefs::Name& name, std::size_t count) const;
+  // A tracepoint that has its descriptors already.
+  void Count(const Tracefs::Name& name);
+  // Whether those of the tracepoint may be opened. ResourceExhausted says what to do.
+  absl::Status Check(const Tracefs::Name& name) const;
   // They have been opened.
-  void Use(const Tracefs::Name& name, std::size_t count);
+  void Use(const Tracefs::Name& name);
 
  private:
-  std::size_t limit_ = 0;
-  std::size_t free_ = 0;                     // without those that are kept back
+  std::size_t limit_;
+  std::size_t free_;  // without those that are kept back
+  std::size_t each_;
   std::map<std::string, std::size_t> used_;  // by BeginningOf, of user_events
 };
 
@@ -69,41 +70,6 @@ std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names);
 std::string ProviderOf(const Tracefs::Name& name);
 // The letters with which the name of a tracepoint of user_events begins.
 std::string BeginningOf(const std::string& name);
-
-// The tracepoints that patterns select and that are not recorded.
-class LeftOut {
- public:
-  static constexpr std::size_t kMaxNamed = 20;
-  static constexpr std::size_t kMaxKept = 10'000;
-
-  // Notes that "system:event" is left out at `now`, in ns, and why.
-  void Add(const std::string& name, const absl::Status& why, std::uint64_t now);
-  // It is recorded.
-  void Remove(const std::string& name);
-  // Whether it is not yet time to try it again. One that lacks descriptors is tried again each
-  // second, as they may have come free. For others it takes longer each time, up to a minute: all
-  // that can have changed is its definition, and it costs the more the more there are of them.
-  bool IsTooEarly(const std::string& name, std::uint64_t now) const;
-  // Lets those of the system that are not in `there`, sorted, be tried at once when they return.
-  void KeepOnly(const std::string& system, const std::vector<std::string>& there);
-
-  bool is_empty() const { return names_.empty(); }
-  // Those that are left out, the first kMaxKept, and how many have ever been.
-  const std::set<std::string>& names() const { return names_; }
-  std::size_t count() const { return count_; }
-  // What was wrong with the first kMaxNamed of all.
-  const std::vector<std::string>& reasons() const { return reasons_; }
-
- private:
-  struct Note {
-    std::uint64_t next = 0;  // when it is tried again, and how long after the time before
-    std::uint64_t wait = 0;
-  };
-  std::map<std::string, Note> notes_;
-  std::set<std::string> names_;
-  std::vector<std::string> reasons_;
-  std::size_t count_ = 0;
-};
 
 }  // namespace collector
 

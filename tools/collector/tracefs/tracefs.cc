@@ -12,7 +12,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
@@ -42,20 +41,6 @@ std::vector<std::string> Folders(const std::string& path) {
 }
 
 }  // namespace
-
-std::vector<UserEvent> ParseUserEventsStatus(std::string_view text) {
-  std::vector<UserEvent> events;
-  for (const absl::string_view line :
-       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    if (line.empty()) break;  // the totals follow
-    const std::pair<absl::string_view, std::string> event_and_users =
-        absl::StrSplit(line, absl::MaxSplits(" # Used by ", 1));
-    const std::pair<std::string, absl::string_view> name_and_fields =
-        absl::StrSplit(event_and_users.first, absl::MaxSplits(' ', 1));
-    events.push_back({name_and_fields.first, event_and_users.second});
-  }
-  return events;
-}
 
 absl::StatusOr<Tracefs> Tracefs::Find() {
   const char* path = collector_tracefs_mount();
@@ -98,10 +83,16 @@ absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
   }
 }
 
-absl::StatusOr<std::vector<UserEvent>> Tracefs::UserEvents() const {
+absl::StatusOr<std::size_t> Tracefs::ForEachUserEvent(
+    const std::function<void(const UserEvent&)>& found) const {
   absl::StatusOr<std::string> text = ReadFile(directory_ + "/user_events_status");
   if (!text.ok()) return text.status();
-  return ParseUserEventsStatus(*text);
+  return collector::ForEachUserEvent(*text, found, [this](std::string_view name) {
+    const absl::string_view event(name.data(), name.size());
+    const std::string events = directory_ + "/events/";
+    return access(absl::StrCat(events, "user_events/", event, "/id").c_str(), F_OK) == 0 ||
+           access(absl::StrCat(events, "user_events_multi/", event, "/id").c_str(), F_OK) == 0;
+  });
 }
 
 std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
@@ -123,6 +114,10 @@ bool Tracefs::CanBeEnabled(const Name& name) const {
 
 absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& system,
                                                             const std::string& event) const {
+  if (!IsFolderName(system) || !IsFolderName(event)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tracepoint ", system, ":", event, " has a name that tracefs cannot show"));
+  }
   const std::string path = absl::StrCat(directory_, "/events/", system, "/", event);
   absl::StatusOr<std::string> id = ReadFile(path + "/id");
   if (!id.ok()) {

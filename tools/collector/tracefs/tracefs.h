@@ -18,21 +18,16 @@
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 
 #include <compare>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tools/collector/tracefs/user_events_status.h"
 
 namespace collector {
-
-// One entry of user_events_status.
-struct UserEvent {
-  std::string name;
-  std::string used_by;  // e.g. "ftrace perf", in the kernel's words; "" if nobody has enabled it
-};
-// Parses the text of user_events_status; the totals at its end are passed over.
-std::vector<UserEvent> ParseUserEventsStatus(std::string_view text);
 
 // A mounted and readable tracefs.
 class Tracefs {
@@ -44,8 +39,10 @@ class Tracefs {
 
   // Whether the kernel has user_events.
   bool HasUserEvents() const;
-  // The events that are registered with user_events now.
-  absl::StatusOr<std::vector<UserEvent>> UserEvents() const;
+  // Calls `found` for each event that is registered with user_events now. Returns the number of
+  // lines of the kernel's list in which no event could be told.
+  absl::StatusOr<std::size_t> ForEachUserEvent(
+      const std::function<void(const UserEvent&)>& found) const;
 
   // The tracepoints that there are now, in the order of their names.
   struct Name {
@@ -58,7 +55,8 @@ class Tracefs {
   // Whether a tracepoint can be enabled. Those of system ftrace describe what ftrace itself writes.
   bool CanBeEnabled(const Name& name) const;
 
-  // The id of a tracepoint and the text of its `format` file. NotFound if it does not exist.
+  // The id of a tracepoint and the text of its `format` file. NotFound if it does not exist,
+  // InvalidArgument if it has a name that tracefs cannot show.
   struct Tracepoint {
     int id = 0;
     std::string format;

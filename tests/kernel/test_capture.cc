@@ -1,0 +1,344 @@
+// Captures on this machine's own kernel: every hit of a tracepoint is an event or counted as lost,
+// in each session of a capture.
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nettrace/reader.h"
+#include "tests/support/collector/file_in_memory.h"
+#include "tools/collector/session/capture.h"
+
+namespace collector {
+namespace {
+
+constexpr char kTracepoint[] = "syscalls:sys_enter_getppid";
+constexpr char kOther[] = "syscalls:sys_enter_getpgid";
+
+// Calls the traced system call `number`, `calls` times in each of `threads` threads.
+class Load {
+ public:
+  Load(int threads, int calls, long number = SYS_getppid) {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, calls, number] {
+        for (int call = 0; call < calls; ++call) syscall(number, 0);
+        ++finished_;
+      });
+    }
+  }
+  ~Load() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  bool finished() const { return finished_ == static_cast<int>(threads_.size()); }
+
+ private:
+  std::atomic<int> finished_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+class CaptureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
+    if (!tracefs.ok()) GTEST_SKIP() << tracefs.status().message();
+    if (!tracefs->ReadTracepoint("syscalls", "sys_enter_getppid").ok()) {
+      GTEST_SKIP() << "this kernel has no system call tracepoints (CONFIG_FTRACE_SYSCALLS)";
+    }
+  }
+
+  struct Options {
+    CaptureOptions capture;
+    SessionOptions session;
+  };
+
+  // Records kTracepoint while `threads` threads call it `calls` times each.
+  SessionSummary Record(const CaptureOptions& options, SessionOptions session_options, int threads,
+                        int calls) {
+    Open(options);
+    tests::FileInMemory file;
+    session_options.selectors = {*ParseSelector(kTracepoint)};
+    Session* const session = Start(session_options, &file);
+    if (session == nullptr) return {};
+    Run(threads, calls);
+    SessionSummary summary = Stop(session);
+    ReadIntervals(file);
+    return summary;
+  }
+
+  void Open(const CaptureOptions& options) {
+    auto capture = Capture::Open(options);
+    ASSERT_TRUE(capture.ok()) << capture.status();
+    capture_ = *std::move(capture);
+  }
+  Session* Start(const SessionOptions& options, tests::FileInMemory* file) {
+    const auto session = capture_->StartSession(options, [file] { return file->MakeSink(); });
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *session : nullptr;
+  }
+  static SessionOptions Selecting(const std::vector<std::string>& selectors) {
+    SessionOptions options;
+    for (const std::string& selector : selectors) {
+      options.selectors.push_back(*ParseSelector(selector));
+    }
+    return options;
+  }
+  void Run(int threads, int calls, long number = SYS_getppid) {
+    const Load load(threads, calls, number);
+    while (!load.finished()) {
+      if (!polls_) continue;
+      const absl::Status status = capture_->Poll(absl::Milliseconds(10));
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+  SessionSummary Stop(Session* session) {
+    SessionSummary summary = capture_->StopSession(session);
+    EXPECT_TRUE(summary.status.ok()) << summary.status;
+    return summary;
+  }
+
+  // Reads how many events, and how much time, are between two sequence points at most.
+  void ReadIntervals(const tests::FileInMemory& file) {
+    EXPECT_EQ(file.Verify(), "");
+    const auto reader = file.Read();
+    ASSERT_NE(reader, nullptr);
+    using Step = nettrace::Reader::Step;
+    std::uint64_t events = 0;
+    std::uint64_t first = ~std::uint64_t{0};
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step == Step::kEvent) {
+        ++events;
+        first = std::min(first, reader->event().timestamp);
+        most_events_ = std::max(most_events_, events);
+        longest_ = std::max(longest_, reader->event().timestamp - first);
+      } else if (step == Step::kSequencePoint) {
+        events = 0;
+        first = ~std::uint64_t{0};
+      }
+    }
+    EXPECT_TRUE(reader->status().ok()) << reader->status();
+  }
+
+  // How many events the file has of each system call that this process has made: what else runs on
+  // the machine makes some, too.
+  static std::map<std::string, std::uint64_t> OwnEvents(const tests::FileInMemory& file) {
+    EXPECT_EQ(file.Verify(), "");
+    std::map<std::string, std::uint64_t> events;
+    const auto reader = file.Read();
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent || reader->event().metadata->provider != "syscalls") continue;
+      if (reader->event().thread->process_id != getpid()) continue;
+      ++events[reader->event().metadata->name];
+    }
+    EXPECT_TRUE(reader->status().ok()) << reader->status();
+    return events;
+  }
+
+  std::unique_ptr<Capture> capture_;
+  bool polls_ = true;  // the rings are drained while the load runs
+  std::uint64_t most_events_ = 0;
+  std::uint64_t longest_ = 0;  // ns
+};
+
+TEST_F(CaptureTest, EveryHitIsAnEventWhereTheRingsHoldThem) {
+  CaptureOptions options;
+  SessionOptions session;
+  options.ring_size = 16 << 20;
+  const SessionSummary summary = Record(options, session, 4, 25'000);
+  EXPECT_GE(summary.events, 100'000u);
+  EXPECT_EQ(summary.lost, 0u);
+  EXPECT_EQ(summary.undecoded, 0u);
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events);
+}
+
+TEST_F(CaptureTest, EventsAndLostAreTheHitsWhereTheRingsAreTooSmall) {
+  CaptureOptions options;
+  SessionOptions session;
+  options.ring_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const SessionSummary summary = Record(options, session, 4, 100'000);
+  EXPECT_GT(summary.lost, 0u);
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events + summary.lost);
+  EXPECT_GE(*summary.hits, 400'000u);
+}
+
+TEST_F(CaptureTest, SequencePointsComeAsOftenAsAsked) {
+  CaptureOptions options;
+  SessionOptions session;
+  options.ring_size = 16 << 20;
+  session.interval = absl::Milliseconds(10);
+  options.slack = absl::Milliseconds(1);
+  const SessionSummary summary = Record(options, session, 2, 400'000);
+  EXPECT_GT(summary.sequence_points, 3u);
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events + summary.lost);
+}
+
+TEST_F(CaptureTest, IntervalsHaveNoMoreThanReadersCanHold) {
+  CaptureOptions options;
+  SessionOptions session;
+  options.ring_size = 16 << 20;
+  const SessionSummary summary = Record(options, session, 2, 400'000);
+  EXPECT_EQ(summary.lost, 0u);
+  EXPECT_GE(summary.sequence_points, 800'000 / TraceWriter::kEventsPerInterval);
+  EXPECT_LE(most_events_, TraceWriter::kEventsPerInterval);
+  EXPECT_LE(longest_, 1'000'000'000u);
+}
+
+TEST_F(CaptureTest, CaptureThatWasAwayEndsTheIntervalsThatItMissed) {
+  CaptureOptions options;
+  SessionOptions session;
+  options.ring_size = 16 << 20;
+  session.interval = absl::Milliseconds(50);
+  polls_ = false;
+  const SessionSummary summary = Record(options, session, 2, 200'000);
+  EXPECT_GE(summary.events + summary.lost, 400'000u);
+  EXPECT_GE(summary.sequence_points, summary.events / TraceWriter::kEventsPerInterval);
+  EXPECT_LE(most_events_, TraceWriter::kEventsPerInterval);
+  EXPECT_LE(longest_, 50'000'000u);
+  EXPECT_EQ(summary.late, 0u);
+}
+
+TEST_F(CaptureTest, TracepointThatPerfMayNotSampleLeavesNoFileAndTheOthersAsTheyAre) {
+  if (!Tracefs::Find()->ReadTracepoint("irq_vectors", "irq_work_exit").ok()) {
+    GTEST_SKIP() << "this kernel has no such tracepoint (irq_vectors:irq_work_exit)";
+  }
+  Open({});
+  tests::FileInMemory file;
+  Session* const session = Start(Selecting({kTracepoint}), &file);
+  tests::FileInMemory none;
+  const auto failed =
+      capture_->StartSession(Selecting({kOther, "irq_vectors:irq_work_exit", kTracepoint}),
+                             [&none] { return none.MakeSink(); });
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.status().message().find("irq_work_exit"), absl::string_view::npos);
+  EXPECT_FALSE(none.made());
+  Run(1, 1000);
+  const SessionSummary summary = Stop(session);
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events + summary.lost);
+  EXPECT_GE(*summary.hits, 1000u);
+}
+
+TEST_F(CaptureTest, UnknownTracepointIsNamed) {
+  Open({});
+  tests::FileInMemory file;
+  const auto session = capture_->StartSession(Selecting({"syscalls:sys_enter_nosuchcall"}),
+                                              [&file] { return file.MakeSink(); });
+  ASSERT_FALSE(session.ok());
+  EXPECT_NE(session.status().message().find("sys_enter_nosuchcall does not exist"),
+            absl::string_view::npos);
+  EXPECT_FALSE(file.made());
+}
+
+TEST_F(CaptureTest, SessionsThatOverlapHaveEachItsOwnEvents) {
+  CaptureOptions options;
+  options.ring_size = 16 << 20;
+  Open(options);
+  tests::FileInMemory first_file;
+  tests::FileInMemory second_file;
+  Session* const first = Start(Selecting({kTracepoint}), &first_file);
+  Run(2, 10'000);
+  SessionOptions second_options = Selecting({kTracepoint, kOther});
+  second_options.interval = absl::Milliseconds(20);
+  Session* const second = Start(second_options, &second_file);
+  Run(2, 20'000);
+  Run(1, 5'000, SYS_getpgid);
+  const SessionSummary of_first = Stop(first);
+  Run(2, 3'000);
+  Run(1, 500, SYS_getpgid);
+  const SessionSummary of_second = Stop(second);
+
+  using Events = std::map<std::string, std::uint64_t>;
+  EXPECT_EQ(OwnEvents(first_file), (Events{{"sys_enter_getppid", 60'000}}));
+  EXPECT_EQ(OwnEvents(second_file),
+            (Events{{"sys_enter_getppid", 46'000}, {"sys_enter_getpgid", 5'500}}));
+  EXPECT_EQ(of_first.lost, 0u);
+  EXPECT_EQ(of_second.lost, 0u);
+  EXPECT_EQ(of_first.tracepoints, 1u);
+  EXPECT_EQ(of_second.tracepoints, 2u);
+  // The tracepoint went on being hit when the first one ended.
+  EXPECT_FALSE(of_first.hits.has_value());
+  EXPECT_FALSE(of_second.hits.has_value());
+}
+
+TEST_F(CaptureTest, LossesAreThoseOfTheSessionsOwnTracepoints) {
+  CaptureOptions options;
+  options.ring_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  Open(options);
+  tests::FileInMemory first_file;
+  tests::FileInMemory second_file;
+  Session* const first = Start(Selecting({kTracepoint}), &first_file);
+  Run(2, 100'000);
+  Session* const second = Start(Selecting({kOther}), &second_file);
+  for (int turn = 0; turn < 3; ++turn) {
+    Run(2, 50'000);
+    Run(2, 50'000, SYS_getpgid);
+  }
+  const SessionSummary of_second = Stop(second);
+  Run(2, 100'000);
+  const SessionSummary of_first = Stop(first);
+
+  ASSERT_TRUE(of_first.hits.has_value());
+  ASSERT_TRUE(of_second.hits.has_value());
+  EXPECT_EQ(of_first.events + of_first.lost, *of_first.hits);
+  EXPECT_EQ(of_second.events + of_second.lost, *of_second.hits);
+  EXPECT_GE(*of_first.hits, 700'000u);
+  EXPECT_GE(*of_second.hits, 300'000u);
+  EXPECT_GT(of_first.lost, 0u);
+  EXPECT_GT(of_second.lost, 0u);
+  EXPECT_EQ(first_file.Verify(), "");
+  EXPECT_EQ(second_file.Verify(), "");
+}
+
+TEST_F(CaptureTest, SessionWhoseFileFailsCostsTheOthersNothing) {
+  CaptureOptions options;
+  options.ring_size = 16 << 20;
+  Open(options);
+  tests::FileInMemory good;
+  tests::FileInMemory bad;
+  Session* const first = Start(Selecting({kTracepoint}), &good);
+  Session* const second = Start(Selecting({kTracepoint}), &bad);
+  Run(1, 10'000);
+  bad.fails = true;
+  Run(2, 100'000);
+  EXPECT_FALSE(second->status().ok());
+  const SessionSummary of_second = capture_->StopSession(second);
+  EXPECT_FALSE(of_second.status.ok());
+  EXPECT_GT(of_second.events_missing, 0u);
+  Run(1, 1'000);
+  const SessionSummary of_first = Stop(first);
+  ASSERT_TRUE(of_first.hits.has_value());
+  EXPECT_EQ(of_first.events + of_first.lost, *of_first.hits);
+  EXPECT_GE(*of_first.hits, 211'000u);
+  EXPECT_EQ(good.Verify(), "");
+}
+
+// A tracepoint that nobody has any more is attached anew for the next session.
+TEST_F(CaptureTest, SessionsOneAfterTheOtherHaveEachTheirHits) {
+  CaptureOptions options;
+  options.ring_size = 16 << 20;
+  Open(options);
+  for (const int calls : {1'000, 2'000, 3'000}) {
+    tests::FileInMemory file;
+    Session* const session = Start(Selecting({kTracepoint}), &file);
+    Run(1, calls);
+    const SessionSummary summary = Stop(session);
+    Run(1, 500);
+    using Events = std::map<std::string, std::uint64_t>;
+    EXPECT_EQ(OwnEvents(file), (Events{{"sys_enter_getppid", static_cast<std::uint64_t>(calls)}}));
+    ASSERT_TRUE(summary.hits.has_value());
+    EXPECT_EQ(*summary.hits, summary.events + summary.lost);
+  }
+}
+
+}  // namespace
+}  // namespace collector

@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""What a recording shows and what it counts as lost are together what the kernel counted and what the load wrote, to
+the last event, whatever happens to the recorder: each case --runs times, with large rings and with rings of one page.
+Where the kernel has no user_events, the load makes system calls; --pause, in microseconds, is how long it sleeps after
+16 of them, where it is not to be as fast as it can. Needs root, tracefs and perf."""
+
+import collections
+import fcntl
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from support import commands
+from support import failures
+from support import script
+from support.load import load
+from support.load import watched
+
+ARGS = script.options(__doc__, "nettrace", "eventheader", "service", runs=1, processes=3000, pause=1000)
+CPUS = len(os.sched_getaffinity(0))
+VERY_LARGE, LARGE, PAGE = "8M", "1M", "4K"
+RINGS = (LARGE, PAGE)
+RUNS = [(run, ring) for run in range(ARGS.runs) for ring in RINGS]
+PIPE_SIZE = 4096
+# Each thread of this load writes for 5 s at least.
+PACED = ["--pause", str(ARGS.pause), "--pin", "--threads", str(CPUS)]
+PACED_EVENTS = 5_000_000 // ARGS.pause * 16 * CPUS
+# KiB. How much it grows says something where it takes so many processes that 100 bytes of each would be more.
+MAX_MEMORY = 64 << 10
+MAX_GROWTH = 16 << 10
+MANY_PROCESSES = 200_000
+
+
+class ExactnessTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        watched.register(ARGS.eventheader)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="exactness-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def record(self, ring, events, load_options, **options):
+        return watched.Watched(ARGS, self.folder, ["--ring-size", ring], ["--events", str(events), *load_options], **options)
+
+    def check(self, recording, events, **expected):
+        problems = recording.problems(ARGS.nettrace, events, **expected)
+        print(f"{self.id().split('.')[-1]}: {recording.summary['events']} events, {recording.summary['lost']} lost", flush=True)
+        self.assertEqual(problems, [], "\n".join(problems))
+
+    def test_load_on_all_cpus(self):
+        events = 50_000 * CPUS
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), self.record(ring, events, ["--threads", str(2 * CPUS), "--pin"]) as recording:
+                recording.wait()
+                self.check(recording, events, lossy=True if ring == PAGE else None)
+
+    def test_recorder_that_is_stopped_for_three_seconds(self):
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), self.record(ring, PACED_EVENTS, PACED) as recording:
+                recording.wait_for_events(ARGS.nettrace)
+                recording.signal(signal.SIGSTOP)
+                time.sleep(3)
+                recording.signal(signal.SIGCONT)
+                recording.wait()
+                self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
+
+    def test_pipe_with_a_slow_reader(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), self.record(ring, PACED_EVENTS, PACED, output=fifo) as recording:
+                reader = SlowReader(fifo, recording.file)
+                recording.wait_for_load()
+                reader.hurry()
+                recording.wait()
+                reader.join()
+                self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
+
+    def test_processes_that_live_for_a_moment(self):
+        # The rings of thread records are a quarter of the others: with these they hold what comes in a second or two.
+        for run, ring in RUNS[:max(1, ARGS.runs // 10) * len(RINGS)]:
+            ring = VERY_LARGE if ring == LARGE else ring
+            with self.subTest(run=run, ring=ring), self.record(ring, ARGS.processes, ["--processes"]) as recording:
+                peaks = Peaks(recording.recorder)
+                recording.wait_for_load()
+                peaks.end()
+                recording.wait()
+                print(f"memory, KiB: {[peaks.at(part / 8) for part in range(9)]}", flush=True)
+                self.check(recording, ARGS.processes, names=ring == VERY_LARGE)
+                if ring == VERY_LARGE:
+                    self.check_processes(recording)
+                self.assertLess(peaks.at(1), MAX_MEMORY)
+                if ARGS.processes >= MANY_PROCESSES:
+                    self.assertLess(peaks.at(1) - peaks.at(1 / 4), MAX_GROWTH)
+
+    def check_processes(self, recording):
+        """The file has the beginning and the end of each of the load's processes."""
+        path = os.path.realpath(ARGS.service)
+        created, ended = collections.Counter(), collections.Counter()
+        for event in commands.dump(ARGS.nettrace, recording.file, "--provider", "Universal.System"):
+            if event["name"] == "ProcessCreate" and event["payload"]["Name"] == path:
+                created[event["pid"]] += 1
+            # A pid is another process's later on.
+            elif event["name"] == "ProcessExit" and created[event["pid"]] > ended[event["pid"]]:
+                ended[event["pid"]] += 1
+        # load_service itself is one, too; what it was before exec may have its own event.
+        self.assertIn(created.total(), (ARGS.processes, ARGS.processes + 1))
+        self.assertEqual(created, ended)
+
+    def test_recorder_that_is_killed(self):
+        for run in range(2 * ARGS.runs):
+            with self.subTest(run=run), self.record(VERY_LARGE, PACED_EVENTS // 2, PACED, perf=False) as recording:
+                recording.wait_for_events(ARGS.nettrace)
+                time.sleep(random.uniform(0, 1.5))
+                recording.signal(signal.SIGKILL)
+                recording.wait(status=-signal.SIGKILL)
+                self.check_killed(recording)
+
+    def check_killed(self, recording):
+        """The file is whole to its last block, and has no holes that it does not tell of."""
+        whole = self.folder / "whole.nettrace"
+        subprocess.run([ARGS.nettrace, "repair", recording.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
+        subprocess.run([ARGS.nettrace, "verify", "--strict", whole], stdout=subprocess.DEVNULL, check=True)
+        info = commands.info(ARGS.nettrace, whole)
+        texts, right = load.wrong_events(ARGS.nettrace, whole, recording.service)
+        self.assertEqual(texts, [])
+        self.assertEqual(right, info["events"])
+        self.assertGreater(right, 0)
+        numbers = collections.defaultdict(list)
+        for event in commands.dump(ARGS.nettrace, whole):
+            thread, number = load.key_of(event, recording.service)
+            numbers[thread].append(number)
+        holes = sum(max(each) + 1 - len(each) for each in numbers.values())
+        print(f"killed: {right} events, {info['lost']} lost, {holes} not there before the last", flush=True)
+        self.assertLessEqual(holes, info["lost"])
+
+
+class SlowReader:
+    """Copies a pipe into a file: a little now and then, with stops of two seconds, until it is told to hurry."""
+
+    def __init__(self, fifo, file):
+        self._hurry = threading.Event()
+        self._thread = threading.Thread(target=self._copy, args=(fifo, file))
+        self._thread.start()
+
+    def hurry(self):
+        self._hurry.set()
+
+    def join(self):
+        self._thread.join()
+
+    def _copy(self, fifo, file):
+        with open(fifo, "rb", buffering=0) as pipe, open(file, "wb") as copy:
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+            count = 0
+            while data := pipe.read(PIPE_SIZE):
+                copy.write(data)
+                count += 1
+                self._hurry.wait(2 if count % 20 == 0 else 0.05)
+
+
+class Peaks:
+    """The most memory, in KiB, that a process had so far, looked at again and again."""
+
+    def __init__(self, pid):
+        self._pid = pid
+        self._kib = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+
+    def end(self):
+        self._ended.set()
+        self._thread.join()
+
+    def at(self, part):
+        return self._kib[int(part * (len(self._kib) - 1))]
+
+    def _look(self):
+        while not self._ended.wait(0.1):
+            status = pathlib.Path(f"/proc/{self._pid}/status").read_text(encoding="utf-8")
+            self._kib += [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")]
+
+
+def check():
+    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/tracing/events"):
+        raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
+    if shutil.which("perf") is None:
+        raise script.Skipped("there is no perf (the package linux-perf)")
+    if not failures.has_user_events() and not os.path.exists(f"/sys/kernel/tracing/events/syscalls/{load.CALL}"):
+        raise script.Skipped("this kernel has neither user_events nor tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)")
+    return unittest.main(exit=False).result.wasSuccessful()
+
+
+if __name__ == "__main__":
+    script.main(check)

@@ -1,0 +1,125 @@
+"""A recording of load_service while `perf stat` counts, in the kernel, the hits of the same tracepoints."""
+
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+from support import failures
+from support.load import load
+
+# What `nettrace record` says if its own sum is not that of the kernel.
+KERNEL_DIFFERS = "please report this"
+
+
+def kind():
+    """The options of load_service for what this kernel can record of it."""
+    return [] if failures.has_user_events() else ["--calls"]
+
+
+def tracepoints():
+    return [f"user_events:{name}" for name in load.TRACEPOINTS] if failures.has_user_events() else [load.CALL_TRACEPOINT]
+
+
+def register(eventheader):
+    """Makes the tracepoints, where they are not the kernel's own, so that perf can count their hits from the first on."""
+    if failures.has_user_events():
+        subprocess.run([eventheader, "register", *load.TRACEPOINTS], check=True)
+
+
+class Watched:
+    """`perf stat` that runs `nettrace record` that runs load_service; with perf=False without the first."""
+
+    def __init__(self, args, folder, options, load_options, output=None, perf=True):
+        """`output`: what takes the place of the file in `folder`."""
+        self.folder = pathlib.Path(folder)
+        self.file = self.folder / "trace.nettrace"
+        self._counts = self.folder / "counts" if perf else None
+        pid_file = self.folder / "pid"
+        for old in (pid_file, self.file):
+            old.unlink(missing_ok=True)
+        points = [word for point in tracepoints() for word in ("-e", point)]
+        counter = ["perf", "stat", "-a", "-x", ",", "-o", self._counts, *points, "--"] if perf else []
+        # exec keeps the pid.
+        shell = ["sh", "-c", f'echo $$ > {pid_file}.new && mv {pid_file}.new {pid_file} && exec "$@"', "sh"]
+        recorder = [args.nettrace, "record", "--json", "-o", output or self.file, *points, *options]
+        self._errors = open(self.folder / "stderr", "w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [*counter, *shell, *recorder, "--", args.service, *kind(), *load_options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True)
+        until(lambda: pid_file.exists() or self.process.poll() is not None)
+        self.recorder = int(pid_file.read_text())
+        self.service = self.summary = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+            try:
+                os.kill(self.recorder, 9)
+            except ProcessLookupError:
+                pass
+        self.process.stdout.close()
+        self._errors.close()
+
+    def signal(self, number):
+        os.kill(self.recorder, number)
+
+    def wait_for_events(self, nettrace):
+        """Until events of the load are in the file, which has no end yet."""
+        def there_are():
+            info = subprocess.run([nettrace, "info", "--json", self.file], capture_output=True, check=False).stdout
+            return info and json.loads(info)["events"] > 0
+        until(there_are)
+
+    def wait_for_load(self):
+        """Until load_service has written all."""
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"load_service ended early; the recorder said:\n{self.said()}")
+        self.service = json.loads(line)
+
+    def wait(self, status=0):
+        """Until the recorder has ended, with this exit status."""
+        if self.service is None:
+            self.wait_for_load()
+        rest = self.process.stdout.read()
+        self.process.wait()
+        if self.process.returncode != status:
+            raise RuntimeError(f"the recorder ended with {self.process.returncode}; it said:\n{self.said()}")
+        self.summary = json.loads(rest) if rest else None
+
+    def said(self):
+        self._errors.seek(0)
+        return self._errors.read()
+
+    def hits(self):
+        """The kernel's own count."""
+        lines = [line for line in self._counts.read_text().splitlines() if line and not line.startswith("#")]
+        return sum(int(line.split(",")[0]) for line in lines)
+
+    def problems(self, nettrace, events, **expected):
+        """Texts that say what is wrong with the recording, which has ended; as load.problems()."""
+        texts = load.problems(nettrace, self.file, self.service, events=events, **expected)
+        verified = subprocess.run([nettrace, "verify", "--strict", self.file], capture_output=True, text=True, check=False)
+        if verified.returncode != 0:
+            texts.append(f"verify --strict: {verified.stdout}{verified.stderr}")
+        if self.summary["events"] + self.summary["lost"] != self.hits():
+            texts.append(f"{self.summary['events']} events and {self.summary['lost']} lost, but perf counts {self.hits()}")
+        if self.summary["events"] == 0:
+            texts.append("no event is shown")
+        if KERNEL_DIFFERS in self.said():
+            texts.append(self.said())
+        return texts
+
+
+def until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f"did not happen within {seconds} s")
+        time.sleep(0.01)

@@ -1,0 +1,402 @@
+// Several sessions on the samples of one ring: each has its own events, intervals and losses.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nettrace/reader.h"
+#include "tests/support/collector/file_in_memory.h"
+#include "tests/support/collector/memory_ring.h"
+#include "tools/collector/session/distributor.h"
+#include "tools/collector/session/session.h"
+
+namespace collector {
+namespace {
+
+using namespace std::string_literals;
+
+constexpr std::uint32_t kPid = 100;
+constexpr std::uint32_t kTid = 4'000'000;  // not one that /proc can have
+constexpr int kFirst = 7;
+constexpr int kSecond = 8;
+
+// The format of a tracepoint P_L4K1 or P_L4K2, ....
+std::string Format(int id, const std::string& name) {
+  return "name: " + name + "\nID: " + std::to_string(id) +
+         "\nformat:\n"
+         "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+         "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+         "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+         "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+         "\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
+         "\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
+         "\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
+         "\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
+         "\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
+         "\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
+         "print fmt: \"\"\n";
+}
+
+// A tracepoint's record: an event named `name` with a text field; in an activity if that is not 0.
+std::string Record(int id, const std::string& name, const std::string& text, char activity = 0) {
+  const std::string metadata = name + "\0s\0\x0A"s;
+  std::string record = {static_cast<char>(id), '\0'};
+  record += "\0\0\0\0\0\0\x07\0\0\0\0\0\0\x04"s;
+  if (activity != 0) record += "\x10\0\x02\x80"s + std::string(16, activity);
+  record += static_cast<char>(metadata.size());
+  record += "\0\x01\0"s + metadata;
+  record += static_cast<char>(text.size());
+  return record + '\0' + text;
+}
+
+struct Shown {
+  std::string name;
+  std::uint64_t timestamp;
+  std::uint64_t thread;
+  std::string payload;
+  nettrace::Labels labels;
+};
+
+class DistributorTest : public ::testing::Test {
+ protected:
+  DistributorTest() : memory_(1 << 16), ring_(memory_.reader()), distributor_(&tasks_) {
+    distributor_.AddCpu(0);
+    for (const auto& [id, name] : {std::pair(kFirst, "P_L4K1"), std::pair(kSecond, "P_L4K2")}) {
+      const absl::Status added =
+          distributor_.AddTracepoint(id, "user_events", name, Format(id, name));
+      EXPECT_TRUE(added.ok()) << added;
+    }
+  }
+
+  // A session that has the tracepoints `ids`, from `start` on.
+  Session* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
+                 absl::Duration interval = absl::Seconds(1)) {
+    SessionOptions options;
+    options.interval = interval;
+    Session* const session =
+        sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+    const absl::Status opened = session->Open([file] { return file->MakeSink(); }, {});
+    EXPECT_TRUE(opened.ok()) << opened;
+    distributor_.Begin(session, start);
+    for (const int id : ids) distributor_.Give(id, session);
+    return session;
+  }
+
+  void Put(const std::string& record, std::uint64_t time, std::uint32_t tid = kTid) {
+    memory_.Put(MemoryRing::Sample(kPid, tid, time, std::as_bytes(std::span(record))));
+  }
+
+  // Drains the ring up to `limit`, and ends the intervals whose time is over then.
+  void Drain(std::uint64_t limit) {
+    ring_.Drain(limit, [this](const PerfRecord& record) {
+      SampleRecord sample;
+      ASSERT_TRUE(ParseSample(record, &sample));
+      distributor_.Write(0, sample, record.timestamp);
+    });
+    distributor_.WriteProcessEvents(limit);
+    for (const auto& session : sessions_) {
+      if (session->IsIntervalOver(limit)) session->EndInterval(limit);
+    }
+  }
+
+  SessionSummary Stop(Session* session, std::uint64_t time) {
+    session->Finish(time);
+    SessionSummary summary = session->Summary();
+    EXPECT_TRUE(summary.status.ok()) << summary.status;
+    unused_ = distributor_.Remove(session);
+    std::erase_if(sessions_, [session](const auto& each) { return each.get() == session; });
+    return summary;
+  }
+
+  // The events of the file that are not those of processes.
+  std::vector<Shown> Read(const tests::FileInMemory& file) {
+    EXPECT_EQ(file.Verify(), "");
+    const auto reader = file.Read();
+    std::vector<Shown> shown;
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent || reader->event().metadata->provider != "P") continue;
+      const nettrace::Event& event = reader->event();
+      shown.push_back(
+          {event.metadata->name, event.timestamp, event.thread->thread_id.value_or(0),
+           std::string(reinterpret_cast<const char*>(event.payload.data()), event.payload.size()),
+           *event.labels});
+    }
+    EXPECT_TRUE(reader->status().ok()) << reader->status();
+    lost_ = reader->stats().lost;
+    return shown;
+  }
+
+  static std::vector<std::uint64_t> Times(const std::vector<Shown>& events) {
+    std::vector<std::uint64_t> times;
+    for (const Shown& event : events) times.push_back(event.timestamp);
+    return times;
+  }
+  using TimeList = std::vector<std::uint64_t>;
+
+  MemoryRing memory_;
+  PerfRing ring_;
+  TaskTracker tasks_;
+  Distributor distributor_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<int> unused_;  // as Remove has said last
+  std::uint64_t lost_ = 0;
+};
+
+TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  Session* const one = Start(&first, 10, {kFirst, kSecond});
+  Put(Record(kFirst, "A", "x"), 10);
+  Put(Record(kFirst, "A", "x"), 11);
+  Drain(20);
+  Session* const two = Start(&second, 30, {kSecond});
+  Put(Record(kSecond, "B", "y"), 30);  // of before the second one began
+  Put(Record(kFirst, "A", "x"), 31);
+  Put(Record(kSecond, "B", "y"), 32);
+  Put(Record(kSecond, "B", "z"), 33);
+  Drain(40);
+  one->EndAt(41);
+  Put(Record(kSecond, "B", "y"), 41);
+  Put(Record(kSecond, "B", "y"), 42);
+  Drain(50);
+  EXPECT_EQ(Stop(one, 50).events, 6u);
+  EXPECT_EQ(unused_, std::vector<int>{kFirst});
+  Put(Record(kFirst, "A", "x"), 51);  // nobody's
+  Put(Record(kSecond, "B", "y"), 52);
+  Drain(60);
+  EXPECT_EQ(Stop(two, 60).events, 5u);
+  EXPECT_EQ(unused_, std::vector<int>{kSecond});
+
+  const std::vector<Shown> of_one = Read(first);
+  EXPECT_EQ(Times(of_one), (TimeList{11, 30, 31, 32, 33, 41}));
+  EXPECT_EQ(of_one[0].name, "A");
+  EXPECT_EQ(of_one[4].payload, "\1\0z"s);
+  EXPECT_EQ(lost_, 0u);
+  const std::vector<Shown> of_two = Read(second);
+  EXPECT_EQ(Times(of_two), (TimeList{32, 33, 41, 42, 52}));
+  for (const Shown& event : of_two) EXPECT_EQ(event.name, "B");
+  EXPECT_EQ(lost_, 0u);
+}
+
+// Forms, threads and labels are known to the converter when the second session meets them first.
+TEST_F(DistributorTest, SessionThatBeginsLaterHasAllRowsOfItsEvents) {
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  std::vector<std::string> records;
+  for (const char activity : {'a', 'b', '\0'}) {
+    for (const char* name : {"A", "B", "C"}) {
+      records.push_back(Record(kFirst, name, "plain", activity));
+      records.push_back(Record(kFirst, name, "\xC3\xA9", activity));
+    }
+  }
+  std::uint64_t time = 100;
+  const auto put_all = [&] {
+    std::uint32_t tid = kTid;
+    for (const std::string& record : records) Put(record, ++time, ++tid);
+    Drain(time);
+  };
+  Session* const one = Start(&first, 10, {kFirst});
+  put_all();
+  Session* const two = Start(&second, time, {kFirst});
+  put_all();
+  one->EndInterval(++time);
+  put_all();
+  Stop(one, ++time);
+  Stop(two, time);
+
+  const std::vector<Shown> of_one = Read(first);
+  const std::vector<Shown> of_two = Read(second);
+  ASSERT_EQ(of_one.size(), 3 * records.size());
+  ASSERT_EQ(of_two.size(), 2 * records.size());
+  for (std::size_t i = 0; i < of_two.size(); ++i) {
+    const Shown& same = of_one[i + records.size()];
+    EXPECT_EQ(of_two[i].name, same.name);
+    EXPECT_EQ(of_two[i].timestamp, same.timestamp);
+    EXPECT_EQ(of_two[i].thread, kTid + 1 + i % records.size());
+    EXPECT_EQ(same.thread, of_two[i].thread);
+    EXPECT_EQ(of_two[i].payload, same.payload);
+    EXPECT_EQ(of_two[i].labels, same.labels);
+  }
+  EXPECT_EQ(of_two[1].payload, "\1\0\xE9\0"s);
+  EXPECT_EQ((*of_two[0].labels.activity_id)[0], std::byte{'a'});
+  EXPECT_FALSE(of_two.back().labels.activity_id.has_value());
+}
+
+TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
+  constexpr std::uint64_t kMillisecond = 1'000'000;
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  Session* const one = Start(&first, 0, {kFirst}, absl::Milliseconds(10));
+  Session* const two = Start(&second, 0, {kFirst}, absl::Milliseconds(25));
+  for (std::uint64_t time = kMillisecond; time <= 100 * kMillisecond; time += kMillisecond) {
+    Put(Record(kFirst, "A", "x"), time);
+    Drain(time);
+  }
+  // Flushed to here, and no further.
+  two->EndInterval(101 * kMillisecond);
+  EXPECT_EQ(two->Summary().events_written, two->stats().events);
+  Put(Record(kFirst, "A", "x"), 102 * kMillisecond);
+  Drain(102 * kMillisecond);
+  EXPECT_LT(two->Summary().events_written, two->stats().events);
+  EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
+  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 6u);
+  EXPECT_EQ(Read(first).size(), 101u);
+  EXPECT_EQ(Read(second).size(), 101u);
+}
+
+// The timestamp that an event gets, and whether it is late, depends on the session's own interval.
+TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  Session* const one = Start(&first, 0, {kFirst});
+  Session* const two = Start(&second, 0, {kFirst});
+  one->EndInterval(20);
+  Put(Record(kFirst, "A", "x", 'a'), 15);
+  Put(Record(kFirst, "A", "x", 'a'), 25);
+  Drain(30);
+  EXPECT_EQ(Stop(one, 40).late, 1u);
+  EXPECT_EQ(Stop(two, 40).late, 0u);
+  const std::vector<Shown> of_one = Read(first);
+  EXPECT_EQ(Times(of_one), (TimeList{20, 25}));
+  ASSERT_EQ(of_one[0].labels.integers.size(), 1u);
+  EXPECT_EQ(of_one[0].labels.integers[0].second, 15);
+  EXPECT_TRUE(of_one[0].labels.activity_id.has_value());
+  EXPECT_TRUE(of_one[1].labels.integers.empty());
+  const std::vector<Shown> of_two = Read(second);
+  EXPECT_EQ(Times(of_two), (TimeList{15, 25}));
+  EXPECT_TRUE(of_two[0].labels.integers.empty());
+}
+
+TEST_F(DistributorTest, SessionWhoseFileFailsIsWrittenToNoMore) {
+  tests::FileInMemory good;
+  tests::FileInMemory bad;
+  Session* const one = Start(&good, 0, {kFirst});
+  Session* const two = Start(&bad, 0, {kFirst});
+  Put(Record(kFirst, "A", "x"), 1);
+  Drain(1);
+  bad.fails = true;
+  two->EndInterval(2);
+  EXPECT_FALSE(two->status().ok());
+  EXPECT_TRUE(one->status().ok());
+  const std::uint64_t events = two->stats().events;
+  Put(Record(kFirst, "A", "x"), 3);
+  Drain(3);
+  distributor_.LostInPlace(0, 5);
+  EXPECT_EQ(two->stats().events, events);
+  EXPECT_FALSE(two->Summary().status.ok());
+  EXPECT_GT(two->Summary().events_missing, 0u);
+  EXPECT_EQ(Stop(one, 4).events, 2u);
+  EXPECT_EQ(Read(good).size(), 2u);
+}
+
+TEST_F(DistributorTest, LossesAreThoseOfTheSessionsOwnTracepointsAndTime) {
+  tests::FileInMemory all_file;
+  tests::FileInMemory part_file;
+  tests::FileInMemory late_file;
+  Session* const all = Start(&all_file, 0, {kFirst, kSecond});
+  Session* const part = Start(&part_file, 0, {kFirst});
+  // Records say 10 lost, of which the kernel counts 4 for one and 6 for the other.
+  distributor_.LostInPlace(0, 10);
+  EXPECT_EQ(all->stats().lost, 10u);
+  EXPECT_EQ(part->stats().lost, 0u);
+  distributor_.CountLost(0, kFirst, 4);
+  distributor_.CountLost(0, kSecond, 6);
+  distributor_.SettleLosses(/*finally=*/false);
+  EXPECT_EQ(all->stats().lost, 10u);
+  EXPECT_EQ(part->stats().lost, 4u);
+  // Counted, but no record of it yet when the next session begins.
+  distributor_.CountLost(0, kFirst, 3);
+  distributor_.SettleLosses(/*finally=*/true);
+  Session* const late = Start(&late_file, 0, {kFirst, kSecond});
+  distributor_.LostInPlace(0, 13);
+  EXPECT_EQ(late->stats().lost, 0u);
+  distributor_.LostInPlace(0, 15);
+  EXPECT_EQ(late->stats().lost, 2u);
+  distributor_.CountLost(0, kSecond, 2);
+  distributor_.SettleLosses(/*finally=*/true);
+  EXPECT_EQ(Stop(all, 10).lost, 15u);
+  EXPECT_EQ(Stop(part, 10).lost, 7u);
+  EXPECT_EQ(Stop(late, 10).lost, 2u);
+}
+
+// A session that had all tracepoints, and then has not, and then has again.
+TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointComesOrGoes) {
+  tests::FileInMemory file;
+  distributor_.RemoveTracepoint(kSecond);
+  Session* const session = Start(&file, 0, {kFirst});
+  distributor_.LostInPlace(0, 5);
+  distributor_.CountLost(0, kFirst, 7);
+  distributor_.SettleLosses(/*finally=*/true);
+  EXPECT_EQ(session->stats().lost, 7u);
+  ASSERT_TRUE(
+      distributor_.AddTracepoint(kSecond, "user_events", "P_L4K2", Format(8, "P_L4K2")).ok());
+  distributor_.LostInPlace(0, 17);  // 2 of those before, 10 of the two tracepoints
+  EXPECT_EQ(session->stats().lost, 7u);
+  distributor_.CountLost(0, kFirst, 6);
+  distributor_.CountLost(0, kSecond, 4);
+  distributor_.SettleLosses(/*finally=*/true);
+  EXPECT_EQ(session->stats().lost, 13u);
+  distributor_.RemoveTracepoint(kSecond);
+  distributor_.LostInPlace(0, 20);
+  EXPECT_EQ(session->stats().lost, 16u);
+  distributor_.CountLost(0, kFirst, 3);
+  distributor_.SettleLosses(/*finally=*/true);
+  EXPECT_EQ(Stop(session, 10).lost, 16u);
+}
+
+TEST_F(DistributorTest, SamplesOfATracepointThatIsGoneAreNoLoss) {
+  tests::FileInMemory file;
+  Session* const session = Start(&file, 0, {kFirst, kSecond});
+  distributor_.RemoveTracepoint(kSecond);
+  Put(Record(kSecond, "B", "x"), 1);
+  Drain(2);
+  EXPECT_EQ(session->stats().lost, 0u);
+  Put(Record(99, "B", "x"), 3);  // never heard of
+  Drain(4);
+  EXPECT_EQ(Stop(session, 10).lost, 1u);
+}
+
+TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  ProcessTracker& processes = tasks_.processes();
+  const auto events = [](const tests::FileInMemory& file) {
+    EXPECT_EQ(file.Verify(), "");
+    const auto reader = file.Read();
+    std::vector<std::string> texts;
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent) continue;
+      const nettrace::Event& event = reader->event();
+      texts.push_back(
+          absl::StrCat(event.timestamp, " ", event.metadata->name, " ", *event.thread->process_id));
+    }
+    return texts;
+  };
+  processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
+  Session* const one = Start(&first, 10, {kFirst});
+  processes.Created(2, 1, "", 15);
+  processes.Created(3, 1, "", 16);
+  processes.EndThread(3, 3, 17);
+  Session* const two = Start(&second, 20, {kFirst});
+  processes.Created(4, 1, "", 19);  // its record came late
+  processes.Created(5, 1, "", 25);
+  processes.EndThread(2, 2, 26);
+  Drain(30);
+  Stop(one, 40);
+  Stop(two, 40);
+  EXPECT_EQ(events(first), (std::vector<std::string>{"10 ExistingProcess 1", "15 ProcessCreate 2",
+                                                     "16 ProcessCreate 3", "17 ProcessExit 3",
+                                                     "19 ProcessCreate 4", "25 ProcessCreate 5",
+                                                     "26 ProcessExit 2"}));
+  EXPECT_EQ(events(second), (std::vector<std::string>{
+                                "20 ExistingProcess 1", "20 ExistingProcess 2",
+                                "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
+}
+
+}  // namespace
+}  // namespace collector

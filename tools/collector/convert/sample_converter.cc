@@ -1,0 +1,505 @@
+#include "tools/collector/convert/sample_converter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "libnettrace-writer/core/check_fields.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/convert/trace_context.h"
+#include "tools/collector/identity/proc_files.h"
+#include "tools/common/eventheader_keys.h"
+#include "tools/common/tracepoint_keys.h"
+
+namespace collector {
+namespace {
+
+using nettrace::internal::traceevent::kMaxPayloadSize;
+
+// The name of the first field of EventHeader tracepoints, after "u8 ".
+constexpr std::string_view kEventHeaderFirstField = [] {
+  std::string_view fields = eh::kTracepointFields;
+  fields.remove_prefix(fields.find(' ') + 1);
+  return fields.substr(0, fields.find(';'));
+}();
+
+constexpr char kTruncated[] = "the payload ends within a field";
+constexpr char kTooLong[] = "the payload is longer than readers take";
+constexpr char kTooFast[] = "its process makes new kinds of events too fast";
+// What a schema or a form takes besides its own parts: its places in tables and lists, about.
+constexpr std::size_t kPlaces = 200;
+
+nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
+  std::array<std::byte, 16> bytes;
+  std::copy(uuid.begin(), uuid.end(), bytes.begin());
+  return nettrace::GuidFromUuid(bytes);
+}
+
+std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out) {
+  out->push_back(static_cast<std::byte>(bytes.size() & 0xFF));
+  out->push_back(static_cast<std::byte>(bytes.size() >> 8));
+  out->insert(out->end(), bytes.begin(), bytes.end());
+}
+
+// A hash of `number` and the first and last bytes of `text`, for tables of what was used lately.
+std::size_t QuickHash(std::uint64_t number, std::string_view text) {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (text.size() >= sizeof first) {
+    std::memcpy(&first, text.data(), sizeof first);
+    std::memcpy(&last, text.data() + text.size() - sizeof last, sizeof last);
+  }
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
+  return ((first ^ std::rotl(last, 7) ^ number ^ text.size()) * kOdd) >> 48;
+}
+
+}  // namespace
+
+std::size_t SampleConverter::SchemaHash::operator()(const SchemaKey& key) const {
+  return absl::HashOf(key.header, absl::string_view(key.metadata.data(), key.metadata.size()));
+}
+
+SampleConverter::SampleConverter(TaskTracker* tasks, const SchemaShares::Limits& limits)
+    : tasks_(tasks),
+      shares_(
+          limits, [this](SchemaShares::Entry* entry) { Forget(static_cast<Kept*>(entry)); },
+          ReadProcUser),
+      activities_(kRecentActivities) {}
+
+absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
+                                            const std::string& event, const std::string& format) {
+  const auto index = static_cast<std::size_t>(id);
+  if (index < tracepoints_.size() && tracepoints_[index] != nullptr) return absl::OkStatus();
+  absl::StatusOr<TracepointSchema> layout = ParseTracepointFormat(system, event, id, format);
+  if (!layout.ok()) return layout.status();
+
+  auto tracepoint = std::make_unique<Tracepoint>();
+  tracepoint->name = event;
+  tracepoint->layout = *std::move(layout);
+  tracepoint->provider = system;
+  const auto parts = eh::ParseTracepointName(tracepoint->name);
+  if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {
+    tracepoint->is_event_header = true;
+    tracepoint->recent.resize(kRecentSchemas);
+    tracepoint->parts = *parts;
+    tracepoint->provider = std::string(parts->provider);
+    tracepoint->share = shares_.AddProvider(tracepoint->provider);
+  } else {
+    COLLECTOR_RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
+                                                              /*traceevent_compatible=*/true));
+    tracepoint->bytes = forms_.Take();
+    tracepoint->utf16 = forms_.Take();
+    if (!tracepoint->layout.kernel_addresses.empty() && !kernel_symbols_) {
+      kernel_symbols_ = KernelSymbols::Load();
+    }
+  }
+  tracepoint->undecoded = forms_.Take();
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  tracepoints_[index] = std::move(tracepoint);
+  return absl::OkStatus();
+}
+
+void SampleConverter::RemoveTracepoint(int id) {
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= tracepoints_.size() || tracepoints_[index] == nullptr) return;
+  Tracepoint& tracepoint = *tracepoints_[index];
+  for (auto& [key, schema] : tracepoint.schemas) {
+    shares_.Remove(schema.get());
+    ReleaseForms(schema.get());
+  }
+  for (Slot* slot : {&tracepoint.bytes, &tracepoint.utf16, &tracepoint.undecoded}) {
+    forms_.Release(slot);
+  }
+  if (!tracepoint.layout.kernel_addresses.empty()) ForgetSymbolLists();
+  tracepoints_[index] = nullptr;
+}
+
+void SampleConverter::ReleaseForms(Schema* schema) {
+  forms_.Release(&schema->bytes.slot);
+  forms_.Release(&schema->utf16.slot);
+  for (auto& [seen, form] : schema->forms) {
+    shares_.Remove(form.get());
+    forms_.Release(&form->form.slot);
+  }
+}
+
+void SampleConverter::Forget(Kept* kept) {
+  Schema* const schema = kept->schema;
+  if (kept != schema) {
+    auto* const form = static_cast<NullableForm*>(kept);
+    forms_.Release(&form->form.slot);
+    schema->forms.erase(schema->forms.find(form->seen));
+    return;
+  }
+  ReleaseForms(schema);
+  auto& schemas = schema->tracepoint->schemas;
+  schemas.erase(schemas.find(schema->key));
+}
+
+bool SampleConverter::MayMake() {
+  return shares_.MayAdd(current_.sample->pid, current_.view.metadata.size(), event_.timestamp);
+}
+
+void SampleConverter::Keep(Kept* kept, std::size_t bytes, const Schema* schema) {
+  shares_.Add(kept, current_.tracepoint->share, bytes + kPlaces, schema);
+  if (age_ != shares_.age()) ForgetRecent();
+  kept->age = age_;
+}
+
+void SampleConverter::TellUse(Kept* kept) {
+  if (kept->age == age_) return;
+  shares_.Use(kept);
+  kept->age = age_;
+}
+
+// Some of them may be no more, and the use of the others is to be told again.
+void SampleConverter::ForgetRecent() {
+  age_ = shares_.age();
+  for (const auto& tracepoint : tracepoints_) {
+    if (tracepoint != nullptr)
+      std::fill(tracepoint->recent.begin(), tracepoint->recent.end(), nullptr);
+  }
+}
+
+const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRecord& sample,
+                                               std::uint64_t timestamp) {
+  Tracepoint* const tracepoint = tracepoints_[id].get();
+  current_.tracepoint = tracepoint;
+  if (event_.has_own_labels) labels_ = nettrace::Labels();
+  event_.timestamp = timestamp;
+  event_.has_own_labels = false;
+  event_.undecoded = false;
+  event_.kind.labels = Slot();
+  event_.kind.thread =
+      sample.tid == kExitedTask
+          ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp)
+          : tasks_->Find(sample.pid, sample.tid, timestamp);
+  current_.sample = &sample;
+  if (tracepoint->is_event_header) {
+    ConvertEventHeader();
+  } else {
+    ConvertKernelEvent();
+  }
+  return event_;
+}
+
+std::span<const std::byte> SampleConverter::Current::bytes() const {
+  const std::size_t begin = tracepoint->is_event_header ? tracepoint->layout.payload_offset : 0;
+  return sample->raw.subspan(std::min(begin, sample->raw.size()));
+}
+
+void SampleConverter::ConvertKernelEvent() {
+  const Tracepoint& tracepoint = *current_.tracepoint;
+  const TracepointSchema& layout = tracepoint.layout;
+  const std::span<const std::byte> record = current_.sample->raw;
+  if (!layout.kernel_addresses.empty()) LabelKernelSymbols();
+  payload_.clear();
+  const RecordProgram::Outcome outcome =
+      layout.program.Run(record, TextForm::kBytes, &payload_, &event_.payload);
+  if (!outcome.fits) return SetUndecoded("the record does not match its format");
+  event_.kind.form = tracepoint.bytes;
+  if (!outcome.non_ascii) return;
+
+  std::span<const std::byte> utf16;
+  utf16_payload_.clear();
+  // Text takes up to twice the room then, and may not fit.
+  if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
+  event_.kind.form = tracepoint.utf16;
+  event_.payload = utf16;
+}
+
+bool SampleConverter::ReadKernelAddresses(KernelAddresses* key) const {
+  const std::span<const std::byte> record = current_.sample->raw;
+  key->tracepoint = current_.tracepoint;
+  const auto& fields = key->tracepoint->layout.kernel_addresses;
+  for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
+    if (fields[i].offset + fields[i].size > record.size()) return false;
+    if (fields[i].size == sizeof(std::uint64_t)) {
+      std::memcpy(&key->addresses[i], record.data() + fields[i].offset, sizeof(std::uint64_t));
+    } else {
+      std::uint32_t address = 0;
+      std::memcpy(&address, record.data() + fields[i].offset, sizeof address);
+      key->addresses[i] = address;
+    }
+  }
+  return true;
+}
+
+void SampleConverter::SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const {
+  const auto& fields = key.tracepoint->layout.kernel_addresses;
+  for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
+    std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
+    if (symbol.empty()) continue;
+    labels->strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+                                 std::move(symbol));
+  }
+}
+
+void SampleConverter::LabelKernelSymbols() {
+  if (!kernel_symbols_ || kernel_symbols_->empty()) return;
+  KernelAddresses key;
+  if (!ReadKernelAddresses(&key)) return;
+  const auto found = symbol_lists_.find(key);
+  if (found != symbol_lists_.end()) {
+    event_.kind.labels = found->second;
+    return;
+  }
+  if (symbol_lists_.size() >= kMaxSymbolLists) ForgetSymbolLists();
+  shared_labels_ = nettrace::Labels();
+  SetKernelSymbols(key, &shared_labels_);
+  if (!shared_labels_.empty()) {
+    event_.kind.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
+                          symbol_generation_};
+  }
+  symbol_lists_.emplace(key, event_.kind.labels);
+}
+
+void SampleConverter::ForgetSymbolLists() {
+  symbol_lists_.clear();
+  if (++symbol_generation_ == 0) symbol_generation_ = 1;
+}
+
+void SampleConverter::SetActivity(const eh::EventView& event, nettrace::Labels* labels) {
+  labels->activity_id = ToGuid(event.activity_id);
+  if (!event.related_id.empty()) labels->related_activity_id = ToGuid(event.related_id);
+}
+
+void SampleConverter::LabelActivity() {
+  const eh::EventView& event = current_.view;
+  if (event_.has_own_labels) return SetActivity(event, &labels_);
+  // One activity has many events, in turns with those of others.
+  const std::span<const std::byte> ids(event.activity_id.data(),
+                                       event.activity_id.size() + event.related_id.size());
+  const auto index = static_cast<std::uint32_t>(QuickHash(0, AsText(ids)) % kRecentActivities);
+  ActivityLabels& recent = activities_[index];
+  if (recent.size != ids.size() || std::memcmp(recent.ids.data(), ids.data(), ids.size()) != 0) {
+    std::copy(ids.begin(), ids.end(), recent.ids.begin());
+    recent.size = ids.size();
+    if (++recent.generation == 0) recent.generation = 1;
+  }
+  event_.kind.labels = {index, recent.generation};
+}
+
+const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
+  if (event.has_own_labels) return labels_;
+  shared_labels_ = nettrace::Labels();
+  if (!event.kind.labels.valid()) return shared_labels_;
+  if (event.kind.labels.index < kRecentActivities) {
+    SetActivity(current_.view, &shared_labels_);
+  } else if (KernelAddresses key; ReadKernelAddresses(&key)) {
+    SetKernelSymbols(key, &shared_labels_);
+  }
+  return shared_labels_;
+}
+
+void SampleConverter::ConvertEventHeader() {
+  eh::EventView& event = current_.view;
+  if (const auto error = eh::ParseEvent(current_.bytes(), &event); error != eh::ParseError::kNone) {
+    return SetUndecoded(eh::ParseErrorText(error));
+  }
+  Tracepoint& tracepoint = *current_.tracepoint;
+  if (event.header.level != tracepoint.parts.level) SetLabels().level = event.header.level;
+
+  const SchemaKey key = KeyOf(event);
+  std::string_view reason;
+  Schema** const recent = &tracepoint.recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
+  Schema* schema = *recent;
+  // A comparison with the schema that was used last costs less than a hash of all bytes.
+  if (schema == nullptr || schema->key != key) {
+    schema = FindSchema(key, &reason);
+    if (schema != nullptr) *recent = schema;
+  }
+  if (schema != nullptr && schema->trace_context) LiftTraceContext(event, &SetLabels());
+  if (!event.activity_id.empty()) LabelActivity();
+  if (schema == nullptr) return SetUndecoded(reason);
+
+  PayloadProgram::Outcome outcome;
+  if (!schema->bytes.program.RunQuickly(event.data, &outcome)) return ConvertByForm(schema);
+  if (outcome.result == PayloadProgram::Result::kTruncated) return SetUndecoded(kTruncated);
+  if (outcome.consumed > kMaxPayloadSize) return SetUndecoded(kTooLong);
+  current_.forms = ValueForms();
+  event_.kind.form = schema->bytes.slot;
+  event_.payload = event.data.first(outcome.consumed);
+}
+
+void SampleConverter::ConvertByForm(Schema* schema) {
+  const eh::EventView& event = current_.view;
+  const PayloadProgram& program = schema->bytes.program;
+  payload_.clear();
+  seen_.assign(schema->nullable_fields, 0);
+  const bool identity = program.identity();
+  const bool converts = !identity && seen_.empty();
+  const PayloadProgram::Outcome outcome =
+      program.Run(event.data, converts ? &payload_ : nullptr, seen_);
+  if (outcome.result == PayloadProgram::Result::kTruncated) return SetUndecoded(kTruncated);
+  if (!outcome.non_ascii && seen_.empty()) {
+    const std::span<const std::byte> payload =
+        identity ? event.data.first(outcome.consumed) : std::span<const std::byte>(payload_);
+    if (payload.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
+    current_.forms = ValueForms();
+    event_.kind.form = schema->bytes.slot;
+    event_.payload = payload;
+    return;
+  }
+  const Form* const form =
+      FindForm(outcome.non_ascii ? TextForm::kUtf16 : TextForm::kBytes, schema);
+  if (form == nullptr) return SetUndecoded(kTooFast);
+  payload_.clear();
+  form->program.Run(event.data, &payload_);
+  // Text takes up to twice the room as UTF-16.
+  if (payload_.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
+  event_.kind.form = form->slot;
+  event_.payload = payload_;
+}
+
+SampleConverter::SchemaKey SampleConverter::KeyOf(const eh::EventView& event) {
+  SchemaKey key;
+  key.header = std::uint64_t{event.header.opcode} << 48 | std::uint64_t{event.header.tag} << 32 |
+               std::uint64_t{event.header.id} << 16 | std::uint64_t{event.header.version} << 8 |
+               event.header.flags;
+  key.metadata = AsText(event.metadata);
+  return key;
+}
+
+SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
+                                                     std::string_view* reason) {
+  Tracepoint& tracepoint = *current_.tracepoint;
+  *reason = "the metadata is malformed";
+  if (const auto found = tracepoint.schemas.find(key); found != tracepoint.schemas.end()) {
+    TellUse(found->second.get());
+    return found->second->usable ? found->second.get() : nullptr;
+  }
+  if (key.metadata.empty()) {
+    *reason = "the event carries no metadata";
+    return nullptr;
+  }
+  if (!MayMake()) {
+    *reason = kTooFast;
+    return nullptr;
+  }
+  auto made = std::make_unique<Schema>();
+  Schema* const schema = made.get();
+  schema->schema = schema;
+  schema->tracepoint = &tracepoint;
+  schema->metadata = std::string(key.metadata);
+  schema->key = {key.header, schema->metadata};
+  MakeSchema(schema);
+  tracepoint.schemas.emplace(schema->key, std::move(made));
+  // Its text may come to need a second program.
+  Keep(schema, sizeof(Schema) + schema->metadata.size() + 2 * schema->bytes.program.bytes(),
+       nullptr);
+  return schema->usable ? schema : nullptr;
+}
+
+void SampleConverter::MakeSchema(Schema* schema) {
+  const Tracepoint& tracepoint = *current_.tracepoint;
+  schema->trace_context = NamesTraceContext(current_.view);
+  absl::StatusOr<EventSchema> compiled =
+      CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, ValueForms());
+  schema->usable = compiled.ok();
+  if (!compiled.ok()) return;
+  schema->nullable_fields = compiled->nullable_fields;
+  schema->bytes.program = std::move(compiled->program);
+  if (schema->nullable_fields == 0) schema->bytes.slot = forms_.Take();
+}
+
+SampleConverter::Form* SampleConverter::FindForm(TextForm text, Schema* schema) {
+  Form* const form = schema->nullable_fields == 0 ? &schema->utf16 : FindNullableForm(text, schema);
+  if (form == nullptr) return nullptr;
+  current_.forms = {text, std::string_view(seen_).substr(0, schema->nullable_fields)};
+  if (form->slot.valid()) return form;
+  const Tracepoint& tracepoint = *current_.tracepoint;
+  absl::StatusOr<EventSchema> compiled =
+      CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
+  // What compiled for one form does for all.
+  if (!compiled.ok()) return nullptr;
+  form->program = std::move(compiled->program);
+  form->slot = forms_.Take();
+  return form;
+}
+
+SampleConverter::Form* SampleConverter::FindNullableForm(TextForm text, Schema* schema) {
+  auto& forms = schema->forms;
+  seen_ += static_cast<char>(text);
+  auto found = forms.find(seen_);
+  // Where each event has other nulls, the forms do not tell whether there is one; where sizes
+  // change, too, they tell nothing.
+  if (found == forms.end() && forms.size() >= kMaxForms) {
+    std::transform(seen_.begin(), seen_.end() - 1, seen_.begin(),
+                   [](char set) { return static_cast<char>(set | kSeenNull); });
+    found = forms.find(seen_);
+    if (found == forms.end() && forms.size() >= 2 * kMaxForms) {
+      std::fill(seen_.begin(), seen_.end() - 1, '\0');
+      found = forms.find(seen_);
+    }
+  }
+  if (found == forms.end()) {
+    if (!MayMake()) return nullptr;
+    auto made = std::make_unique<NullableForm>();
+    made->schema = schema;
+    made->seen = seen_;
+    NullableForm* const form = made.get();
+    forms.emplace(seen_, std::move(made));
+    Keep(form, sizeof(NullableForm) + 2 * seen_.size() + schema->bytes.program.bytes(), schema);
+    return &form->form;
+  }
+  TellUse(found->second.get());
+  return &found->second->form;
+}
+
+void SampleConverter::SetUndecoded(std::string_view reason) {
+  event_ = AsUndecoded(event_, reason);
+}
+
+ConvertedEvent SampleConverter::AsUndecoded(const ConvertedEvent& event, std::string_view reason) {
+  undecoded_payload_.clear();
+  AppendCounted(std::as_bytes(std::span(reason)), &undecoded_payload_);
+  // A payload must be below 64 KiB; a record is at most that long, with its common fields.
+  constexpr std::size_t kMaxKept = 65000;
+  const std::span<const std::byte> bytes = current_.bytes();
+  AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &undecoded_payload_);
+  ConvertedEvent undecoded = event;
+  undecoded.kind.form = current_.tracepoint->undecoded;
+  undecoded.undecoded = true;
+  undecoded.payload = undecoded_payload_;
+  return undecoded;
+}
+
+nettrace::EventMetadata SampleConverter::MetadataOf(const ConvertedEvent& event) const {
+  const Tracepoint& tracepoint = *current_.tracepoint;
+  if (event.undecoded) return UndecodedMetadata(tracepoint);
+  if (!tracepoint.is_event_header) {
+    const TextForm text = event.kind.form == tracepoint.utf16 ? TextForm::kUtf16 : TextForm::kBytes;
+    return tracepoint.layout.MetadataOf(text);
+  }
+  absl::StatusOr<EventSchema> compiled =
+      CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
+  // It has compiled before, when its form was made.
+  return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(tracepoint);
+}
+
+nettrace::EventMetadata SampleConverter::UndecodedMetadata(const Tracepoint& tracepoint) {
+  nettrace::EventMetadata metadata;
+  metadata.provider = tracepoint.provider;
+  metadata.name = kUndecoded;
+  if (tracepoint.is_event_header) {
+    metadata.level = tracepoint.parts.level;
+    metadata.keywords = tracepoint.parts.keyword;
+  }
+  metadata.fields = {
+      {"Reason", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
+      {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
+  metadata.key_values = {{tools::kKeyTracepoint, tracepoint.name}};
+  return metadata;
+}
+
+}  // namespace collector

@@ -1,0 +1,185 @@
+#include "tools/collector/convert/trace_writer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+
+TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
+                         const TaskTracker* tasks, std::uint64_t start)
+    : writer_(writer),
+      converter_(converter),
+      tasks_(tasks),
+      processes_(writer, start),
+      interval_start_(start) {}
+
+void TraceWriter::AddCpu(int number) {
+  Cpu& cpu = cpus_.emplace_back();
+  cpu.number = number;
+  cpu.row.processor = static_cast<std::uint32_t>(number);
+}
+
+// The row is made where it stays: whoever copies what has just been stored, in other pieces than
+// those, waits for it.
+absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
+  nettrace::EventRow& row = cpu->row;
+  if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
+    return WriteLate(cpu, event);
+  row.timestamp = event.timestamp;
+  row.metadata_id = forms_.Find(event.kind.form);
+  row.thread = threads_.Find(event.kind.thread);
+  row.label_list_id = nettrace::kNoLabels;
+  bool lacks_labels = event.has_own_labels;
+  if (event.kind.labels.valid()) {
+    row.label_list_id = labels_.Find(event.kind.labels);
+    lacks_labels = row.label_list_id == nettrace::kNoLabels;
+  }
+  if (row.metadata_id == nettrace::kNoMetadata || row.thread == nettrace::kNoThread ||
+      row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
+    return WriteWithRows(cpu, event, lacks_labels);
+  }
+  cpu->kind = event.kind;
+  return Append(*cpu, event);
+}
+
+absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
+  nettrace::EventRow& row = cpu->row;
+  cpu->kind = EventKind();
+  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
+  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
+  if (!thread.ok()) return thread.status();
+  row.thread = *thread;
+  if (lacks_labels) {
+    absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
+    if (!list.ok()) return list.status();
+    row.label_list_id = *list;
+    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
+  }
+  const absl::Status set = SetMetadata(event, &row);
+  if (set.ok()) return Append(*cpu, event);
+  // A schema that has no place in the file, for ever or until metadata is flushed, is no error of
+  // the trace.
+  if (!absl::IsInvalidArgument(set) && !absl::IsResourceExhausted(set)) return set;
+  const ConvertedEvent undecoded = converter_->AsUndecoded(
+      event, absl::IsInvalidArgument(set) ? "the schema has no place in the file"
+                                          : "the trace has too many kinds of events at a time");
+  const absl::Status set_undecoded = SetMetadata(undecoded, &row);
+  if (absl::IsResourceExhausted(set_undecoded)) return writer_->AddLost(row.capture_thread, 1);
+  COLLECTOR_RETURN_IF_ERROR(set_undecoded);
+  return Append(*cpu, undecoded);
+}
+
+absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
+  ++stats_.late;
+  cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
+  nettrace::Labels labels = converter_->LabelsOf(event);
+  labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
+  absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
+  if (!list.ok()) return list.status();
+  cpu->row.label_list_id = *list;
+  return WriteWithRows(cpu, event, /*lacks_labels=*/false);
+}
+
+absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row) {
+  row->metadata_id = forms_.Find(event.kind.form);
+  if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
+  if (unusable_forms_.Find(event.kind.form)) return absl::InvalidArgumentError("");
+  constexpr std::size_t kMaxDecoded = kMaxMetadata - kMetadataRowsOfUndecoded;
+  if (!event.undecoded && metadata_rows() >= kMaxDecoded) {
+    return absl::ResourceExhaustedError("metadata is to be flushed");
+  }
+  absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
+  if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.kind.form, true);
+  if (!added.ok()) return added.status();
+  forms_.Set(event.kind.form, *added);
+  row->metadata_id = *added;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata metadata) {
+  const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
+  if (!id) {
+    metadata_is_full_ = true;
+    return absl::ResourceExhaustedError("no event id is left");
+  }
+  metadata.event_id = *id;
+  absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);
+  if (metadata_rows() >= kMetadataRowsPerFlush ||
+      writer_->stats().metadata_bytes - metadata_bytes_flushed_ >= kMetadataBytesPerFlush) {
+    metadata_is_full_ = true;
+  }
+  return row;
+}
+
+absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels& labels) {
+  ++labels_in_interval_;
+  return writer_->InternLabels(labels);
+}
+
+absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
+  const nettrace::ThreadIndex known = threads_.Find(thread);
+  if (known != nettrace::kNoThread) return known;
+  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(tasks_->InfoOf(thread));
+  if (!added.ok()) return added;
+  threads_.Set(thread, *added);
+  ++thread_rows_;
+  return added;
+}
+
+absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
+  nettrace::ThreadInfo info;
+  info.name = absl::StrCat("CPU ", cpu->number);
+  absl::StatusOr<nettrace::ThreadIndex> index = writer_->AddThread(info);
+  if (index.ok()) cpu->row.capture_thread = *index;
+  return index.status();
+}
+
+absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
+  Cpu& cpu = cpus_[cpu_index];
+  if (cpu.row.capture_thread == nettrace::kNoThread)
+    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  return writer_->AddLost(cpu.row.capture_thread, count);
+}
+
+absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
+  absl::StatusOr<nettrace::ThreadIndex> row = ThreadRow(thread);
+  if (!row.ok()) return row.status();
+  ++process_events_in_interval_;
+  return processes_.Write(event, *row);
+}
+
+absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
+  processes_.EndInterval(timestamp);
+  const bool flush_threads = thread_rows_ >= kThreadRowsPerFlush;
+  const bool flush_metadata = metadata_is_full_;
+  COLLECTOR_RETURN_IF_ERROR(writer_->WriteSequencePoint(
+      timestamp, (flush_threads ? nettrace::kSequencePointFlushThreads : 0) |
+                     (flush_metadata ? nettrace::kSequencePointFlushMetadata : 0)));
+  if (flush_metadata) {
+    forms_.Clear();
+    unusable_forms_.Clear();
+    processes_.ForgetMetadata();
+    metadata_flushed_ = writer_->stats().metadata;
+    metadata_bytes_flushed_ = writer_->stats().metadata_bytes;
+    metadata_is_full_ = false;
+  }
+  if (flush_threads) {
+    threads_.Clear();
+    thread_rows_ = 0;
+    processes_.ForgetRows();
+    for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
+  }
+  for (Cpu& cpu : cpus_) cpu.kind = EventKind();
+  interval_start_ = timestamp;
+  labels_.Clear();
+  labels_in_interval_ = 0;
+  events_in_interval_ = 0;
+  process_events_in_interval_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace collector

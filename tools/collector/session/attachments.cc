@@ -1,0 +1,344 @@
+#include "tools/collector/session/attachments.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+namespace {
+
+std::uint64_t Nanoseconds(absl::Duration duration) {
+  return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
+}
+
+// Whether the kernel's counts of a tracepoint are those of its hits: it is hit in task context
+// only, and counts one a hit. Others may count nanoseconds (sched_stat_*), or be dropped by perf
+// itself where one interrupt meets another, without a trace in any count.
+bool CountsAreExact(const std::string& system) {
+  return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
+}
+
+bool IsNamed(const Selector& selector) { return selector.kind == Selector::Kind::kTracepoint; }
+
+// Whether the selector may match tracepoints of user_events that do not exist yet.
+bool AwaitsUserEvents(const Selector& selector) {
+  return selector.kind == Selector::Kind::kProvider ||
+         (selector.kind == Selector::Kind::kPattern &&
+          (!selector.provider.empty() ||
+           selector.MatchesSystem(std::string(Selector::kUserEventsSystem))));
+}
+
+bool AwaitsTracepoints(const Selector& selector) {
+  return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
+}
+
+std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
+
+// Whether a selector of the session that may match more than one tracepoint matches this one.
+bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
+  return std::any_of(session.selectors().begin(), session.selectors().end(),
+                     [&name](const Selector& selector) {
+                       return !IsNamed(selector) && selector.Matches(name.system, name.event);
+                     });
+}
+
+// The tracepoint is recorded already. Selectors with a filter have been told before, if theirs was
+// taken: they share it with no other session.
+void SetMatchedWithoutFilter(Session* session, const Tracefs::Name& name) {
+  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
+    const Selector& selector = session->selectors()[i];
+    if (selector.filter.empty() && selector.Matches(name.system, name.event)) {
+      session->SetMatched(i);
+    }
+  }
+}
+
+}  // namespace
+
+Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
+                         Distributor* distributor, std::function<absl::Status()> before_attaching)
+    : options_(std::move(options)),
+      tracefs_(std::move(tracefs)),
+      perf_(perf),
+      distributor_(distributor),
+      before_attaching_(std::move(before_attaching)) {}
+
+absl::Status Attachments::Add(Session* session) {
+  for (const Selector& selector : session->selectors()) {
+    if (selector.needs_user_events() && !tracefs_.HasUserEvents()) {
+      return absl::UnimplementedError(absl::StrCat(
+          "selector '", selector.text,
+          "' needs user_events, which this kernel does not have; use Linux 6.4 or newer with "
+          "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
+    }
+  }
+  const auto has_filter = [](const Selector& selector) { return !selector.filter.empty(); };
+  const auto filters = [&has_filter](const Session* each) {
+    return std::any_of(each->selectors().begin(), each->selectors().end(), has_filter);
+  };
+  if (!sessions_.empty() &&
+      (filters(session) || std::any_of(sessions_.begin(), sessions_.end(), filters))) {
+    return absl::FailedPreconditionError("a session with filters needs a capture of its own");
+  }
+  sessions_.push_back(session);
+  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
+  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  {
+    FilterCheck check(tracefs_);
+    COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
+  }
+  if (awaits_user_events_) COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
+  if (awaits_tracepoints_) {
+    std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
+    COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
+    if (sessions_.size() == 1) known_tracepoints_ = std::move(names);
+  }
+  return absl::OkStatus();
+}
+
+void Attachments::Remove(Session* session) {
+  std::erase(sessions_, session);
+  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
+  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  for (auto& [name, tracepoint] : attached_) {
+    if (tracepoint.first == session) tracepoint.first = nullptr;
+  }
+  for (const int id : distributor_->Remove(session)) {
+    perf_->Disable(id);
+    unused_.push_back(id);
+    absl::erase_if(attached_, [id](const auto& entry) { return entry.second.id == id; });
+  }
+}
+
+void Attachments::DisableSole(const Session* session) {
+  for (const int id : distributor_->TracepointsOf(session)) {
+    if (distributor_->SessionsOf(id).size() == 1) perf_->Disable(id);
+  }
+}
+
+void Attachments::DetachUnused() {
+  for (const int id : std::exchange(unused_, {})) {
+    perf_->Detach(id);
+    distributor_->RemoveTracepoint(id);
+  }
+}
+
+bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const Session* session) {
+    return std::any_of(session->selectors().begin(), session->selectors().end(), awaits);
+  });
+}
+
+absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
+  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
+    const Selector& selector = session->selectors()[i];
+    if (!IsNamed(selector)) continue;
+    absl::Status registered;
+    if (selector.system == Selector::kUserEventsSystem) {
+      registered = registrations_.Register(selector.event, /*persistent=*/false);
+      // A name that is not EventHeader's can only be there already, defined by its program; and so
+      // can any name, if this process may only read.
+      if (!registered.ok() && !absl::IsInvalidArgument(registered) &&
+          !absl::IsPermissionDenied(registered)) {
+        return registered;
+      }
+    }
+    const absl::Status attached =
+        AttachOne({selector.system, selector.event}, session, check, nullptr);
+    if (absl::IsNotFound(attached) && absl::IsPermissionDenied(registered)) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(registered.message(), ", or start the program that registers it before"));
+    }
+    COLLECTOR_RETURN_IF_ERROR(attached);
+    session->SetMatched(i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Attachments::Rescan(std::uint64_t now) {
+  if (awaits_user_events_ && now >= next_rescan_) {
+    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
+    // Others can make the list long: no more than a tenth of the time goes into it.
+    const std::uint64_t end = SessionClockNow();
+    next_rescan_ = end + std::max(Nanoseconds(options_.rescan), 9 * (end - now));
+  }
+  if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
+    std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
+    if (names != known_tracepoints_) {
+      COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
+      known_tracepoints_ = std::move(names);
+    }
+    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.tracepoint_rescan);
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration Attachments::rescan_interval() const {
+  absl::Duration interval = absl::InfiniteDuration();
+  if (awaits_user_events_) interval = std::min(interval, options_.rescan);
+  if (awaits_tracepoints_) interval = std::min(interval, options_.tracepoint_rescan);
+  return interval;
+}
+
+absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
+  const std::string system(Selector::kUserEventsSystem);
+  std::vector<Tracefs::Name> wanted;
+  const absl::StatusOr<std::size_t> unclear =
+      tracefs_.ForEachUserEvent([&](const UserEvent& event) {
+        Tracefs::Name name = {system, std::string(event.name)};
+        if (IsWanted(name, sessions)) wanted.push_back(std::move(name));
+      });
+  const absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
+  if (!unclear.ok() && !enable) return unclear.status();
+  // The next look may find it readable again, if there were too few descriptors.
+  if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
+  if (unclear.ok() && *unclear != 0) {
+    LeaveOutUnclear(sessions,
+                    "user_events_status has lines that are parts of names with line feeds; "
+                    "tracepoints with such names are not recorded");
+  }
+  return enabled;
+}
+
+void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
+  for (Session* session : sessions) {
+    const std::vector<Selector>& selectors = session->selectors();
+    if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
+    session->left_out().Add("user_events_status", why, SessionClockNow());
+  }
+}
+
+absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
+                                                  const std::vector<Session*>& sessions,
+                                                  bool enable) {
+  std::vector<Tracefs::Name> wanted;
+  for (const Tracefs::Name& name : names) {
+    if (name.system != Selector::kUserEventsSystem && IsWanted(name, sessions)) {
+      wanted.push_back(name);
+    }
+  }
+  return AttachWanted(std::move(wanted), sessions, enable);
+}
+
+bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
+  const auto attached = attached_.find(TextOf(name));
+  return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
+    if (!PatternsSelect(*session, name)) return false;
+    if (attached == attached_.end()) {
+      return session->left_out().IsDue(TextOf(name), SessionClockNow());
+    }
+    const std::vector<Session*>& has_it = distributor_->SessionsOf(attached->second.id);
+    return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
+  });
+}
+
+absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
+                                       const std::vector<Session*>& sessions, bool enable) {
+  if (names.empty()) return absl::OkStatus();
+  FilterCheck check(tracefs_);
+  DescriptorBudget budget =
+      DescriptorBudget::OfProcess(names.size(), perf_->DescriptorsPerTracepoint());
+  for (const auto& [text, tracepoint] : attached_) {
+    const std::pair<std::string, std::string> name = absl::StrSplit(text, absl::MaxSplits(':', 1));
+    budget.Count({name.first, name.second});
+  }
+  for (const Tracefs::Name& name : InTurns(std::move(names))) {
+    const std::string text = TextOf(name);
+    for (Session* session : sessions) {
+      if (!PatternsSelect(*session, name)) continue;
+      if (!session->left_out().IsDue(text, SessionClockNow())) continue;
+      const absl::Status attached = AttachOne(name, session, &check, &budget);
+      if (attached.ok()) {
+        session->left_out().Remove(text);
+      } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
+        // Else it has been removed since its name was read.
+        session->left_out().Add(text, std::string(attached.message()), SessionClockNow());
+      }
+    }
+    // At once: since the attachment the service writes events, which are lost until this.
+    if (enable && name.system == Selector::kUserEventsSystem) {
+      COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
+    }
+  }
+  return enable ? perf_->Enable() : absl::OkStatus();
+}
+
+// The format is read first: what has no place in a file is not attached.
+absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
+                                    DescriptorBudget* budget) {
+  std::string text = TextOf(name);
+  if (const auto known = attached_.find(text); known != attached_.end()) {
+    distributor_->Give(known->second.id, session);
+    SetMatchedWithoutFilter(session, name);
+    return absl::OkStatus();
+  }
+  if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
+  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
+  if (!tracepoint.ok()) return tracepoint.status();
+  if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
+    return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
+  }
+  const absl::StatusOr<Selection> selection =
+      Select(session->selectors(), name, *tracepoint, check);
+  if (!selection.ok()) return selection.status();
+  DetachUnused();
+  COLLECTOR_RETURN_IF_ERROR(before_attaching_());
+  COLLECTOR_RETURN_IF_ERROR(
+      distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
+  if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
+      !attached.ok()) {
+    distributor_->RemoveTracepoint(tracepoint->id);
+    return attached;
+  }
+  // While it was not attached its author may have removed it, and another one have its id by now.
+  if (const auto now = tracefs_.ReadTracepoint(name.system, name.event);
+      !now.ok() || now->id != tracepoint->id || now->format != tracepoint->format) {
+    unused_.push_back(tracepoint->id);
+    DetachUnused();
+    return absl::NotFoundError(absl::StrCat("tracepoint ", text, " has been removed"));
+  }
+  attached_.emplace(std::move(text),
+                    Tracepoint{tracepoint->id, session, CountsAreExact(name.system)});
+  distributor_->Give(tracepoint->id, session);
+  if (budget != nullptr) budget->Use(name);
+  for (const std::size_t i : selection->selectors) session->SetMatched(i);
+  return absl::OkStatus();
+}
+
+absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
+                                       const std::string& filter) {
+  // The collector's work for one event must not make more events.
+  std::string others;
+  if (name.system != Selector::kUserEventsSystem) {
+    others = absl::StrCat("common_pid != ", gettid());
+    for (const pid_t thread : options_.own_threads) {
+      absl::StrAppend(&others, " && common_pid != ", thread);
+    }
+  }
+  return perf_->Attach(id, TextOf(name), BothFilters(filter, others));
+}
+
+absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* session) const {
+  if (!perf_->hits_are_known()) return std::nullopt;
+  std::optional<std::uint64_t> hits = 0;
+  for (const auto& [name, tracepoint] : attached_) {
+    const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
+    if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
+    if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1) {
+      return std::nullopt;
+    }
+    const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(tracepoint.id);
+    if (absl::IsUnimplemented(counts.status())) return std::nullopt;
+    if (!counts.ok()) return counts.status();
+    *hits += counts->hits;
+  }
+  return hits;
+}
+
+}  // namespace collector

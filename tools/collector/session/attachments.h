@@ -1,0 +1,120 @@
+// The tracepoints of a capture: which there are, which of them some session selects, and their perf
+// events.
+//
+// In: the selectors of the sessions. Out: each tracepoint that some session selects is attached
+// once (perf), its samples are known, and it is given to all sessions that select it (distributor).
+// Patterns are looked at again and again, as tracepoints come; one that cannot be taken is left
+// out.
+#ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
+#define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/session/attach_plan.h"
+#include "tools/collector/session/distributor.h"
+#include "tools/collector/session/session.h"
+#include "tools/collector/tracefs/tracefs.h"
+#include "tools/collector/tracefs/user_event_registrations.h"
+
+namespace collector {
+
+struct AttachmentOptions {
+  // How often user_events_status is read for new tracepoints that a pattern selects.
+  absl::Duration rescan = absl::Milliseconds(50);
+  // How often other tracepoints are looked for, which come with modules of the kernel.
+  absl::Duration tracepoint_rescan = absl::Seconds(1);
+  // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
+  std::vector<pid_t> own_threads;
+};
+
+// Not thread-safe.
+class Attachments {
+ public:
+  // All but the options outlive this object. `before_attaching` is called before a tracepoint is
+  // attached of which the sessions so far do not know.
+  Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
+              Distributor* distributor, std::function<absl::Status()> before_attaching);
+
+  // Attaches what the session selects, and gives it all of that; what is new is enabled by Enable.
+  // The status says what is missing: everything that can be wrong with named tracepoints comes to
+  // light here. FailedPrecondition if it, or another one, has a filter in its selectors: what
+  // passes it is all that a capture has, which then has one session.
+  absl::Status Add(Session* session);
+  // The session is removed from the distributor, too. What no other one selects is disabled, and
+  // detached by DetachUnused.
+  void Remove(Session* session);
+  absl::Status Enable() { return perf_->Enable(); }
+  // Ends the events of tracepoints that only this session selects.
+  void DisableSole(const Session* session);
+  void DetachUnused();
+
+  // Attaches and enables what patterns select by now, as far as it is time to look for it.
+  absl::Status Rescan(std::uint64_t now);
+  // How long Rescan may wait at most.
+  absl::Duration rescan_interval() const;
+
+  // The kernel's count of the events that the session has had, if that is exact: see
+  // SessionSummary. To be called after DisableSole.
+  absl::StatusOr<std::optional<std::uint64_t>> HitsOf(const Session* session) const;
+
+ private:
+  struct Tracepoint {
+    int id = 0;
+    const Session* first = nullptr;  // for which it was attached; null once that is removed
+    bool counts_are_exact = false;
+  };
+
+  absl::Status AttachNamed(Session* session, FilterCheck* check);
+  // Gives tracepoints of user_events to those of `sessions` that have a pattern for them; with
+  // `enable` they are enabled as they are attached.
+  absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
+  // Says that there are tracepoints of user_events whose names cannot be told, and why.
+  static void LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why);
+  // The same with tracepoints `names` of other systems.
+  absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
+                                       const std::vector<Session*>& sessions, bool enable);
+  // Whether a session's patterns select the tracepoint, and it is not left out just now.
+  bool IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const;
+  // Gives those that are attached, and as many others as there are descriptors for, to each of the
+  // sessions that IsWanted is true of, or notes that they are left out. With `enable` those of
+  // user_events are enabled as they are attached.
+  absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
+                            bool enable);
+  // Attaches the tracepoint if it is not, and gives it to the session. `budget` is null for one
+  // that is named, which has what descriptors there are.
+  absl::Status AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
+                         DescriptorBudget* budget);
+  absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
+  bool AnyAwaits(bool (*awaits)(const Selector&)) const;
+
+  AttachmentOptions options_;
+  Tracefs tracefs_;
+  UserEventRegistrations registrations_;
+  PerfSession* perf_;
+  Distributor* distributor_;
+  std::function<absl::Status()> before_attaching_;
+  std::vector<Session*> sessions_;
+  absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
+  std::vector<int> unused_;                                // disabled, not yet detached
+  std::vector<Tracefs::Name> known_tracepoints_;           // when AttachKernelTracepoints ran last
+  bool awaits_user_events_ = false;
+  bool awaits_tracepoints_ = false;
+  std::uint64_t next_rescan_ = 0;
+  std::uint64_t next_tracepoint_rescan_ = 0;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_

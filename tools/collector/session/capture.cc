@@ -1,0 +1,264 @@
+#include "tools/collector/session/capture.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/cpu_list.h"
+
+namespace collector {
+namespace {
+
+std::uint64_t Nanoseconds(absl::Duration duration) {
+  return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
+}
+
+// Describes a trace, with one moment on its clock and in UTC.
+nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
+  nettrace::TraceInfo info;
+  // The file holds the UTC side to the millisecond: its clock is read at one, so that both sides
+  // name the same moment.
+  const absl::Time now = absl::Now();
+  const auto ticks = static_cast<std::int64_t>(SessionClockNow());
+  info.sync_time = absl::FromUnixMillis(absl::ToUnixMillis(now));
+  info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
+  info.ticks_per_second = 1'000'000'000;
+  info.pointer_size = static_cast<std::int32_t>(sizeof(void*));
+  // CPU numbers may have holes: readers size tables by the maximum.
+  int last = 0;
+  for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
+  info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
+                     {nettrace::kKeySystemPageSize, absl::StrCat(sysconf(_SC_PAGESIZE))}};
+  return info;
+}
+
+// The rings are drained in parts of at least this time, in ns.
+constexpr std::uint64_t kSmallestPart = 10'000;
+
+}  // namespace
+
+Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf,
+                 TargetWatch watch)
+    : options_(options),
+      perf_(std::move(perf)),
+      target_watch_(std::move(watch)),
+      distributor_(&tasks_),
+      attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
+        // A session that had all tracepoints may have a part of them from now on.
+        return sessions_.size() < 2 ? absl::OkStatus()
+                                    : AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+      }) {
+  for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
+}
+
+absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
+  absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
+  if (!tracefs.ok()) return tracefs.status();
+  absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+  if (!cpus.ok()) return cpus.status();
+  RaiseDescriptorLimit();
+  absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
+  if (!target.ok()) return target.status();
+  TargetWatch watch(*target);
+  absl::StatusOr<PerfSession> perf =
+      PerfSession::Open(*cpus, {options.ring_size, *std::move(target)});
+  if (!perf.ok()) return perf.status();
+  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
+  std::unique_ptr<Capture> capture(
+      new Capture(options, *std::move(tracefs), *std::move(perf), std::move(watch)));
+  // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
+  capture->tasks_.LoadFromProc(SessionClockNow());
+  capture->drained_ = capture->last_moment_ = SessionClockNow();
+  return capture;
+}
+
+absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
+                                               const SinkFactory& make_sink) {
+  Session* const session =
+      sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+  if (absl::Status status = Prepare(session, make_sink); !status.ok()) {
+    attachments_.Remove(session);
+    attachments_.DetachUnused();
+    sessions_.pop_back();
+    return status;
+  }
+  // What a ring loses from here on is lost to this session, too.
+  UpdateTasks();
+  const std::uint64_t start = SessionClockNow();
+  distributor_.Begin(session, start);
+  if (sessions_.size() == 1) drained_ = std::max(drained_, start);
+  if (absl::Status status = attachments_.Enable(); !status.ok()) {
+    StopSession(session);
+    return status;
+  }
+  return session;
+}
+
+absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
+  COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
+  COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
+  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+}
+
+absl::Status Capture::Poll(absl::Duration timeout) {
+  attachments_.DetachUnused();
+  for (const auto& session : sessions_) timeout = std::min(timeout, session->interval() / 4);
+  timeout = std::min(timeout, attachments_.rescan_interval());
+  if (closing_ != 0) timeout = std::min(timeout, options_.slack);
+  timeout = std::max(timeout, absl::ZeroDuration());  // epoll takes a negative one for "no timeout"
+  perf_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  const std::uint64_t now = SessionClockNow();
+  COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
+  return Round(now, now - Nanoseconds(options_.slack));
+}
+
+absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
+  UpdateTasks();
+  for (;;) {
+    const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
+    const std::size_t waiting = perf_.waiting_bytes();
+    const std::uint64_t before = distributor_.samples();
+    DrainSamples(limit);
+    drained_ = limit;
+    const std::uint64_t drained = distributor_.samples() - before;
+    if (limit == now && drained >= kEventsToJudgeBy) bytes_per_event_ = waiting / drained;
+
+    if (closing_ == 0) {
+      if (!AnyIntervalIsOver()) {
+        if (limit == now) break;
+        continue;
+      }
+      closing_ = drained_;
+    }
+    // An interval ends at a moment when all its records are surely there. Until then later records
+    // wait in their rings, unless those fill up.
+    if (closing_ > settled && !perf_.IsPressed()) break;
+    COLLECTOR_RETURN_IF_ERROR(EndIntervals(closing_));
+    closing_ = 0;
+    if (drained_ == now) break;
+  }
+  if (sessions_.empty()) return EndIntervals(drained_);
+  constexpr std::size_t kManyProcessEvents = 16384;
+  if (tasks_.processes().waiting() >= kManyProcessEvents) distributor_.WriteProcessEvents(drained_);
+  return absl::OkStatus();
+}
+
+bool Capture::AnyIntervalIsOver() const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [this](const auto& session) { return session->IsIntervalOver(drained_); });
+}
+
+// Everything up to `moment` has been drained.
+absl::Status Capture::EndIntervals(std::uint64_t moment) {
+  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereReported, /*finally=*/false));
+  distributor_.WriteProcessEvents(moment);
+  for (const auto& session : sessions_) {
+    if (session->IsIntervalOver(moment)) session->EndInterval(moment);
+  }
+  // What ended in this interval is kept for another one: an event may be later than its thread's
+  // end.
+  tasks_.DropEnded(last_moment_);
+  last_moment_ = moment;
+  return absl::OkStatus();
+}
+
+// The time up to which the rings are drained next: `now`, or earlier where an interval's time is
+// over before, or where it would get too many events. How many wait until then is estimated from
+// the bytes that wait, as if they had come evenly since the rings were drained last: where that is
+// wrong, more and smaller parts come of it.
+std::uint64_t Capture::NextLimit(std::uint64_t now) const {
+  constexpr std::size_t kFull = TraceWriter::kFullInterval;
+  std::uint64_t end = now;
+  std::size_t fullest = 0;
+  for (const auto& session : sessions_) {
+    if (!session->is_running()) continue;
+    end = std::min(end, session->interval_end());
+    fullest = std::max(fullest, session->events_in_interval());
+  }
+  std::uint64_t limit = std::max(end, drained_);
+  const std::size_t waiting = perf_.waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
+  const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
+  if (waiting > room && now > drained_) {
+    // A quarter of what there is room for, as they may come closer together there.
+    const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
+    const double time = static_cast<double>(now - drained_) * part;
+    limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);
+  }
+  return limit;
+}
+
+// To be called before the samples are drained, as a thread's creation may stand in another ring
+// than its first event.
+void Capture::UpdateTasks() {
+  if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
+    tasks_.RecordsWereLost();
+  }
+  tasks_.CatchUp(SessionClockNow());
+}
+
+void Capture::DrainSamples(std::uint64_t limit) {
+  perf_.Drain(
+      limit,
+      [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
+        distributor_.Write(cpu, sample, timestamp);
+      },
+      [this](std::size_t cpu, std::uint64_t total) { distributor_.LostInPlace(cpu, total); });
+}
+
+absl::Status Capture::AccountLosses(PerfSession::Losses which, bool finally) {
+  const absl::Status read =
+      perf_.ReadLosses([this](std::size_t cpu, int id,
+                              std::uint64_t count) { distributor_.CountLost(cpu, id, count); },
+                       which);
+  if (absl::IsUnimplemented(read)) {
+    distributor_.SetLossesUncounted();
+    return absl::OkStatus();
+  }
+  COLLECTOR_RETURN_IF_ERROR(read);
+  distributor_.SettleLosses(finally);
+  return absl::OkStatus();
+}
+
+absl::Status Capture::DrainForEnd(Session* session) {
+  attachments_.DisableSole(session);
+  const std::uint64_t end = SessionClockNow();
+  if (sessions_.size() == 1) {
+    COLLECTOR_RETURN_IF_ERROR(Round(end, end));
+    DrainSamples(PerfRing::kNoLimit);
+  } else {
+    session->EndAt(end);
+    const std::uint64_t slack = Nanoseconds(options_.slack);
+    std::uint64_t now = end;
+    do {
+      // Records of this moment may still be on their way.
+      perf_.Wait(static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
+      now = SessionClockNow();
+      COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+    } while (drained_ < end || now < end + slack);
+  }
+  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+}
+
+SessionSummary Capture::StopSession(Session* session) {
+  absl::Status status = DrainForEnd(session);
+  if (sessions_.size() == 1) drained_ = SessionClockNow();
+  distributor_.WriteProcessEvents(drained_);
+  if (status.ok()) session->Finish(drained_);
+  SessionSummary summary = session->Summary();
+  if (summary.status.ok()) summary.status = status;
+  summary.tracepoints = distributor_.TracepointsOf(session).size();
+  if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
+    summary.hits = *hits;
+  } else if (summary.status.ok()) {
+    summary.status = hits.status();
+  }
+  attachments_.Remove(session);
+  std::erase_if(sessions_, [session](const auto& each) { return each.get() == session; });
+  return summary;
+}
+
+}  // namespace collector

@@ -1,0 +1,131 @@
+#include "tools/collector/session/distributor.h"
+
+#include <algorithm>
+
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+
+void Distributor::AddCpu(int number) {
+  cpus_.push_back({number});
+  for (const Subscriber& subscriber : subscribers_) subscriber.session->AddCpu(number, 0);
+}
+
+void Distributor::Begin(Session* session, std::uint64_t start) {
+  session->Begin(start, &converter_, tasks_);
+  for (const Cpu& cpu : cpus_) {
+    session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
+  }
+  if (subscribers_.empty()) tasks_->processes().Take(start);  // nobody's
+  std::uint64_t last = 0;
+  for (const ProcessEvent& event : tasks_->processes().Existing(start)) {
+    session->WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
+    last = event.number;
+  }
+  subscribers_.push_back({session, last + 1});
+  changed_ = true;
+}
+
+std::vector<int> Distributor::Remove(Session* session) {
+  std::erase_if(subscribers_,
+                [session](const Subscriber& subscriber) { return subscriber.session == session; });
+  std::vector<int> without;
+  for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
+    std::vector<Session*>& sessions = tracepoints_[id].sessions;
+    if (std::erase(sessions, session) != 0 && sessions.empty()) {
+      without.push_back(static_cast<int>(id));
+    }
+  }
+  changed_ = true;
+  return without;
+}
+
+absl::Status Distributor::AddTracepoint(int id, const std::string& system, const std::string& event,
+                                        const std::string& format) {
+  COLLECTOR_RETURN_IF_ERROR(converter_.AddTracepoint(id, system, event, format));
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
+  tracepoints_[index].was_known = true;
+  changed_ = true;
+  return absl::OkStatus();
+}
+
+void Distributor::RemoveTracepoint(int id) {
+  tracepoints_[static_cast<std::size_t>(id)].sessions.clear();
+  converter_.RemoveTracepoint(id);
+  changed_ = true;
+}
+
+void Distributor::Give(int id, Session* session) {
+  std::vector<Session*>& sessions = tracepoints_[static_cast<std::size_t>(id)].sessions;
+  if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
+  sessions.push_back(session);
+  changed_ = true;
+}
+
+const std::vector<Session*>& Distributor::SessionsOf(int id) const {
+  return tracepoints_[static_cast<std::size_t>(id)].sessions;
+}
+
+std::vector<int> Distributor::TracepointsOf(const Session* session) const {
+  std::vector<int> ids;
+  for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
+    const std::vector<Session*>& sessions = tracepoints_[id].sessions;
+    if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) {
+      ids.push_back(static_cast<int>(id));
+    }
+  }
+  return ids;
+}
+
+void Distributor::UpdateWantsAll() {
+  if (!changed_) return;
+  changed_ = false;
+  for (const Subscriber& subscriber : subscribers_) {
+    bool all = true;
+    for (std::size_t id = 0; losses_are_counted_ && all && id < tracepoints_.size(); ++id) {
+      const std::vector<Session*>& sessions = tracepoints_[id].sessions;
+      all = !converter_.Knows(static_cast<std::uint16_t>(id)) ||
+            std::find(sessions.begin(), sessions.end(), subscriber.session) != sessions.end();
+    }
+    subscriber.session->SetWantsAll(all);
+  }
+}
+
+void Distributor::CountUnknown(std::size_t cpu) {
+  for (const Subscriber& subscriber : subscribers_) subscriber.session->AddLost(cpu, 1);
+}
+
+void Distributor::LostInPlace(std::size_t cpu, std::uint64_t total) {
+  UpdateWantsAll();
+  cpus_[cpu].reported = total;
+  for (const Subscriber& subscriber : subscribers_) subscriber.session->LostInPlace(cpu, total);
+}
+
+void Distributor::CountLost(std::size_t cpu, int id, std::uint64_t count) {
+  cpus_[cpu].lost += count;
+  for (Session* session : SessionsOf(id)) session->CountLost(cpu, count);
+}
+
+void Distributor::SettleLosses(bool finally) {
+  UpdateWantsAll();
+  for (const Subscriber& subscriber : subscribers_) {
+    for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
+      subscriber.session->SettleLosses(cpu, cpus_[cpu].lost, finally);
+    }
+  }
+}
+
+void Distributor::WriteProcessEvents(std::uint64_t limit) {
+  for (const ProcessEvent& event : tasks_->processes().Take(limit)) {
+    // At the moment of its end the pid may be another process's already.
+    const bool exited = event.kind == ProcessEvent::Kind::kExited;
+    const Slot thread = tasks_->Find(event.pid, event.pid, event.timestamp - (exited ? 1 : 0));
+    for (const Subscriber& subscriber : subscribers_) {
+      if (event.number < subscriber.first_process_event) continue;
+      subscriber.session->WriteProcessEvent(event, thread);
+    }
+  }
+}
+
+}  // namespace collector

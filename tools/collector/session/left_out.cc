@@ -1,0 +1,41 @@
+#include "tools/collector/session/left_out.h"
+
+#include <algorithm>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
+
+namespace collector {
+namespace {
+
+// Between two of them, ns.
+constexpr std::uint64_t kBetween = 10'000'000;
+
+std::size_t HashOf(std::string_view text) {
+  return absl::HashOf(absl::string_view(text.data(), text.size()));
+}
+
+}  // namespace
+
+bool LeftOut::IsDue(std::string_view name, std::uint64_t now) const {
+  const auto due = due_.find(HashOf(name));
+  return due == due_.end() || now >= due->second;
+}
+
+void LeftOut::Add(const std::string& name, const std::string& reason, std::uint64_t now) {
+  // Nearly all are of tracepoints that are no more; few are named a second time for it.
+  if (due_.size() >= kMaxEntries) due_.clear();
+  const auto [due, added] = due_.try_emplace(HashOf(name));
+  due->second = now + std::max<std::uint64_t>(kTryAgain, due_.size() * kBetween);
+  if (!added) return;
+  ++count_;
+  if (names_.size() < kMaxNames) names_.push_back(name);
+  if (reasons_.size() < kMaxReasons) reasons_.push_back(reason);
+}
+
+void LeftOut::Remove(std::string_view name) {
+  if (due_.empty()) return;
+  if (const auto due = due_.find(HashOf(name)); due != due_.end()) due->second = 0;
+}
+
+}  // namespace collector

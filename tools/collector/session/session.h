@@ -1,0 +1,161 @@
+// One recording of a capture: selected tracepoints, streamed into a file of its own.
+//
+// A session is started and stopped by its Capture (capture.h), which hands it the events that it
+// wants, already converted, and tells it when its intervals end. What it knows of its own: its
+// selectors and what they matched, its file, when its interval is over, and how many events were
+// lost to it.
+#ifndef TOOLS_COLLECTOR_SESSION_SESSION_H_
+#define TOOLS_COLLECTOR_SESSION_SESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "tools/collector/convert/trace_writer.h"
+#include "tools/collector/session/left_out.h"
+#include "tools/collector/session/selector.h"
+
+namespace collector {
+
+struct SessionOptions {
+  std::vector<Selector> selectors;
+  // An interval between sequence points lasts about this long, or less when it holds much.
+  // At least 1 ms.
+  absl::Duration interval = absl::Seconds(1);
+};
+
+struct SessionSummary {
+  // OK if the file is whole. If not, it is readable to its last whole block.
+  absl::Status status;
+  std::uint64_t events = 0;     // those of processes are not in it
+  std::uint64_t lost = 0;       // by the kernel, as rings were full
+  std::uint64_t undecoded = 0;  // of `events`: written as bytes
+  std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
+  // The kernel's count, always events + lost. No value where it does not count exactly what is this
+  // session's: before 6.0, for tracepoints that count something else or are hit in interrupts, and
+  // where another session had a tracepoint before or has it afterwards.
+  std::optional<std::uint64_t> hits;
+  std::uint64_t process_events = 0;  // which say what processes there were
+  std::uint64_t bytes = 0;           // of the file
+  std::uint64_t threads = 0;
+  std::uint64_t tracepoints = 0;
+  std::uint64_t sequence_points = 0;
+  // Of all events, those of processes included: what is surely in the file, and what is not.
+  std::uint64_t events_written = 0;
+  std::uint64_t events_missing = 0;
+  std::vector<std::string> unmatched;  // see Session
+  LeftOut left_out;                    // see Session
+};
+
+// Makes the sink. It is called once all else that a session needs is there, so that one that cannot
+// begin leaves no file.
+using SinkFactory = std::function<absl::StatusOr<std::unique_ptr<nettrace::Sink>>()>;
+
+// Not thread-safe.
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Not OK once its sink has failed: then nothing more is written.
+  const absl::Status& status() const { return status_; }
+  // Progress so far. The writer's events are those of processes, too.
+  const nettrace::Writer::Stats& stats() const { return writer_->stats(); }
+  std::uint64_t events() const { return stats().events - process_events(); }
+  std::uint64_t process_events() const { return trace_->stats().process_events; }
+  // Selectors for which no tracepoint has been recorded so far.
+  std::vector<std::string> Unmatched() const;
+  // Tracepoints that a pattern selects and that cannot be recorded.
+  const LeftOut& left_out() const { return left_out_; }
+  // What there is to say so far; `hits` and `tracepoints` are the capture's to say.
+  SessionSummary Summary() const;
+
+  // All below is for the capture.
+
+  const std::vector<Selector>& selectors() const { return options_.selectors; }
+  void SetMatched(std::size_t selector) { matched_[selector] = true; }
+  LeftOut& left_out() { return left_out_; }
+
+  // Makes the file. There are no events in it before Begin.
+  absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
+  // Events with a timestamp after `start` are the session's, from the CPUs that AddCpu has named.
+  void Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks);
+  // `lost`: how many samples the CPU's ring had lost when the session began.
+  void AddCpu(int number, std::uint64_t lost);
+  // No event with a later timestamp is the session's.
+  void EndAt(std::uint64_t end);
+
+  // Writes the event if it is of the session's time.
+  void Write(std::size_t cpu, const ConvertedEvent& event) {
+    if (event.timestamp - first_ < length_) Check(trace_->Write(cpu, event));
+  }
+  void WriteProcessEvent(const ProcessEvent& event, Slot thread);
+
+  // The session has all tracepoints of the capture: what its rings lose is the session's loss.
+  void SetWantsAll(bool wants_all) { wants_all_ = wants_all; }
+  // A record in the ring of `cpu` says that it has lost `total` samples since the capture began.
+  void LostInPlace(std::size_t cpu, std::uint64_t total);
+  // Of the samples lost, `count` more were of this session's tracepoints; the place is not known.
+  void CountLost(std::size_t cpu, std::uint64_t count) {
+    if (is_running()) losses_[cpu].own += count;
+  }
+  // All losses of `cpu` up to `total` have been counted: writes those that are the session's. If it
+  // wants all, a record says it in its place; with `finally` it is not waited for.
+  void SettleLosses(std::size_t cpu, std::uint64_t total, bool finally);
+  // Samples of that CPU were lost, whatever their tracepoint.
+  void AddLost(std::size_t cpu, std::uint64_t count);
+
+  bool is_running() const { return length_ != 0; }
+  std::size_t events_in_interval() const { return trace_->events_in_interval(); }
+  std::uint64_t interval_end() const { return interval_end_; }
+  // Its interval, whose events up to `now` have been written, is to be ended.
+  bool IsIntervalOver(std::uint64_t now) const {
+    return is_running() && now >= first_ && (now >= interval_end_ || trace_->interval_is_full());
+  }
+  absl::Duration interval() const { return options_.interval; }
+  void EndInterval(std::uint64_t timestamp);
+  // Ends the file, with a last sequence point at `timestamp`, or after the last one.
+  void Finish(std::uint64_t timestamp);
+
+ private:
+  struct Losses {
+    std::uint64_t settled = 0;  // up to so many losses of the ring, the session's are written
+    std::uint64_t own = 0;      // of those after, so many are known to be the session's
+  };
+
+  void Check(const absl::Status& status) {
+    if (!status.ok()) [[unlikely]]
+      Fail(status);
+  }
+  void Fail(const absl::Status& status);
+  void StartInterval(std::uint64_t timestamp);
+
+  SessionOptions options_;
+  absl::Status status_;
+  std::unique_ptr<nettrace::Writer> writer_;
+  std::unique_ptr<TraceWriter> trace_;
+  // Its events have timestamps from `first_` on, for `length_` ns; 0 before Begin and after an
+  // error.
+  std::uint64_t first_ = 0;
+  std::uint64_t length_ = 0;
+  std::uint64_t interval_start_ = 0;
+  std::uint64_t interval_end_ = 0;
+  bool wants_all_ = false;
+  std::vector<Losses> losses_;  // by the CPU's index
+  std::vector<bool> matched_;   // by selector
+  LeftOut left_out_;
+};
+
+}  // namespace collector
+
+#endif  // TOOLS_COLLECTOR_SESSION_SESSION_H_
