@@ -71,6 +71,7 @@ class TaskTracker {
   void DropEnded(std::uint64_t timestamp);
 
   ProcessTracker& processes() { return processes_; }
+  const ProcessTracker& processes() const { return processes_; }
 
  private:
   // Earlier identities kept of each thread; older ones are forgotten.

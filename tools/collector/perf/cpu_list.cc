@@ -14,10 +14,19 @@ namespace collector {
 namespace {
 
 constexpr int kMaxCpu = 65535;
-constexpr char kOnlinePath[] = "/sys/devices/system/cpu/online";
 
 bool ParseCpu(absl::string_view text, int* cpu) {
   return absl::SimpleAtoi(text, cpu) && *cpu >= 0 && *cpu <= kMaxCpu;
+}
+
+absl::StatusOr<std::vector<int>> ReadCpuList(const std::string& name) {
+  const std::string path = "/sys/devices/system/cpu/" + name;
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) {
+    return absl::NotFoundError(absl::StrCat(path, " is not readable; is sysfs mounted at /sys?"));
+  }
+  return ParseCpuList(line);
 }
 
 }  // namespace
@@ -41,14 +50,8 @@ absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text) {
   return cpus;
 }
 
-absl::StatusOr<std::vector<int>> OnlineCpus() {
-  std::ifstream file(kOnlinePath);
-  std::string line;
-  if (!std::getline(file, line)) {
-    return absl::NotFoundError(
-        absl::StrCat(kOnlinePath, " is not readable; is sysfs mounted at /sys?"));
-  }
-  return ParseCpuList(line);
-}
+absl::StatusOr<std::vector<int>> OnlineCpus() { return ReadCpuList("online"); }
+
+absl::StatusOr<std::vector<int>> PossibleCpus() { return ReadCpuList("possible"); }
 
 }  // namespace collector

@@ -15,6 +15,8 @@ absl::StatusOr<std::vector<int>> ParseCpuList(std::string_view text);
 
 // The CPUs that are online now (/sys/devices/system/cpu/online).
 absl::StatusOr<std::vector<int>> OnlineCpus();
+// The CPUs that can ever be online while the system runs (/sys/devices/system/cpu/possible).
+absl::StatusOr<std::vector<int>> PossibleCpus();
 
 }  // namespace collector
 

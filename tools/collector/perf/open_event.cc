@@ -2,11 +2,13 @@
 
 #include <linux/capability.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/perf_records.h"
 
 namespace collector {
 namespace {
@@ -23,6 +25,27 @@ bool MayTraceAll() {
 }
 
 }  // namespace
+
+perf_event_attr BaseAttributes(std::size_t ring_size) {
+  perf_event_attr attr = {};
+  attr.size = sizeof attr;
+  attr.sample_type = kSampleType;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.watermark = 1;
+  attr.wakeup_watermark = static_cast<__u32>(ring_size / 4);
+  return attr;
+}
+
+perf_event_attr TracepointAttributes(int id) {
+  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = static_cast<__u64>(id);
+  attr.sample_period = 1;
+  attr.disabled = 1;
+  return attr;
+}
 
 UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
   return UniqueFd(static_cast<int>(
@@ -46,6 +69,10 @@ absl::Status OpenError(int error, const std::string& what) {
               .message());
     case ENOSYS:
       return ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
+    case ENODEV:
+      return absl::NotFoundError(absl::StrCat(what, ": the CPU is offline"));
+    case ENOENT:
+      return absl::FailedPreconditionError(ErrnoStatus(error, what).message());
     default:
       return ErrnoStatus(error, what);
   }

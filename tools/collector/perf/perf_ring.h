@@ -54,6 +54,8 @@ class PerfRing {
 
   // Bytes waiting in the ring.
   std::size_t fill() const;
+  // No record waits: neither in the ring nor as a copy.
+  bool empty() const { return fill() == 0 && held_.empty(); }
   std::size_t size() const { return size_; }
   // Number of records that the kernel cannot have written: the ring is resynchronised at its head.
   std::uint64_t corrupt() const { return corrupt_; }

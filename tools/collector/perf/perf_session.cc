@@ -9,11 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <numeric>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/open_event.h"
 
 #ifndef PERF_FORMAT_LOST
@@ -25,19 +26,6 @@ namespace {
 
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
 
-// The attributes that all events of a session share; perf_records.h relies on them.
-perf_event_attr BaseAttributes(std::size_t ring_size) {
-  perf_event_attr attr = {};
-  attr.size = sizeof attr;
-  attr.sample_type = kSampleType;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.watermark = 1;
-  attr.wakeup_watermark = static_cast<__u32>(ring_size / 4);
-  return attr;
-}
-
 perf_event_attr DummyAttributes(std::size_t ring_size) {
   perf_event_attr attr = BaseAttributes(ring_size);
   attr.type = PERF_TYPE_SOFTWARE;
@@ -45,13 +33,20 @@ perf_event_attr DummyAttributes(std::size_t ring_size) {
   return attr;
 }
 
-perf_event_attr TracepointAttributes(int id) {
-  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
-  attr.type = PERF_TYPE_TRACEPOINT;
-  attr.config = static_cast<__u64>(id);
-  attr.sample_period = 1;
-  attr.disabled = 1;
-  return attr;
+// Whether the event still counts the time that it runs, which it does not any more once its CPU has
+// gone offline, even if that is back.
+bool IsRunning(const UniqueFd& leader) {
+  struct {
+    std::uint64_t value;
+    std::uint64_t running;  // ns
+  } first, second;
+  return read(leader.get(), &first, sizeof first) == sizeof first &&
+         read(leader.get(), &second, sizeof second) == sizeof second &&
+         first.running != second.running;
+}
+
+absl::Status CountsUnknown() {
+  return absl::UnimplementedError("this kernel does not count losses per event (before 6.0)");
 }
 
 }  // namespace
@@ -100,6 +95,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, Perf
   PerfSession session(std::move(options.target));
   session.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!session.epoll_.valid()) return ErrnoStatus(errno, "epoll_create1");
+  session.ring_size_ = ring_size;
 
   if (session.target_.kind == PerfTarget::Kind::kProcesses) {
     perf_event_attr attr = DummyAttributes(ring_size);
@@ -108,63 +104,137 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, Perf
     session.inherits_threads_ = fd.valid() || errno != EINVAL;
   }
 
-  const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size / 4);
+  bool any_online = false;
   for (int number : cpus) {
-    const std::string what = absl::StrCat("opening perf events on CPU ", number);
-    perf_event_attr leader_attr = DummyAttributes(ring_size);
-    UniqueFd leader = OpenEvent(&leader_attr, -1, number, 0);
-    if (!leader.valid()) {
-      if (errno == ENODEV) continue;  // went offline since the list was read
-      return OpenError(errno, what);
+    Cpu& cpu = session.cpus_.emplace_back(Cpu{.number = number});
+    const std::uint64_t now = SessionClockNow();
+    absl::StatusOr<std::unique_ptr<Rings>> rings = session.OpenRings(session.cpus_.size() - 1);
+    if (rings.ok()) {
+      cpu.rings = *std::move(rings);
+      any_online = true;
+    } else if (absl::IsNotFound(rings.status())) {
+      cpu.gone_at = now;
+    } else {
+      return rings.status();
     }
-    perf_event_attr side_attr = DummyAttributes(side_band_size);
-    side_attr.comm = 1;
-    side_attr.comm_exec = 1;
-    side_attr.task = 1;
-    // Code that is mapped from a file: the executable of a process, whose path no other record has.
-    // Four records of some 110 bytes for a program that runs, as many as it has shared objects.
-    side_attr.mmap = 1;
-    UniqueFd side_band = session.OpenCounting(&side_attr, -1, number);
-    if (!side_band.valid()) return OpenError(errno, what);
-
-    absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size);
-    if (!ring.ok()) return ring.status();
-    absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), side_band_size);
-    if (!side_ring.ok()) return side_ring.status();
-    COLLECTOR_RETURN_IF_ERROR(session.WakeOn(leader.get()));
-    COLLECTOR_RETURN_IF_ERROR(session.WakeOn(side_band.get()));
-    session.cpus_.push_back(Cpu{number, std::move(leader), std::move(side_band), *std::move(ring),
-                                *std::move(side_ring)});
   }
-  if (session.cpus_.empty()) return absl::UnavailableError("no CPU is online");
+  if (!any_online) return absl::UnavailableError("no CPU is online");
+  session.detached_lost_.resize(cpus.size());
   return session;
 }
 
-absl::Status PerfSession::WakeOn(int fd) {
+absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::size_t index) {
+  const int number = cpus_[index].number;
+  const std::string what = absl::StrCat("opening perf events on CPU ", number);
+  perf_event_attr leader_attr = DummyAttributes(ring_size_);
+  leader_attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
+  UniqueFd leader = OpenEvent(&leader_attr, -1, number, 0);
+  if (!leader.valid()) return OpenError(errno, what);
+  const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size_ / 4);
+  perf_event_attr side_attr = DummyAttributes(side_band_size);
+  side_attr.comm = 1;
+  side_attr.comm_exec = 1;
+  side_attr.task = 1;
+  // Code that is mapped from a file: the executable of a process, whose path no other record has.
+  // Four records of some 110 bytes for a program that runs, as many as it has shared objects.
+  side_attr.mmap = 1;
+  UniqueFd side_band = OpenCounting(&side_attr, -1, number);
+  if (!side_band.valid()) return OpenError(errno, what);
+
+  absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size_);
+  if (!ring.ok()) return ring.status();
+  absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), side_band_size);
+  if (!side_ring.ok()) return side_ring.status();
+  COLLECTOR_RETURN_IF_ERROR(WakeOn(leader.get(), WakeKind::kRing, index));
+  COLLECTOR_RETURN_IF_ERROR(WakeOn(side_band.get(), WakeKind::kRing, index));
+  auto rings = std::make_unique<Rings>(
+      Rings{std::move(leader), std::move(side_band), *std::move(ring), *std::move(side_ring)});
+  rings->opened_at = SessionClockNow();
+  if (watches_registrations_ && !OpenProbe(rings.get(), index).ok()) {
+    watches_registrations_ = false;
+  }
+  return rings;
+}
+
+absl::Status PerfSession::WakeOn(int fd) { return WakeOn(fd, WakeKind::kOther, 0); }
+
+absl::Status PerfSession::WakeOn(int fd, WakeKind kind, std::size_t index, int operation) {
   epoll_event event = {};
   event.events = EPOLLIN;
-  event.data.fd = fd;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    return ErrnoStatus(errno, "epoll_ctl");
-  }
+  if (kind == WakeKind::kProbe) event.events |= EPOLLONESHOT;
+  event.data.u64 = std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | index;
+  if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) return ErrnoStatus(errno, "epoll_ctl");
   return absl::OkStatus();
 }
 
 void PerfSession::Wait(int timeout_ms) {
   epoll_event events[16];
-  epoll_wait(epoll_.get(), events, 16, timeout_ms);  // EINTR is a reason to look around as well
+  // EINTR is a reason to look around as well.
+  const int count = epoll_wait(epoll_.get(), events, 16, timeout_ms);
+  for (int i = 0; i < count; ++i) {
+    const auto kind = static_cast<WakeKind>(events[i].data.u64 >> 32);
+    if (kind == WakeKind::kOther) continue;
+    Rings* rings = cpus_[events[i].data.u64 & 0xFFFFFFFF].rings.get();
+    if (kind == WakeKind::kProbe) rings->probe_woke = registrations_ = true;
+    if ((events[i].events & (EPOLLHUP | EPOLLERR)) == 0) continue;
+    // It would be readable for ever.
+    ended_ = true;
+    StopWaking(*rings);
+  }
+}
+
+void PerfSession::StopWaking(const Rings& rings) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rings.leader.get(), nullptr);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rings.side_band.get(), nullptr);
+  if (rings.probe) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, rings.probe->fd().get(), nullptr);
+}
+
+absl::Status PerfSession::OpenProbe(Rings* rings, std::size_t index) {
+  absl::StatusOr<RegistrationProbe> probe = RegistrationProbe::Open(cpus_[index].number);
+  if (!probe.ok()) return probe.status();
+  COLLECTOR_RETURN_IF_ERROR(WakeOn(probe->fd().get(), WakeKind::kProbe, index));
+  rings->probe.emplace(*std::move(probe));
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::WatchRegistrations() {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].rings == nullptr) continue;
+    absl::Status status = OpenProbe(cpus_[i].rings.get(), i);
+    if (status.ok() || absl::IsNotFound(status)) continue;
+    for (Cpu& opened : cpus_) {
+      if (opened.rings != nullptr) opened.rings->probe.reset();
+    }
+    return status;
+  }
+  watches_registrations_ = true;
+  return absl::OkStatus();
+}
+
+void PerfSession::ArmRegistrations() {
+  registrations_ = false;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    Rings* rings = cpus_[i].rings.get();
+    if (rings == nullptr || !rings->probe || !std::exchange(rings->probe_woke, false)) continue;
+    rings->probe->Clear();
+    if (!WakeOn(rings->probe->fd().get(), WakeKind::kProbe, i, EPOLL_CTL_MOD).ok()) {
+      watches_registrations_ = false;
+    }
+  }
 }
 
 absl::Status PerfSession::Attach(int id, const std::string& name, const std::string& filter) {
-  Opening opening = {TracepointAttributes(id), filter, absl::StrCat("opening tracepoint ", name)};
-  std::vector<std::size_t> all(cpus_.size());
-  std::iota(all.begin(), all.end(), 0);
-  absl::StatusOr<std::vector<CpuEvents>> events = OpenForTarget(&opening, all);
-  if (!events.ok()) return events.status();
-  Tracepoint& tracepoint = tracepoints_.emplace_back();
+  Tracepoint tracepoint;
   tracepoint.id = id;
   tracepoint.name = name;
-  for (CpuEvents& of_cpu : *events) tracepoint.slots.emplace_back().fds = std::move(of_cpu);
+  tracepoint.filter = filter;
+  tracepoint.slots.resize(cpus_.size());
+  std::vector<std::size_t> online;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].rings != nullptr) online.push_back(i);
+  }
+  COLLECTOR_RETURN_IF_ERROR(OpenForTarget(&tracepoint, online));
+  tracepoints_.push_back(std::move(tracepoint));
   return absl::OkStatus();
 }
 
@@ -207,53 +277,169 @@ std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
 void PerfSession::Disable(int id) {
   const auto tracepoint = Find(id);
   if (tracepoint == tracepoints_.end()) return;
-  for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    Slot& slot = tracepoint->slots[i];
-    for (const UniqueFd& fd : slot.fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-    // Threads that are being created just now may still have it on.
-    if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(&slot);
+  tracepoint->ended = true;
+  for (Slot& slot : tracepoint->slots) EndSlot(&slot);
+}
+
+void PerfSession::EndSlot(Slot* slot) {
+  // It may be that not the CPU is gone, but one of its events could not be opened.
+  for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  // Threads of a process that are being created just now may still have it on.
+  if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(slot);
+}
+
+pid_t PerfSession::StartCloser() {
+  if (closer_ == nullptr) closer_ = std::make_unique<DescriptorCloser>();
+  return closer_->thread_id();
+}
+
+void PerfSession::Close(std::vector<UniqueFd> fds) {
+  if (closer_ != nullptr) closer_->Close(std::move(fds));
+}
+
+void PerfSession::CloseSlot(Slot* slot, std::vector<UniqueFd>* closing) {
+  if (const absl::StatusOr<Counts> counts = ReadCountsOf(*slot); counts.ok()) {
+    slot->closed = *counts;
   }
+  closing->insert(closing->end(), std::make_move_iterator(slot->fds.begin()),
+                  std::make_move_iterator(slot->fds.end()));
+  slot->fds.clear();
+  slot->hits_before = 0;
+  slot->hits_at_end.reset();
 }
 
 void PerfSession::Detach(int id) {
+  const auto tracepoint = Find(id);
+  if (tracepoint == tracepoints_.end()) return;
   Disable(id);
-  std::erase_if(tracepoints_, [id](const Tracepoint& tracepoint) { return tracepoint.id == id; });
+  std::vector<UniqueFd> closing;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    Slot& slot = tracepoint->slots[i];
+    CloseSlot(&slot, &closing);
+    detached_lost_[i] += slot.closed.lost;
+  }
+  tracepoints_.erase(tracepoint);
+  Close(std::move(closing));
 }
 
-bool PerfSession::DrainTasks(const std::function<void(const PerfRecord&)>& consume) {
+std::vector<CpuChange> PerfSession::FollowCpus(bool suspect) {
+  std::vector<CpuChange> changes;
+  const std::uint64_t now = SessionClockNow();
+  const absl::StatusOr<std::vector<int>> online = OnlineCpus();
+  if (!online.ok()) return changes;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    Cpu& cpu = cpus_[i];
+    const bool is_online = std::binary_search(online->begin(), online->end(), cpu.number);
+    CpuChange change = {.index = i, .number = cpu.number};
+    if (cpu.rings != nullptr) {
+      if (is_online && (!suspect || IsRunning(cpu.rings->leader))) continue;
+      // The last of its samples has been handed out, or is later still.
+      change.since = std::max(cpu.last_sample, cpu.rings->opened_at);
+      Depart(i);
+      change.until = SessionClockNow();
+      cpu.gone_at = is_online ? change.since : now;
+      changes.push_back(change);
+    }
+    if (!is_online) {
+      cpu.gone_at = now;
+      continue;
+    }
+    change = {.index = i, .number = cpu.number, .online = true, .since = cpu.gone_at};
+    if (absl::Status status = Arrive(i); status.ok()) {
+      change.until = SessionClockNow();
+      cpu.error_told = false;
+      changes.push_back(change);
+    } else if (absl::IsNotFound(status)) {
+      cpu.gone_at = now;
+    } else if (!std::exchange(cpu.error_told, true)) {
+      change.error = std::string(status.message());
+      changes.push_back(change);
+    }
+  }
+  return changes;
+}
+
+absl::Status PerfSession::Arrive(std::size_t index) {
+  Cpu& cpu = cpus_[index];
+  absl::StatusOr<std::unique_ptr<Rings>> rings = OpenRings(index);
+  if (!rings.ok()) return rings.status();
+  cpu.rings = *std::move(rings);
+  tasks_missing_ = true;
+  registrations_ = watches_registrations_;
+  for (Tracepoint& tracepoint : tracepoints_) {
+    if (tracepoint.ended) continue;
+    // Where the CPU is gone again it has no events, and FollowCpus finds that when it looks next.
+    absl::Status status = OpenForTarget(&tracepoint, {index});
+    if (status.ok() && tracepoint.enabled) status = EnableSlot(tracepoint, index);
+    if (status.ok()) continue;
+    Depart(index);
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+void PerfSession::Depart(std::size_t index) {
+  Cpu& cpu = cpus_[index];
+  std::vector<UniqueFd> closing;
+  std::uint64_t lost = detached_lost_[index];
+  for (Tracepoint& tracepoint : tracepoints_) {
+    Slot& slot = tracepoint.slots[index];
+    EndSlot(&slot);
+    CloseSlot(&slot, &closing);
+    lost += slot.closed.lost;
+  }
+  TakeSideBand(cpu.rings.get());
+  tasks_missing_ = true;
+  // The rings stay mapped, and would keep their descriptors in the epoll set.
+  StopWaking(*cpu.rings);
+  if (cpu.rings->probe) {
+    closing.push_back(cpu.rings->probe->TakeDescriptor());
+    cpu.rings->probe.reset();
+  }
+  cpu.former.push_back({std::move(cpu.rings), lost});
+  Close(std::move(closing));
+}
+
+void PerfSession::TakeSideBand(Rings* rings) {
+  PerfRing& ring = rings->side_band_ring;
+  const std::size_t fill = ring.fill();
+  if (fill == 0) return;
+  ring.Drain(PerfRing::kNoLimit, [this](const PerfRecord& record) {
+    CodeRecord code;
+    if (record.type() == PERF_RECORD_MMAP && !ParseCode(record, &code)) return;
+    tasks_.emplace_back(record.timestamp,
+                        std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
+  });
+  // A record is lost when the ring has no space for it, and then either this or the next fill is
+  // most of the ring's size: the longest record, with a path, is shorter than half of the rest.
+  if (fill < ring.size() / 4) return;
+  const absl::StatusOr<Counts> counts = ReadCountsOf(rings->side_band);
+  if (!counts.ok() || counts->lost == rings->tasks_lost) return;
+  rings->tasks_lost = counts->lost;
+  tasks_missing_ = true;
+}
+
+bool PerfSession::DrainTasks(absl::FunctionRef<void(const PerfRecord&)> consume) {
   // A record that comes after its CPU's ring was looked at may be earlier than one that is found in
   // another's: what is later than this moment is kept until all that is earlier is there.
   const std::uint64_t limit = SessionClockNow();
   for (Cpu& cpu : cpus_) {
-    cpu.side_band_ring.Drain(PerfRing::kNoLimit, [this](const PerfRecord& record) {
-      CodeRecord code;
-      if (record.type() == PERF_RECORD_MMAP && !ParseCode(record, &code)) return;
-      tasks_.emplace_back(record.timestamp,
-                          std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
-    });
+    if (cpu.rings != nullptr) TakeSideBand(cpu.rings.get());
   }
-  std::stable_sort(tasks_.begin(), tasks_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  auto task = tasks_.begin();
-  for (; task != tasks_.end() && task->first <= limit; ++task) {
-    consume(PerfRecord{task->first, task->second});
+  if (!tasks_.empty()) {
+    std::stable_sort(tasks_.begin(), tasks_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    auto task = tasks_.begin();
+    for (; task != tasks_.end() && task->first <= limit; ++task) {
+      consume(PerfRecord{task->first, task->second});
+    }
+    tasks_.erase(tasks_.begin(), task);
   }
-  tasks_.erase(tasks_.begin(), task);
-
-  bool lost = false;
-  for (Cpu& cpu : cpus_) {
-    const absl::StatusOr<Counts> counts = ReadCountsOf(cpu.side_band);
-    if (!counts.ok()) break;
-    lost = lost || counts->lost != cpu.tasks_lost;
-    cpu.tasks_lost = counts->lost;
-  }
-  return lost;
+  return std::exchange(tasks_missing_, false);
 }
 
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd) const {
-  if (!counts_lost_) {
-    return absl::UnimplementedError("this kernel does not count losses per event (before 6.0)");
-  }
+  if (!counts_lost_) return CountsUnknown();
   struct {
     std::uint64_t value;
     std::uint64_t lost;
@@ -265,30 +451,35 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd
 }
 
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) const {
-  Counts total;
+  Counts open;
   for (const UniqueFd& fd : slot.fds) {
     const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
     if (!counts.ok()) return counts;
-    total.hits += counts->hits;
-    total.lost += counts->lost;
+    open.hits += counts->hits;
+    open.lost += counts->lost;
   }
-  total.hits = slot.hits_at_end.value_or(total.hits) - slot.hits_before;
-  return total;
+  const std::uint64_t hits = slot.hits_at_end.value_or(open.hits) - slot.hits_before;
+  return Counts{slot.closed.hits + hits, slot.closed.lost + open.lost};
 }
 
 std::size_t PerfSession::waiting_bytes() const {
   std::size_t bytes = 0;
-  for (const Cpu& cpu : cpus_) bytes += cpu.ring.fill();
+  for (const Cpu& cpu : cpus_) {
+    for (const FormerRings& former : cpu.former) bytes += former.rings->ring.fill();
+    if (cpu.rings != nullptr) bytes += cpu.rings->ring.fill();
+  }
   return bytes;
 }
 
 bool PerfSession::IsPressed() const {
-  return std::any_of(cpus_.begin(), cpus_.end(),
-                     [](const Cpu& cpu) { return cpu.ring.fill() > cpu.ring.size() / 2; });
+  return std::any_of(cpus_.begin(), cpus_.end(), [](const Cpu& cpu) {
+    return cpu.rings != nullptr && cpu.rings->ring.fill() > cpu.rings->ring.size() / 2;
+  });
 }
 
 absl::Status PerfSession::ReadLosses(
     absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
+  if (!counts_lost_) return CountsUnknown();
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     if (which == Losses::kWhereReported && cpus_[i].lost == cpus_[i].lost_read) continue;
     for (Tracepoint& tracepoint : tracepoints_) {
@@ -305,6 +496,7 @@ absl::Status PerfSession::ReadLosses(
 }
 
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(int id) const {
+  if (!counts_lost_) return CountsUnknown();
   Counts total;
   for (const Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.id != id) continue;

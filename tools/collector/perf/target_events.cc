@@ -4,11 +4,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -59,65 +59,68 @@ std::size_t PerfSession::DescriptorsPerTracepoint() const {
       parts = target_.cgroups.size();
       break;
   }
-  return parts * cpus_.size();
+  const auto online = std::count_if(cpus_.begin(), cpus_.end(),
+                                    [](const Cpu& cpu) { return cpu.rings != nullptr; });
+  return parts * static_cast<std::size_t>(online);
 }
 
-absl::StatusOr<std::vector<PerfSession::CpuEvents>> PerfSession::OpenForTarget(
-    Opening* opening, const std::vector<std::size_t>& indices) {
-  std::vector<CpuEvents> events(indices.size());
-  switch (target_.kind) {
-    case PerfTarget::Kind::kMachine:
-      COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, -1, 0, indices, &events));
-      break;
-    case PerfTarget::Kind::kProcesses:
-      for (const pid_t pid : target_.ids) {
-        COLLECTOR_RETURN_IF_ERROR(OpenProcess(opening, pid, indices, &events));
-      }
-      break;
-    case PerfTarget::Kind::kThreads:
-      for (const pid_t tid : target_.ids) {
-        COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0, indices, &events));
-      }
-      break;
-    case PerfTarget::Kind::kCgroups:
-      for (const UniqueFd& cgroup : target_.cgroups) {
-        COLLECTOR_RETURN_IF_ERROR(
-            OpenPart(opening, cgroup.get(), PERF_FLAG_PID_CGROUP, indices, &events));
-      }
-      break;
-  }
-  return events;
-}
-
-absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flags,
-                                   const std::vector<std::size_t>& indices,
-                                   std::vector<CpuEvents>* events) {
+absl::Status PerfSession::OpenForTarget(Tracepoint* tracepoint,
+                                        const std::vector<std::size_t>& indices) {
+  Opening opening = {TracepointAttributes(tracepoint->id), &tracepoint->filter,
+                     absl::StrCat("opening tracepoint ", tracepoint->name), &indices};
+  opening.fds.resize(indices.size());
+  COLLECTOR_RETURN_IF_ERROR(OpenParts(&opening));
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    const Cpu& cpu = cpus_[indices[i]];
-    UniqueFd fd = OpenCounting(&opening->attr, pid, cpu.number, flags);
-    if (!fd.valid()) {
-      if (errno == ENODEV) continue;                                         // the CPU is offline
-      if (errno == ESRCH && pid > 0 && flags == 0) return absl::OkStatus();  // the task has ended
-      return OpenError(errno, opening->what);
-    }
-    // See BeginOutput for a process.
-    if (target_.kind != PerfTarget::Kind::kProcesses &&
-        ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
-      return ErrnoStatus(
-          errno, absl::StrCat(opening->what, ": redirecting it to the ring of CPU ", cpu.number));
-    }
-    const std::string& filter = opening->filter;
-    if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
-      return ErrnoStatus(errno, absl::StrCat(opening->what, ": setting the filter '", filter, "'"));
-    }
-    (*events)[i].push_back(std::move(fd));
+    tracepoint->slots[indices[i]].fds = std::move(opening.fds[i]);
   }
   return absl::OkStatus();
 }
 
-absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
-                                      const std::vector<std::size_t>& indices,
-                                      std::vector<CpuEvents>* events) {
+absl::Status PerfSession::OpenParts(Opening* opening) {
+  switch (target_.kind) {
+    case PerfTarget::Kind::kMachine:
+      return OpenPart(opening, -1, 0);
+    case PerfTarget::Kind::kProcesses:
+      for (const pid_t pid : target_.ids) COLLECTOR_RETURN_IF_ERROR(OpenProcess(opening, pid));
+      break;
+    case PerfTarget::Kind::kThreads:
+      for (const pid_t tid : target_.ids) COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0));
+      break;
+    case PerfTarget::Kind::kCgroups:
+      for (const UniqueFd& cgroup : target_.cgroups) {
+        COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, cgroup.get(), PERF_FLAG_PID_CGROUP));
+      }
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flags) {
+  const bool is_task = pid > 0 && flags == 0;
+  for (std::size_t i = 0; i < opening->indices->size(); ++i) {
+    const Cpu& cpu = cpus_[(*opening->indices)[i]];
+    UniqueFd fd = OpenCounting(&opening->attr, pid, cpu.number, flags);
+    if (!fd.valid()) {
+      if (errno == ENODEV) continue;                           // the CPU is offline
+      if (errno == ESRCH && is_task) return absl::OkStatus();  // the task has ended
+      return OpenError(errno, opening->what);
+    }
+    // See BeginOutput for a process.
+    if (target_.kind != PerfTarget::Kind::kProcesses &&
+        ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
+      return ErrnoStatus(
+          errno, absl::StrCat(opening->what, ": redirecting it to the ring of CPU ", cpu.number));
+    }
+    const std::string& filter = *opening->filter;
+    if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
+      return ErrnoStatus(errno, absl::StrCat(opening->what, ": setting the filter '", filter, "'"));
+    }
+    opening->fds[i].push_back(std::move(fd));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid) {
   // The kernel may miss a thread that is being created when it switches an inherited event on. So
   // it is on from the start, for each thread that has it, and writes nothing as long as it has no
   // ring. That is the parent's matter alone: BeginOutput.
@@ -127,15 +130,10 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
   // While it is open, the kernel does not take the tracepoint down between two attempts, which
   // takes it some 35 ms.
   UniqueFd holder;
+  std::vector<std::size_t> before;
+  for (const auto& fds : opening->fds) before.push_back(fds.size());
   for (int attempt = 0;; ++attempt) {
-    std::vector<CpuEvents> opened(indices.size());
-    const absl::Status status = TryOpenProcess(opening, pid, indices, &opened);
-    if (status.ok()) {
-      for (std::size_t i = 0; i < indices.size(); ++i) {
-        for (UniqueFd& fd : opened[i]) (*events)[i].push_back(std::move(fd));
-      }
-      return status;
-    }
+    absl::Status status = TryOpenProcess(opening, pid);
     if (!absl::IsUnavailable(status) || attempt == kAttempts) return status;
     if (!holder.valid()) {
       perf_event_attr attr = opening->attr;
@@ -143,6 +141,7 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid,
       attr.disabled = 1;
       holder = OpenCounting(&attr, /*pid=*/0, /*cpu=*/-1);
     }
+    for (std::size_t i = 0; i < before.size(); ++i) opening->fds[i].resize(before[i]);
   }
 }
 
@@ -159,7 +158,7 @@ std::optional<std::uint64_t> PerfSession::ReadHits(const Slot& slot) const {
 absl::Status PerfSession::BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what) {
   const std::optional<std::uint64_t> before = ReadHits(*slot);
   for (const UniqueFd& fd : slot->fds) {
-    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.leader.get()) != 0) {
+    if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
       return ErrnoStatus(errno,
                          absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
     }
@@ -181,7 +180,8 @@ void PerfSession::EndOutput(Slot* slot) {
 
 void PerfSession::PeekCreations(InheritedEvents* inherited) {
   for (Cpu& cpu : cpus_) {
-    cpu.side_band_ring.Peek([inherited](const PerfRecord& record) {
+    if (cpu.rings == nullptr) continue;
+    cpu.rings->side_band_ring.Peek([inherited](const PerfRecord& record) {
       TaskRecord task;
       if (!ParseFork(record, &task)) return;
       inherited->Created(static_cast<pid_t>(task.tid), static_cast<pid_t>(task.parent_tid),
@@ -190,16 +190,12 @@ void PerfSession::PeekCreations(InheritedEvents* inherited) {
   }
 }
 
-absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid,
-                                         const std::vector<std::size_t>& indices,
-                                         std::vector<CpuEvents>* events) {
+absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid) {
   InheritedEvents inherited;
-  std::unordered_set<pid_t> opened;
   const auto open = [&](pid_t tid) {
     const std::uint64_t before = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0, indices, events));
+    COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0));
     inherited.Opened(tid, before, SessionClockNow());
-    opened.insert(tid);
     return absl::OkStatus();
   };
   // Those that are there already when the event is opened for the first one cannot inherit it.

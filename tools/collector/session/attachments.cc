@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -87,8 +88,7 @@ absl::Status Attachments::Add(Session* session) {
     return absl::FailedPreconditionError("a session with filters needs a capture of its own");
   }
   sessions_.push_back(session);
-  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
-  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  UpdateAwaited();
   {
     FilterCheck check(tracefs_);
     COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
@@ -104,8 +104,7 @@ absl::Status Attachments::Add(Session* session) {
 
 void Attachments::Remove(Session* session) {
   std::erase(sessions_, session);
-  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
-  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  UpdateAwaited();
   for (auto& [name, tracepoint] : attached_) {
     if (tracepoint.first == session) tracepoint.first = nullptr;
   }
@@ -161,29 +160,60 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
   return absl::OkStatus();
 }
 
+void Attachments::UpdateAwaited() {
+  awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
+  awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
+  // Where it cannot be had, there is options_.rescan.
+  perf_->WatchRegistrations().IgnoreError();
+}
+
 absl::Status Attachments::Rescan(std::uint64_t now) {
-  if (awaits_user_events_ && now >= next_rescan_) {
-    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
-    // Others can make the list long: no more than a tenth of the time goes into it.
-    const std::uint64_t end = SessionClockNow();
-    next_rescan_ = end + std::max(Nanoseconds(options_.rescan), 9 * (end - now));
+  if (awaits_user_events_ && now >= NextUserEventsLook()) {
+    COLLECTOR_RETURN_IF_ERROR(RescanUserEvents(now));
   }
   if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
-    if (names != known_tracepoints_) {
+    if (names != known_tracepoints_ || lacks_descriptors_) {
       COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
       known_tracepoints_ = std::move(names);
     }
-    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(options_.tracepoint_rescan);
+    next_tracepoint_rescan_ =
+        SessionClockNow() + Nanoseconds(is_told_of_modules_ && !lacks_descriptors_
+                                            ? options_.slow_tracepoint_rescan
+                                            : options_.tracepoint_rescan);
   }
   return absl::OkStatus();
 }
 
-absl::Duration Attachments::rescan_interval() const {
-  absl::Duration interval = absl::InfiniteDuration();
-  if (awaits_user_events_) interval = std::min(interval, options_.rescan);
-  if (awaits_tracepoints_) interval = std::min(interval, options_.tracepoint_rescan);
-  return interval;
+absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
+  perf_->ArmRegistrations();
+  COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
+  const std::uint64_t end = SessionClockNow();
+  // Others can make the list long: no more than a tenth of the time goes into it.
+  constexpr std::uint64_t kShare = 10;
+  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * (end - now));
+  next_rescan_ = std::max(
+      earliest_rescan_,
+      end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
+  // They may come free without anything being registered.
+  if (lacks_descriptors_) {
+    next_rescan_ = std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan));
+  }
+  return absl::OkStatus();
+}
+
+std::uint64_t Attachments::NextUserEventsLook() const {
+  return perf_->registrations() ? std::min(earliest_rescan_, next_rescan_) : next_rescan_;
+}
+
+std::uint64_t Attachments::next_rescan() const {
+  std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
+  if (awaits_user_events_ && (perf_->registrations() || !perf_->watches_registrations())) {
+    next = NextUserEventsLook();
+  }
+  if (awaits_tracepoints_) next = std::min(next, next_tracepoint_rescan_);
+  return next;
 }
 
 absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
@@ -258,6 +288,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
         session->left_out().Remove(text);
       } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
         // Else it has been removed since its name was read.
+        lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
         session->left_out().Add(text, std::string(attached.message()), SessionClockNow());
       }
     }

@@ -31,10 +31,19 @@
 namespace collector {
 
 struct AttachmentOptions {
-  // How often user_events_status is read for new tracepoints that a pattern selects.
+  // How often user_events_status is read for new tracepoints that a pattern selects, where the
+  // kernel cannot tell of them.
   absl::Duration rescan = absl::Milliseconds(50);
-  // How often other tracepoints are looked for, which come with modules of the kernel.
+  // The least time between two looks where it does. A process that registers in a loop has no more
+  // than a tenth of the recorder's time, either.
+  absl::Duration least_rescan = absl::Milliseconds(5);
+  // How often it is read all the same, when something else wakes or an interval ends: a return
+  // probe misses what too many processes do at the same moment.
+  absl::Duration slow_rescan = absl::Milliseconds(900);
+  // How often other tracepoints are looked for where the kernel does not tell of its modules, and
+  // where it does: those that are made by writing to tracefs come without a word.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
+  absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
   std::vector<pid_t> own_threads;
 };
@@ -62,8 +71,17 @@ class Attachments {
 
   // Attaches and enables what patterns select by now, as far as it is time to look for it.
   absl::Status Rescan(std::uint64_t now);
-  // How long Rescan may wait at most.
-  absl::Duration rescan_interval() const;
+  // When Rescan is to be called next even if nothing wakes, on the session clock.
+  std::uint64_t next_rescan() const;
+  // The kernel tells when it loads a module, by ModuleCame.
+  void SetToldOfModules() { is_told_of_modules_ = true; }
+  void ModuleCame() { next_tracepoint_rescan_ = 0; }
+  // Whether the kernel tells of the tracepoints of user_events that a pattern waits for; no value
+  // if none does.
+  std::optional<bool> watches_registrations() const {
+    if (!awaits_user_events_) return std::nullopt;
+    return perf_->watches_registrations();
+  }
 
   // The kernel's count of the events that the session has had, if that is exact: see
   // SessionSummary. To be called after DisableSole.
@@ -98,6 +116,10 @@ class Attachments {
                          DescriptorBudget* budget);
   absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
+  // Learns from sessions_ what patterns wait for.
+  void UpdateAwaited();
+  absl::Status RescanUserEvents(std::uint64_t now);
+  std::uint64_t NextUserEventsLook() const;
 
   AttachmentOptions options_;
   Tracefs tracefs_;
@@ -111,7 +133,11 @@ class Attachments {
   std::vector<Tracefs::Name> known_tracepoints_;           // when AttachKernelTracepoints ran last
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
+  bool lacks_descriptors_ = false;  // for some tracepoint, at some time
+  bool is_told_of_modules_ = false;
+  bool has_tried_to_watch_ = false;
   std::uint64_t next_rescan_ = 0;
+  std::uint64_t earliest_rescan_ = 0;
   std::uint64_t next_tracepoint_rescan_ = 0;
 };
 

@@ -28,7 +28,7 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
   info.ticks_per_second = 1'000'000'000;
   info.pointer_size = static_cast<std::int32_t>(sizeof(void*));
-  // CPU numbers may have holes: readers size tables by the maximum.
+  // CPU numbers may have holes, and CPUs may come: readers size tables by the maximum.
   int last = 0;
   for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
@@ -58,7 +58,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
   absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
   if (!tracefs.ok()) return tracefs.status();
-  absl::StatusOr<std::vector<int>> cpus = OnlineCpus();
+  absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (!cpus.ok()) return cpus.status();
   RaiseDescriptorLimit();
   absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
@@ -70,6 +70,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
   std::unique_ptr<Capture> capture(
       new Capture(options, *std::move(tracefs), *std::move(perf), std::move(watch)));
+  capture->ListenToKernel();
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   capture->tasks_.LoadFromProc(SessionClockNow());
   capture->drained_ = capture->last_moment_ = SessionClockNow();
@@ -104,14 +105,50 @@ absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
 }
 
+void Capture::ListenToKernel() {
+  absl::StatusOr<UeventSocket> uevents = UeventSocket::Open();
+  if (!uevents.ok() || !perf_.WakeOn(uevents->fd()).ok()) return;
+  uevents_.emplace(*std::move(uevents));
+  attachments_.SetToldOfModules();
+}
+
+void Capture::HearKernel(std::uint64_t now) {
+  UeventSocket::Changes news;
+  if (uevents_) news = uevents_->Take();
+  if (news.modules) attachments_.ModuleCame();
+  const bool is_told = perf_.TakeEnded() || news.cpus;
+  if (!is_told && now < next_cpu_look_) return;
+  next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
+  // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
+  for (CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
+  }
+}
+
+// An interval is closed when its last records are surely there. Rings that are less than a quarter
+// full wake nobody: what is in them is taken then, too.
+std::uint64_t Capture::NextWork() const {
+  std::uint64_t end = closing_;
+  if (end == 0) {
+    end = last_moment_ + 1'000'000'000;
+    for (const auto& session : sessions_) {
+      if (session->is_running()) end = std::min(end, session->interval_end());
+    }
+  }
+  return std::min(end + Nanoseconds(options_.slack), attachments_.next_rescan());
+}
+
 absl::Status Capture::Poll(absl::Duration timeout) {
   attachments_.DetachUnused();
-  for (const auto& session : sessions_) timeout = std::min(timeout, session->interval() / 4);
-  timeout = std::min(timeout, attachments_.rescan_interval());
-  if (closing_ != 0) timeout = std::min(timeout, options_.slack);
-  timeout = std::max(timeout, absl::ZeroDuration());  // epoll takes a negative one for "no timeout"
-  perf_.Wait(static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  const std::uint64_t begin = SessionClockNow();
+  const std::uint64_t next = NextWork();
+  const std::uint64_t wait =
+      std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
+               next > begin ? next - begin : 0);
+  // Rounded up: a moment too early would make a second wake-up.
+  perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   const std::uint64_t now = SessionClockNow();
+  HearKernel(now);
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
   return Round(now, now - Nanoseconds(options_.slack));
 }
@@ -251,6 +288,11 @@ SessionSummary Capture::StopSession(Session* session) {
   SessionSummary summary = session->Summary();
   if (summary.status.ok()) summary.status = status;
   summary.tracepoints = distributor_.TracepointsOf(session).size();
+  summary.watches_registrations = attachments_.watches_registrations();
+  for (const CpuChange& change : cpu_changes_) {
+    if (change.until == 0 || change.until >= session->start())
+      summary.cpu_changes.push_back(change);
+  }
   if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {

@@ -22,11 +22,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/collector/base/uevents.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/attachments.h"
@@ -46,6 +48,9 @@ struct CaptureOptions {
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
   // written there by the kernel within microseconds; a virtual CPU may be away for longer.
   absl::Duration slack = absl::Milliseconds(20);
+  // How often it is looked which CPUs are online, when something wakes or an interval ends: where
+  // the kernel tells of their coming, to know of a time when one was not there.
+  absl::Duration cpu_look = absl::Milliseconds(900);
 };
 
 // Life: Open; then StartSession, Poll and StopSession in any order. Not thread-safe.
@@ -71,12 +76,20 @@ class Capture {
   // All processes or threads whose events are recorded have ended.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
+  static constexpr std::size_t kMaxCpuChanges = 1000;
+
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
 
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
 
+  // Begins to hear of CPUs and modules, as far as the kernel tells.
+  void ListenToKernel();
+  // Takes what the kernel has told, and has the CPUs recorded that have come.
+  void HearKernel(std::uint64_t now);
+  // When there is something to do even if nothing wakes, on the session clock.
+  std::uint64_t NextWork() const;
   // All that can fail when a session starts.
   absl::Status Prepare(Session* session, const SinkFactory& make_sink);
   // Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
@@ -100,6 +113,9 @@ class Capture {
   Distributor distributor_;
   Attachments attachments_;
   std::vector<std::unique_ptr<Session>> sessions_;
+  std::optional<UeventSocket> uevents_;
+  std::vector<CpuChange> cpu_changes_;
+  std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided
   std::uint64_t drained_ = 0;      // samples up to here have been taken from the rings

@@ -65,6 +65,8 @@ void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskT
 
 void Session::StartInterval(std::uint64_t timestamp) {
   interval_start_ = timestamp;
+  interval_events_ = stats().events;
+  interval_lost_ = stats().lost;
   interval_end_ =
       timestamp + static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
 }
@@ -106,6 +108,7 @@ void Session::AddLost(std::size_t cpu, std::uint64_t count) {
 
 void Session::EndInterval(std::uint64_t timestamp) {
   if (!is_running()) return;
+  if (IsIntervalEmpty()) return StartInterval(timestamp);
   absl::Status status = trace_->WriteSequencePoint(timestamp);
   if (status.ok()) status = writer_->Flush();
   StartInterval(timestamp);

@@ -21,6 +21,7 @@
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tools/collector/convert/trace_writer.h"
+#include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
 
@@ -52,6 +53,10 @@ struct SessionSummary {
   // Of all events, those of processes included: what is surely in the file, and what is not.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
+  // CPUs that came online or went during the session, the first Capture::kMaxCpuChanges.
+  std::vector<CpuChange> cpu_changes;
+  // A pattern waits for tracepoints of user_events: whether the kernel tells of them.
+  std::optional<bool> watches_registrations;
   std::vector<std::string> unmatched;  // see Session
   LeftOut left_out;                    // see Session
 };
@@ -116,6 +121,7 @@ class Session {
   void AddLost(std::size_t cpu, std::uint64_t count);
 
   bool is_running() const { return length_ != 0; }
+  std::uint64_t start() const { return first_; }
   std::size_t events_in_interval() const { return trace_->events_in_interval(); }
   std::uint64_t interval_end() const { return interval_end_; }
   // Its interval, whose events up to `now` have been written, is to be ended.
@@ -123,6 +129,7 @@ class Session {
     return is_running() && now >= first_ && (now >= interval_end_ || trace_->interval_is_full());
   }
   absl::Duration interval() const { return options_.interval; }
+  // Writes a sequence point and flushes the file, unless there is nothing to write.
   void EndInterval(std::uint64_t timestamp);
   // Ends the file, with a last sequence point at `timestamp`, or after the last one.
   void Finish(std::uint64_t timestamp);
@@ -139,6 +146,10 @@ class Session {
   }
   void Fail(const absl::Status& status);
   void StartInterval(std::uint64_t timestamp);
+  // Nothing has been written or lost since the last sequence point.
+  bool IsIntervalEmpty() const {
+    return stats().events == interval_events_ && stats().lost == interval_lost_;
+  }
 
   SessionOptions options_;
   absl::Status status_;
@@ -150,6 +161,8 @@ class Session {
   std::uint64_t length_ = 0;
   std::uint64_t interval_start_ = 0;
   std::uint64_t interval_end_ = 0;
+  std::uint64_t interval_events_ = 0;  // of the writer, when the interval began
+  std::uint64_t interval_lost_ = 0;
   bool wants_all_ = false;
   std::vector<Losses> losses_;  // by the CPU's index
   std::vector<bool> matched_;   // by selector

@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+"""While nothing happens, `nettrace record` sleeps; a tracepoint that is registered is found at once nevertheless, and
+an event is in the file soon. Needs root and a kernel with user_events and kprobes (./run vm)."""
+
+import ctypes
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import script
+
+ARGS = script.options(__doc__, "nettrace")
+REGISTER = 0xC0082A00  # DIAG_IOCSREG
+FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
+EVENT_HEADER = bytes([0x06, 0, 0, 0, 0, 0, 0, 4])  # 64-bit, little-endian, without metadata
+TRACEPOINTS = 200
+SECONDS = 5
+
+
+class UserEvents:
+    """Tracepoints of this process, registered with user_events."""
+
+    # The kernel keeps the addresses for as long as the process lives, so they are not used again.
+    _words = []
+
+    def __init__(self):
+        self._data = os.open("/sys/kernel/tracing/user_events_data", os.O_RDWR | os.O_CLOEXEC)
+        self._enabled = (ctypes.c_uint32 * 4096)()
+        self._words.append(self._enabled)
+        self._count = 0
+
+    def close(self):
+        os.close(self._data)
+
+    def register(self, name):
+        """Returns its number and the index for writing."""
+        text = ctypes.create_string_buffer(f"{name} {FIELDS}".encode())
+        number = self._count
+        request = bytearray(struct.pack("=IBBHQQI", 28, 0, 4, 0, ctypes.addressof(self._enabled) + 4 * number,
+                                        ctypes.addressof(text), 0))
+        fcntl.ioctl(self._data, REGISTER, request)
+        self._count += 1
+        return number, struct.unpack_from("=I", request, 24)[0]
+
+    def is_enabled(self, number):
+        return self._enabled[number] & 1 != 0
+
+    def write(self, index):
+        os.write(self._data, struct.pack("=I", index) + EVENT_HEADER)
+
+
+def wake_ups(pid):
+    """How often the threads of a process have slept, by thread id."""
+    counts = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        for line in (task / "status").read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches:"):
+                counts[task.name] = int(line.split()[1])
+    return counts
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after 60 s: {what}")
+        time.sleep(0.01)
+
+
+class AtRestTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="at-rest-")
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name) / "trace.nettrace"
+        self.events = UserEvents()
+        self.addCleanup(self.events.close)
+        # A provider for each test: the tracepoints stay as long as this process.
+        self.provider = "Rest" + self._testMethodName.replace("_", "")
+
+    def record(self, *arguments):
+        """Starts a recorder, and waits until it has attached what there is."""
+        number, _ = self.events.register(f"{self.provider}_L1K1")
+        recorder = subprocess.Popen([ARGS.nettrace, "record", "--json", "-o", self.file, "-e", self.provider, *arguments],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.communicate)
+        self.addCleanup(recorder.kill)
+        wait_for(lambda: self.events.is_enabled(number), "the recorder does not record")
+        return recorder
+
+    def finish(self, recorder):
+        recorder.send_signal(signal.SIGINT)
+        stdout, stderr = recorder.communicate()
+        self.assertEqual(recorder.returncode, 0, stderr)
+        return json.loads(stdout)
+
+    def check_sleep(self, recorder):
+        time.sleep(2)  # It may still attach tracepoints.
+        before = wake_ups(recorder.pid)
+        time.sleep(SECONDS)
+        after = wake_ups(recorder.pid)
+        woken = {thread: count - before[thread] for thread, count in after.items()}
+        print(f"wake-ups in {SECONDS} s, by thread: {woken}", flush=True)
+        self.assertLessEqual(woken[str(recorder.pid)], SECONDS + 2)
+        for thread, count in woken.items():
+            if thread != str(recorder.pid):
+                self.assertEqual(count, 0, "a thread that has nothing to do")
+
+    def test_200_tracepoints_and_a_pattern(self):
+        for i in range(1, TRACEPOINTS):
+            self.events.register(f"{self.provider}_L4K{i:x}")
+        recorder = self.record()
+        self.check_sleep(recorder)
+        summary = self.finish(recorder)
+        self.assertEqual(summary["tracepoints"], TRACEPOINTS)
+        self.assertEqual(summary["watchesRegistrations"], "kprobe")
+
+    def test_compressed(self):
+        recorder = self.record("--compress")
+        self.check_sleep(recorder)
+        self.finish(recorder)
+
+    def test_pattern_of_kernel_tracepoints(self):
+        recorder = self.record("-e", "power:*")
+        self.check_sleep(recorder)
+        self.finish(recorder)
+
+    def test_registration_is_found_at_once(self):
+        recorder = self.record()
+        took = []
+        for i in range(20):
+            time.sleep(0.1)
+            begin = time.monotonic()
+            number, _ = self.events.register(f"{self.provider}_L4K{i + 1:x}")
+            while not self.events.is_enabled(number):
+                if time.monotonic() > begin + 30:
+                    self.fail("it is not found")
+            took.append(time.monotonic() - begin)
+        print(f"found within {sorted(took)[len(took) // 2] * 1000:.1f} ms (median)", flush=True)
+        # By looking each second, or each 50 ms, most would take longer.
+        self.assertLess(sorted(took)[len(took) // 2], 0.045)
+        self.assertEqual(self.finish(recorder)["tracepoints"], 21)
+
+    def test_registering_in_a_loop_does_not_keep_it_busy(self):
+        recorder = self.record()
+        before = wake_ups(recorder.pid)[str(recorder.pid)]
+        end = time.monotonic() + 3
+        registered = 0
+        while time.monotonic() < end:
+            self.events.register(f"Other_L4K{registered % 7 + 1:x}")
+            registered += 1
+            if registered % 4000 == 0:
+                self.events.close()
+                self.events = UserEvents()
+        woken = wake_ups(recorder.pid)[str(recorder.pid)] - before
+        print(f"{registered} registrations in 3 s, {woken} wake-ups", flush=True)
+        # Two for each look, one on each CPU and one when it is time, and looks are 5 ms apart.
+        self.assertLess(woken, 3 * 200 * 3)
+        self.finish(recorder)
+
+    def test_few_events_are_in_the_file_soon(self):
+        recorder = self.record()
+        _, index = self.events.register(f"{self.provider}_L1K1")
+        time.sleep(2.3)
+        for _ in range(3):
+            before = self.file.stat().st_size
+            begin = time.monotonic()
+            self.events.write(index)
+            wait_for(lambda size=before: self.file.stat().st_size > size, "the event is not in the file")
+            took = time.monotonic() - begin
+            print(f"in the file after {took:.2f} s", flush=True)
+            self.assertLess(took, 3)
+            time.sleep(1.3)
+        self.assertEqual(self.finish(recorder)["events"], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

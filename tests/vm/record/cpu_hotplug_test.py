@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+"""CPUs go offline and return while threads write events on all of them: each event is in the file once, or counted as
+lost, or was written while its CPU had come and was not recorded yet, which the recorder says. Needs root, a kernel
+with user_events, and at least 4 CPUs that can go offline (./run vm)."""
+
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import commands
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "load")
+CPUS = pathlib.Path("/sys/devices/system/cpu")
+LARGE, SMALL = "1M", "4K"
+
+
+def set_online(cpu, online):
+    (CPUS / f"cpu{cpu}/online").write_text("1" if online else "0")
+
+
+class CpuHotplugTest(unittest.TestCase):
+    def setUp(self):
+        if not (CPUS / "cpu3/online").exists():
+            self.skipTest("there are no 4 CPUs that can go offline")
+        folder = tempfile.TemporaryDirectory(prefix="cpu-hotplug-")
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name) / "trace.nettrace"
+        for cpu in (1, 2, 3):
+            self.addCleanup(set_online, cpu, True)
+
+    def start(self, ring):
+        """Starts the load, which waits, and the recorder, which records."""
+        load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(load.kill)
+        os.waitpid(load.pid, os.WUNTRACED)
+        # The command is started once everything is recorded.
+        command = [ARGS.nettrace, "record", "--json", "-o", self.file, "-e", "Moving_L4K1", "--ring-size", ring,
+                   "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
+        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.kill)
+        os.waitpid(load.pid, os.WCONTINUED)
+        return load, recorder
+
+    def finish(self, load, recorder):
+        """Returns what the load wrote, the recorder's summary, and what it printed for people."""
+        load.terminate()
+        written = json.loads(load.communicate()[0])
+        recorder.send_signal(signal.SIGINT)
+        stdout, stderr = recorder.communicate()
+        self.assertEqual(recorder.returncode, 0, stderr)
+        subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], check=True, stdout=subprocess.DEVNULL)
+        return written, json.loads(stdout), stderr
+
+    def check_account(self, written, summary):
+        """Every event is there once, lost, or of a time and CPU that were not recorded."""
+        shown = collections.Counter((event["payload"]["thread"], event["payload"]["number"])
+                                    for event in commands.dump(ARGS.nettrace, self.file))
+        self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that are there twice")
+        self.assertEqual(len(shown), summary["events"])
+        windows = [(change["since"], change["until"]) for change in summary["cpuChanges"] if change["online"]]
+        missing = [times for thread, events in enumerate(written) for number, times in enumerate(events)
+                   if (thread, number) not in shown]
+        outside = [times for times in missing
+                   if not any(since <= times[1] and times[0] <= until for since, until in windows)]
+        total = sum(map(len, written))
+        print(f"{total} events, {len(shown)} shown, {summary['lost']} lost, {len(missing)} missing, "
+              f"{len(outside)} of them outside of the {len(windows)} times that were not recorded", flush=True)
+        self.assertGreater(total, 1000)
+        self.assertLessEqual(len(outside), summary["lost"], outside[:20])
+        self.assertLessEqual(summary["lost"], len(missing))
+        return windows
+
+    def test_off_and_on_ten_times(self):
+        load, recorder = self.start(LARGE)
+        for turn in range(10):
+            cpu = 1 + turn % 3
+            set_online(cpu, False)
+            time.sleep(0.2)
+            set_online(cpu, True)
+            time.sleep(0.3)
+        written, summary, stderr = self.finish(load, recorder)
+        windows = self.check_account(written, summary)
+        self.assertEqual(summary["lost"], 0)
+        self.assertEqual(len(windows), 10)
+        self.assertEqual(stderr.count("came online after"), 10)
+        # The time that is not recorded is not the whole time.
+        self.assertLess(max(until - since for since, until in windows), 2_000_000_000)
+        # Those that returned are recorded.
+        last = max(until for _, until in windows)
+        cpus = {event["cpu"] for event in commands.dump(ARGS.nettrace, self.file) if event["timestamp"] > last}
+        self.assertEqual(cpus, {0, 1, 2, 3})
+
+    def test_rings_of_a_page(self):
+        load, recorder = self.start(SMALL)
+        for turn in range(6):
+            cpu = 1 + turn % 3
+            set_online(cpu, False)
+            set_online(cpu, True)
+            time.sleep(0.2)
+        self.check_account(*self.finish(load, recorder)[:2])
+
+    def test_recorder_that_is_stopped_meanwhile(self):
+        """A CPU that has gone and come again before the recorder could look."""
+        load, recorder = self.start(LARGE)
+        time.sleep(0.5)
+        os.kill(recorder.pid, signal.SIGSTOP)
+        set_online(1, False)
+        set_online(1, True)
+        time.sleep(0.5)
+        os.kill(recorder.pid, signal.SIGCONT)
+        time.sleep(1)
+        written, summary, _ = self.finish(load, recorder)
+        windows = self.check_account(written, summary)
+        self.assertEqual(len(windows), 1)
+
+    def test_offline_from_the_start(self):
+        set_online(2, False)
+        load, recorder = self.start(LARGE)
+        time.sleep(1.5)
+        set_online(2, True)
+        time.sleep(1)
+        written, summary, _ = self.finish(load, recorder)
+        windows = self.check_account(written, summary)
+        self.assertEqual([change["cpu"] for change in summary["cpuChanges"]], [2])
+        self.assertEqual(len(windows), 1)
+        self.assertIn("HardwareThreadCount = 4", subprocess.run(
+            [ARGS.nettrace, "info", self.file], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
