@@ -21,6 +21,8 @@ int stop_fd = -1;
 int hurry_fd = -1;
 std::atomic<std::int64_t> stop_time = 0;  // of the first request, ns; 0 before it
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+std::atomic<bool> woken = false;  // set before wake_fd is written to
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::int64_t Now() {
   timespec now = {};
@@ -41,6 +43,7 @@ void OnSignal(int number) {
       signal(SIGINT, SIG_DFL);
     }
   }
+  woken = true;
   eventfd_write(wake_fd, 1);
   errno = saved_errno;
 }
@@ -69,9 +72,11 @@ absl::Status CatchSignals() {
 
 int WakeDescriptor() { return wake_fd; }
 
-void ClearWake() {
+bool ClearWake() {
+  if (!woken.exchange(false)) return false;
   eventfd_t count = 0;
   eventfd_read(wake_fd, &count);
+  return true;
 }
 
 int StopDescriptor() { return stop_fd; }

@@ -21,7 +21,8 @@ absl::Status CatchSignals();
 
 // Readable from when one of these signals comes until ClearWake.
 int WakeDescriptor();
-void ClearWake();
+// Returns whether one has come since the last call. Without one it costs no system call.
+bool ClearWake();
 
 // Readable once the process has been asked to end, and from then on.
 int StopDescriptor();

@@ -25,6 +25,8 @@ namespace collector {
 namespace {
 
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
+// Of a tracepoint: 8192 bytes of its own (PERF_MAX_TRACE_SIZE), and what perf adds.
+constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
 perf_event_attr DummyAttributes(std::size_t ring_size) {
   perf_event_attr attr = BaseAttributes(ring_size);
@@ -167,12 +169,14 @@ absl::Status PerfSession::WakeOn(int fd, WakeKind kind, std::size_t index, int o
   return absl::OkStatus();
 }
 
-void PerfSession::Wait(int timeout_ms) {
+bool PerfSession::Wait(int timeout_ms) {
+  bool others = false;
   epoll_event events[16];
   // EINTR is a reason to look around as well.
   const int count = epoll_wait(epoll_.get(), events, 16, timeout_ms);
   for (int i = 0; i < count; ++i) {
     const auto kind = static_cast<WakeKind>(events[i].data.u64 >> 32);
+    others = others || kind == WakeKind::kOther;
     if (kind == WakeKind::kOther) continue;
     Rings* rings = cpus_[events[i].data.u64 & 0xFFFFFFFF].rings.get();
     if (kind == WakeKind::kProbe) rings->probe_woke = registrations_ = true;
@@ -181,6 +185,7 @@ void PerfSession::Wait(int timeout_ms) {
     ended_ = true;
     StopWaking(*rings);
   }
+  return others;
 }
 
 void PerfSession::StopWaking(const Rings& rings) {
@@ -471,17 +476,32 @@ std::size_t PerfSession::waiting_bytes() const {
   return bytes;
 }
 
-bool PerfSession::IsPressed() const {
-  return std::any_of(cpus_.begin(), cpus_.end(), [](const Cpu& cpu) {
-    return cpu.rings != nullptr && cpu.rings->ring.fill() > cpu.rings->ring.size() / 2;
+bool PerfSession::AnyWaits(std::size_t bytes) const {
+  return std::any_of(cpus_.begin(), cpus_.end(), [bytes](const Cpu& cpu) {
+    return cpu.rings != nullptr && cpu.rings->ring.fill() > bytes;
   });
+}
+
+bool PerfSession::IsPressed() const { return AnyWaits(ring_size_ / 2); }
+
+bool PerfSession::IsWorthDraining() const {
+  constexpr std::size_t kWorthARound = 2048;  // bytes
+  return AnyWaits(std::max(ring_size_ / 16, kWorthARound));
 }
 
 absl::Status PerfSession::ReadLosses(
     absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
   if (!counts_lost_) return CountsUnknown();
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    if (which == Losses::kWhereReported && cpus_[i].lost == cpus_[i].lost_read) continue;
+    bool likely = cpus_[i].lost != cpus_[i].lost_read;
+    if (cpus_[i].rings == nullptr) {
+      likely = true;  // no call of the kernel's is needed to know
+    } else {
+      PerfRing& ring = cpus_[i].rings->ring;
+      const std::uint64_t fullest = ring.TakeFullest();
+      likely = likely || (fullest != 0 && fullest + kMaxSampleSize > ring.size());
+    }
+    if (which == Losses::kWhereLikely && !likely) continue;
     for (Tracepoint& tracepoint : tracepoints_) {
       Slot& slot = tracepoint.slots[i];
       const absl::StatusOr<Counts> counts = ReadCountsOf(slot);

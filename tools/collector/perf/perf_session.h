@@ -145,8 +145,9 @@ class PerfSession {
   // there is.
   void ArmRegistrations();
 
-  // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`.
-  void Wait(int timeout_ms);
+  // Waits until a ring has filled past its watermark, or a signal, or `timeout_ms`. Returns whether
+  // a descriptor of WakeOn has woken.
+  bool Wait(int timeout_ms);
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
@@ -164,9 +165,11 @@ class PerfSession {
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
 
   // Calls `on_lost(index, id, count)` for each tracepoint of which samples have been lost on a CPU
-  // since the last call, by the kernel's counts; with kWhereReported only for the CPUs whose rings
-  // have had a LOST record since then. Unimplemented if the kernel does not count (before 6.0).
-  enum class Losses { kWhereReported, kAll };
+  // since the last call, by the kernel's counts; with kWhereLikely only for the CPUs whose rings
+  // have had a LOST record since then, or had no space for a large record: a ring can say what it
+  // lost only when something comes after it. Unimplemented if the kernel does not count
+  // (before 6.0).
+  enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
       Losses which = Losses::kAll);
@@ -174,6 +177,9 @@ class PerfSession {
   std::size_t waiting_bytes() const;
   // A ring of samples is more than half full.
   bool IsPressed() const;
+  // So much waits in a ring that it is better to drain it at once than to sleep: a recorder that
+  // sleeps while others want its CPU gets that again too late.
+  bool IsWorthDraining() const;
 
   // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
   // since 6.0; Unimplemented before.
@@ -213,6 +219,7 @@ class PerfSession {
 
   explicit PerfSession(PerfTarget target) : target_(std::move(target)) {}
 
+  bool AnyWaits(std::size_t bytes) const;
   // Opens an event of a task, of a cgroup or (-1) of all tasks, on `cpu`, which counts its losses
   // where the kernel can.
   UniqueFd OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);

@@ -240,7 +240,7 @@ void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const s
   for (Session* session : sessions) {
     const std::vector<Selector>& selectors = session->selectors();
     if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
-    session->left_out().Add("user_events_status", why, SessionClockNow());
+    session->LeaveOut("user_events_status", why);
   }
 }
 
@@ -289,7 +289,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
         // Else it has been removed since its name was read.
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
-        session->left_out().Add(text, std::string(attached.message()), SessionClockNow());
+        session->LeaveOut(text, std::string(attached.message()));
       }
     }
     // At once: since the attachment the service writes events, which are lost until this.

@@ -49,8 +49,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
         // A session that had all tracepoints may have a part of them from now on.
-        return sessions_.size() < 2 ? absl::OkStatus()
-                                    : AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+        return sessions_.size() < 2 ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
 }
@@ -102,7 +101,7 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
   COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
-  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+  return AccountLosses(PerfSession::Losses::kAll);
 }
 
 void Capture::ListenToKernel() {
@@ -112,15 +111,16 @@ void Capture::ListenToKernel() {
   attachments_.SetToldOfModules();
 }
 
-void Capture::HearKernel(std::uint64_t now) {
+void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   UeventSocket::Changes news;
-  if (uevents_) news = uevents_->Take();
+  if (uevents_ && may_be_told) news = uevents_->Take();
   if (news.modules) attachments_.ModuleCame();
   const bool is_told = perf_.TakeEnded() || news.cpus;
   if (!is_told && now < next_cpu_look_) return;
   next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
   // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
   for (CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    for (const std::unique_ptr<Session>& session : sessions_) session->CpuChanged(change);
     if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
   }
 }
@@ -146,11 +146,18 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up: a moment too early would make a second wake-up.
-  perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
-  const std::uint64_t now = SessionClockNow();
-  HearKernel(now);
+  const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  std::uint64_t now = SessionClockNow();
+  HearKernel(now, others);
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-  return Round(now, now - Nanoseconds(options_.slack));
+  const std::uint64_t slack = Nanoseconds(options_.slack);
+  COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  // Where a ring fills while it is drained, it is not slept in between, nor is the caller asked.
+  for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
+    now = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
@@ -191,7 +198,8 @@ bool Capture::AnyIntervalIsOver() const {
 
 // Everything up to `moment` has been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereReported, /*finally=*/false));
+  // At each sequence point a file knows of all that was lost before it.
+  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment)) session->EndInterval(moment);
@@ -234,7 +242,7 @@ void Capture::UpdateTasks() {
   if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
     tasks_.RecordsWereLost();
   }
-  tasks_.CatchUp(SessionClockNow());
+  if (tasks_.is_behind()) tasks_.CatchUp(SessionClockNow());
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {
@@ -246,17 +254,28 @@ void Capture::DrainSamples(std::uint64_t limit) {
       [this](std::size_t cpu, std::uint64_t total) { distributor_.LostInPlace(cpu, total); });
 }
 
-absl::Status Capture::AccountLosses(PerfSession::Losses which, bool finally) {
-  const absl::Status read =
-      perf_.ReadLosses([this](std::size_t cpu, int id,
-                              std::uint64_t count) { distributor_.CountLost(cpu, id, count); },
-                       which);
+absl::Status Capture::AccountLosses(PerfSession::Losses which) {
+  CountingTime time;
+  time.began = SessionClockNow();
+  struct Loss {
+    std::size_t cpu;
+    int id;
+    std::uint64_t count;
+  };
+  std::vector<Loss> losses;
+  const absl::Status read = perf_.ReadLosses(
+      [&losses](std::size_t cpu, int id, std::uint64_t count) {
+        losses.push_back({cpu, id, count});
+      },
+      which);
+  time.ended = SessionClockNow();
+  for (const Loss& loss : losses) distributor_.CountLost(loss.cpu, loss.id, loss.count, time);
   if (absl::IsUnimplemented(read)) {
     distributor_.SetLossesUncounted();
     return absl::OkStatus();
   }
   COLLECTOR_RETURN_IF_ERROR(read);
-  distributor_.SettleLosses(finally);
+  distributor_.SettleLosses();
   return absl::OkStatus();
 }
 
@@ -277,7 +296,7 @@ absl::Status Capture::DrainForEnd(Session* session) {
       COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);
   }
-  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+  return AccountLosses(PerfSession::Losses::kAll);
 }
 
 SessionSummary Capture::StopSession(Session* session) {

@@ -81,13 +81,14 @@ class Capture {
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
+  static constexpr int kRoundsAtOnce = 100;
 
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
 
   // Begins to hear of CPUs and modules, as far as the kernel tells.
   void ListenToKernel();
   // Takes what the kernel has told, and has the CPUs recorded that have come.
-  void HearKernel(std::uint64_t now);
+  void HearKernel(std::uint64_t now, bool may_be_told);
   // When there is something to do even if nothing wakes, on the session clock.
   std::uint64_t NextWork() const;
   // All that can fail when a session starts.
@@ -102,7 +103,7 @@ class Capture {
   void DrainSamples(std::uint64_t limit);
   // Takes what the kernel counts as lost, and has the sessions write it; see
   // Session::SettleLosses.
-  absl::Status AccountLosses(PerfSession::Losses which, bool finally);
+  absl::Status AccountLosses(PerfSession::Losses which);
   // The rings hold nothing any more of what the session is to have.
   absl::Status DrainForEnd(Session* session);
 
