@@ -34,12 +34,15 @@
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
+#include "tools/collector/session/target.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
 
 struct CaptureOptions {
   AttachmentOptions attachments;
+  // Whose events.
+  TargetSelection target;
   // Bytes of each CPU's ring; a power of two, at least a page.
   std::size_t ring_size = 1 << 20;
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
@@ -73,13 +76,15 @@ class Capture {
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.WakeOn(fd); }
+  // All processes or threads whose events are recorded have ended.
+  bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
   static constexpr int kRoundsAtOnce = 100;
 
-  Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf);
+  Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
 
   // Begins to hear of CPUs and modules, as far as the kernel tells.
   void ListenToKernel();
@@ -107,6 +112,7 @@ class Capture {
 
   CaptureOptions options_;
   PerfSession perf_;
+  TargetWatch target_watch_;
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
