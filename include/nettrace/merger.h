@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -33,12 +34,22 @@
 
 namespace nettrace {
 
+// An event that the output has beside those of its inputs.
+struct AddedEvent {
+  EventMetadata metadata;
+  std::vector<std::byte> payload;
+  std::string thread;  // the name of the one that it is about
+};
+
 struct MergerOptions {
   // Says which events of an input are written; empty: all. An event that is left out is not lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
   // Events before this time that pass the filter are written at this time, with their own in the
   // label kLabelOriginalTimestamp.
   std::optional<absl::Time> start = std::nullopt;
+  // Called for each input once all are at their ends, and so their status() is known: the events
+  // are written at the output's end, on a capture thread that has no others.
+  std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
   TimeOrderOptions time_order = {};
 };
 

@@ -105,8 +105,9 @@ class Reader {
     std::uint64_t bytes = 0;                       // of the stream, read so far
     std::optional<std::uint64_t> first_timestamp;  // minimum and maximum of all events
     std::optional<std::uint64_t> last_timestamp;
-    std::array<std::uint64_t, 256> blocks = {};  // by block kind, unknown ones included
-    bool complete = false;                       // EndOfStream was there
+    std::array<std::uint64_t, 256> blocks = {};        // by block kind, unknown ones included
+    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the last one
+    bool complete = false;                             // EndOfStream was there
   };
 
   enum class Step : std::uint8_t { kEvent, kSequencePoint, kRemovedThread, kEnd };

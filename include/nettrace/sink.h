@@ -46,13 +46,24 @@ class FdSink : public Sink {
   // Creates or truncates the file at `path`, O_CLOEXEC, mode 0644 less the umask.
   static absl::StatusOr<std::unique_ptr<FdSink>> Create(const std::string& path);
 
+  // `retry` is called with errno when a write fails, but for EINTR and EAGAIN: if it returns true,
+  // after waiting perhaps, the write is tried again from the first byte that was not taken. It is
+  // called with 0 when an Append after that has taken everything. Without it, and if it returns
+  // false, the error is Append's.
+  void set_retry(std::function<bool(int error)> retry) { retry_ = std::move(retry); }
+
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
   absl::Status Sync() override;
 
  private:
+  // Whether to try again after this error.
+  bool IsRetried(int error);
+
   int fd_;
   std::string name_;
   bool regular_;
+  std::function<bool(int error)> retry_;
+  bool retrying_ = false;  // retry_ was called with an error, and not with 0 since
   absl::Status sync_failure_;
 };
 

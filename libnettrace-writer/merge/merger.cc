@@ -115,6 +115,7 @@ struct Merger::Impl {
   absl::Status Start(std::unique_ptr<Sink> sink);
   absl::StatusOr<TraceInfo> ReadFirst();
   absl::Status CopyAll();
+  absl::Status AddAtEnd(std::uint64_t timestamp, bool* added);
   absl::Status Finish();
   Step Next(Input* input);
   absl::Status Advance(Input* input);
@@ -211,10 +212,38 @@ Input* Merger::Impl::Earliest() {
   return earliest;
 }
 
+absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
+  // An input whose times are at the end of what the format has leaves no time for them.
+  if (!options.add_at_end || timestamp > internal::traceevent::kMaxEventTimestamp) {
+    return absl::OkStatus();
+  }
+  for (const auto& input : inputs) {
+    for (const AddedEvent& event : options.add_at_end(input->reader.reader())) {
+      const absl::StatusOr<MetadataId> row_id =
+          metadata->IdOf(event.metadata, PayloadEncoding::kV6);
+      if (!row_id.ok()) return row_id.status();
+      ThreadInfo info;
+      info.name = event.thread;
+      const absl::StatusOr<ThreadIndex> thread = writer->AddThread(info);
+      if (!thread.ok()) return thread.status();
+      EventRow row;
+      row.metadata_id = *row_id;
+      row.capture_thread = row.thread = *thread;
+      row.processor = kNoProcessor;
+      row.timestamp = timestamp;
+      if (absl::Status status = writer->WriteEvent(row, event.payload); !status.ok()) return status;
+      *added = true;
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The last sequence point states the last numbers, and so what was lost at the end.
 absl::Status Merger::Impl::Finish() {
   std::uint64_t end = std::max(last_timestamp, pending_point.value_or(0));
-  if (writer->stats().lost > lost_at_point && last_point < kMaxTimestamp) {
+  bool added = false;
+  if (absl::Status status = AddAtEnd(end, &added); !status.ok()) return status;
+  if ((added || writer->stats().lost > lost_at_point) && last_point < kMaxTimestamp) {
     end = std::max(end, last_point + 1);
   }
   if (absl::Status status = WriteSequencePoint(end); !status.ok()) return status;

@@ -446,6 +446,7 @@ bool Reader::Impl::ReadSequencePoint() {
     if (lost > 0) sequence_point.losses.push_back({entry.thread, lost, &thread->info});
   }
   ++stats.sequence_points;
+  stats.last_sequence_point = header.timestamp;
   step = Step::kSequencePoint;
   return true;
 }

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "libnettrace-writer/write/copy_payload.h"
-
 namespace nettrace::internal {
 namespace {
 
@@ -32,42 +30,6 @@ void EventBlock::Free() {
   buffer_.reset();
   capacity_ = 0;
   next_ = end_ = nullptr;
-}
-
-void EventBlock::Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
-                        std::span<const std::byte> payload) {
-  std::byte* const flags_at = next_;
-  std::byte* out = next_ + 1;
-  unsigned flags = 0;
-  const auto put_if = [&](bool differs, unsigned flag, std::uint64_t value) {
-    if (!differs) return;
-    flags |= flag;
-    out = PutVarUInt(out, value);
-  };
-  put_if(row.metadata_id != previous_.metadata_id, kHasMetadataId, ToNumber(row.metadata_id));
-  const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
-  if (empty()) first_timestamp_ = row.timestamp;
-  uncounted_ += skipped;
-  if (skipped != 0 || row.capture_thread != previous_.capture_thread ||
-      row.processor != previous_.processor) {
-    flags |= kHasCaptureThread;
-    out = PutVarUInt(out, skipped);
-    out = PutVarUInt(out, ToNumber(row.capture_thread));
-    out = PutVarUInt(out, row.processor);
-  }
-  put_if(row.thread != previous_.thread, kHasThread, ToNumber(row.thread));
-  put_if(row.stack_id != previous_.stack_id, kHasStack, ToNumber(row.stack_id));
-  out = PutVarUInt(out, row.timestamp - previous_.timestamp);
-  put_if(row.label_list_id != previous_.label_list_id, kHasLabels, ToNumber(row.label_list_id));
-  put_if(payload.size() != previous_size_, kHasPayloadSize, payload.size());
-  *flags_at = static_cast<std::byte>(flags);
-
-  previous_ = row;
-  previous_size_ = payload.size();
-  previous_sequence_ = sequence;
-  epoch_ = epoch;
-  next_ = out + payload.size();
-  Copy(out, payload.data(), payload.size());
 }
 
 absl::Status EventBlock::WriteTo(BlockOutput* output) {

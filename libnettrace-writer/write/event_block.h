@@ -11,6 +11,7 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/varint.h"
 #include "libnettrace-writer/write/block_output.h"
+#include "libnettrace-writer/write/copy_payload.h"
 #include "nettrace/writer.h"
 
 namespace nettrace::internal {
@@ -36,15 +37,18 @@ class EventBlock {
   // Gives the buffer of an empty block back.
   void Free();
 
-  // True if `row` can follow the row before by AppendLikePrevious: it differs from that in nothing
-  // but its time, which is no earlier; `epoch` is what it was then, so whatever that row referred
-  // to is still there; and there is room for it.
-  bool IsLikePrevious(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
-    return row.capture_thread == previous_.capture_thread && row.thread == previous_.thread &&
-           row.metadata_id == previous_.metadata_id && row.processor == previous_.processor &&
-           row.stack_id == previous_.stack_id && row.label_list_id == previous_.label_list_id &&
-           payload_size == previous_size_ && epoch == epoch_ && FollowsInTime(row.timestamp) &&
-           HasRoom(payload_size);
+  // True if `row` can follow the row before by AppendFollowing: its capture thread, processor and
+  // stack are the same, no event was lost between, its time is no earlier, there is room for it,
+  // and `epoch` is what it was then, so that what that row referred to is still there.
+  bool Follows(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
+    return row.capture_thread == previous_.capture_thread && epoch == epoch_ &&
+           row.processor == previous_.processor && row.stack_id == previous_.stack_id &&
+           FollowsInTime(row.timestamp) && HasRoom(payload_size);
+  }
+  // True if a row that follows can do so by AppendLikePrevious: it differs in nothing but its time.
+  bool IsLikePrevious(const EventRow& row, std::size_t payload_size) const {
+    return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
+           row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
   // The next row is not like the one before: events between them were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
@@ -55,7 +59,7 @@ class EventBlock {
   // Numbers the rows to come after losses that a sequence point has listed. The block is empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
-  // Appends a row with the next number. `copy` copies the payload.
+  // Append a row with the next number. `copy` copies the payload.
   template <typename Copy>
   void AppendLikePrevious(const EventRow& row, std::span<const std::byte> payload,
                           const Copy& copy) {
@@ -69,16 +73,26 @@ class EventBlock {
     next_ = out + payload.size();
     copy(out, payload.data(), payload.size());
   }
-
+  void AppendFollowing(const EventRow& row, std::span<const std::byte> payload) {
+    AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
+  }
   // Appends any row there is room for, no earlier than the one before.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
-              std::span<const std::byte> payload);
+              std::span<const std::byte> payload) {
+    AppendRow</*kFollows=*/false>(row, sequence, payload);
+    epoch_ = epoch;
+  }
 
   // Writes the block, if there are rows in it. After an error they are still here.
   absl::Status WriteTo(BlockOutput* output);
 
  private:
   static constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
+
+  // Field by field, and not by a copy of the row: the caller has just stored its fields, and a copy
+  // in larger pieces would wait for that.
+  template <bool kFollows>
+  void AppendRow(const EventRow& row, std::uint32_t sequence, std::span<const std::byte> payload);
 
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
@@ -105,6 +119,49 @@ class EventBlock {
   std::unique_ptr<std::byte[]> buffer_;
   std::size_t capacity_ = 0;
 };
+
+template <bool kFollows>
+inline void EventBlock::AppendRow(const EventRow& row, std::uint32_t sequence,
+                                  std::span<const std::byte> payload) {
+  std::byte* const flags_at = next_;
+  std::byte* out = next_ + 1;
+  unsigned flags = 0;
+  const auto put_if_new = [&](auto value, auto* previous, unsigned flag) {
+    if (value == *previous) return;
+    *previous = value;
+    flags |= flag;
+    out = PutVarUInt(out, ToNumber(value));
+  };
+  put_if_new(row.metadata_id, &previous_.metadata_id, kHasMetadataId);
+  if constexpr (!kFollows) {
+    const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
+    if (empty()) first_timestamp_ = row.timestamp;
+    uncounted_ += skipped;
+    if (skipped != 0 || row.capture_thread != previous_.capture_thread ||
+        row.processor != previous_.processor) {
+      flags |= kHasCaptureThread;
+      out = PutVarUInt(out, skipped);
+      out = PutVarUInt(out, ToNumber(row.capture_thread));
+      out = PutVarUInt(out, row.processor);
+      previous_.capture_thread = row.capture_thread;
+      previous_.processor = row.processor;
+    }
+  }
+  put_if_new(row.thread, &previous_.thread, kHasThread);
+  if constexpr (!kFollows) put_if_new(row.stack_id, &previous_.stack_id, kHasStack);
+  out = PutVarUInt(out, row.timestamp - previous_.timestamp);
+  previous_.timestamp = row.timestamp;
+  put_if_new(row.label_list_id, &previous_.label_list_id, kHasLabels);
+  if (payload.size() != previous_size_) {
+    flags |= kHasPayloadSize;
+    out = PutVarUInt(out, payload.size());
+    previous_size_ = payload.size();
+  }
+  *flags_at = static_cast<std::byte>(flags);
+  previous_sequence_ = sequence;
+  next_ = out + payload.size();
+  Copy(out, payload.data(), payload.size());
+}
 
 }  // namespace nettrace::internal
 

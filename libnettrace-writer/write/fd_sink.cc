@@ -73,6 +73,12 @@ absl::StatusOr<std::unique_ptr<FdSink>> FdSink::Create(const std::string& path) 
   return std::make_unique<FdSink>(fd, path);
 }
 
+bool FdSink::IsRetried(int error) {
+  if (!retry_) return false;
+  retrying_ = true;
+  return retry_(error);
+}
+
 absl::Status FdSink::Append(std::span<const std::byte> bytes, std::size_t* taken) {
   *taken = 0;
   const SigPipeGuard guard(!regular_);
@@ -84,10 +90,11 @@ absl::Status FdSink::Append(std::span<const std::byte> bytes, std::size_t* taken
       return absl::DataLossError(absl::StrCat("cannot write ", name_, ": it takes no bytes"));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       WaitUntilWritable(fd_);
-    } else if (errno != EINTR) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", name_));
+    } else if (const int error = errno; error != EINTR && !IsRetried(error)) {
+      return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name_));
     }
   }
+  if (std::exchange(retrying_, false)) retry_(0);
   return absl::OkStatus();
 }
 

@@ -90,6 +90,10 @@ struct Writer::Impl {
   template <typename Id>
   absl::StatusOr<Id> Intern(InternTable* table, RowBlock* block, const char* what);
 
+  absl::Status WriteLong(EventBlock* block, const EventRow& row,
+                         std::span<const std::byte> payload);
+  absl::Status WriteFollowing(EventBlock* block, const EventRow& row,
+                              std::span<const std::byte> payload);
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
   absl::Status MakeRoom(Thread* capture, std::size_t payload_size);
   absl::Status GrowBuffer(Thread* capture, std::size_t needed);
@@ -311,17 +315,39 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
   Impl& w = *impl_;
   // Most events are small and like the one before on their capture thread: only the time needs a
-  // check, and only time and payload are written. All others, and all that is wrong, go through the
-  // only call here, so that no registers need to be saved for another.
+  // check, and only time and payload are written. All others, and all that is wrong, go through
+  // calls at the end, so that no registers need to be saved for one.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
-  if (payload.size() <= internal::kMaxShortCopy &&
-      block.IsLikePrevious(row, w.removed_threads, payload.size()) && w.interval_events_left > 0)
-      [[likely]] {
-    block.AppendLikePrevious(row, payload, internal::CopyShort);
-    --w.interval_events_left;
-    return absl::OkStatus();
+  if (!block.Follows(row, w.removed_threads, payload.size()) || w.interval_events_left == 0)
+      [[unlikely]] {
+    return w.WriteEvent(row, payload);
   }
-  return w.WriteEvent(row, payload);
+  if (!block.IsLikePrevious(row, payload.size())) return w.WriteFollowing(&block, row, payload);
+  if (payload.size() > internal::kMaxShortCopy) return w.WriteLong(&block, row, payload);
+  block.AppendLikePrevious(row, payload, internal::CopyShort);
+  --w.interval_events_left;
+  return absl::OkStatus();
+}
+
+// Writes an event like the one before, with a payload that takes a call to copy.
+absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
+                                     std::span<const std::byte> payload) {
+  block->AppendLikePrevious(row, payload, internal::Copy);
+  --interval_events_left;
+  return absl::OkStatus();
+}
+
+// Writes an event that differs from the one before in its ids or its size.
+absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
+                                          std::span<const std::byte> payload) {
+  if (!threads.IsLive(row.thread) || !HasMetadata(row.metadata_id) ||
+      ToNumber(row.label_list_id) > labels.size() || payload.size() > traceevent::kMaxPayloadSize)
+      [[unlikely]] {
+    return WriteEvent(row, payload);
+  }
+  block->AppendFollowing(row, payload);
+  --interval_events_left;
+  return absl::OkStatus();
 }
 
 inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* capture,
@@ -365,12 +391,6 @@ inline absl::Status Writer::Impl::CheckRow(const EventRow& row, const Thread* ca
 }
 
 absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
-  EventBlock& recent = threads.FindRecent(row.capture_thread)->block;
-  if (recent.IsLikePrevious(row, removed_threads, payload.size()) && interval_events_left > 0) {
-    recent.AppendLikePrevious(row, payload, internal::Copy);
-    --interval_events_left;
-    return absl::OkStatus();
-  }
   Thread* const capture = threads.Find(row.capture_thread);
   if (absl::Status status = CheckRow(row, capture, payload.size()); !status.ok()) return status;
   if (!capture->captures) threads.SetCaptures(capture);

@@ -18,8 +18,8 @@ import reader
 
 
 def dump(nettrace, file):
-    # TraceEvent knows nothing of EventHeader's formats, and shows the events of processes among others.
-    return list(commands.dump(nettrace, file, "--raw", "--processes"))
+    # TraceEvent knows nothing of EventHeader's formats, and shows the events that a recorder adds among others.
+    return list(commands.dump(nettrace, file, "--raw", "--processes", "--account"))
 
 
 def check(nettrace, command, file, allowed=(), own_ids=False, log=True):

@@ -1,7 +1,7 @@
 // Writes the files that the conformance tests read: every type, label and kind of sequence point,
 // threads that come and go, lost events. Usage: generate DIR
-// types.expected and quirks.expected have the payloads that readers must show of types.nettrace and
-// quirks.nettrace, one JSON object a line.
+// types.expected, quirks.expected and account.expected have the payloads that readers must show of
+// the .nettrace of that name, one JSON object a line.
 
 #include <array>
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tests/conformance/type_cases.h"
+#include "tools/common/account.h"
 
 namespace conformance {
 namespace {
@@ -317,6 +318,49 @@ void WriteLost(const std::string& path) {
   Must(writer->Finish());
 }
 
+// Each event of a recording's account, with the payloads that readers must show in the file of the
+// same name that ends with .expected.
+void WriteAccount(const std::string& path) {
+  using tools::AccountEvent;
+  using Kind = AccountEvent::Kind;
+  std::unique_ptr<Writer> writer = Create(path + ".nettrace");
+  std::ofstream expected(path + ".expected");
+  EventRow row;
+  ThreadInfo collector;
+  collector.name = "collector";
+  row.capture_thread = row.thread = Must(writer->AddThread(collector));
+  row.processor = nettrace::kNoProcessor;
+  row.timestamp = kStart;
+  const std::uint64_t since = 1'795'319'466'500'931'407;
+  const std::uint64_t until = since + 1;
+  const std::pair<AccountEvent, const char*> cases[] = {
+      {{Kind::kEventsLost, 255, UINT64_MAX, "user_events:Größe_L4K1", "", since, until},
+       R"("EventsLost","payload":{"Cpu":255,"Tracepoint":"user_events:Größe_L4K1",)"
+       R"("Count":"18446744073709551615","From":"1795319466500931407","Until":"1795319466500931408"})"},
+      {{Kind::kCpuOffline, 3, 0, "", "", since, 0},
+       R"("CpuOffline","payload":{"Cpu":3,"NotRecordedSince":"1795319466500931407",)"
+       R"("NotRecordedUntil":0})"},
+      {{Kind::kCpuOnline, 3, 0, "", "", since, until},
+       R"("CpuOnline","payload":{"Cpu":3,"NotRecordedSince":"1795319466500931407",)"
+       R"("NotRecordedUntil":"1795319466500931408"})"},
+      {{Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "größer als erlaubt"},
+       R"("TracepointLeftOut","payload":{"Tracepoint":"ftrace:function",)"
+       R"("Reason":"größer als erlaubt"})"},
+      {{Kind::kAccountUnknown, 0, 0, "", "", since, until},
+       R"("AccountUnknown","payload":{"Since":"1795319466500931407",)"
+       R"("Until":"1795319466500931408"})"},
+  };
+  for (const auto& [event, json] : cases) {
+    row.metadata_id = Must(writer->AddMetadata(tools::AccountMetadata(event.kind)));
+    row.timestamp += 10;
+    Must(writer->WriteEvent(row, Must(tools::AccountPayload(event))));
+    expected << "{\"name\":" << json << "}\n";
+  }
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+  if (!expected.flush()) Must(absl::UnknownError("writing " + path + ".expected failed"));
+}
+
 void WriteEmpty(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   Must(writer->WriteSequencePoint(kStart));
@@ -338,6 +382,7 @@ int main(int argc, char** argv) {
   conformance::WriteNames(folder + "/names.nettrace");
   conformance::Intervals(folder + "/intervals.nettrace").Write();
   conformance::WriteLost(folder + "/lost.nettrace");
+  conformance::WriteAccount(folder + "/account");
   conformance::WriteEmpty(folder + "/empty.nettrace");
   return 0;
 }

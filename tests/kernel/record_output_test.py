@@ -37,9 +37,10 @@ class RecordOutputTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.file = self.folder / "trace.nettrace"
+        self.selector = SELECTOR
 
     def start(self, *options, output=None, command=(), **popen):
-        words = ["record", "-o", output or self.file, "-e", SELECTOR, *options]
+        words = ["record", "-o", output or self.file, "-e", self.selector, *options]
         if command:
             words += ["--", *command]
         return subprocess.Popen([ARGS.nettrace, *words], stderr=subprocess.PIPE, text=True, **popen)
@@ -94,7 +95,7 @@ class RecordOutputTest(unittest.TestCase):
         subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
         info = self.info(whole)
         self.assertGreater(info["events"], 0)
-        there_are = info["events"] + info["processEvents"]
+        there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # What repair adds.
         if compressed:
             # The beginning of a chunk may be there, too.
             self.assertRegex(said, "at least .* are in the file, at most")
@@ -120,6 +121,93 @@ class RecordOutputTest(unittest.TestCase):
         self.file = disk / "trace.nettrace"
         said = self.finish(self.start(command=LOAD), expect=1)
         self.check_account(said, "No space left")
+
+    def fill_disk(self, *options, **popen):
+        """Records onto a disk that is nearly full until the recorder says that it waits; returns it and the file
+        whose removal makes space for it."""
+        disk = pathlib.Path(tempfile.mkdtemp(prefix="disk-", dir=self.folder))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        filler = disk / "filler"
+        with open(filler, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, (40 << 20) - (150 << 10))
+        self.file = disk / "trace.nettrace"
+        self.selector = "raw_syscalls:sys_enter"
+        # Small rings, so that they fill while it waits.
+        recorder = self.start("--when-full", "wait", "--ring-size", "16K", *options, start_new_session=True, **popen)
+        self.addCleanup(end_group, recorder)
+        self.expect_line(recorder, f"{self.file}: no space left on the disk: waiting")
+        return recorder, filler
+
+    def expect_line(self, recorder, text):
+        self.assertIn(text, recorder.stderr.readline())
+
+    def check_waiting_for_space(self, *options, seconds):
+        load = subprocess.Popen(LOAD)
+        self.addCleanup(load.wait)
+        self.addCleanup(load.kill)
+        recorder, filler = self.fill_disk("--json", *options, stdout=subprocess.PIPE)
+        time.sleep(seconds)
+        filler.unlink()
+        self.expect_line(recorder, f"{self.file}: there is space again")
+        time.sleep(0.3)
+        recorder.send_signal(signal.SIGINT)
+        out, said = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, said)
+        summary = json.loads(out)
+        self.assertGreater(summary["lost"], 0, said)
+        self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
+        info = self.info(self.file)
+        self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
+        subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
+
+    def test_a_recording_waits_for_space_and_goes_on_where_it_stopped(self):
+        self.check_waiting_for_space(seconds=1)
+
+    def test_a_compressed_recording_waits_for_space_and_goes_on_where_it_stopped(self):
+        # 4 MB wait for the thread that compresses before the rings fill.
+        self.check_waiting_for_space("--compress", seconds=5)
+
+    def test_waiting_for_space_ends_with_the_recording(self):
+        for compressed in ((), ("--compress",)):
+            for name, options, command in (("request", (), LOAD), ("duration", ("--duration", "6s"), LOAD),
+                                           ("command", (), ["timeout", "6", *LOAD])):
+                with self.subTest((name, *compressed)):
+                    recorder, _ = self.fill_disk(*options, *compressed, command=command)
+                    if name == "request":
+                        time.sleep(0.5)
+                        self.assertIsNone(recorder.poll())
+                        recorder.send_signal(signal.SIGTERM)
+                    said = self.finish(recorder, expect=1)
+                    self.check_account(said, "No space left", compressed=bool(compressed))
+
+    def test_a_reader_that_stops_for_a_while_costs_no_event_that_is_not_counted(self):
+        load = subprocess.Popen(LOAD)
+        self.addCleanup(load.wait)
+        self.addCleanup(load.kill)
+        self.selector = "raw_syscalls:sys_enter"
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with open(self.file, "wb") as file:
+            reader = subprocess.Popen(["cat", pipe], stdout=file)
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        recorder = self.start("--json", "--ring-size", "16K", output=pipe, stdout=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(end_group, recorder)
+        self.wait_for_events()
+        reader.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        reader.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        recorder.send_signal(signal.SIGINT)
+        out, said = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, said)
+        reader.wait()
+        summary = json.loads(out)
+        self.assertGreater(summary["lost"], 0, said)
+        self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
+        info = self.info(self.file)
+        self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
 
     def test_two_recordings_into_one_file_are_one_too_many(self):
         first = self.start(command=LOAD)
@@ -195,6 +283,15 @@ class RecordOutputTest(unittest.TestCase):
                 break
         os.close(writer)
         self.assertLess(took, 0.9)
+
+
+def end_group(process):
+    """Ends the process, which leads its process group, and all others of that."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.communicate()
 
 
 def read_or_none(fd):

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -19,6 +20,7 @@
 #include "nettrace/reader.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tools/collector/session/capture.h"
+#include "tools/common/account.h"
 
 namespace collector {
 namespace {
@@ -73,6 +75,7 @@ class CaptureTest : public ::testing::Test {
     Run(threads, calls);
     SessionSummary summary = Stop(session);
     ReadIntervals(file);
+    CheckAccount(file, summary);
     return summary;
   }
 
@@ -129,6 +132,37 @@ class CaptureTest : public ::testing::Test {
     EXPECT_TRUE(reader->status().ok()) << reader->status();
   }
 
+  // Expects that the file's account, its numbers and the summary tell of the same losses, at each
+  // sequence point: so it is, too, where a file ends at one.
+  static void CheckAccount(const tests::FileInMemory& file, const SessionSummary& summary) {
+    const auto reader = file.Read();
+    ASSERT_NE(reader, nullptr);
+    std::uint64_t told = 0;
+    std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> losses;
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step == Step::kSequencePoint) {
+        EXPECT_EQ(told, reader->stats().lost);
+      }
+      if (step != Step::kEvent || !tools::IsAccount(reader->event())) continue;
+      const auto event = tools::ParseAccount(reader->event());
+      ASSERT_TRUE(event.has_value());
+      EXPECT_EQ(event->kind, tools::AccountEvent::Kind::kEventsLost);
+      EXPECT_LT(event->since, event->until);
+      told += event->count;
+      losses[{event->cpu, event->tracepoint}] += event->count;
+    }
+    EXPECT_EQ(told, summary.lost);
+    EXPECT_EQ(told, reader->stats().lost);
+    EXPECT_EQ(told, summary.account.lost());
+    EXPECT_EQ(losses, summary.account.losses());
+    std::uint64_t in_intervals = 0;
+    for (const auto& interval : summary.account.intervals()) in_intervals += interval.count;
+    if (summary.account.intervals_left_out() == 0) {
+      EXPECT_EQ(in_intervals, told);
+    }
+  }
+
   // How many events the file has of each system call that this process has made: what else runs on
   // the machine makes some, too.
   static std::map<std::string, std::uint64_t> OwnEvents(const tests::FileInMemory& file) {
@@ -172,6 +206,26 @@ TEST_F(CaptureTest, EventsAndLostAreTheHitsWhereTheRingsAreTooSmall) {
   ASSERT_TRUE(summary.hits.has_value());
   EXPECT_EQ(*summary.hits, summary.events + summary.lost);
   EXPECT_GE(*summary.hits, 400'000u);
+}
+
+// The load ends while the rings are full: nothing comes after what they lost.
+TEST_F(CaptureTest, LossesAtTheEndOfALoadAreKnownAtTheNextSequencePoint) {
+  CaptureOptions options;
+  options.ring_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  Open(options);
+  tests::FileInMemory file;
+  Session* const session = Start(Selecting({kTracepoint}), &file);
+  polls_ = false;
+  Run(2, 10'000);
+  const absl::Time end = absl::Now() + 2 * session->interval();
+  while (absl::Now() < end) ASSERT_TRUE(capture_->Poll(absl::Milliseconds(100)).ok());
+  EXPECT_GT(session->stats().lost, 15'000u);
+  const std::uint64_t lost = session->stats().lost;
+  const SessionSummary summary = Stop(session);
+  EXPECT_EQ(summary.lost, lost);
+  CheckAccount(file, summary);
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events + summary.lost);
 }
 
 TEST_F(CaptureTest, SequencePointsComeAsOftenAsAsked) {
@@ -332,6 +386,11 @@ TEST_F(CaptureTest, LossesAreThoseOfTheSessionsOwnTracepoints) {
   EXPECT_GT(of_second.lost, 0u);
   EXPECT_EQ(first_file.Verify(), "");
   EXPECT_EQ(second_file.Verify(), "");
+  CheckAccount(first_file, of_first);
+  CheckAccount(second_file, of_second);
+  for (const auto& [cpu_and_tracepoint, count] : of_first.account.losses()) {
+    EXPECT_EQ(cpu_and_tracepoint.second, kTracepoint);
+  }
 }
 
 TEST_F(CaptureTest, SessionWhoseFileFailsCostsTheOthersNothing) {

@@ -22,6 +22,7 @@ class ChildProcess {
   // The exit code, in the form of a shell's $?, once it has ended; does not wait. To be called
   // until it has a value, and not after that.
   std::optional<int> Reap();
+  pid_t pid() const { return pid_; }
   // Sends SIGTERM. Only while Reap has not returned a value: later the pid may be another's.
   void Terminate();
 

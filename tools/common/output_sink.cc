@@ -187,33 +187,36 @@ absl::Status CheckNotPlanted(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> SinkFor(UniqueFd fd, const std::string& name) {
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> SinkFor(UniqueFd fd, const std::string& name,
+                                                        std::function<bool(int)> retry) {
   struct stat facts = {};
   const bool may_wait = fstat(fd.get(), &facts) != 0 || S_ISFIFO(facts.st_mode) ||
                         S_ISSOCK(facts.st_mode) || isatty(fd.get()) == 1;
   if (may_wait) return std::make_unique<PipeSink>(fd.release(), name);
-  return std::make_unique<nettrace::FdSink>(fd.release(), name);
+  auto sink = std::make_unique<nettrace::FdSink>(fd.release(), name);
+  sink->set_retry(std::move(retry));
+  return sink;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path,
-                                                               mode_t mode) {
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path, mode_t mode,
+                                                               std::function<bool(int)> retry) {
   if (path == kStandardOutput) {
     UniqueFd fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (!fd.valid()) return collector::ErrnoStatus(errno, "standard output");
-    return SinkFor(std::move(fd), "standard output");
+    return SinkFor(std::move(fd), "standard output", std::move(retry));
   }
   if (absl::Status status = CheckNotPlanted(path); !status.ok()) return status;
   struct stat facts = {};
   if (stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
     UniqueFd fd(OpenPipe(path));
     if (!fd.valid()) return collector::ErrnoStatus(errno, path);
-    return SinkFor(std::move(fd), path);
+    return SinkFor(std::move(fd), path, std::move(retry));
   }
   absl::StatusOr<UniqueFd> file = CreateFile(path, mode);
   if (!file.ok()) return file.status();
-  return SinkFor(*std::move(file), path);
+  return SinkFor(*std::move(file), path, std::move(retry));
 }
 
 }  // namespace tools

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,8 +28,11 @@ inline constexpr char kStandardOutput[] = "-";
 // takes nothing does not keep the process from ending: once it has been asked to, the reader has a
 // second more for each write, or until HurryDescriptor is readable, and the first write that it
 // does not take fails with Unavailable.
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string& path,
-                                                               mode_t mode);
+//
+// `retry`, which may be empty, is that of FdSink::set_retry for all but pipes: SpaceWait::Wait has
+// the sink wait while the disk is full.
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(
+    const std::string& path, mode_t mode, std::function<bool(int error)> retry = {});
 
 }  // namespace tools
 

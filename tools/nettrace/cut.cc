@@ -18,10 +18,12 @@ void AddCut(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
   AddModeOption(command, "that of the input", [rewrite](mode_t mode) { rewrite->mode = mode; });
   AddFilterOptions(command, &rewrite->filter);
-  rewrite->filter.processes = EventFilter::Processes::kKept;
+  rewrite->filter.processes = EventFilter::Added::kKept;
+  rewrite->filter.account = EventFilter::Added::kKept;
   command->footer(
       "The output appears by rename, whole or not at all. Events that describe processes, which\n"
-      "readers take their names from, are kept; those before --from get that time.\n\n"
+      "readers take their names from, are kept; those before --from get that time. So is what the\n"
+      "recording's account (provider NetTrace.Collector) says of that time.\n\n"
       "Exit code: 0 written; 1 the input is damaged (see repair) or the output cannot be written;\n"
       "2 an input cannot be read, or wrong usage.\n\n"
       "Examples:\n"

@@ -50,6 +50,7 @@ struct Arguments {
   bool verbose = false;
   bool file_order = false;
   bool processes = false;
+  bool account = false;
   EventFilter filter;
 };
 
@@ -124,6 +125,10 @@ void AddDump(CLI::App& app, int* exit_code) {
                  "Do not sort: events come in the order of the file");
   dump->add_flag("--processes", arguments->processes,
                  "Show the events that describe processes (provider Universal.System), too");
+  dump->add_flag(
+      "--account", arguments->account,
+      "Show what the recording says of itself (provider NetTrace.Collector), too: losses,\n"
+      "CPUs that went and came, tracepoints that were left out");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
@@ -138,7 +143,8 @@ void AddDump(CLI::App& app, int* exit_code) {
       "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
       "trace.nettrace\n");
   dump->callback([arguments, exit_code] {
-    if (!arguments->processes) arguments->filter.processes = EventFilter::Processes::kHidden;
+    if (!arguments->processes) arguments->filter.processes = EventFilter::Added::kHidden;
+    if (!arguments->account) arguments->filter.account = EventFilter::Added::kHidden;
     *exit_code = WithinMemory("dump", {arguments->path}, [&] { return Dump(*arguments); });
   });
 }

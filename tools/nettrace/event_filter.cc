@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
+#include "tools/common/account.h"
 #include "tools/common/text.h"
 
 namespace tools {
@@ -51,11 +52,28 @@ bool DescribesProcess(const nettrace::Event& event) {
   return event.metadata->provider == nettrace::internal::traceevent::kUniversalSystem;
 }
 
+bool EventFilter::KeepsProcess(const nettrace::Reader& reader, const nettrace::Event& event) const {
+  return !to || (reader.TimeOf(event.timestamp) < *to && (!from || *from < *to));
+}
+
+bool EventFilter::KeepsAccount(const nettrace::Reader& reader, const nettrace::Event& event) const {
+  const absl::Time time = reader.TimeOf(event.timestamp);
+  const std::optional<AccountEvent> told = ParseAccount(event);
+  const auto or_its_own = [time](std::uint64_t unix_time) {
+    return unix_time == 0 ? time : absl::FromUnixNanos(static_cast<std::int64_t>(unix_time));
+  };
+  const absl::Time since = told ? or_its_own(told->since) : time;
+  const absl::Time until = told ? or_its_own(told->until) : time;
+  return (!from || until >= *from) && (!to || since < *to);
+}
+
 bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& event) const {
-  if (processes != Processes::kFiltered && DescribesProcess(event) &&
+  const bool is_account = account != Added::kFiltered && IsAccount(event);
+  const bool is_process = processes != Added::kFiltered && DescribesProcess(event);
+  if ((is_account || is_process) &&
       (providers.empty() || !IsOneOf(providers, event.metadata->provider))) {
-    if (processes == Processes::kHidden) return false;
-    return !to || (reader.TimeOf(event.timestamp) < *to && (!from || *from < *to));
+    if ((is_account ? account : processes) == Added::kHidden) return false;
+    return is_account ? KeepsAccount(reader, event) : KeepsProcess(reader, event);
   }
   if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
     return false;

@@ -25,15 +25,24 @@ struct EventFilter {
   std::uint64_t keywords = 0;     // one of these bits, or an event without keywords
   std::optional<absl::Time> from;
   std::optional<absl::Time> to;  // not included
-  // What becomes of events that describe processes, unless `providers` has their provider.
-  enum class Processes {
+  // What becomes of events that the recorder added to those it was asked for, unless `providers`
+  // has their provider.
+  enum class Added {
     kFiltered,  // as others
     kHidden,    // none passes
-    kKept,      // all before `to` pass: those before `from` say which there are then
+    kKept,      // those pass that tell of the time between `from` and `to`
   };
-  Processes processes = Processes::kFiltered;
+  // Those that describe processes: all before `to` tell which processes there are then.
+  Added processes = Added::kFiltered;
+  // Those of the recording's account (tools/common/account.h).
+  Added account = Added::kFiltered;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
+
+ private:
+  // Whether it tells of that time.
+  bool KeepsProcess(const nettrace::Reader& reader, const nettrace::Event& event) const;
+  bool KeepsAccount(const nettrace::Reader& reader, const nettrace::Event& event) const;
 };
 
 // Whether the event describes a process (provider Universal.System): readers take the names of

@@ -1,17 +1,25 @@
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/account.h"
+#include "tools/common/account_summary.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/open_input.h"
+#include "tools/nettrace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -35,9 +43,12 @@ std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
   return counts;
 }
 
-// The events that describe processes, apart from the others.
+// What the recorder added, events that describe processes and its account, apart from the others.
 struct Events {
   std::uint64_t of_processes = 0;
+  std::uint64_t of_account = 0;
+  AccountSummary account;
+  std::uint64_t left_out = 0;  // tracepoints, by that
   std::uint64_t others = 0;
   std::optional<std::uint64_t> first_timestamp;  // of the others
   std::optional<std::uint64_t> last_timestamp;
@@ -45,6 +56,14 @@ struct Events {
   void Count(const nettrace::Event& event) {
     if (DescribesProcess(event)) {
       ++of_processes;
+      return;
+    }
+    if (IsAccount(event)) {
+      ++of_account;
+      const std::optional<AccountEvent> parsed = ParseAccount(event);
+      if (!parsed) return;
+      account.Add(*parsed);
+      if (parsed->kind == AccountEvent::Kind::kTracepointLeftOut) ++left_out;
       return;
     }
     ++others;
@@ -61,7 +80,19 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   PutNumber(&json, "version", reader.major_version());
   PutNumber(&json, "events", events.others);
   PutNumber(&json, "processEvents", events.of_processes);
+  PutNumber(&json, "collectorEvents", events.of_account);
   PutNumber(&json, "lost", stats.lost);
+  PutAccount(events.account, &json);
+  PutNumber(&json, "tracepointsLeftOut", events.left_out);
+  json.Key("unknown");
+  if (const auto& unknown = events.account.unknown()) {
+    json.StartObject();
+    PutAccountTime(&json, "since", unknown->since);
+    PutAccountTime(&json, "until", unknown->until);
+    json.EndObject();
+  } else {
+    json.Null();
+  }
   PutNumber(&json, "sequencePoints", stats.sequence_points);
   PutNumber(&json, "threads", stats.threads);
   PutNumber(&json, "metadata", stats.metadata);
@@ -104,15 +135,53 @@ std::string TimeText(const nettrace::Reader& reader, const std::optional<std::ui
   return ticks ? FormatUtc(reader.TimeOf(*ticks)) : "-";
 }
 
+void PrintRow(const char* name, const std::string& value) {
+  absl::PrintF("%-16s %s\n", name, Printable(value));
+}
+
+// The largest losses, and the last CPUs that went or came.
+void PrintAccount(const Events& events) {
+  constexpr std::size_t kShown = 10;
+  const AccountSummary& account = events.account;
+  std::vector<std::pair<AccountSummary::Key, std::uint64_t>> losses(account.losses().begin(),
+                                                                    account.losses().end());
+  std::stable_sort(losses.begin(), losses.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::uint64_t left = account.lost();
+  for (std::size_t i = 0; i < std::min(losses.size(), kShown); ++i) {
+    const auto& [key, count] = losses[i];
+    PrintRow("lost of", absl::StrCat(key.second.empty() ? "unknown tracepoints" : key.second,
+                                     " on CPU ", key.first, ": ", count));
+    left -= count;
+  }
+  if (left != 0) PrintRow("lost of", absl::StrCat("others: ", left));
+  const auto& changes = account.cpu_changes();
+  const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);
+  for (std::size_t i = skipped; i < changes.size(); ++i) {
+    const AccountSummary::CpuChange& change = changes[i];
+    PrintRow("CPU change",
+             absl::StrCat("CPU ", change.cpu, change.online ? " came online" : " went offline",
+                          "; not recorded from ", AccountTimeText(change.not_recorded_since),
+                          " to ", AccountTimeText(change.not_recorded_until)));
+  }
+  if (const std::uint64_t more = skipped + account.cpu_changes_left_out(); more != 0) {
+    PrintRow("CPU change", absl::StrCat(more, " more"));
+  }
+  if (events.left_out != 0) PrintRow("left out", absl::StrCat(events.left_out, " tracepoints"));
+}
+
 void PrintTable(const nettrace::Reader& reader, const Events& events) {
   const nettrace::Reader::Stats& stats = reader.stats();
-  const auto row = [](const char* name, const std::string& value) {
-    absl::PrintF("%-16s %s\n", name, Printable(value));
-  };
+  const auto& row = PrintRow;
   row("version", absl::StrCat(reader.major_version(), ".", reader.minor_version()));
   row("events", absl::StrCat(events.others));
   row("process events", absl::StrCat(events.of_processes));
-  row("lost", absl::StrCat(stats.lost));
+  row("collector events", absl::StrCat(events.of_account));
+  const auto& unknown = events.account.unknown();
+  row("lost",
+      absl::StrCat(stats.lost, unknown ? "; what is missing is not known " + UnknownText(*unknown)
+                                       : std::string()));
+  PrintAccount(events);
   row("first event", TimeText(reader, events.first_timestamp));
   row("last event", TimeText(reader, events.last_timestamp));
   row("metadata rows", absl::StrCat(stats.metadata));
@@ -137,7 +206,8 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
 
 int Info(const std::string& path, bool json) {
   Progress progress("info");
-  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, &progress);
+  struct stat file = {};
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader = OpenInput(path, &progress, &file);
   if (!reader.ok()) {
     PrintInputError("info", path, reader.status());
     return kExitUnreadable;
@@ -148,6 +218,9 @@ int Info(const std::string& path, bool json) {
     if (step == Step::kEvent) events.Count((*reader)->event());
   }
   progress.Hide();
+  if (const std::optional<AccountEvent> unknown = UnknownEnd(**reader, file)) {
+    events.account.Add(*unknown);
+  }
   if (json) {
     PrintJson(**reader, events);
   } else {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +23,7 @@
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
+#include "tools/common/account_summary.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/child_process.h"
 #include "tools/common/exit_codes.h"
@@ -28,6 +31,7 @@
 #include "tools/common/output_sink.h"
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
+#include "tools/common/space_wait.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/open_input.h"
@@ -38,6 +42,9 @@ namespace {
 
 constexpr std::size_t kMaxRingSize = std::size_t{1} << 33;
 
+constexpr char kStopWhenFull[] = "stop";
+constexpr char kWaitWhenFull[] = "wait";
+
 struct RecordArguments {
   std::string output;
   mode_t mode = kPrivateMode;
@@ -45,6 +52,7 @@ struct RecordArguments {
   std::vector<std::string> selectors;
   std::string duration;
   std::size_t ring_size = 1 << 20;
+  std::string when_full = kStopWhenFull;
   bool json = false;
   std::vector<std::string> command;
 };
@@ -68,9 +76,12 @@ class Output {
   // The thread that compresses.
   std::optional<pid_t> thread() const { return thread_; }
 
-  // Opens the file. To be called once.
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments) {
-    auto sink = OpenOutputSink(arguments.output, arguments.mode);
+  // Opens the file, whose writes wait for space by `space` if there is one. To be called once.
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments,
+                                                       SpaceWait* space) {
+    std::function<bool(int)> retry;
+    if (space != nullptr) retry = [space](int error) { return space->Wait(error); };
+    auto sink = OpenOutputSink(arguments.output, arguments.mode, std::move(retry));
     if (!sink.ok() || compressing_ == nullptr) return sink;
     destination_->sink = *std::move(sink);
     return std::move(compressing_);
@@ -102,18 +113,32 @@ int Fail(const absl::Status& status, int exit_code = kExitFailed) {
   return exit_code;
 }
 
+std::string OutputName(const RecordArguments& arguments) {
+  return arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output);
+}
+
+// Tells of a disk that is full, or has space again. A line of progress is overwritten.
+void PrintWaiting(const RecordArguments& arguments, bool waiting) {
+  absl::FPrintF(stderr, "%snettrace record: %s: %s\n", isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "",
+                OutputName(arguments),
+                waiting ? "no space left on the disk: waiting; what the rings cannot hold is lost"
+                        : "there is space again: going on");
+}
+
 // Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
 // the file that is written stays, and is readable to its last whole block.
 int FailHalfway(const absl::Status& status, const Output& output,
                 const collector::SessionSummary& summary) {
-  return Fail(absl::Status(
-      status.code(),
-      absl::StrCat(
-          // What was written of a compressed chunk may be enough to read some of it.
-          status.message(), "; ", output.is_compressed() ? "at least " : "", summary.events_written,
-          " events are in the file, ", output.is_compressed() ? "at most " : "",
-          summary.events_missing, " more are not (", summary.process_events,
-          " of all these say what processes there were); 'nettrace repair' gives it an end")));
+  return Fail(
+      absl::Status(status.code(),
+                   absl::StrCat(
+                       // What was written of a compressed chunk may be enough to read some of it.
+                       status.message(), "; ", output.is_compressed() ? "at least " : "",
+                       summary.events_written, " events are in the file, ",
+                       output.is_compressed() ? "at most " : "", summary.events_missing,
+                       " more are not (", summary.process_events + summary.collector_events,
+                       " of all these say what processes there were and what is not in the file); "
+                       "'nettrace repair' gives it an end")));
 }
 
 // Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
@@ -183,9 +208,12 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   json.StartObject();
   PutNumber(&json, "events", summary.events);
   PutNumber(&json, "lost", summary.lost);
+  PutNumber(&json, "hits", summary.hits);
   PutNumber(&json, "undecoded", summary.undecoded);
   PutNumber(&json, "late", summary.late);
   PutNumber(&json, "processEvents", summary.process_events);
+  PutNumber(&json, "collectorEvents", summary.collector_events);
+  PutAccount(summary.account, &json);
   PutNumber(&json, "bytes", output.BytesOf(summary.bytes));
   PutNumber(&json, "uncompressedBytes", summary.bytes);
   PutNumber(&json, "threads", summary.threads);
@@ -209,20 +237,37 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   PrintJsonLine(buffer);
 }
 
+// Says why events were lost, and of which tracepoints most of them were.
+void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited) {
+  absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
+  if (waited != absl::ZeroDuration()) {
+    absl::FPrintF(stderr, "  lost: the disk was full for %s\n",
+                  absl::FormatDuration(absl::Trunc(waited, absl::Milliseconds(1))));
+  }
+  std::map<std::string, std::uint64_t> by_tracepoint;
+  for (const auto& [key, count] : summary.account.losses()) by_tracepoint[key.second] += count;
+  std::vector<std::pair<std::uint64_t, std::string>> counts;
+  for (const auto& [tracepoint, count] : by_tracepoint) {
+    if (!tracepoint.empty()) counts.emplace_back(count, tracepoint);
+  }
+  std::sort(counts.rbegin(), counts.rend());
+  constexpr std::size_t kShown = 3;
+  if (counts.size() > kShown) counts.resize(kShown);
+  for (const auto& [count, tracepoint] : counts) {
+    absl::FPrintF(stderr, "  lost: %u of %s\n", count, Printable(tracepoint));
+  }
+}
+
 void PrintSummary(const RecordArguments& arguments, const collector::SessionSummary& summary,
-                  const Output& output) {
+                  const Output& output, absl::Duration waited) {
   if (arguments.json) {
     PrintJson(summary, output);
     std::fflush(stdout);
   }
-  absl::FPrintF(
-      stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-      arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output),
-      summary.events, summary.lost, output.BytesOf(summary.bytes), summary.threads,
-      summary.tracepoints);
-  if (summary.lost != 0) {
-    absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
-  }
+  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
+                OutputName(arguments), summary.events, summary.lost, output.BytesOf(summary.bytes),
+                summary.threads, summary.tracepoints);
+  if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
     absl::FPrintF(stderr, "  %u events did not decode; they are in the file as '%s'\n",
                   summary.undecoded, collector::SampleConverter::kUndecoded);
@@ -309,10 +354,14 @@ int Record(const RecordArguments& arguments) {
   Output output;
   if (absl::Status status = output.Prepare(arguments); !status.ok()) return Fail(status);
   if (output.thread()) capture_options.attachments.own_threads.push_back(*output.thread());
+  std::optional<SpaceWait> space;
+  if (arguments.when_full == kWaitWhenFull) {
+    space.emplace([&arguments](bool waiting) { PrintWaiting(arguments, waiting); });
+  }
   const auto capture = collector::Capture::Open(capture_options);
   if (!capture.ok()) return Fail(capture.status());
-  const auto started =
-      (*capture)->StartSession(session_options, [&] { return output.Open(arguments); });
+  const auto started = (*capture)->StartSession(
+      session_options, [&] { return output.Open(arguments, space ? &*space : nullptr); });
   if (!started.ok()) return Fail(started.status());
   collector::Session* const session = *started;
   if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
@@ -320,6 +369,7 @@ int Record(const RecordArguments& arguments) {
   }
   const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
   const absl::Time end = absl::Now() + duration;
+  if (space) space->EndAt(end);
 
   int exit_code = kExitOk;
   absl::Status recorded;
@@ -329,6 +379,7 @@ int Record(const RecordArguments& arguments) {
         ChildProcess::Start(arguments.command, arguments.output == kStandardOutput);
     if (child.ok()) {
       command = *std::move(child);
+      if (space) space->EndWith(command->pid());
     } else {
       exit_code = Fail(child.status(), kExitNoCommand);
     }
@@ -336,13 +387,14 @@ int Record(const RecordArguments& arguments) {
   if (exit_code == kExitOk) {
     recorded = RecordUntilEnd(capture->get(), *session, output, end, &command, &exit_code);
   }
+  if (space) space->End();
   // Nothing that was started for the recording is left running.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
   PrintLeftOut(summary.left_out, left_out);
-  PrintSummary(arguments, summary, output);
+  PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
   // The kernel takes its time for each tracepoint that nobody records any more.
   constexpr std::uint64_t kMany = 100;
   if (summary.tracepoints >= kMany) {
@@ -375,6 +427,11 @@ void AddRecord(CLI::App& app, int* exit_code) {
                    "Memory of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->default_str("1M");
+  record
+      ->add_option("--when-full", arguments->when_full,
+                   "When the disk is full: stop with an error, or wait until there is space")
+      ->check(CLI::IsMember({kStopWhenFull, kWaitWhenFull}))
+      ->capture_default_str();
   record->add_flag("--json", arguments->json, "Print the summary as JSON on standard output, too");
   record->add_option("command", arguments->command,
                      "Record until this command ends; it stands after --");

@@ -12,6 +12,7 @@ void AddRepair(CLI::App& app, int* exit_code) {
   auto rewrite = std::make_shared<Rewrite>();
   rewrite->command = "repair";
   rewrite->accept_damage = true;
+  rewrite->tells_unknown_end = true;
   CLI::App* command =
       app.add_subcommand("repair", "Write the whole part of a cut or damaged file as a V6 file");
   rewrite->inputs.resize(1);
@@ -22,7 +23,9 @@ void AddRepair(CLI::App& app, int* exit_code) {
   command->footer(
       "All events before the damage are written, in the order of time and with the same counts of\n"
       "lost events. V4 and V5 files become V6. The output appears by rename, whole or not at "
-      "all.\n\n"
+      "all.\n"
+      "From when on nothing is known of what was lost is printed, and is an event of the output\n"
+      "(AccountUnknown of the provider NetTrace.Collector), if the input has no end.\n\n"
       "Exit code: 0 written; 1 the output cannot be written;\n"
       "2 an input cannot be read, or wrong usage.\n\n"
       "Example:\n"

@@ -19,6 +19,7 @@
 #include "tools/common/text.h"
 #include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
+#include "tools/nettrace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -70,6 +71,20 @@ void ReportEvents(const char* command, const std::string& input,
   }
 }
 
+// Prints from when on the output cannot know of losses, and returns an event that says it; none if
+// the input has an end.
+std::vector<nettrace::AddedEvent> TellUnknownEnd(const char* command, const std::string& input,
+                                                 const nettrace::Reader& reader,
+                                                 const struct stat& file) {
+  const std::optional<AccountEvent> unknown = UnknownEnd(reader, file);
+  if (!unknown) return {};
+  absl::FPrintF(stderr, "nettrace %s: %s: what is missing is not known %s\n", command, input,
+                UnknownText({unknown->since, unknown->until}));
+  absl::StatusOr<std::vector<std::byte>> payload = AccountPayload(*unknown);
+  if (!payload.ok()) return {};
+  return {{AccountMetadata(unknown->kind), *std::move(payload), "repair"}};
+}
+
 // Prints what was wrong with the inputs; false if the output must not be kept then.
 bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
   bool good = true;
@@ -108,8 +123,15 @@ int RunRewrite(const Rewrite& rewrite) {
     return filter.Passes(input, event);
   };
   options.start = rewrite.filter.from;
-  nettrace::Merger merger(std::move(options));
   std::vector<struct stat> files;
+  if (rewrite.tells_unknown_end) {
+    options.add_at_end = [&](const nettrace::Reader& input) {
+      progress.Hide();
+      return TellUnknownEnd(rewrite.command, InputName(rewrite.inputs.front()), input,
+                            files.front());
+    };
+  }
+  nettrace::Merger merger(std::move(options));
   if (!OpenInputs(rewrite, &progress, &merger, &files)) return kExitUnreadable;
   FileAccess access = AccessToAll(files);
   access.mode = rewrite.mode.value_or(access.mode);

@@ -19,6 +19,8 @@ struct Rewrite {
   EventFilter filter;
   // Whether the readable part of a damaged input is good enough, as for repair.
   bool accept_damage = false;
+  // Whether the output says from when on nothing is known of its only input, if that has no end.
+  bool tells_unknown_end = false;
   // The output's mode; without it, who may read the inputs may read the output.
   std::optional<mode_t> mode = std::nullopt;
 };

@@ -36,6 +36,11 @@ def dump(file, *options):
     return list(commands.dump(ARGS.nettrace, file, *map(str, options)))
 
 
+def dump_cut(file):
+    """The events of a file that is cut."""
+    return [json.loads(line) for line in nettrace("dump", "--json", file, expect=1)[0].splitlines()]
+
+
 def one_interval(events, fields=()):
     """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times. The events have
     the fields, which are descriptions without their sizes, and empty payloads."""
@@ -225,6 +230,59 @@ class CommandsTest(unittest.TestCase):
         nettrace("repair", cut, "-o", self.out)
         nettrace("verify", "--strict", self.out)
         self.assertEqual(dump(self.out), dump(self.traces[0]))
+
+    def test_what_a_file_without_an_end_cannot_know_is_said(self):
+        cut = self.folder / "unknown.nettrace"
+        whole = self.traces[0].read_bytes()
+        self.assertIsNone(commands.info(ARGS.nettrace, self.traces[0])["unknown"])
+        for name, end in (("an end that is cut off", -1), ("a cut in the middle", len(whole) * 2 // 3)):
+            with self.subTest(name):
+                cut.write_bytes(whole[:end])
+                last = max(event["time"] for event in dump_cut(cut))
+                # The recorder still wrote a second after the last event.
+                written = nanoseconds({"time": last}) + 10**9
+                os.utime(cut, ns=(written, written))
+                told, _ = nettrace("info", "--json", cut, expect=1)
+                unknown = json.loads(told)["unknown"]
+                self.assertEqual(nanoseconds({"time": unknown["until"]}), written)
+                self.assertLess(unknown["since"], unknown["until"])
+                table, _ = nettrace("info", cut, expect=1)
+                text = f"what is missing is not known from {unknown['since']} to at least {unknown['until']}"
+                self.assertRegex(table, rf"lost +\d+; {text}")
+
+                _, error = nettrace("repair", cut, "-o", self.out)
+                self.assertIn(text, error)
+                nettrace("verify", "--strict", self.out)
+                info = commands.info(ARGS.nettrace, self.out)
+                self.assertEqual((info["unknown"], info["collectorEvents"], info["complete"]), (unknown, 1, True))
+                self.assertEqual(info["events"], len(dump(self.out)))
+                shown = dump(self.out, "--account")
+                self.assertEqual(shown[:-1], dump(self.out))
+                self.assertEqual((shown[-1]["provider"], shown[-1]["name"]), ("NetTrace.Collector", "AccountUnknown"))
+                times = {key.lower(): nanoseconds({"time": time}) for key, time in unknown.items()}
+                self.assertEqual({key.lower(): int(value) for key, value in shown[-1]["payload"].items()}, times)
+                self.assertEqual(dump(self.out, "--provider", "NetTrace.Collector"), shown[-1:])
+                # What is made of the file keeps it.
+                whole_again = self.folder / "whole-again.nettrace"
+                nettrace("merge", self.out, self.traces[1], "-o", whole_again)
+                self.assertEqual(commands.info(ARGS.nettrace, whole_again)["unknown"], unknown)
+                nettrace("cut", self.out, "-o", whole_again, "--provider", "Nobody", "--from", last)
+                self.assertEqual(commands.info(ARGS.nettrace, whole_again)["unknown"], unknown)
+                nettrace("cut", self.out, "-o", whole_again, "--to", self.events[0]["time"])
+                self.assertIsNone(commands.info(ARGS.nettrace, whole_again)["unknown"])
+
+    def test_when_a_file_was_last_written_may_not_be_known(self):
+        whole = self.traces[0].read_bytes()
+        told, _ = nettrace("info", "--json", "-", expect=1, stdin=whole[:-1])
+        unknown = json.loads(told)["unknown"]
+        self.assertIsNone(unknown["until"])
+        table, _ = nettrace("info", "-", expect=1, stdin=whole[:-1])
+        self.assertIn(f"what is missing is not known from {unknown['since']} on", table)
+        # A file that was last written before it began was given that time.
+        cut = self.folder / "unknown.nettrace"
+        cut.write_bytes(whole[:-1])
+        os.utime(cut, (1000, 1000))
+        self.assertEqual(json.loads(nettrace("info", "--json", cut, expect=1)[0])["unknown"], unknown)
 
     def test_verify_tells_errors_hazards_and_clean_files_apart(self):
         self.assertEqual(nettrace("verify", "--strict", "--json", self.traces[0])[0], "")

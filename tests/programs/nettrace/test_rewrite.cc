@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -12,13 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "nettrace/format.h"
 #include "nettrace/reader.h"
+#include "nettrace/sink.h"
 #include "nettrace/time_ordered_reader.h"
 #include "nettrace/verifier.h"
+#include "nettrace/writer.h"
 #include "tests/support/nettrace/stream_builder.h"
+#include "tools/common/account.h"
 #include "tools/common/exit_codes.h"
 #include "tools/nettrace/rewrite.h"
 
@@ -175,7 +180,8 @@ absl::Time TimeAfter(std::int64_t ticks) {
 
 // The arguments that the program gives for `nettrace cut`.
 Rewrite CutOf(const std::string& input, const std::string& output, EventFilter filter) {
-  filter.processes = EventFilter::Processes::kKept;
+  filter.processes = EventFilter::Added::kKept;
+  filter.account = EventFilter::Added::kKept;
   return {.command = "cut", .inputs = {input}, .output = output, .filter = std::move(filter)};
 }
 
@@ -232,6 +238,141 @@ TEST_F(RewriteTest, CutFiltersTheProviderOfProcessesIfItIsNamed) {
   ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
   EXPECT_EQ(StatsOfCleanFile(Output()).lost, 0u);
   EXPECT_EQ(EventsOf(Output()), (std::vector<std::string>{"60 Event 2", "80 ProcessExit 2"}));
+}
+
+// A recording that lost events from 1 s to 2 s and from 5 s to 6 s after its start, when one
+// tracepoint was left out.
+class AccountTest : public RewriteTest {
+ protected:
+  static constexpr std::int64_t kSecond = 1'000'000'000;
+  const absl::Time start_ = absl::FromUnixSeconds(1'700'000'000);
+
+  std::string WriteRecording() {
+    nettrace::TraceInfo trace;
+    trace.sync_time = start_;
+    auto sink = std::make_unique<nettrace::MemorySink>();
+    const nettrace::MemorySink* const bytes = sink.get();
+    auto writer = nettrace::Writer::Create(std::move(sink), trace);
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    nettrace::ThreadInfo info;
+    info.name = "any";
+    const nettrace::ThreadIndex collector = *(*writer)->AddThread(info);
+    const nettrace::ThreadIndex thread = *(*writer)->AddThread(info);
+    nettrace::EventMetadata service;
+    service.provider = "Service";
+    service.name = "Event";
+    const nettrace::MetadataId event = *(*writer)->AddMetadata(service);
+    using Kind = AccountEvent::Kind;
+    const nettrace::MetadataId left_out =
+        *(*writer)->AddMetadata(AccountMetadata(Kind::kTracepointLeftOut));
+    const nettrace::MetadataId lost = *(*writer)->AddMetadata(AccountMetadata(Kind::kEventsLost));
+    const auto write = [&](nettrace::ThreadIndex about, nettrace::MetadataId id, int second,
+                           std::span<const std::byte> payload) {
+      nettrace::EventRow row;
+      row.metadata_id = id;
+      row.capture_thread = row.thread = about;
+      row.processor = about == collector ? nettrace::kNoProcessor : 0;
+      row.timestamp = static_cast<std::uint64_t>(second * kSecond);
+      EXPECT_TRUE((*writer)->WriteEvent(row, payload).ok());
+    };
+    write(collector, left_out, 0, *AccountPayload({Kind::kTracepointLeftOut, 0, 0, "a:b", "why"}));
+    for (int second : {2, 6}) {
+      const auto until =
+          static_cast<std::uint64_t>(absl::ToUnixNanos(start_ + absl::Seconds(second)));
+      write(collector, lost, second,
+            *AccountPayload({Kind::kEventsLost, 0, 7, "a:c", "", until - kSecond, until}));
+      write(thread, event, second, {});
+      EXPECT_TRUE((*writer)->WriteSequencePoint(static_cast<std::uint64_t>(second * kSecond)).ok());
+    }
+    EXPECT_TRUE((*writer)->Finish().ok());
+    return Write("in.nettrace", bytes->bytes());
+  }
+
+  // The account in the output: its events' names, and the seconds of their times.
+  std::vector<std::string> Account() const {
+    auto reader = Reader::Open(FileSource(Output()));
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    std::vector<std::string> account;
+    for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
+      if (step != Step::kEvent || !IsAccount((*reader)->event())) continue;
+      const auto event = ParseAccount((*reader)->event());
+      EXPECT_TRUE(event.has_value());
+      account.push_back((*reader)->event().metadata->name);
+      if (event->since != 0) account.back() += " from " + Seconds(event->since);
+      if (event->until != 0) account.back() += " until " + Seconds(event->until);
+    }
+    EXPECT_TRUE((*reader)->status().ok()) << (*reader)->status();
+    return account;
+  }
+
+ private:
+  std::string Seconds(std::uint64_t ns) const {
+    const absl::Time time = absl::FromUnixNanos(static_cast<std::int64_t>(ns));
+    return absl::StrCat(absl::ToDoubleSeconds(time - start_));
+  }
+};
+
+TEST_F(AccountTest, CutKeepsWhatTheAccountSaysOfItsTime) {
+  const std::string input = WriteRecording();
+  EventFilter filter;
+  filter.providers = {"Nobody"};
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).events, 3u);
+  EXPECT_EQ(Account(), (std::vector<std::string>{"TracepointLeftOut", "EventsLost from 1 until 2",
+                                                 "EventsLost from 5 until 6"}));
+  filter.from = start_ + absl::Milliseconds(5500);
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(Account(), (std::vector<std::string>{"EventsLost from 5 until 6"}));
+  filter.from = start_;
+  filter.to = start_ + absl::Milliseconds(1500);
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(Account(),
+            (std::vector<std::string>{"TracepointLeftOut", "EventsLost from 1 until 2"}));
+  filter.from = start_ + absl::Seconds(3);
+  filter.to = start_ + absl::Seconds(4);
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(Account(), std::vector<std::string>());
+}
+
+TEST_F(AccountTest, RepairSaysFromWhenOnNothingIsKnown) {
+  const std::string input = WriteRecording();
+  Rewrite repair = {.command = "repair",
+                    .inputs = {input},
+                    .output = Output(),
+                    .filter = {},
+                    .accept_damage = true,
+                    .tells_unknown_end = true};
+  ASSERT_EQ(RunRewrite(repair), 0);
+  EXPECT_EQ(Account().size(), 3u) << "nothing is unknown of a whole file";
+
+  std::filesystem::resize_file(input, std::filesystem::file_size(input) - 1);
+  const timespec written[] = {{0, UTIME_OMIT}, absl::ToTimespec(start_ + absl::Seconds(8))};
+  ASSERT_EQ(utimensat(AT_FDCWD, input.c_str(), written, 0), 0);
+  ASSERT_EQ(RunRewrite(repair), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).events, 6u);
+  EXPECT_EQ(Account().back(), "AccountUnknown from 6 until 8");
+  // Of a repaired file that is damaged again.
+  std::filesystem::rename(Output(), input);
+  std::filesystem::resize_file(input, std::filesystem::file_size(input) - 1);
+  ASSERT_EQ(utimensat(AT_FDCWD, input.c_str(), written, 0), 0);
+  ASSERT_EQ(RunRewrite(repair), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).events, 7u);
+}
+
+TEST_F(AccountTest, RepairOfAFileWithoutASequencePointKnowsNothingFromItsBeginningOn) {
+  const std::string input = WriteRecording();
+  std::filesystem::resize_file(input, std::filesystem::file_size(input) / 3);
+  const timespec written[] = {{0, UTIME_OMIT}, absl::ToTimespec(start_ + absl::Seconds(8))};
+  ASSERT_EQ(utimensat(AT_FDCWD, input.c_str(), written, 0), 0);
+  ASSERT_EQ(RunRewrite({.command = "repair",
+                        .inputs = {input},
+                        .output = Output(),
+                        .filter = {},
+                        .accept_damage = true,
+                        .tells_unknown_end = true}),
+            0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).sequence_points, 1u);
+  EXPECT_EQ(Account(), (std::vector<std::string>{"AccountUnknown from 0 until 8"}));
 }
 
 // What a run prints on standard error.

@@ -31,11 +31,12 @@ def register(eventheader):
 class Watched:
     """`perf stat` that runs `nettrace record` that runs load_service; with perf=False without the first."""
 
-    def __init__(self, args, folder, options, load_options, output=None, perf=True):
-        """`output`: what takes the place of the file in `folder`."""
+    def __init__(self, args, folder, options, load_options, file=None, output=None, perf=True):
+        """`file`: what takes the place of one in `folder`; `output`: to what the recorder writes, if not to the file."""
         self.folder = pathlib.Path(folder)
-        self.file = self.folder / "trace.nettrace"
+        self.file = file or self.folder / "trace.nettrace"
         self._counts = self.folder / "counts" if perf else None
+        self._errors = self.folder / "stderr"
         pid_file = self.folder / "pid"
         for old in (pid_file, self.file):
             old.unlink(missing_ok=True)
@@ -44,10 +45,10 @@ class Watched:
         # exec keeps the pid.
         shell = ["sh", "-c", f'echo $$ > {pid_file}.new && mv {pid_file}.new {pid_file} && exec "$@"', "sh"]
         recorder = [args.nettrace, "record", "--json", "-o", output or self.file, *points, *options]
-        self._errors = open(self.folder / "stderr", "w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [*counter, *shell, *recorder, "--", args.service, *kind(), *load_options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True)
+        with open(self._errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [*counter, *shell, *recorder, "--", args.service, *kind(), *load_options],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
         until(lambda: pid_file.exists() or self.process.poll() is not None)
         self.recorder = int(pid_file.read_text())
         self.service = self.summary = None
@@ -64,7 +65,6 @@ class Watched:
             except ProcessLookupError:
                 pass
         self.process.stdout.close()
-        self._errors.close()
 
     def signal(self, number):
         os.kill(self.recorder, number)
@@ -94,8 +94,7 @@ class Watched:
         self.summary = json.loads(rest) if rest else None
 
     def said(self):
-        self._errors.seek(0)
-        return self._errors.read()
+        return self._errors.read_text()
 
     def hits(self):
         """The kernel's own count."""

@@ -1,17 +1,20 @@
 // Several sessions on the samples of one ring: each has its own events, intervals and losses.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tests/support/collector/memory_ring.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
+#include "tools/common/account.h"
+#include "tools/common/account_summary.h"
 
 namespace collector {
 namespace {
@@ -106,6 +109,7 @@ class DistributorTest : public ::testing::Test {
     session->Finish(time);
     SessionSummary summary = session->Summary();
     EXPECT_TRUE(summary.status.ok()) << summary.status;
+    EXPECT_EQ(summary.account.lost(), summary.lost);
     unused_ = distributor_.Remove(session);
     std::erase_if(sessions_, [session](const auto& each) { return each.get() == session; });
     return summary;
@@ -243,7 +247,8 @@ TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
   Drain(102 * kMillisecond);
   EXPECT_LT(two->Summary().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
-  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 6u);
+  // Nothing came after the last of its own.
+  EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
   EXPECT_EQ(Read(first).size(), 101u);
   EXPECT_EQ(Read(second).size(), 101u);
 }
@@ -254,6 +259,8 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   tests::FileInMemory second;
   Session* const one = Start(&first, 0, {kFirst});
   Session* const two = Start(&second, 0, {kFirst});
+  Put(Record(kFirst, "A", "x"), 10);
+  Drain(10);
   one->EndInterval(20);
   Put(Record(kFirst, "A", "x", 'a'), 15);
   Put(Record(kFirst, "A", "x", 'a'), 25);
@@ -261,14 +268,14 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   EXPECT_EQ(Stop(one, 40).late, 1u);
   EXPECT_EQ(Stop(two, 40).late, 0u);
   const std::vector<Shown> of_one = Read(first);
-  EXPECT_EQ(Times(of_one), (TimeList{20, 25}));
-  ASSERT_EQ(of_one[0].labels.integers.size(), 1u);
-  EXPECT_EQ(of_one[0].labels.integers[0].second, 15);
-  EXPECT_TRUE(of_one[0].labels.activity_id.has_value());
-  EXPECT_TRUE(of_one[1].labels.integers.empty());
+  EXPECT_EQ(Times(of_one), (TimeList{10, 20, 25}));
+  ASSERT_EQ(of_one[1].labels.integers.size(), 1u);
+  EXPECT_EQ(of_one[1].labels.integers[0].second, 15);
+  EXPECT_TRUE(of_one[1].labels.activity_id.has_value());
+  EXPECT_TRUE(of_one[2].labels.integers.empty());
   const std::vector<Shown> of_two = Read(second);
-  EXPECT_EQ(Times(of_two), (TimeList{15, 25}));
-  EXPECT_TRUE(of_two[0].labels.integers.empty());
+  EXPECT_EQ(Times(of_two), (TimeList{10, 15, 25}));
+  EXPECT_TRUE(of_two[1].labels.integers.empty());
 }
 
 TEST_F(DistributorTest, SessionWhoseFileFailsIsWrittenToNoMore) {
@@ -303,24 +310,81 @@ TEST_F(DistributorTest, LossesAreThoseOfTheSessionsOwnTracepointsAndTime) {
   distributor_.LostInPlace(0, 10);
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 0u);
-  distributor_.CountLost(0, kFirst, 4);
-  distributor_.CountLost(0, kSecond, 6);
-  distributor_.SettleLosses(/*finally=*/false);
+  distributor_.CountLost(0, kFirst, 4, {});
+  distributor_.CountLost(0, kSecond, 6, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 4u);
   // Counted, but no record of it yet when the next session begins.
-  distributor_.CountLost(0, kFirst, 3);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 3, {});
+  distributor_.SettleLosses();
   Session* const late = Start(&late_file, 0, {kFirst, kSecond});
   distributor_.LostInPlace(0, 13);
   EXPECT_EQ(late->stats().lost, 0u);
   distributor_.LostInPlace(0, 15);
   EXPECT_EQ(late->stats().lost, 2u);
-  distributor_.CountLost(0, kSecond, 2);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kSecond, 2, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(Stop(all, 10).lost, 15u);
   EXPECT_EQ(Stop(part, 10).lost, 7u);
   EXPECT_EQ(Stop(late, 10).lost, 2u);
+}
+
+TEST_F(DistributorTest, AccountSaysWhoseTheLossesWereAndWhen) {
+  tests::FileInMemory file;
+  Session* const session = Start(&file, 10, {kFirst, kSecond});
+  session->LeaveOut("ftrace:function", "cannot be enabled");
+  Put(Record(kFirst, "A", "x"), 20);
+  Drain(30);
+  distributor_.LostInPlace(0, 10);
+  distributor_.CountLost(0, kFirst, 4, {100, 110});
+  distributor_.CountLost(0, kSecond, 6, {100, 110});
+  distributor_.SettleLosses();
+  // No record says it: it was lost since the counts were read before.
+  distributor_.CountLost(0, kFirst, 3, {200, 210});
+  distributor_.SettleLosses();
+  const SessionSummary summary = Stop(session, 220);
+  EXPECT_EQ(summary.collector_events, 4u);
+  EXPECT_EQ(summary.events, 1u);
+  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  EXPECT_EQ(summary.account.losses(),
+            (Losses{{{0, "user_events:P_L4K1"}, 7}, {{0, "user_events:P_L4K2"}, 6}}));
+  const auto& intervals = summary.account.intervals();
+  ASSERT_EQ(intervals.size(), 2u);
+  EXPECT_EQ(intervals[0].from, 20u);  // after the last event before the gap
+  EXPECT_EQ(intervals[0].until, 110u);
+  EXPECT_EQ(intervals[0].count, 10u);
+  EXPECT_EQ(intervals[1].from, 100u);
+  EXPECT_EQ(intervals[1].until, 210u);
+
+  const auto reader = file.Read();
+  std::vector<tools::AccountEvent> told;
+  using Step = nettrace::Reader::Step;
+  for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+    if (step != Step::kEvent || !tools::IsAccount(reader->event())) continue;
+    told.push_back(tools::ParseAccount(reader->event()).value());
+  }
+  using Kind = tools::AccountEvent::Kind;
+  const std::vector<tools::AccountEvent> expected = {
+      {Kind::kEventsLost, 0, 4, "user_events:P_L4K1", "", 20, 110},
+      {Kind::kEventsLost, 0, 6, "user_events:P_L4K2", "", 20, 110},
+      {Kind::kEventsLost, 0, 3, "user_events:P_L4K1", "", 100, 210},
+      {Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "cannot be enabled", 0, 0}};
+  EXPECT_EQ(told, expected);
+}
+
+TEST_F(DistributorTest, AccountSaysTheCpuWhereTheKernelCountsNoLosses) {
+  tests::FileInMemory file;
+  distributor_.SetLossesUncounted();
+  Session* const session = Start(&file, 10, {kFirst}, absl::Nanoseconds(100));
+  distributor_.LostInPlace(0, 5);
+  Drain(2'000'000);  // an interval ends
+  EXPECT_EQ(session->Summary().account.lost(), 5u);
+  distributor_.LostInPlace(0, 12);
+  const SessionSummary summary = Stop(session, 3'000'000);
+  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  EXPECT_EQ(summary.account.losses(), (Losses{{{0, ""}, 12}}));
+  EXPECT_EQ(summary.account.intervals().size(), 2u);
 }
 
 // A session that had all tracepoints, and then has not, and then has again.
@@ -329,22 +393,22 @@ TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointComesOrGoes) {
   distributor_.RemoveTracepoint(kSecond);
   Session* const session = Start(&file, 0, {kFirst});
   distributor_.LostInPlace(0, 5);
-  distributor_.CountLost(0, kFirst, 7);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 7, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 7u);
   ASSERT_TRUE(
       distributor_.AddTracepoint(kSecond, "user_events", "P_L4K2", Format(8, "P_L4K2")).ok());
   distributor_.LostInPlace(0, 17);  // 2 of those before, 10 of the two tracepoints
   EXPECT_EQ(session->stats().lost, 7u);
-  distributor_.CountLost(0, kFirst, 6);
-  distributor_.CountLost(0, kSecond, 4);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 6, {});
+  distributor_.CountLost(0, kSecond, 4, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 13u);
   distributor_.RemoveTracepoint(kSecond);
   distributor_.LostInPlace(0, 20);
   EXPECT_EQ(session->stats().lost, 16u);
-  distributor_.CountLost(0, kFirst, 3);
-  distributor_.SettleLosses(/*finally=*/true);
+  distributor_.CountLost(0, kFirst, 3, {});
+  distributor_.SettleLosses();
   EXPECT_EQ(Stop(session, 10).lost, 16u);
 }
 
@@ -396,6 +460,72 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
   EXPECT_EQ(events(second), (std::vector<std::string>{
                                 "20 ExistingProcess 1", "20 ExistingProcess 2",
                                 "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
+}
+
+// The events that a session is to have, in the order of time.
+struct Expected {
+  std::uint64_t start;
+  std::uint64_t end = ~std::uint64_t{0};
+  std::vector<int> ids;
+  std::unique_ptr<tests::FileInMemory> file = std::make_unique<tests::FileInMemory>();
+};
+
+TEST_F(DistributorTest, SessionsThatComeAndGoHaveEachExactlyItsOwnEvents) {
+  std::mt19937 generator(1);
+  const auto below = [&generator](std::size_t limit) { return generator() % limit; };
+  const std::vector<std::string> names = {"A", "B", "C", "D"};
+  std::vector<std::pair<std::uint64_t, int>> written;  // when, and of which tracepoint
+  std::vector<Expected> all;
+  std::vector<std::pair<Session*, std::size_t>> running;  // with its place in `all`
+  std::uint64_t now = 1000;
+  std::uint64_t drained = now;
+  const auto stop = [&](std::size_t i) {
+    const auto [session, place] = running[i];
+    session->EndAt(now);
+    all[place].end = now;
+    Drain(drained = now);
+    Stop(session, now);
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+  };
+  for (int step = 0; step < 3000; ++step) {
+    const std::size_t what = below(20);
+    if (what == 0 && running.size() < 5) {
+      Expected& expected = all.emplace_back();
+      expected.start = now;
+      expected.ids =
+          std::vector<std::vector<int>>{{kFirst}, {kSecond}, {kFirst, kSecond}}[below(3)];
+      running.emplace_back(
+          Start(expected.file.get(), now, expected.ids, absl::Milliseconds(1 + below(3))),
+          all.size() - 1);
+    } else if (what == 1 && !running.empty()) {
+      stop(below(running.size()));
+    } else if (what < 5) {
+      Drain(drained = std::max(drained, now - below(2000)));
+    } else {
+      for (std::size_t i = below(20); i > 0; --i) {
+        const int id = below(2) == 0 ? kFirst : kSecond;
+        const char activity = below(2) == 0 ? '\0' : static_cast<char>('a' + below(5));
+        now += below(100'000);
+        Put(Record(id, names[below(names.size())], below(4) == 0 ? "\xC3\xA9" : "text", activity),
+            now, kTid + static_cast<std::uint32_t>(below(50)));
+        written.emplace_back(now, id);
+      }
+      // The ring must not be full before it is drained again.
+      if (ring_.fill() > ring_.size() / 2) Drain(drained = now);
+    }
+  }
+  while (!running.empty()) stop(0);
+  EXPECT_GT(all.size(), 50u);
+  for (const Expected& expected : all) {
+    TimeList times;
+    for (const auto& [time, id] : written) {
+      const bool has_it =
+          std::find(expected.ids.begin(), expected.ids.end(), id) != expected.ids.end();
+      if (has_it && time > expected.start && time <= expected.end) times.push_back(time);
+    }
+    ASSERT_EQ(Times(Read(*expected.file)), times);
+    EXPECT_EQ(lost_, 0u);
+  }
 }
 
 }  // namespace

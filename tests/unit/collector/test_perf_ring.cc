@@ -56,6 +56,33 @@ std::vector<std::uint32_t> Drain(PerfRing* ring, std::uint64_t limit) {
 using Numbers = std::vector<std::uint32_t>;
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
+TEST(PerfRing, KnowsHowFullItMayHaveBeen) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  EXPECT_EQ(ring.TakeFullest(), 0u);
+  for (std::uint32_t i = 0; i < 10; ++i) fake.PutSample(i, i);
+  Drain(&ring, 4);
+  EXPECT_EQ(ring.TakeFullest(), 10 * kSampleSize);
+  EXPECT_EQ(ring.TakeFullest(), 0u);
+  Drain(&ring, kAll);
+  EXPECT_EQ(ring.TakeFullest(), 5 * kSampleSize);
+  // What comes while the ring is read is in it beside what is read.
+  fake.PutSample(20, 20);
+  ring.Drain(kAll, [&](const PerfRecord&) {
+    if (fake.control()->data_head < 50 * kSampleSize) fake.PutSample(21, 21);
+  });
+  EXPECT_EQ(ring.TakeFullest(), 2 * kSampleSize);
+  // Of several times, the fullest; out of order, too.
+  Drain(&ring, kAll);
+  fake.PutSample(40, 40);
+  fake.PutSample(30, 30);
+  fake.PutSample(50, 50);
+  Drain(&ring, kAll);
+  fake.PutSample(60, 60);
+  Drain(&ring, kAll);
+  EXPECT_EQ(ring.TakeFullest(), 3 * kSampleSize);
+}
+
 TEST(PerfRing, EmptyRingGivesNothing) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();

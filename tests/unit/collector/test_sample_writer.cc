@@ -536,6 +536,21 @@ TEST_F(SampleWriterTest, LossesAreCountedWhereTheyAre) {
   EXPECT_EQ(lost_, 7u);
 }
 
+// Numbers of 32 bits hold no such gap.
+TEST_F(SampleWriterTest, LossesBeyondTheLargestGapAreCounted) {
+  constexpr std::uint64_t kMany = 5'000'000'000;
+  Write(Event("E"), 10, 0);
+  ASSERT_TRUE(samples_->AddLost(0, kMany).ok());
+  ASSERT_TRUE(samples_->AddLost(0, kMany).ok());
+  Write(Event("E"), 11, 0);
+  ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
+  Write(Event("E"), 21, 0);
+  ASSERT_TRUE(samples_->AddLost(0, kMany).ok());
+  const auto shown = Finish();
+  EXPECT_EQ(shown.size(), 3u);
+  EXPECT_EQ(lost_, 3 * kMany);
+}
+
 TEST_F(SampleWriterTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
   raw_ = "\x63\0\0\0\0\0\0\0"s;
   SampleRecord sample;

@@ -53,7 +53,7 @@ class TaskTrackerTest : public ::testing::Test {
   std::string NameAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
     const Slot slot = tasks_.Find(pid, tid, time);
     EXPECT_TRUE(slot.valid());
-    found_.emplace(slot.index, slot.generation);
+    found_.emplace(slot.index(), slot.generation());
     return tasks_.InfoOf(slot).name.value_or("");
   }
   // How many identities NameAt has met.
@@ -134,6 +134,21 @@ TEST_F(TaskTrackerTest, WhatWasFoundIsNotKeptBeyondARename) {
   EXPECT_EQ(found(), 2u);
 }
 
+TEST_F(TaskTrackerTest, NamesThatChangeOnAndOnCostLittle) {
+  constexpr std::uint32_t kThreads = 3000;
+  std::uint64_t time = 10;
+  for (int round = 0; round < 100; ++round) {
+    for (std::uint32_t tid = kTid; tid < kTid + kThreads; ++tid) {
+      Comm(kPid, tid, absl::StrCat(round), ++time);
+    }
+  }
+  EXPECT_LE(tasks_.past_identities(), 65536u + kThreads);
+  EXPECT_EQ(NameAt(kPid, kTid, time), "99");
+  EXPECT_EQ(NameAt(kPid, kTid, time - kThreads), "98");
+  tasks_.DropEnded(time);
+  EXPECT_EQ(tasks_.past_identities(), 0u);
+}
+
 TEST_F(TaskTrackerTest, WhatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
   Comm(kPid, kTid, "one", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "one");
@@ -162,7 +177,7 @@ TEST_F(TaskTrackerTest, ThreadsThatAreGoneTakeNoSlot) {
     Comm(kPid, kTid + i, absl::StrCat("thread ", i), time);
     const Slot slot = tasks_.Find(kPid, kTid + i, time + 1);
     EXPECT_NE(slot, last);
-    EXPECT_LT(slot.index, 2u);
+    EXPECT_LT(slot.index(), 2u);
     EXPECT_EQ(tasks_.InfoOf(slot).name, absl::StrCat("thread ", i));
     Exit(kPid, kTid + i, time + 2);
     tasks_.DropEnded(time + 3);

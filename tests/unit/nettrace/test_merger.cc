@@ -572,6 +572,69 @@ TEST(Merger, EventsThatTheFilterLeavesOutAreNotLost) {
   EXPECT_EQ(stats.lost, 0u);
 }
 
+TEST(Merger, EventsThatAreAddedAtTheEndFollowEveryCut) {
+  MergerOptions options;
+  bool complete = false;
+  options.add_at_end = [&](const Reader& input) {
+    complete = input.stats().complete;
+    AddedEvent event;
+    event.metadata.provider = "Added";
+    event.metadata.name = "AtEnd";
+    event.metadata.fields = {{"Byte", Type::Simple(TypeCode::kByte)}};
+    event.payload = {std::byte{42}};
+    event.thread = "adder";
+    return std::vector<AddedEvent>{event, event};
+  };
+  const Bytes whole = GoodStream();
+  for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
+    SCOPED_TRACE(cut);
+    const auto bytes = whole.span().first(cut);
+    const Merged merged({bytes}, options);
+    const Reader::Stats expected = StatsOf(bytes);
+    EXPECT_EQ(complete, expected.complete);
+    const Reader::Stats stats = merged.CleanStats();
+    EXPECT_EQ(stats.events, expected.events + 2);
+    EXPECT_EQ(stats.lost, expected.lost);
+    const auto reader = merged.Read();
+    std::vector<std::uint64_t> added;
+    std::uint64_t last = 0;
+    while (reader->Next() != Step::kEnd) {
+      if (reader->stats().events == 0 || reader->event().metadata == nullptr) continue;
+      const Event& event = reader->event();
+      if (event.metadata->provider != "Added") {
+        last = std::max(last, event.timestamp);
+        continue;
+      }
+      EXPECT_EQ(event.thread->name, "adder");
+      EXPECT_EQ(event.processor, kNoProcessor);
+      ASSERT_EQ(event.payload.size(), 1u);
+      EXPECT_EQ(event.payload[0], std::byte{42});
+      added.push_back(event.timestamp);
+      if (added.size() == 2) break;
+    }
+    ASSERT_EQ(added.size(), 2u);
+    EXPECT_GE(added[0], last);
+  }
+}
+
+TEST(Merger, AnInputThatEndsAtTheLastTimeThatThereIsLeavesNoneForAnAddedEvent) {
+  MergerOptions options;
+  options.add_at_end = [](const Reader&) {
+    AddedEvent event;
+    event.metadata.provider = "Added";
+    event.metadata.name = "AtEnd";
+    return std::vector<AddedEvent>{event};
+  };
+  const Bytes input = Start({})
+                          .Append(MetadataBlock({{}}))
+                          .Append(ThreadBlock({1}))
+                          .Append(EventBlock({{}}))
+                          .Append(SequencePointBlock(kMaxTimestamp))
+                          .Append(End());
+  const Merged merged(input, options);
+  EXPECT_EQ(merged.CleanStats().events, 1u);
+}
+
 TEST(Merger, TheClocksOfInputsAreBroughtTogether) {
   const auto one_event = [](std::int64_t sync, std::int64_t frequency, std::uint64_t time) {
     return Start({.sync_ticks = sync, .frequency = frequency})

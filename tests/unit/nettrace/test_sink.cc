@@ -1,12 +1,18 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "nettrace/sink.h"
 #include "tests/support/nettrace/writer_to_string.h"
@@ -40,6 +46,71 @@ TEST(FdSink, AFullDeviceTakesNothingAndSaysSo) {
   std::size_t taken = 1;
   const absl::Status status = sink.Append(Span("abc"), &taken);
   EXPECT_EQ(taken, 0U);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+}
+
+TEST(FdSink, AFailedWriteIsTriedAgainWhileItsUserWantsThat) {
+  const std::string path = ::testing::TempDir() + "/fd_sink_retry_test";
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  FdSink sink(full, path);
+  std::vector<int> errors;
+  sink.set_retry([&](int error) {
+    errors.push_back(error);
+    if (errors.size() != 3) return true;
+    // There is space now.
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    EXPECT_EQ(dup2(file, full), full);
+    close(file);
+    return true;
+  });
+  std::size_t taken = 0;
+  ASSERT_TRUE(sink.Append(Span("abc"), &taken).ok());
+  ASSERT_TRUE(sink.Append(Span("de"), &taken).ok());
+  EXPECT_EQ(errors, (std::vector<int>{ENOSPC, ENOSPC, ENOSPC, 0}));
+  EXPECT_EQ(std::filesystem::file_size(path), 5U);
+  std::filesystem::remove(path);
+}
+
+TEST(FdSink, AFailedWriteIsTriedAgainFromTheByteAfterTheLastOne) {
+  const std::string path = ::testing::TempDir() + "/fd_sink_short_test";
+  auto sink = FdSink::Create(path);
+  ASSERT_TRUE(sink.ok());
+  // The file may hold no more than this: the write before the one that fails is short.
+  constexpr rlim_t kLimit = 1000;
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit limited = {kLimit, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
+  const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+  std::vector<int> errors;
+  (*sink)->set_retry([&](int error) {
+    errors.push_back(error);
+    return setrlimit(RLIMIT_FSIZE, &before) == 0;
+  });
+  std::string text;
+  while (text.size() < 3 * kLimit) text += std::to_string(text.size()) + ' ';
+  std::size_t taken = 0;
+  const absl::Status status = (*sink)->Append(Span(text), &taken);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, old_handler);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(taken, text.size());
+  EXPECT_EQ(errors, (std::vector<int>{EFBIG, 0}));
+  std::ifstream file(path);
+  const std::string there((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_EQ(there, text);
+  std::filesystem::remove(path);
+}
+
+TEST(FdSink, AFailedWriteThatIsNotTriedAgainIsAnError) {
+  FdSink sink(open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
+  int calls = 0;
+  sink.set_retry([&](int) { return ++calls < 3; });
+  std::size_t taken = 1;
+  const absl::Status status = sink.Append(Span("abc"), &taken);
+  EXPECT_EQ(taken, 0U);
+  EXPECT_EQ(calls, 3);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
 }
 

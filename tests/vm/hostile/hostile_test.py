@@ -232,7 +232,7 @@ class Hostile(unittest.TestCase):
 
     def test_many_foreign_tracepoints_with_few_descriptors(self):
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(700)])
-        recording = Recording(self, ["Good", "*"], files=1024)
+        recording = Recording(self, ["Good_L4K1", "*"], files=1024)
         summary = recording.end()
         self.assertIn("left out", recording.said["stderr"].decode())
         self.assertGreater(summary["tracepoints"], 50)

@@ -11,13 +11,21 @@
 namespace collector {
 
 // A place among things of one kind. When the thing is gone, another one gets its index, with
-// another generation.
-struct Slot {
-  std::uint32_t index = 0;
-  std::uint32_t generation = 0;  // 0: it is none
+// another generation. One number, so that it is stored and compared at once.
+class Slot {
+ public:
+  constexpr Slot() = default;  // none
+  // The generation is not 0.
+  constexpr Slot(std::uint32_t index, std::uint32_t generation)
+      : bits_(std::uint64_t{generation} << 32 | index) {}
 
-  bool valid() const { return generation != 0; }
+  constexpr std::uint32_t index() const { return static_cast<std::uint32_t>(bits_); }
+  constexpr std::uint32_t generation() const { return static_cast<std::uint32_t>(bits_ >> 32); }
+  constexpr bool valid() const { return bits_ != 0; }
   friend bool operator==(const Slot&, const Slot&) = default;
+
+ private:
+  std::uint64_t bits_ = 0;
 };
 
 // Gives out slots. The indices are below the greatest number of slots that were in use at a time.
@@ -26,17 +34,17 @@ class SlotAllocator {
   Slot Take() {
     if (free_.empty()) {
       generations_.push_back(1);
-      return {static_cast<std::uint32_t>(generations_.size() - 1), 1};
+      return Slot(static_cast<std::uint32_t>(generations_.size() - 1), 1);
     }
     const std::uint32_t index = free_.back();
     free_.pop_back();
-    return {index, generations_[index]};
+    return Slot(index, generations_[index]);
   }
   // Takes back a slot, and makes it none. One that is none is ignored.
   void Release(Slot* slot) {
     if (!slot->valid()) return;
-    if (++generations_[slot->index] == 0) generations_[slot->index] = 1;
-    free_.push_back(slot->index);
+    if (++generations_[slot->index()] == 0) generations_[slot->index()] = 1;
+    free_.push_back(slot->index());
     *slot = Slot();
   }
   std::size_t in_use() const { return generations_.size() - free_.size(); }
@@ -57,14 +65,14 @@ class SlotMap {
 
   // Value() if none was set since Clear.
   Value Find(Slot slot) const {
-    if (slot.index >= size_) [[unlikely]]
+    if (slot.index() >= size_) [[unlikely]]
       return Value();
-    const Entry& entry = entries_[slot.index];
+    const Entry& entry = entries_[slot.index()];
     return entry.key == KeyOf(slot) ? entry.value : Value();
   }
   void Set(Slot slot, Value value) {
-    if (slot.index >= size_) Grow(std::size_t{slot.index} + 1);
-    entries_[slot.index] = {KeyOf(slot), value};
+    if (slot.index() >= size_) Grow(std::size_t{slot.index()} + 1);
+    entries_[slot.index()] = {KeyOf(slot), value};
   }
   // In no time, however many there are.
   void Clear() {
@@ -82,7 +90,7 @@ class SlotMap {
 
   // What is unlike the key of every other thing at the same index, and that of the time before
   // Clear; never 0.
-  std::uint64_t KeyOf(Slot slot) const { return epoch_ | slot.generation; }
+  std::uint64_t KeyOf(Slot slot) const { return epoch_ | slot.generation(); }
   void Grow(std::size_t size) {
     storage_.resize(size);
     entries_ = storage_.data();

@@ -78,6 +78,10 @@ RecordProgram::RecordProgram(const std::vector<RecordOp>& ops, std::endian order
     identity_ = identity_ && copied && !swapped;
   }
   identity_ = identity_ && ops_.size() <= 1;
+  if (identity_ && !ops_.empty()) {
+    identity_offset_ = ops_[0].offset;
+    identity_size_ = ops_[0].size;
+  }
 }
 
 RecordProgram::Outcome RecordProgram::Run(std::span<const std::byte> record, TextForm form,
@@ -86,8 +90,7 @@ RecordProgram::Outcome RecordProgram::Run(std::span<const std::byte> record, Tex
   Outcome outcome;
   if (record.size() < fixed_end_) return outcome;
   if (identity_) {
-    *payload = ops_.empty() ? record.first(0) : record.subspan(ops_[0].offset, ops_[0].size);
-    outcome.fits = payload->size() <= kMaxPayloadSize;
+    outcome.fits = RunQuickly(record, payload);
     return outcome;
   }
   const std::size_t start = out->size();

@@ -202,11 +202,12 @@ void SampleConverter::ConvertKernelEvent() {
   const TracepointSchema& layout = tracepoint.layout;
   const std::span<const std::byte> record = current_.sample->raw;
   if (!layout.kernel_addresses.empty()) LabelKernelSymbols();
+  event_.kind.form = tracepoint.bytes;
+  if (layout.program.RunQuickly(record, &event_.payload)) return;
   payload_.clear();
   const RecordProgram::Outcome outcome =
       layout.program.Run(record, TextForm::kBytes, &payload_, &event_.payload);
   if (!outcome.fits) return SetUndecoded("the record does not match its format");
-  event_.kind.form = tracepoint.bytes;
   if (!outcome.non_ascii) return;
 
   std::span<const std::byte> utf16;
@@ -257,8 +258,8 @@ void SampleConverter::LabelKernelSymbols() {
   shared_labels_ = nettrace::Labels();
   SetKernelSymbols(key, &shared_labels_);
   if (!shared_labels_.empty()) {
-    event_.kind.labels = {kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
-                          symbol_generation_};
+    event_.kind.labels = Slot(kRecentActivities + static_cast<std::uint32_t>(symbol_lists_.size()),
+                              symbol_generation_);
   }
   symbol_lists_.emplace(key, event_.kind.labels);
 }
@@ -286,14 +287,14 @@ void SampleConverter::LabelActivity() {
     recent.size = ids.size();
     if (++recent.generation == 0) recent.generation = 1;
   }
-  event_.kind.labels = {index, recent.generation};
+  event_.kind.labels = Slot(index, recent.generation);
 }
 
 const nettrace::Labels& SampleConverter::LabelsOf(const ConvertedEvent& event) {
   if (event.has_own_labels) return labels_;
   shared_labels_ = nettrace::Labels();
   if (!event.kind.labels.valid()) return shared_labels_;
-  if (event.kind.labels.index < kRecentActivities) {
+  if (event.kind.labels.index() < kRecentActivities) {
     SetActivity(current_.view, &shared_labels_);
   } else if (KernelAddresses key; ReadKernelAddresses(&key)) {
     SetKernelSymbols(key, &shared_labels_);

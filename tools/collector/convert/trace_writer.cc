@@ -5,16 +5,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libnettrace-writer/core/sequence_numbers.h"
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
 
 TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
-                         const TaskTracker* tasks, std::uint64_t start)
+                         const TaskTracker* tasks, std::uint64_t start, CollectorEvents* account)
     : writer_(writer),
       converter_(converter),
       tasks_(tasks),
       processes_(writer, start),
+      account_(account),
       interval_start_(start) {}
 
 void TraceWriter::AddCpu(int number) {
@@ -23,17 +25,20 @@ void TraceWriter::AddCpu(int number) {
   cpu.row.processor = static_cast<std::uint32_t>(number);
 }
 
-// The row is made where it stays: whoever copies what has just been stored, in other pieces than
-// those, waits for it.
+// The row is made where it stays, field by field: who copies what has just been stored, in other
+// pieces than those, waits for it.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
     return WriteLate(cpu, event);
   row.timestamp = event.timestamp;
+  cpu->kind.form = event.kind.form;
   row.metadata_id = forms_.Find(event.kind.form);
+  cpu->kind.thread = event.kind.thread;
   row.thread = threads_.Find(event.kind.thread);
-  row.label_list_id = nettrace::kNoLabels;
   bool lacks_labels = event.has_own_labels;
+  cpu->kind.labels = event.kind.labels;
+  row.label_list_id = nettrace::kNoLabels;
   if (event.kind.labels.valid()) {
     row.label_list_id = labels_.Find(event.kind.labels);
     lacks_labels = row.label_list_id == nettrace::kNoLabels;
@@ -42,7 +47,6 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
       row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
     return WriteWithRows(cpu, event, lacks_labels);
   }
-  cpu->kind = event.kind;
   return Append(*cpu, event);
 }
 
@@ -142,7 +146,20 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
   if (cpu.row.capture_thread == nettrace::kNoThread)
     COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
-  return writer_->AddLost(cpu.row.capture_thread, count);
+  constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
+  while (count != 0) {
+    const std::uint64_t part = std::min(count, kMaxPart);
+    const absl::Status added = writer_->AddLost(cpu.row.capture_thread, part);
+    if (added.ok()) {
+      count -= part;
+    } else if (absl::IsOutOfRange(added)) {
+      // One thread's gap cannot be so large: a new one begins a new gap.
+      COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+    } else {
+      return added;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
@@ -154,6 +171,7 @@ absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thre
 
 absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
   processes_.EndInterval(timestamp);
+  if (account_ != nullptr) COLLECTOR_RETURN_IF_ERROR(account_->Write(timestamp));
   const bool flush_threads = thread_rows_ >= kThreadRowsPerFlush;
   const bool flush_metadata = metadata_is_full_;
   COLLECTOR_RETURN_IF_ERROR(writer_->WriteSequencePoint(
@@ -163,6 +181,7 @@ absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
     forms_.Clear();
     unusable_forms_.Clear();
     processes_.ForgetMetadata();
+    if (account_ != nullptr) account_->ForgetMetadata();
     metadata_flushed_ = writer_->stats().metadata;
     metadata_bytes_flushed_ = writer_->stats().metadata_bytes;
     metadata_is_full_ = false;
@@ -171,6 +190,7 @@ absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
     threads_.Clear();
     thread_rows_ = 0;
     processes_.ForgetRows();
+    if (account_ != nullptr) account_->ForgetThreads();
     for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
   }
   for (Cpu& cpu : cpus_) cpu.kind = EventKind();

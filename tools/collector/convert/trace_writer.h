@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
 #include "tools/collector/base/slots.h"
+#include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/process_writer.h"
 #include "tools/collector/convert/sample_converter.h"
 #include "tools/collector/identity/task_tracker.h"
@@ -45,13 +46,17 @@ class TraceWriter {
   };
 
   // All outlive this object: the events are from `converter`, their threads from `tasks`. The trace
-  // begins at `start`: no event is before it.
+  // begins at `start`: no event is before it. What `account` says, which may be null, is written
+  // before each sequence point.
   TraceWriter(nettrace::Writer* writer, SampleConverter* converter, const TaskTracker* tasks,
-              std::uint64_t start);
+              std::uint64_t start, CollectorEvents* account = nullptr);
 
   // Events come from one more CPU. Its index is one above the last one's.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
+  int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
+  // The time of the last event of that CPU; 0 if there was none.
+  std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
   // Writes the event that the converter returned last, of the CPU at index `cpu`. Only the sink's
   // errors come back.
@@ -135,6 +140,7 @@ class TraceWriter {
   SampleConverter* converter_;
   const TaskTracker* tasks_;
   ProcessWriter processes_;
+  CollectorEvents* account_;
   std::vector<Cpu> cpus_;
   SlotMap<nettrace::MetadataId> forms_;
   SlotMap<bool> unusable_forms_;  // those whose row the file cannot hold

@@ -49,11 +49,14 @@ void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
 }
 
 void TaskTracker::Replace(Thread* thread, Identity identity, std::uint64_t timestamp) {
-  if (thread->past.size() == kMaxPast) {
+  const std::size_t kept = past_identities_ < kMaxPastOfAll ? kMaxPast : 1;
+  while (thread->past.size() >= kept) {
     slots_.Release(&thread->past.front().slot);
     thread->past.erase(thread->past.begin());
+    --past_identities_;
   }
   thread->past.push_back(std::move(thread->now));
+  ++past_identities_;
   Identity& past = thread->past.back();
   past.replaced = timestamp;
   if (past.ended == 0) past.ended = timestamp;
@@ -225,8 +228,8 @@ Slot TaskTracker::FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid
 Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid) {
   if (!identity->slot.valid()) {
     identity->slot = slots_.Take();
-    if (identity->slot.index >= infos_.size()) infos_.resize(identity->slot.index + 1);
-    nettrace::ThreadInfo& info = infos_[identity->slot.index];
+    if (identity->slot.index() >= infos_.size()) infos_.resize(identity->slot.index() + 1);
+    nettrace::ThreadInfo& info = infos_[identity->slot.index()];
     info = {};
     if (!identity->name.empty()) info.name = identity->name;
     if (tid != kExitedTask) {
@@ -244,8 +247,10 @@ void TaskTracker::DropEnded(std::uint64_t timestamp) {
     Thread& thread = entry.second;
     std::erase_if(thread.past, [this, timestamp](Identity& past) {
       const bool is_over = past.replaced <= timestamp;
-      if (is_over) slots_.Release(&past.slot);
-      return is_over;
+      if (!is_over) return false;
+      slots_.Release(&past.slot);
+      --past_identities_;
+      return true;
     });
     const std::uint64_t ended = thread.now.ended;
     if (ended > timestamp || !thread.past.empty()) any_ended_ = true;
@@ -254,6 +259,7 @@ void TaskTracker::DropEnded(std::uint64_t timestamp) {
     ForgetRecent(entry.first);
     slots_.Release(&thread.now.slot);
     for (Identity& past : thread.past) slots_.Release(&past.slot);
+    past_identities_ -= thread.past.size();
     return true;
   });
 }

@@ -67,10 +67,13 @@ class TaskTracker {
   Slot FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid, std::uint64_t timestamp);
 
   // What the row of an identity says, for a slot that came from one of the two last.
-  const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index]; }
+  const nettrace::ThreadInfo& InfoOf(Slot slot) const { return infos_[slot.index()]; }
 
   // Drops threads and names that ended up to `timestamp`: no event of then can come any more.
   void DropEnded(std::uint64_t timestamp);
+
+  // Identities that threads had before the one they have now.
+  std::size_t past_identities() const { return past_identities_; }
 
   ProcessTracker& processes() { return processes_; }
   const ProcessTracker& processes() const { return processes_; }
@@ -78,6 +81,8 @@ class TaskTracker {
  private:
   // Earlier identities kept of each thread; older ones are forgotten.
   static constexpr std::size_t kMaxPast = 64;
+  // And of all together: beyond, a thread that is renamed keeps one.
+  static constexpr std::size_t kMaxPastOfAll = 65536;
 
   struct Identity {
     std::uint32_t pid = 0;
@@ -127,6 +132,7 @@ class TaskTracker {
   absl::flat_hash_map<std::uint32_t, Thread> threads_;  // by tid
   ProcessTracker processes_;
   std::array<Recent, kRecent> recent_;
+  std::size_t past_identities_ = 0;  // of all threads
   SlotAllocator slots_;
   std::vector<nettrace::ThreadInfo> infos_;  // by the index of the identity's slot
   bool any_ended_ = false;

@@ -53,6 +53,9 @@ class PerfRing {
   // No record waits: neither in the ring nor as a copy.
   bool empty() const { return fill() == 0 && held_.empty(); }
   std::size_t size() const { return size_; }
+  // The most bytes that can have been in the ring at once until its last Drain, since the last
+  // call: where that is nearly its size, there may have been no space for a record.
+  std::uint64_t TakeFullest() { return std::exchange(fullest_, 0); }
   // Number of records that the kernel cannot have written: the ring is resynchronised at its head.
   std::uint64_t corrupt() const { return corrupt_; }
 
@@ -107,6 +110,7 @@ class PerfRing {
   std::size_t size_;
   std::size_t mapped_;  // 0: not ours to unmap
   std::uint64_t corrupt_ = 0;
+  std::uint64_t fullest_ = 0;
   std::uint64_t scanned_ = 0;       // ring position up to which batch_ reaches
   std::vector<Waiting> batch_;      // records of the current Drain
   std::vector<std::byte> wrapped_;  // the one record that wraps around the ring's end
@@ -116,9 +120,14 @@ class PerfRing {
 
 template <typename Consume>
 void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
+  const std::uint64_t start = control_->data_tail;
   std::uint64_t end = 0;
-  if (!held_.empty() || !FindInOrder(limit, &end)) return DrainSorted(limit, consume);
-  std::uint64_t position = control_->data_tail;
+  if (!held_.empty() || !FindInOrder(limit, &end)) {
+    DrainSorted(limit, consume);
+    fullest_ = std::max(fullest_, LoadHead() - start);
+    return;
+  }
+  std::uint64_t position = start;
   std::uint64_t give_back_at = position + size_ / kGiveBackShare;
   while (position != end) {
     // FindInOrder has seen that its size and its timestamp are good.
@@ -134,6 +143,8 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
       give_back_at = position + size_ / kGiveBackShare;
     }
   }
+  // What came meanwhile was in the ring beside what was being read.
+  fullest_ = std::max(fullest_, LoadHead() - start);
   StoreTail(end);
 }
 

@@ -24,6 +24,8 @@ namespace collector {
 namespace {
 
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
+// Of a tracepoint: 8192 bytes of its own (PERF_MAX_TRACE_SIZE), and what perf adds.
+constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
 UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
   return UniqueFd(static_cast<int>(
@@ -529,7 +531,15 @@ absl::Status PerfSession::ReadLosses(
     absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
   if (!counts_lost_) return CountsUnknown();
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    if (which == Losses::kWhereReported && cpus_[i].lost == cpus_[i].lost_read) continue;
+    bool likely = cpus_[i].lost != cpus_[i].lost_read;
+    if (cpus_[i].rings == nullptr) {
+      likely = true;  // no call of the kernel's is needed to know
+    } else {
+      PerfRing& ring = cpus_[i].rings->ring;
+      const std::uint64_t fullest = ring.TakeFullest();
+      likely = likely || (fullest != 0 && fullest + kMaxSampleSize > ring.size());
+    }
+    if (which == Losses::kWhereLikely && !likely) continue;
     for (Tracepoint& tracepoint : tracepoints_) {
       Slot& slot = tracepoint.slots[i];
       const absl::StatusOr<Counts> counts = ReadCountsOf(slot);

@@ -156,9 +156,11 @@ class PerfSession {
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
 
   // Calls `on_lost(index, id, count)` for each tracepoint of which samples have been lost on a CPU
-  // since the last call, by the kernel's counts; with kWhereReported only for the CPUs whose rings
-  // have had a LOST record since then. Unimplemented if the kernel does not count (before 6.0).
-  enum class Losses { kWhereReported, kAll };
+  // since the last call, by the kernel's counts; with kWhereLikely only for the CPUs whose rings
+  // have had a LOST record since then, or had no space for a large record: a ring can say what it
+  // lost only when something comes after it. Unimplemented if the kernel does not count
+  // (before 6.0).
+  enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
       Losses which = Losses::kAll);

@@ -203,7 +203,7 @@ void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const s
   for (Session* session : sessions) {
     const std::vector<Selector>& selectors = session->selectors();
     if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
-    session->left_out().Add("user_events_status", why, SessionClockNow());
+    session->LeaveOut("user_events_status", why);
   }
 }
 
@@ -235,7 +235,7 @@ void Attachments::AttachMatching(const Tracefs::Name& name, const std::vector<Se
       for (const std::size_t i : matching) session->SetMatched(i);
     } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
       // Else it has been removed since its name was read.
-      session->left_out().Add(text, std::string(attached.message()), SessionClockNow());
+      session->LeaveOut(text, std::string(attached.message()));
     }
   }
 }

@@ -47,8 +47,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
         // A session that had all tracepoints may have a part of them from now on.
-        return sessions_.size() < 2 ? absl::OkStatus()
-                                    : AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+        return sessions_.size() < 2 ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
 }
@@ -97,7 +96,7 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
   COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
-  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+  return AccountLosses(PerfSession::Losses::kAll);
 }
 
 void Capture::ListenToKernel() {
@@ -116,6 +115,7 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
   // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
   for (CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    for (const std::unique_ptr<Session>& session : sessions_) session->CpuChanged(change);
     if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
   }
 }
@@ -193,7 +193,8 @@ bool Capture::AnyIntervalIsOver() const {
 
 // Everything up to `moment` has been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereReported, /*finally=*/false));
+  // At each sequence point a file knows of all that was lost before it.
+  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment)) session->EndInterval(moment);
@@ -248,17 +249,28 @@ void Capture::DrainSamples(std::uint64_t limit) {
       [this](std::size_t cpu, std::uint64_t total) { distributor_.LostInPlace(cpu, total); });
 }
 
-absl::Status Capture::AccountLosses(PerfSession::Losses which, bool finally) {
-  const absl::Status read =
-      perf_.ReadLosses([this](std::size_t cpu, int id,
-                              std::uint64_t count) { distributor_.CountLost(cpu, id, count); },
-                       which);
+absl::Status Capture::AccountLosses(PerfSession::Losses which) {
+  CountingTime time;
+  time.began = SessionClockNow();
+  struct Loss {
+    std::size_t cpu;
+    int id;
+    std::uint64_t count;
+  };
+  std::vector<Loss> losses;
+  const absl::Status read = perf_.ReadLosses(
+      [&losses](std::size_t cpu, int id, std::uint64_t count) {
+        losses.push_back({cpu, id, count});
+      },
+      which);
+  time.ended = SessionClockNow();
+  for (const Loss& loss : losses) distributor_.CountLost(loss.cpu, loss.id, loss.count, time);
   if (absl::IsUnimplemented(read)) {
     distributor_.SetLossesUncounted();
     return absl::OkStatus();
   }
   COLLECTOR_RETURN_IF_ERROR(read);
-  distributor_.SettleLosses(finally);
+  distributor_.SettleLosses();
   return absl::OkStatus();
 }
 
@@ -283,7 +295,7 @@ absl::Status Capture::DrainForEnd(Session* session) {
       COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);
   }
-  return AccountLosses(PerfSession::Losses::kAll, /*finally=*/true);
+  return AccountLosses(PerfSession::Losses::kAll);
 }
 
 SessionSummary Capture::StopSession(Session* session) {

@@ -98,7 +98,7 @@ class Capture {
   void DrainSamples(std::uint64_t limit);
   // Takes what the kernel counts as lost, and has the sessions write it; see
   // Session::SettleLosses.
-  absl::Status AccountLosses(PerfSession::Losses which, bool finally);
+  absl::Status AccountLosses(PerfSession::Losses which);
   // The rings hold nothing any more of what the session is to have.
   absl::Status DrainForEnd(Session* session);
 

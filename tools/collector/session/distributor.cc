@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
@@ -46,6 +47,7 @@ absl::Status Distributor::AddTracepoint(int id, const std::string& system, const
   const auto index = static_cast<std::size_t>(id);
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
   tracepoints_[index].was_known = true;
+  tracepoints_[index].name = absl::StrCat(system, ":", event);
   changed_ = true;
   return absl::OkStatus();
 }
@@ -102,16 +104,20 @@ void Distributor::LostInPlace(std::size_t cpu, std::uint64_t total) {
   for (const Subscriber& subscriber : subscribers_) subscriber.session->LostInPlace(cpu, total);
 }
 
-void Distributor::CountLost(std::size_t cpu, int id, std::uint64_t count) {
+void Distributor::CountLost(std::size_t cpu, int id, std::uint64_t count,
+                            const CountingTime& time) {
   cpus_[cpu].lost += count;
-  for (Session* session : SessionsOf(id)) session->CountLost(cpu, count);
+  const Tracepoint& tracepoint = tracepoints_[static_cast<std::size_t>(id)];
+  for (Session* session : tracepoint.sessions) {
+    session->CountLost(cpu, tracepoint.name, count, time);
+  }
 }
 
-void Distributor::SettleLosses(bool finally) {
+void Distributor::SettleLosses() {
   UpdateWantsAll();
   for (const Subscriber& subscriber : subscribers_) {
     for (std::size_t cpu = 0; cpu < cpus_.size(); ++cpu) {
-      subscriber.session->SettleLosses(cpu, cpus_[cpu].lost, finally);
+      subscriber.session->SettleLosses(cpu, cpus_[cpu].lost);
     }
   }
 }

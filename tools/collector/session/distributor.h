@@ -66,10 +66,10 @@ class Distributor {
   // The kernel does not say which tracepoints' samples are lost (before 6.0): then CountLost is not
   // called, and each session takes all losses for its own.
   void SetLossesUncounted() { losses_are_counted_ = false; }
-  // `count` more samples of the tracepoint were lost on `cpu`.
-  void CountLost(std::size_t cpu, int id, std::uint64_t count);
+  // `count` more samples of the tracepoint were lost on `cpu`; see Session::CountLost.
+  void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
   // All losses so far have been counted: the sessions write their own (see Session::SettleLosses).
-  void SettleLosses(bool finally);
+  void SettleLosses();
 
   // What has happened to processes up to `limit`, to which all samples have been written, goes to
   // all sessions.
@@ -78,6 +78,7 @@ class Distributor {
  private:
   struct Tracepoint {
     bool was_known = false;
+    std::string name;  // "system:event"
     std::vector<Session*> sessions;
   };
   struct Subscriber {

@@ -22,15 +22,16 @@ bool LeftOut::IsDue(std::string_view name, std::uint64_t now) const {
   return due == due_.end() || now >= due->second;
 }
 
-void LeftOut::Add(const std::string& name, const std::string& reason, std::uint64_t now) {
+bool LeftOut::Add(const std::string& name, const std::string& reason, std::uint64_t now) {
   // Nearly all are of tracepoints that are no more; few are named a second time for it.
   if (due_.size() >= kMaxEntries) due_.clear();
   const auto [due, added] = due_.try_emplace(HashOf(name));
   due->second = now + std::max<std::uint64_t>(kTryAgain, due_.size() * kBetween);
-  if (!added) return;
+  if (!added) return false;
   ++count_;
   if (names_.size() < kMaxNames) names_.push_back(name);
   if (reasons_.size() < kMaxReasons) reasons_.push_back(reason);
+  return true;
 }
 
 void LeftOut::Remove(std::string_view name) {

@@ -27,8 +27,8 @@ class LeftOut {
   // Whether `name` ("system:event") is to be tried: it is not left out, or it is due. `now`: ns of
   // a clock that does not go back.
   bool IsDue(std::string_view name, std::uint64_t now) const;
-  // Leaves it out.
-  void Add(const std::string& name, const std::string& reason, std::uint64_t now);
+  // Leaves it out. False if it has been named before.
+  bool Add(const std::string& name, const std::string& reason, std::uint64_t now);
   // It is recorded by now. Its name stays among those that have been left out.
   void Remove(std::string_view name);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/perf_session.h"
 
 namespace collector {
 
@@ -29,7 +30,9 @@ SessionSummary Session::Summary() const {
   summary.left_out = left_out_;
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
-  summary.events = stats.events - summary.process_events;
+  summary.collector_events = account_.written();
+  summary.account = account_.summary();
+  summary.events = events();
   summary.lost = stats.lost;
   summary.undecoded = trace_->stats().undecoded;
   summary.late = trace_->stats().late;
@@ -39,6 +42,16 @@ SessionSummary Session::Summary() const {
   summary.events_written = stats.events_written;
   summary.events_missing = stats.events - stats.events_written + stats.events_dropped;
   return summary;
+}
+
+void Session::LeaveOut(const std::string& name, const std::string& why) {
+  const std::uint64_t now = SessionClockNow();
+  if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
+}
+
+void Session::CpuChanged(const CpuChange& change) {
+  if (!is_running() || !change.error.empty()) return;
+  account_.CpuChanged(change.number, change.online, change.since, change.until);
 }
 
 absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
@@ -53,11 +66,12 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
       nettrace::Writer::Create(*std::move(sink), info, options);
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
+  account_.Open(writer_.get(), info);
   return absl::OkStatus();
 }
 
 void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
-  trace_ = std::make_unique<TraceWriter>(writer_.get(), converter, tasks, start);
+  trace_.emplace(writer_.get(), converter, tasks, start, &account_);
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);
@@ -73,7 +87,9 @@ void Session::StartInterval(std::uint64_t timestamp) {
 
 void Session::AddCpu(int number, std::uint64_t lost) {
   trace_->AddCpu(number);
-  losses_.push_back({lost, 0});
+  Losses& losses = losses_.emplace_back();
+  losses.settled = lost;
+  losses.counted_at = first_;
 }
 
 void Session::EndAt(std::uint64_t end) {
@@ -86,28 +102,58 @@ void Session::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
 
 void Session::LostInPlace(std::size_t cpu, std::uint64_t total) {
   Losses& losses = losses_[cpu];
+  if (losses.after == 0) losses.after = trace_->last_timestamp(cpu);
   if (!wants_all_ || total <= losses.settled) return;
   AddLost(cpu, total - losses.settled);
-  losses = {total, 0};
+  losses.settled = total;
+  losses.own = 0;
 }
 
-void Session::SettleLosses(std::size_t cpu, std::uint64_t total, bool finally) {
+void Session::CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
+                        const CountingTime& time) {
+  if (!is_running()) return;
   Losses& losses = losses_[cpu];
-  if (wants_all_ && !finally) return;
-  if (wants_all_) {
-    if (total > losses.settled) AddLost(cpu, total - losses.settled);
-  } else if (losses.own != 0) {
-    AddLost(cpu, losses.own);
+  losses.own += count;
+  if (losses.counted_at != time.began) {
+    losses.from = std::max(losses.counted_at, losses.after);
+    losses.counted_at = time.began;
+    losses.after = 0;
   }
-  losses = {std::max(total, losses.settled), 0};
+  losses.told += count;
+  account_.EventsLost(trace_->cpu_number(cpu), name, count, losses.from, time.ended);
+}
+
+void Session::TellUnknownLosses() {
+  const std::uint64_t now = SessionClockNow();
+  for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
+    Losses& losses = losses_[cpu];
+    if (losses.written <= losses.told) continue;
+    account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.told,
+                        std::max(losses.counted_at, losses.after), now);
+    losses.told = losses.written;
+    losses.counted_at = now;
+    losses.after = 0;
+  }
+}
+
+void Session::SettleLosses(std::size_t cpu, std::uint64_t total) {
+  Losses& losses = losses_[cpu];
+  const std::uint64_t all = total - std::min(total, losses.settled);
+  const std::uint64_t lost = wants_all_ ? all : losses.own;
+  if (lost != 0) AddLost(cpu, lost);
+  losses.settled = std::max(total, losses.settled);
+  losses.own = 0;
 }
 
 void Session::AddLost(std::size_t cpu, std::uint64_t count) {
-  if (is_running()) Check(trace_->AddLost(cpu, count));
+  if (!is_running()) return;
+  losses_[cpu].written += count;
+  Check(trace_->AddLost(cpu, count));
 }
 
 void Session::EndInterval(std::uint64_t timestamp) {
   if (!is_running()) return;
+  TellUnknownLosses();
   if (IsIntervalEmpty()) return StartInterval(timestamp);
   absl::Status status = trace_->WriteSequencePoint(timestamp);
   if (status.ok()) status = writer_->Flush();
@@ -117,6 +163,7 @@ void Session::EndInterval(std::uint64_t timestamp) {
 
 void Session::Finish(std::uint64_t timestamp) {
   if (!is_running()) return;
+  TellUnknownLosses();
   absl::Status status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
   if (status.ok()) status = writer_->Finish();
   if (!status.ok()) return Fail(status);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,10 +21,12 @@
 #include "absl/time/time.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
+#include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/trace_writer.h"
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
+#include "tools/common/account_summary.h"
 
 namespace collector {
 
@@ -37,7 +40,7 @@ struct SessionOptions {
 struct SessionSummary {
   // OK if the file is whole. If not, it is readable to its last whole block.
   absl::Status status;
-  std::uint64_t events = 0;     // those of processes are not in it
+  std::uint64_t events = 0;     // those of processes and of the collector are not in it
   std::uint64_t lost = 0;       // by the kernel, as rings were full
   std::uint64_t undecoded = 0;  // of `events`: written as bytes
   std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
@@ -46,11 +49,15 @@ struct SessionSummary {
   // where another session had a tracepoint before or has it afterwards.
   std::optional<std::uint64_t> hits;
   std::uint64_t process_events = 0;  // which say what processes there were
-  std::uint64_t bytes = 0;           // of the file
+  // Which say what was lost, and what else is not in the file.
+  std::uint64_t collector_events = 0;
+  tools::AccountSummary account;  // what they add up to
+  std::uint64_t bytes = 0;        // of the file
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;
-  // Of all events, those of processes included: what is surely in the file, and what is not.
+  // Of all events, those of processes and of the collector included: what is surely in the file,
+  // and what is not.
   std::uint64_t events_written = 0;
   std::uint64_t events_missing = 0;
   // CPUs that came online or went during the session, the first Capture::kMaxCpuChanges.
@@ -59,6 +66,13 @@ struct SessionSummary {
   std::optional<bool> watches_registrations;
   std::vector<std::string> unmatched;  // see Session
   LeftOut left_out;                    // see Session
+};
+
+// When the kernel's counts of losses were read: all that was lost before `began` is in them, and
+// nothing that was lost after `ended`. In ns of the session clock.
+struct CountingTime {
+  std::uint64_t began = 0;
+  std::uint64_t ended = 0;
 };
 
 // Makes the sink. It is called once all else that a session needs is there, so that one that cannot
@@ -74,9 +88,9 @@ class Session {
 
   // Not OK once its sink has failed: then nothing more is written.
   const absl::Status& status() const { return status_; }
-  // Progress so far. The writer's events are those of processes, too.
+  // Progress so far. The writer's events are those of processes and of the collector, too.
   const nettrace::Writer::Stats& stats() const { return writer_->stats(); }
-  std::uint64_t events() const { return stats().events - process_events(); }
+  std::uint64_t events() const { return stats().events - process_events() - account_.written(); }
   std::uint64_t process_events() const { return trace_->stats().process_events; }
   // Selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
@@ -90,6 +104,9 @@ class Session {
   const std::vector<Selector>& selectors() const { return options_.selectors; }
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
   LeftOut& left_out() { return left_out_; }
+  // The tracepoint `name`, which a pattern selects, cannot be recorded.
+  void LeaveOut(const std::string& name, const std::string& why);
+  void CpuChanged(const CpuChange& change);
 
   // Makes the file. There are no events in it before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
@@ -110,13 +127,13 @@ class Session {
   void SetWantsAll(bool wants_all) { wants_all_ = wants_all; }
   // A record in the ring of `cpu` says that it has lost `total` samples since the capture began.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
-  // Of the samples lost, `count` more were of this session's tracepoints; the place is not known.
-  void CountLost(std::size_t cpu, std::uint64_t count) {
-    if (is_running()) losses_[cpu].own += count;
-  }
-  // All losses of `cpu` up to `total` have been counted: writes those that are the session's. If it
-  // wants all, a record says it in its place; with `finally` it is not waited for.
-  void SettleLosses(std::size_t cpu, std::uint64_t total, bool finally);
+  // Of the samples lost, `count` more were of the tracepoint `name` ("system:event"), which this
+  // session has; the place is not known.
+  void CountLost(std::size_t cpu, std::string_view name, std::uint64_t count,
+                 const CountingTime& time);
+  // All losses of `cpu` up to `total` have been counted: writes those that are the session's and
+  // that no record has said in their place.
+  void SettleLosses(std::size_t cpu, std::uint64_t total);
   // Samples of that CPU were lost, whatever their tracepoint.
   void AddLost(std::size_t cpu, std::uint64_t count);
 
@@ -138,6 +155,12 @@ class Session {
   struct Losses {
     std::uint64_t settled = 0;  // up to so many losses of the ring, the session's are written
     std::uint64_t own = 0;      // of those after, so many are known to be the session's
+    // For the account. All times are ns of the session clock.
+    std::uint64_t written = 0;     // events that are lost by the numbers of those in the file
+    std::uint64_t told = 0;        // of those, so many are in the account
+    std::uint64_t after = 0;       // the ring was short of samples after this one; 0: of none since
+    std::uint64_t counted_at = 0;  // what was lost before is in the account
+    std::uint64_t from = 0;        // what was counted last was lost after this time
   };
 
   void Check(const absl::Status& status) {
@@ -145,16 +168,20 @@ class Session {
       Fail(status);
   }
   void Fail(const absl::Status& status);
+  // Has the account tell of what was lost and is of no known tracepoint.
+  void TellUnknownLosses();
   void StartInterval(std::uint64_t timestamp);
   // Nothing has been written or lost since the last sequence point.
   bool IsIntervalEmpty() const {
-    return stats().events == interval_events_ && stats().lost == interval_lost_;
+    return stats().events == interval_events_ && stats().lost == interval_lost_ &&
+           account_.is_empty();
   }
 
   SessionOptions options_;
   absl::Status status_;
   std::unique_ptr<nettrace::Writer> writer_;
-  std::unique_ptr<TraceWriter> trace_;
+  CollectorEvents account_;
+  std::optional<TraceWriter> trace_;  // refers to both; none before Begin
   // Its events have timestamps from `first_` on, for `length_` ns; 0 before Begin and after an
   // error.
   std::uint64_t first_ = 0;

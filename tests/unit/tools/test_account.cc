@@ -1,0 +1,150 @@
+// The events of NetTrace.Collector, from their fields and back, and what they add up to.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/common/account.h"
+#include "tools/common/account_summary.h"
+
+namespace tools {
+namespace {
+
+using Kind = AccountEvent::Kind;
+
+// What a reader makes of a payload.
+std::optional<AccountEvent> Parse(const nettrace::EventMetadata& metadata,
+                                  const std::vector<std::byte>& payload) {
+  nettrace::Event event;
+  event.processor = nettrace::kNoProcessor;
+  event.metadata = &metadata;
+  event.payload = payload;
+  return ParseAccount(event);
+}
+
+std::string Json(const AccountSummary& summary) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  PutAccount(summary, &json);
+  json.EndObject();
+  return buffer.GetString();
+}
+
+TEST(Account, EveryEventReadsBackAsItWas) {
+  const AccountEvent events[] = {
+      {Kind::kEventsLost, 4095, std::uint64_t{1} << 63, "sched:sched_switch", "", 5, 6},
+      {Kind::kEventsLost, 0, 1, "", "", 5, 6},
+      {Kind::kCpuOffline, 7, 0, "", "", 5, 0},
+      {Kind::kCpuOnline, 7, 0, "", "", 5, 6},
+      {Kind::kTracepointLeftOut, 0, 0, "a:b", "ü", 0, 0},
+      {Kind::kAccountUnknown, 0, 0, "", "", 5, 6},
+  };
+  for (const AccountEvent& event : events) {
+    const auto payload = AccountPayload(event);
+    ASSERT_TRUE(payload.ok()) << payload.status();
+    const nettrace::EventMetadata metadata = AccountMetadata(event.kind);
+    EXPECT_EQ(metadata.provider, kAccountProvider);
+    const std::optional<AccountEvent> parsed = Parse(metadata, *payload);
+    ASSERT_TRUE(parsed.has_value());
+    EXPECT_EQ(*parsed, event) << metadata.name;
+  }
+}
+
+TEST(Account, AnEventOfAServiceIsNoneWhateverItsNames) {
+  const nettrace::EventMetadata metadata = AccountMetadata(Kind::kAccountUnknown);
+  const std::vector<std::byte> payload =
+      *AccountPayload({Kind::kAccountUnknown, 0, 0, "", "", 5, 6});
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = payload;
+  event.processor = 0;
+  EXPECT_FALSE(IsAccount(event));
+  EXPECT_FALSE(ParseAccount(event).has_value());
+}
+
+TEST(Account, WhatIsNoneIsNotTakenForOne) {
+  const AccountEvent event = {Kind::kAccountUnknown, 0, 0, "", "", 5, 6};
+  const std::vector<std::byte> payload = *AccountPayload(event);
+  const nettrace::EventMetadata good = AccountMetadata(event.kind);
+  nettrace::EventMetadata other = good;
+  other.provider = "NetTrace";
+  EXPECT_FALSE(Parse(other, payload).has_value());
+  other = good;
+  other.name = "Other";
+  EXPECT_FALSE(Parse(other, payload).has_value());
+  other = good;
+  other.fields.pop_back();
+  EXPECT_FALSE(Parse(other, payload).has_value());
+  other = good;
+  other.fields[0].type.code = nettrace::TypeCode::kInt64;
+  EXPECT_FALSE(Parse(other, payload).has_value());
+  EXPECT_FALSE(Parse(good, {payload.begin(), payload.end() - 1}).has_value());
+  // A later version may say more.
+  other = good;
+  other.fields.push_back(
+      {"More", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))});
+  std::vector<std::byte> longer = payload;
+  longer.resize(payload.size() + 2);
+  EXPECT_EQ(Parse(other, longer), event);
+}
+
+TEST(AccountSummary, LossesAddUpByCpuAndTracepointAndByInterval) {
+  AccountSummary summary;
+  summary.Add({Kind::kEventsLost, 1, 5, "a:b", "", 100, 200});
+  summary.Add({Kind::kEventsLost, 0, 2, "a:c", "", 90, 200});
+  summary.Add({Kind::kEventsLost, 1, 1, "a:b", "", 250, 300});
+  summary.Add({Kind::kEventsLost, 1, 4, "", "", 250, 300});
+  EXPECT_EQ(summary.lost(), 12u);
+  EXPECT_EQ(
+      Json(summary),
+      R"({"losses":[{"cpu":0,"tracepoint":"a:c","count":2},)"
+      R"({"cpu":1,"tracepoint":null,"count":4},{"cpu":1,"tracepoint":"a:b","count":6}],)"
+      R"("lossesLeftOut":0,"lossIntervals":[)"
+      R"({"from":"1970-01-01T00:00:00.000000090Z","until":"1970-01-01T00:00:00.000000200Z","count":7},)"
+      R"({"from":"1970-01-01T00:00:00.000000250Z","until":"1970-01-01T00:00:00.000000300Z","count":5}],)"
+      R"("lossIntervalsLeftOut":0,"cpuChanges":[],"cpuChangesLeftOut":0})");
+}
+
+TEST(AccountSummary, CpuChangesAreListed) {
+  AccountSummary summary;
+  summary.Add({Kind::kCpuOffline, 1, 0, "", "", 100, 0});
+  summary.Add({Kind::kCpuOnline, 1, 0, "", "", 100, 200});
+  EXPECT_EQ(
+      Json(summary),
+      R"({"losses":[],"lossesLeftOut":0,"lossIntervals":[],"lossIntervalsLeftOut":0,"cpuChanges":[)"
+      R"({"cpu":1,"online":false,"notRecordedSince":"1970-01-01T00:00:00.000000100Z","notRecordedUntil":null},)"
+      R"({"cpu":1,"online":true,"notRecordedSince":"1970-01-01T00:00:00.000000100Z",)"
+      R"("notRecordedUntil":"1970-01-01T00:00:00.000000200Z"}],"cpuChangesLeftOut":0})");
+}
+
+TEST(AccountSummary, ItsMemoryIsBoundedAndNothingIsForgotten) {
+  AccountSummary summary;
+  constexpr std::uint64_t kMany = 40'000;
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    summary.Add({Kind::kEventsLost, static_cast<std::uint32_t>(i), 2, "a:b", "", i, i + 1});
+    summary.Add({Kind::kCpuOffline, 1, 0, "", "", 1, 0});
+  }
+  EXPECT_EQ(summary.losses().size(), AccountSummary::kMaxLosses);
+  EXPECT_EQ(summary.lost(), 2 * kMany);
+  EXPECT_EQ(summary.losses_left_out(), 2 * (kMany - AccountSummary::kMaxLosses));
+  EXPECT_EQ(summary.intervals().size(), AccountSummary::kMaxIntervals);
+  EXPECT_EQ(summary.intervals_left_out(), kMany - AccountSummary::kMaxIntervals);
+  EXPECT_EQ(summary.cpu_changes().size(), AccountSummary::kMaxCpuChanges);
+  EXPECT_EQ(summary.cpu_changes_left_out(), kMany - AccountSummary::kMaxCpuChanges);
+}
+
+TEST(AccountSummary, OfSeveralUnknownTimesItIsFromTheFirstToTheLast) {
+  AccountSummary summary;
+  EXPECT_FALSE(summary.unknown().has_value());
+  summary.Add({Kind::kAccountUnknown, 0, 0, "", "", 500, 600});
+  summary.Add({Kind::kAccountUnknown, 0, 0, "", "", 100, 200});
+  ASSERT_TRUE(summary.unknown().has_value());
+  EXPECT_EQ(summary.unknown()->since, 100u);
+  EXPECT_EQ(summary.unknown()->until, 600u);
+  summary.Add({Kind::kAccountUnknown, 0, 0, "", "", 150, 0});
+  EXPECT_EQ(summary.unknown()->until, 0u);  // not known
+}
+
+}  // namespace
+}  // namespace tools

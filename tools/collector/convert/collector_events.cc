@@ -1,0 +1,129 @@
+#include "tools/collector/convert/collector_events.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "nettrace/format.h"
+#include "tools/collector/base/status_util.h"
+
+namespace collector {
+
+using tools::AccountEvent;
+
+void CollectorEvents::Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace) {
+  writer_ = writer;
+  clock_offset_ = absl::ToUnixNanos(trace.sync_time) - trace.sync_ticks;
+}
+
+std::uint64_t CollectorEvents::UnixTime(std::uint64_t ticks) const {
+  return ticks == 0 ? 0 : ticks + static_cast<std::uint64_t>(clock_offset_);
+}
+
+void CollectorEvents::EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count,
+                                 std::uint64_t from, std::uint64_t until) {
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kEventsLost;
+  event.cpu = static_cast<std::uint32_t>(cpu);
+  event.count = count;
+  event.tracepoint = std::string(tracepoint);
+  event.since = from;
+  event.until = until;
+  if (losses_waiting_ >= kMaxLosses) {
+    event.tracepoint.clear();
+    const auto same = std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const Waiting& other) {
+      return other.event.kind == event.kind && other.event.cpu == event.cpu &&
+             other.event.tracepoint.empty();
+    });
+    if (same != waiting_.rend()) {
+      same->event.count += count;
+      same->event.since = std::min(same->event.since, event.since);
+      return;
+    }
+  }
+  ++losses_waiting_;
+  waiting_.push_back({until, std::move(event)});
+}
+
+void CollectorEvents::CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until) {
+  AccountEvent event;
+  event.kind = online ? AccountEvent::Kind::kCpuOnline : AccountEvent::Kind::kCpuOffline;
+  event.cpu = static_cast<std::uint32_t>(cpu);
+  event.since = since;
+  event.until = until;
+  waiting_.push_back({std::max(since, until), std::move(event)});
+}
+
+void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string_view reason,
+                                        std::uint64_t time) {
+  if (left_out_ >= kMaxLeftOut) return;
+  ++left_out_;
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kTracepointLeftOut;
+  event.tracepoint = std::string(tracepoint);
+  event.reason = std::string(reason);
+  waiting_.push_back({time, std::move(event)});
+}
+
+absl::Status CollectorEvents::Write(std::uint64_t limit) {
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const Waiting& a, const Waiting& b) { return a.time < b.time; });
+  losses_waiting_ = 0;
+  for (Waiting& waiting : std::exchange(waiting_, {})) {
+    absl::StatusOr<nettrace::MetadataId> row = MetadataRow(waiting.event.kind);
+    if (absl::IsResourceExhausted(row.status())) {
+      // Others have so many rows of this provider that it has to wait until they are flushed.
+      waiting_.push_back(std::move(waiting));
+      continue;
+    }
+    if (!row.ok()) return row.status();
+    COLLECTOR_RETURN_IF_ERROR(WriteOne(*row, std::move(waiting), limit));
+  }
+  earliest_ = std::max(earliest_, limit);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::Kind kind) {
+  nettrace::MetadataId& row = rows_[static_cast<std::size_t>(kind)];
+  if (row == nettrace::kNoMetadata) {
+    nettrace::EventMetadata metadata = tools::AccountMetadata(kind);
+    // A service that has taken the provider's name for its own may have taken the id, too.
+    const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
+    if (!id) return absl::ResourceExhaustedError("no event id is left");
+    metadata.event_id = *id;
+    absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(metadata);
+    if (!added.ok()) return added;
+    row = *added;
+  }
+  return row;
+}
+
+absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting waiting,
+                                       std::uint64_t limit) {
+  AccountEvent& event = waiting.event;
+  event.since = UnixTime(event.since);
+  event.until = UnixTime(event.until);
+  if (capture_thread_ == nettrace::kNoThread) {
+    nettrace::ThreadInfo info;
+    info.name = "collector";
+    absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
+    if (!added.ok()) return added.status();
+    capture_thread_ = *added;
+  }
+  const absl::StatusOr<std::vector<std::byte>> payload = tools::AccountPayload(event);
+  if (!payload.ok()) return payload.status();
+  nettrace::EventRow row;
+  row.metadata_id = metadata_id;
+  row.capture_thread = row.thread = capture_thread_;
+  row.processor = nettrace::kNoProcessor;
+  row.timestamp = std::max(std::min(waiting.time, limit), earliest_);
+  earliest_ = row.timestamp;
+  COLLECTOR_RETURN_IF_ERROR(writer_->WriteEvent(row, *payload));
+  ++written_;
+  summary_.Add(event);
+  return absl::OkStatus();
+}
+
+}  // namespace collector

@@ -1,0 +1,125 @@
+#include "tools/common/account_summary.h"
+
+#include <algorithm>
+
+#include "tools/common/text.h"
+
+namespace tools {
+namespace {
+
+// The earlier one of two, of which either may not be known.
+AccountSummary::Time Earlier(AccountSummary::Time a, AccountSummary::Time b) {
+  return a == 0 || b == 0 ? 0 : std::min(a, b);
+}
+AccountSummary::Time Later(AccountSummary::Time a, AccountSummary::Time b) {
+  return a == 0 || b == 0 ? 0 : std::max(a, b);
+}
+
+}  // namespace
+
+void AccountSummary::Add(const AccountEvent& event) {
+  switch (event.kind) {
+    case AccountEvent::Kind::kEventsLost:
+      AddLoss(event);
+      break;
+    case AccountEvent::Kind::kCpuOffline:
+    case AccountEvent::Kind::kCpuOnline:
+      if (cpu_changes_.size() < kMaxCpuChanges) {
+        cpu_changes_.push_back(
+            {event.cpu, event.kind == AccountEvent::Kind::kCpuOnline, event.since, event.until});
+      } else {
+        ++cpu_changes_left_out_;
+      }
+      break;
+    case AccountEvent::Kind::kTracepointLeftOut:
+      break;
+    case AccountEvent::Kind::kAccountUnknown:
+      if (unknown_) {
+        unknown_ = {Earlier(unknown_->since, event.since), Later(unknown_->until, event.until)};
+      } else {
+        unknown_ = {event.since, event.until};
+      }
+      break;
+  }
+}
+
+void AccountSummary::AddLoss(const AccountEvent& event) {
+  lost_ += event.count;
+  Key key(event.cpu, event.tracepoint);
+  if (losses_.size() < kMaxLosses || losses_.contains(key)) {
+    losses_[std::move(key)] += event.count;
+  } else {
+    losses_left_out_ += event.count;
+  }
+
+  if (lost_ == event.count || event.until != last_interval_) {
+    last_interval_ = event.until;
+    if (intervals_.size() < kMaxIntervals) {
+      intervals_.push_back({event.since, event.until, event.count});
+    } else {
+      ++intervals_left_out_;
+    }
+  } else if (intervals_left_out_ == 0) {
+    Interval& interval = intervals_.back();
+    interval.from = Earlier(interval.from, event.since);
+    interval.count += event.count;
+  }
+}
+
+std::string AccountTimeText(AccountSummary::Time time) {
+  return time == 0 ? "?" : FormatUtc(absl::FromUnixNanos(static_cast<std::int64_t>(time)));
+}
+
+void PutAccountTime(JsonWriter* json, const char* key, AccountSummary::Time time) {
+  json->Key(key);
+  if (time == 0) {
+    json->Null();
+  } else {
+    PutString(json, AccountTimeText(time));
+  }
+}
+
+void PutAccount(const AccountSummary& account, JsonWriter* json) {
+  json->Key("losses");
+  json->StartArray();
+  for (const auto& [key, count] : account.losses()) {
+    json->StartObject();
+    PutNumber(json, "cpu", key.first);
+    json->Key("tracepoint");
+    if (key.second.empty()) {
+      json->Null();
+    } else {
+      PutString(json, key.second);
+    }
+    PutNumber(json, "count", count);
+    json->EndObject();
+  }
+  json->EndArray();
+  PutNumber(json, "lossesLeftOut", account.losses_left_out());
+  json->Key("lossIntervals");
+  json->StartArray();
+  for (const AccountSummary::Interval& interval : account.intervals()) {
+    json->StartObject();
+    PutAccountTime(json, "from", interval.from);
+    PutAccountTime(json, "until", interval.until);
+    PutNumber(json, "count", interval.count);
+    json->EndObject();
+  }
+  json->EndArray();
+  PutNumber(json, "lossIntervalsLeftOut", account.intervals_left_out());
+  json->Key("cpuChanges");
+  json->StartArray();
+  for (const AccountSummary::CpuChange& change : account.cpu_changes()) {
+    json->StartObject();
+    PutNumber(json, "cpu", change.cpu);
+    json->Key("online");
+    json->Bool(change.online);
+    PutAccountTime(json, "notRecordedSince", change.not_recorded_since);
+    PutAccountTime(json, "notRecordedUntil", change.not_recorded_until);
+    json->EndObject();
+  }
+  json->EndArray();
+  PutNumber(json, "cpuChangesLeftOut", account.cpu_changes_left_out());
+}
+
+}  // namespace tools
