@@ -152,11 +152,14 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
 
 absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   perf_->ArmRegistrations();
+  const std::size_t attached = perf_->tracepoints();
   COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
   // Others can make the list long: no more than a tenth of the time goes into it.
   constexpr std::uint64_t kShare = 10;
-  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * (end - now));
+  // The time that attaching takes is well spent.
+  const std::uint64_t vain = perf_->tracepoints() == attached ? end - now : 0;
+  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * vain);
   next_rescan_ = std::max(
       earliest_rescan_,
       end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
