@@ -34,8 +34,8 @@ struct AttachmentOptions {
   // How often user_events_status is read for new tracepoints that a pattern selects, where the
   // kernel cannot tell of them.
   absl::Duration rescan = absl::Milliseconds(50);
-  // The least time between two looks where it does. A process that registers in a loop has no more
-  // than a tenth of the recorder's time, either.
+  // The least time between two looks where it does. A process that registers in a loop what nobody
+  // records has no more than a tenth of the recorder's time, either.
   absl::Duration least_rescan = absl::Milliseconds(5);
   // How often it is read all the same, when something else wakes or an interval ends: a return
   // probe misses what too many processes do at the same moment.
