@@ -326,8 +326,7 @@ std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
 
 void PerfSession::Disable(int id) {
   const auto tracepoint = Find(id);
-  if (tracepoint == tracepoints_.end()) return;
-  tracepoint->ended = true;
+  if (tracepoint == tracepoints_.end() || std::exchange(tracepoint->ended, true)) return;
   for (const Slot& slot : tracepoint->slots) {
     if (slot.fd.valid()) ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   }

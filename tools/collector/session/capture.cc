@@ -60,7 +60,10 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   RaiseDescriptorLimit();
   absl::StatusOr<PerfSession> perf = PerfSession::Open(*cpus, options.ring_size);
   if (!perf.ok()) return perf.status();
-  std::unique_ptr<Capture> capture(new Capture(options, *std::move(tracefs), *std::move(perf)));
+  CaptureOptions with_threads = options;
+  with_threads.attachments.own_threads.push_back(perf->StartCloser());
+  std::unique_ptr<Capture> capture(
+      new Capture(with_threads, *std::move(tracefs), *std::move(perf)));
   capture->ListenToKernel();
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   capture->tasks_.LoadFromProc(SessionClockNow());
@@ -83,11 +86,25 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   const std::uint64_t start = SessionClockNow();
   distributor_.Begin(session, start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, start);
-  if (absl::Status status = attachments_.Enable(); !status.ok()) {
+  absl::Status status = attachments_.Enable();
+  if (status.ok()) status = AttachTheRest(start);
+  if (!status.ok()) {
     StopSession(session);
     return status;
   }
   return session;
+}
+
+// Others may have registered so many tracepoints that to attach all would take minutes, or be
+// registering them: then they are attached while the session runs.
+absl::Status Capture::AttachTheRest(std::uint64_t start) {
+  const std::uint64_t end = start + Nanoseconds(options_.attach_at_start);
+  for (std::uint64_t now = start; attachments_.has_more() && now < end;) {
+    now = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
+    COLLECTOR_RETURN_IF_ERROR(Round(now, now - Nanoseconds(options_.slack)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
@@ -271,7 +288,11 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
 }
 
 absl::Status Capture::DrainForEnd(Session* session) {
-  attachments_.DisableSole(session);
+  COLLECTOR_RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
+    const std::uint64_t now = SessionClockNow();
+    return perf_.IsWorthDraining() ? Round(now, now - Nanoseconds(options_.slack))
+                                   : absl::OkStatus();
+  }));
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
     COLLECTOR_RETURN_IF_ERROR(Round(end, end));

@@ -45,6 +45,9 @@ struct CaptureOptions {
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
   // written there by the kernel within microseconds; a virtual CPU may be away for longer.
   absl::Duration slack = absl::Milliseconds(20);
+  // How long a session's start may take for tracepoints of user_events that patterns select; what
+  // is left is attached while the session runs.
+  absl::Duration attach_at_start = absl::Seconds(5);
   // How often it is looked which CPUs are online, when something wakes or an interval ends: where
   // the kernel tells of their coming, to know of a time when one was not there.
   absl::Duration cpu_look = absl::Milliseconds(900);
@@ -84,6 +87,8 @@ class Capture {
   void HearKernel(std::uint64_t now, bool may_be_told);
   // When there is something to do even if nothing wakes, on the session clock.
   std::uint64_t NextWork() const;
+  // Attaches what patterns select, for a session that began at `start`.
+  absl::Status AttachTheRest(std::uint64_t start);
   // All that can fail when a session starts.
   absl::Status Prepare(Session* session, const SinkFactory& make_sink);
   // Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
