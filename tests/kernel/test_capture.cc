@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tools/collector/session/capture.h"
@@ -292,6 +295,37 @@ TEST_F(CaptureTest, UnknownTracepointIsNamed) {
   EXPECT_NE(session.status().message().find("sys_enter_nosuchcall does not exist"),
             absl::string_view::npos);
   EXPECT_FALSE(file.made());
+}
+
+// The descriptors of a session that has ended are closed while the other goes on, by a thread whose
+// system calls are no events.
+TEST_F(CaptureTest, SessionThatEndsIsClosedByAThreadOfItsOwn) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator folder("/proc/self/fd");
+    return std::distance(begin(folder), end(folder));
+  };
+  CaptureOptions options;
+  options.ring_size = 16 << 20;
+  Open(options);
+  tests::FileInMemory first_file;
+  tests::FileInMemory second_file;
+  Session* const first =
+      Start(Selecting({"syscalls:sys_enter_getpgid", "syscalls:sys_enter_close"}), &first_file);
+  ASSERT_NE(first, nullptr);
+  const auto before = descriptors();
+  Session* const second = Start(Selecting({"syscalls:sys_enter_set*"}), &second_file);
+  ASSERT_NE(second, nullptr);
+  ASSERT_GT(descriptors(), before + 10);
+  EXPECT_GT(Stop(second).tracepoints, 10u);
+  Run(1, 1'000, SYS_getpgid);
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (descriptors() > before && absl::Now() < deadline) {
+    ASSERT_TRUE(capture_->Poll(absl::Milliseconds(10)).ok());
+  }
+  EXPECT_LE(descriptors(), before);
+  Stop(first);
+  using Events = std::map<std::string, std::uint64_t>;
+  EXPECT_EQ(OwnEvents(first_file), (Events{{"sys_enter_getpgid", 1'000}}));
 }
 
 TEST_F(CaptureTest, SessionsThatOverlapHaveEachItsOwnEvents) {

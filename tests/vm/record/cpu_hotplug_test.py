@@ -4,6 +4,7 @@ lost, or was written while its CPU had come and was not recorded yet, which the 
 with user_events, and at least 4 CPUs that can go offline (./run vm)."""
 
 import collections
+import datetime
 import json
 import os
 import pathlib
@@ -19,6 +20,12 @@ from support import script
 ARGS = script.options(__doc__, "nettrace", "load")
 CPUS = pathlib.Path("/sys/devices/system/cpu")
 LARGE, SMALL = "1M", "4K"
+
+
+def nanoseconds(text):
+    """Since 1970, of a time such as 2026-11-21T10:00:00.123456789Z."""
+    seconds, fraction = text.removesuffix("Z").split(".")
+    return int(datetime.datetime.fromisoformat(seconds + "+00:00").timestamp()) * 10**9 + int(fraction)
 
 
 def set_online(cpu, online):
@@ -58,13 +65,27 @@ class CpuHotplugTest(unittest.TestCase):
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], check=True, stdout=subprocess.DEVNULL)
         return written, json.loads(stdout), stderr
 
+    def windows(self, summary):
+        """The times, of the file's clock, that were not recorded as a CPU had come."""
+        info = commands.info(ARGS.nettrace, self.file)
+
+        def ticks(text):
+            return info["syncTicks"] + nanoseconds(text) - nanoseconds(info["syncTime"])
+
+        return [(ticks(change["since"]), ticks(change["until"])) for change in summary["cpuChanges"] if change["online"]]
+
     def check_account(self, written, summary):
         """Every event is there once, lost, or of a time and CPU that were not recorded."""
         shown = collections.Counter((event["payload"]["thread"], event["payload"]["number"])
                                     for event in commands.dump(ARGS.nettrace, self.file))
         self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that are there twice")
         self.assertEqual(len(shown), summary["events"])
-        windows = [(change["since"], change["until"]) for change in summary["cpuChanges"] if change["online"]]
+        windows = self.windows(summary)
+        # The file says the same.
+        info = commands.info(ARGS.nettrace, self.file)
+        self.assertEqual(info["cpuChanges"], summary["cpuChanges"])
+        self.assertEqual(info["losses"], summary["losses"])
+        self.assertEqual(sum(loss["count"] for loss in info["losses"]), summary["lost"])
         missing = [times for thread, events in enumerate(written) for number, times in enumerate(events)
                    if (thread, number) not in shown]
         outside = [times for times in missing
