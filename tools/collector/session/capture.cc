@@ -48,8 +48,11 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may have a part of them from now on.
-        return sessions_.size() < 2 ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
+        // A session that had all tracepoints may have a part of them from now on. What was counted
+        // since the rings were drained last is not counted again: no record of a loss has been
+        // taken for a session's since then.
+        const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
+        return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
 }
@@ -261,6 +264,7 @@ void Capture::UpdateTasks() {
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {
+  counted_since_drained_ = false;
   perf_.Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
@@ -291,6 +295,7 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
   }
   COLLECTOR_RETURN_IF_ERROR(read);
   distributor_.SettleLosses();
+  counted_since_drained_ = which == PerfSession::Losses::kAll;
   return absl::OkStatus();
 }
 

@@ -122,6 +122,7 @@ class Capture {
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided
   std::uint64_t drained_ = 0;      // samples up to here have been taken from the rings
+  bool counted_since_drained_ = false;  // all losses, by AccountLosses
   // Of the rings, for an event; at first no more than one can have.
   std::size_t bytes_per_event_ = 40;
 };
