@@ -255,6 +255,20 @@ TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
   EXPECT_EQ(Read(second).size(), 101u);
 }
 
+TEST_F(DistributorTest, IntervalsOfSessionsThatBeganAtOtherTimesEndTogether) {
+  constexpr std::uint64_t kMillisecond = 1'000'000;
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  const Session* const one = Start(&first, 3 * kMillisecond, {kFirst}, absl::Milliseconds(20));
+  const Session* const two = Start(&second, 17 * kMillisecond, {kFirst}, absl::Milliseconds(10));
+  EXPECT_EQ(one->interval_end(), 20 * kMillisecond);
+  EXPECT_EQ(two->interval_end(), 20 * kMillisecond);
+  Put(Record(kFirst, "A", "x"), 19 * kMillisecond);
+  Drain(20 * kMillisecond);
+  EXPECT_EQ(one->interval_end(), 40 * kMillisecond);
+  EXPECT_EQ(two->interval_end(), 30 * kMillisecond);
+}
+
 // A session that has met very many threads flushes its rows; others go on with theirs.
 TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
   constexpr std::uint32_t kThreads = 70'000;
