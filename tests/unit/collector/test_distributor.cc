@@ -137,6 +137,7 @@ class DistributorTest : public ::testing::Test {
 
   static std::vector<std::uint64_t> Times(const std::vector<Shown>& events) {
     std::vector<std::uint64_t> times;
+    times.reserve(events.size());
     for (const Shown& event : events) times.push_back(event.timestamp);
     return times;
   }
@@ -252,6 +253,49 @@ TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
   EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
   EXPECT_EQ(Read(first).size(), 101u);
   EXPECT_EQ(Read(second).size(), 101u);
+}
+
+TEST_F(DistributorTest, IntervalsOfSessionsThatBeganAtOtherTimesEndTogether) {
+  constexpr std::uint64_t kMillisecond = 1'000'000;
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  const Session* const one = Start(&first, 3 * kMillisecond, {kFirst}, absl::Milliseconds(20));
+  const Session* const two = Start(&second, 17 * kMillisecond, {kFirst}, absl::Milliseconds(10));
+  EXPECT_EQ(one->interval_end(), 20 * kMillisecond);
+  EXPECT_EQ(two->interval_end(), 20 * kMillisecond);
+  Put(Record(kFirst, "A", "x"), 19 * kMillisecond);
+  Drain(20 * kMillisecond);
+  EXPECT_EQ(one->interval_end(), 40 * kMillisecond);
+  EXPECT_EQ(two->interval_end(), 30 * kMillisecond);
+}
+
+// A session that has met very many threads flushes its rows; others go on with theirs.
+TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
+  constexpr std::uint32_t kThreads = 70'000;
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  Session* const one = Start(&first, 0, {kFirst});
+  std::uint64_t time = 0;
+  for (std::uint32_t i = 0; i < kThreads; ++i) {
+    Put(Record(kFirst, "A", "x"), ++time, kTid + i);
+    if (i % 100 == 0 || i + 1 == kThreads) Drain(time);
+  }
+  Session* const two = Start(&second, time, {kFirst});
+  const auto put_some = [&] {
+    for (std::uint32_t i = 0; i < 100; ++i) Put(Record(kFirst, "A", "x"), ++time, kTid + i);
+    Drain(time);
+  };
+  put_some();
+  one->EndInterval(++time);
+  const std::uint64_t rows = two->stats().threads;
+  put_some();
+  EXPECT_EQ(two->stats().threads, rows);
+  EXPECT_GT(Stop(one, ++time).threads, kThreads + 100);
+  Stop(two, time);
+  EXPECT_EQ(Read(first).size(), kThreads + 200);
+  const std::vector<Shown> of_two = Read(second);
+  ASSERT_EQ(of_two.size(), 200u);
+  for (std::size_t i = 0; i < of_two.size(); ++i) EXPECT_EQ(of_two[i].thread, kTid + i % 100);
 }
 
 // The timestamp that an event gets, and whether it is late, depends on the session's own interval.

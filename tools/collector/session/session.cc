@@ -77,12 +77,14 @@ void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskT
   StartInterval(start);
 }
 
+// Intervals end at multiples of their length, so that sessions whose lengths agree end theirs at the
+// same moments: the capture wakes up once for all of them.
 void Session::StartInterval(std::uint64_t timestamp) {
+  const auto length = static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
   interval_start_ = timestamp;
   interval_events_ = stats().events;
   interval_lost_ = stats().lost;
-  interval_end_ =
-      timestamp + static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
+  interval_end_ = (timestamp / length + 1) * length;
 }
 
 void Session::AddCpu(int number, std::uint64_t lost) {

@@ -34,7 +34,8 @@ namespace collector {
 
 struct SessionOptions {
   std::vector<Selector> selectors;
-  // An interval between sequence points lasts about this long, or less when it holds much.
+  // An interval between sequence points lasts this long, or less when it holds much; the first one
+  // ends at a multiple of it.
   // At least 1 ms.
   absl::Duration interval = absl::Seconds(1);
   // Threads that work for this session, as that which compresses its file. What they do is in no
