@@ -338,11 +338,10 @@ void WriteAccount(const std::string& path) {
        R"("EventsLost","payload":{"Cpu":255,"Tracepoint":"user_events:Größe_L4K1",)"
        R"("Count":"18446744073709551615","From":"1795319466500931407","Until":"1795319466500931408"})"},
       {{Kind::kCpuOffline, 3, 0, "", "", since, 0},
-       R"("CpuOffline","payload":{"Cpu":3,"NotRecordedSince":"1795319466500931407",)"
-       R"("NotRecordedUntil":0})"},
+       R"("CpuOffline","payload":{"Cpu":3,"Since":"1795319466500931407","Until":0})"},
       {{Kind::kCpuOnline, 3, 0, "", "", since, until},
        R"("CpuOnline","payload":{"Cpu":3,"NotRecordedSince":"1795319466500931407",)"
-       R"("NotRecordedUntil":"1795319466500931408"})"},
+       R"("NotRecordedUntil":"1795319466500931408","Reason":""})"},
       {{Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "größer als erlaubt"},
        R"("TracepointLeftOut","payload":{"Tracepoint":"ftrace:function",)"
        R"("Reason":"größer als erlaubt"})"},

@@ -36,10 +36,10 @@ const char* NameOf(Kind kind) {
 // The fields that hold the times.
 const char* SinceField(Kind kind) {
   if (kind == Kind::kEventsLost) return "From";
-  return kind == Kind::kAccountUnknown ? "Since" : "NotRecordedSince";
+  return kind == Kind::kCpuOnline ? "NotRecordedSince" : "Since";
 }
 const char* UntilField(Kind kind) {
-  return kind == Kind::kCpuOffline || kind == Kind::kCpuOnline ? "NotRecordedUntil" : "Until";
+  return kind == Kind::kCpuOnline ? "NotRecordedUntil" : "Until";
 }
 
 bool HasCpu(Kind kind) {
@@ -60,6 +60,9 @@ std::vector<nettrace::Field> FieldsOf(Kind kind) {
   if (kind == Kind::kEventsLost) fields.push_back(nettrace::MakeField<std::uint64_t>("Count"));
   fields.push_back(nettrace::MakeField<std::uint64_t>(SinceField(kind)));
   fields.push_back(nettrace::MakeField<std::uint64_t>(UntilField(kind)));
+  if (kind == Kind::kCpuOnline) {
+    fields.push_back(nettrace::MakeField<std::u16string_view>("Reason"));
+  }
   return fields;
 }
 
@@ -152,6 +155,7 @@ absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event)
   } else {
     if (event.kind == Kind::kEventsLost) encoder.UInt(event.count);
     encoder.UInt(event.since).UInt(event.until);
+    if (event.kind == Kind::kCpuOnline) encoder.Utf16(ToUtf16(event.reason));
   }
   const absl::StatusOr<std::span<const std::byte>> payload = encoder.Finish();
   if (!payload.ok()) return payload.status();
@@ -159,7 +163,7 @@ absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event)
 }
 
 bool IsAccount(const nettrace::Event& event) {
-  return event.metadata->provider == kAccountProvider;
+  return event.processor == nettrace::kNoProcessor && event.metadata->provider == kAccountProvider;
 }
 
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event) {

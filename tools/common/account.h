@@ -5,8 +5,11 @@
 //
 //   id  name               fields
 //   1   EventsLost         Cpu, Tracepoint, Count, From, Until
-//   2   CpuOffline         Cpu, NotRecordedSince, NotRecordedUntil
-//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil
+//   2   CpuOffline         Cpu, Since, Until: it went at some time between these
+//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: what it did between
+//   these
+//                          may not have been recorded; it is from the second time on, or not at all
+//                          if there is a reason
 //   4   TracepointLeftOut  Tracepoint, Reason
 //   5   AccountUnknown     Since, Until
 //
@@ -45,7 +48,7 @@ struct AccountEvent {
   // kEventsLost, where it is empty if the kernel does not say whose events they were, and
   // kTracepointLeftOut: "system:event".
   std::string tracepoint;
-  std::string reason;       // kTracepointLeftOut
+  std::string reason;       // kTracepointLeftOut, kCpuOnline
   std::uint64_t since = 0;  // all but kTracepointLeftOut: From, NotRecordedSince, Since
   std::uint64_t until = 0;
 

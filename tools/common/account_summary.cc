@@ -25,8 +25,8 @@ void AccountSummary::Add(const AccountEvent& event) {
     case AccountEvent::Kind::kCpuOffline:
     case AccountEvent::Kind::kCpuOnline:
       if (cpu_changes_.size() < kMaxCpuChanges) {
-        cpu_changes_.push_back(
-            {event.cpu, event.kind == AccountEvent::Kind::kCpuOnline, event.since, event.until});
+        cpu_changes_.push_back({event.cpu, event.kind == AccountEvent::Kind::kCpuOnline,
+                                event.since, event.until, event.reason});
       } else {
         ++cpu_changes_left_out_;
       }
@@ -114,8 +114,9 @@ void PutAccount(const AccountSummary& account, JsonWriter* json) {
     PutNumber(json, "cpu", change.cpu);
     json->Key("online");
     json->Bool(change.online);
-    PutAccountTime(json, "notRecordedSince", change.not_recorded_since);
-    PutAccountTime(json, "notRecordedUntil", change.not_recorded_until);
+    PutAccountTime(json, "since", change.since);
+    PutAccountTime(json, "until", change.until);
+    if (!change.reason.empty()) PutText(json, "reason", change.reason);
     json->EndObject();
   }
   json->EndArray();

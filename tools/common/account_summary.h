@@ -34,8 +34,9 @@ class AccountSummary {
   struct CpuChange {
     std::uint32_t cpu = 0;
     bool online = false;
-    Time not_recorded_since = 0;
-    Time not_recorded_until = 0;
+    Time since = 0;  // see CpuOffline and CpuOnline
+    Time until = 0;
+    std::string reason;
   };
 
   void Add(const AccountEvent& event);

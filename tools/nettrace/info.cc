@@ -159,10 +159,12 @@ void PrintAccount(const Events& events) {
   const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);
   for (std::size_t i = skipped; i < changes.size(); ++i) {
     const AccountSummary::CpuChange& change = changes[i];
-    PrintRow("CPU change",
-             absl::StrCat("CPU ", change.cpu, change.online ? " came online" : " went offline",
-                          "; not recorded from ", AccountTimeText(change.not_recorded_since),
-                          " to ", AccountTimeText(change.not_recorded_until)));
+    PrintRow(
+        "CPU change",
+        absl::StrCat("CPU ", change.cpu,
+                     change.online ? " came online; not recorded from " : " went offline from ",
+                     AccountTimeText(change.since), " to ", AccountTimeText(change.until),
+                     change.reason.empty() ? "" : ": ", change.reason));
   }
   if (const std::uint64_t more = skipped + account.cpu_changes_left_out(); more != 0) {
     PrintRow("CPU change", absl::StrCat(more, " more"));

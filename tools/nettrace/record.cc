@@ -165,49 +165,25 @@ std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) 
 }
 
 // Says which CPUs came online, and that what they did before they were recorded is missing.
-void PrintCpuChanges(const std::vector<collector::CpuChange>& changes) {
+void PrintCpuChanges(const AccountSummary& account) {
   constexpr std::size_t kMaxShown = 20;
-  const absl::Time clock_start =
-      absl::Now() - absl::Nanoseconds(static_cast<std::int64_t>(collector::SessionClockNow()));
-  const auto utc = [clock_start](std::uint64_t timestamp) {
-    return FormatUtc(clock_start + absl::Nanoseconds(static_cast<std::int64_t>(timestamp)));
-  };
-  std::size_t count = 0;
-  for (const collector::CpuChange& change : changes) {
+  std::uint64_t count = 0;
+  for (const AccountSummary::CpuChange& change : account.cpu_changes()) {
     if (!change.online || ++count > kMaxShown) continue;
-    if (!change.error.empty()) {
+    const std::string since = AccountTimeText(change.since);
+    if (!change.reason.empty()) {
       absl::FPrintF(stderr, "  CPU %d came online after %s and could not be recorded: %s\n",
-                    change.number, utc(change.since), Printable(change.error));
+                    change.cpu, since, Printable(change.reason));
     } else {
       absl::FPrintF(stderr,
                     "  CPU %d came online after %s; its events until %s were not recorded\n",
-                    change.number, utc(change.since), utc(change.until));
+                    change.cpu, since, AccountTimeText(change.until));
     }
   }
   if (count > kMaxShown) {
     absl::FPrintF(stderr, "  CPUs came online %d more times; see cpuChanges of --json\n",
                   count - kMaxShown);
   }
-}
-
-void PutCpuChanges(JsonWriter* json, const std::vector<collector::CpuChange>& changes) {
-  json->Key("cpuChanges");
-  json->StartArray();
-  for (const collector::CpuChange& change : changes) {
-    json->StartObject();
-    PutNumber(json, "cpu", static_cast<std::uint64_t>(change.number));
-    json->Key("online");
-    json->Bool(change.online);
-    PutNumber(json, "since", change.since);
-    if (change.error.empty()) {
-      PutNumber(json, "until", change.until);
-    } else {
-      json->Key("error");
-      PutString(json, change.error);
-    }
-    json->EndObject();
-  }
-  json->EndArray();
 }
 
 void PrintJson(const collector::SessionSummary& summary, const Output& output) {
@@ -231,7 +207,6 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
     json.Key("watchesRegistrations");
     PutString(&json, *summary.watches_registrations ? "kprobe" : "polling");
   }
-  PutCpuChanges(&json, summary.cpu_changes);
   json.Key("leftOut");
   json.StartArray();
   for (const std::string& tracepoint : summary.left_out.names()) PutString(&json, tracepoint);
@@ -289,7 +264,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                   "  the kernel counted %u, which is not events + lost: please report this\n",
                   *summary.hits);
   }
-  PrintCpuChanges(summary.cpu_changes);
+  PrintCpuChanges(summary.account);
   for (const std::string& selector : summary.unmatched) {
     absl::FPrintF(stderr, "  selector '%s' matched no tracepoint that can be recorded\n",
                   Printable(selector));

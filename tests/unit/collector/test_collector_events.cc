@@ -77,16 +77,18 @@ class CollectorEventsTest : public ::testing::Test {
 
 TEST_F(CollectorEventsTest, EventsSayWhatTheyWereToldInTheTimeSince1970) {
   events_.EventsLost(3, "user_events:a_L4K1", 17, 900, 950);
-  events_.CpuChanged(1, /*online=*/false, 910, 0);
-  events_.CpuChanged(1, /*online=*/true, 910, 940);
+  events_.CpuChanged(1, /*online=*/false, 900, 910, "");
+  events_.CpuChanged(1, /*online=*/true, 910, 940, "");
+  events_.CpuChanged(2, /*online=*/true, 945, 0, "why");
   events_.TracepointLeftOut("ftrace:function", "cannot be enabled", 930);
   EndInterval(1000);
-  EXPECT_EQ(events_.written(), 4u);
+  EXPECT_EQ(events_.written(), 5u);
   EXPECT_EQ(Finish(),
             (std::vector<Shown>{
-                {910, {Kind::kCpuOffline, 1, 0, "", "", Unix(910), 0}},
+                {910, {Kind::kCpuOffline, 1, 0, "", "", Unix(900), Unix(910)}},
                 {930, {Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "cannot be enabled"}},
                 {940, {Kind::kCpuOnline, 1, 0, "", "", Unix(910), Unix(940)}},
+                {945, {Kind::kCpuOnline, 2, 0, "", "why", Unix(945), 0}},
                 {950, {Kind::kEventsLost, 3, 17, "user_events:a_L4K1", "", Unix(900), Unix(950)}},
             }));
 }

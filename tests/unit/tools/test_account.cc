@@ -37,6 +37,7 @@ TEST(Account, EveryEventReadsBackAsItWas) {
       {Kind::kEventsLost, 0, 1, "", "", 5, 6},
       {Kind::kCpuOffline, 7, 0, "", "", 5, 0},
       {Kind::kCpuOnline, 7, 0, "", "", 5, 6},
+      {Kind::kCpuOnline, 7, 0, "", "why", 5, 0},
       {Kind::kTracepointLeftOut, 0, 0, "a:b", "ü", 0, 0},
       {Kind::kAccountUnknown, 0, 0, "", "", 5, 6},
   };
@@ -110,12 +111,15 @@ TEST(AccountSummary, CpuChangesAreListed) {
   AccountSummary summary;
   summary.Add({Kind::kCpuOffline, 1, 0, "", "", 100, 0});
   summary.Add({Kind::kCpuOnline, 1, 0, "", "", 100, 200});
+  summary.Add({Kind::kCpuOnline, 2, 0, "", "why", 100, 0});
   EXPECT_EQ(
       Json(summary),
       R"({"losses":[],"lossesLeftOut":0,"lossIntervals":[],"lossIntervalsLeftOut":0,"cpuChanges":[)"
-      R"({"cpu":1,"online":false,"notRecordedSince":"1970-01-01T00:00:00.000000100Z","notRecordedUntil":null},)"
-      R"({"cpu":1,"online":true,"notRecordedSince":"1970-01-01T00:00:00.000000100Z",)"
-      R"("notRecordedUntil":"1970-01-01T00:00:00.000000200Z"}],"cpuChangesLeftOut":0})");
+      R"({"cpu":1,"online":false,"since":"1970-01-01T00:00:00.000000100Z","until":null},)"
+      R"({"cpu":1,"online":true,"since":"1970-01-01T00:00:00.000000100Z",)"
+      R"("until":"1970-01-01T00:00:00.000000200Z"},)"
+      R"({"cpu":2,"online":true,"since":"1970-01-01T00:00:00.000000100Z","until":null,"reason":"why"}],)"
+      R"("cpuChangesLeftOut":0})");
 }
 
 TEST(AccountSummary, ItsMemoryIsBoundedAndNothingIsForgotten) {

@@ -23,6 +23,7 @@ ARGS = script.options(__doc__, "nettrace", "eventheader", "attacker", "producer"
 
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 MAX_MEMORY_KIB = 64 * 1024
+WITHOUT_RESOURCES = ["setpriv", "--bounding-set=-sys_resource"]
 # So many of the producer's events take at least 100 ms.
 SETTLED = 200
 # Names that the kernel takes as they are: with line feeds, by which it ends names in its list; with what a file's name
@@ -230,9 +231,19 @@ class Hostile(unittest.TestCase):
     def test_names_that_cannot_be_told(self):
         self.check_names(LINE_FEEDS + (b"/\nGood_L4K1",), NO_FOLDERS, (*LINE_FEEDS, b"user_events_status"))
 
+    def test_many_foreign_tracepoints(self):
+        """They cost those who wait for them nothing: the rings are drained while they are attached."""
+        Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(250)])
+        recording = Recording(self, ["Good_L4K1", "*"], options=["--ring-size", "64K"])
+        Held(self, [f"Evil{number}_L2K1 {FIELDS}" for number in range(150)])
+        time.sleep(5)
+        self.assertEqual(recording.end()["lost"], 0)
+
     def test_many_foreign_tracepoints_with_few_descriptors(self):
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(700)])
-        recording = Recording(self, ["Good_L4K1", "*"], files=1024)
+        # Without the right to raise the limit.
+        recording = Recording(self, ["Good_L4K1", "*"], files=1024, prefix=WITHOUT_RESOURCES)
+        time.sleep(5)
         summary = recording.end()
         self.assertIn("left out", recording.said["stderr"].decode())
         self.assertGreater(summary["tracepoints"], 50)

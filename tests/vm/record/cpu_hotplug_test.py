@@ -4,10 +4,14 @@ lost, or was written while its CPU had come and was not recorded yet, which the 
 with user_events, and at least 4 CPUs that can go offline (./run vm)."""
 
 import collections
+import ctypes
+import datetime
+import errno
 import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -21,8 +25,33 @@ CPUS = pathlib.Path("/sys/devices/system/cpu")
 LARGE, SMALL = "1M", "4K"
 
 
+def nanoseconds(text):
+    """Since 1970, of a time such as 2026-11-21T10:00:00.123456789Z."""
+    seconds, fraction = text.removesuffix("Z").split(".")
+    return int(datetime.datetime.fromisoformat(seconds + "+00:00").timestamp()) * 10**9 + int(fraction)
+
+
 def set_online(cpu, online):
     (CPUS / f"cpu{cpu}/online").write_text("1" if online else "0")
+
+
+def without_netlink():
+    """From here on, this process and its children may open no netlink socket, on x86-64 and arm64."""
+    pr_set_no_new_privs, pr_set_seccomp, seccomp_mode_filter, af_netlink = 38, 22, 2, 16
+    socket_call = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in (
+        (0x20, 0, 0, 0),                # load the system call's number
+        (0x15, 0, 3, socket_call),
+        (0x20, 0, 0, 16),               # load its first argument
+        (0x15, 0, 1, af_netlink),
+        (0x06, 0, 0, 0x00050000 | errno.EPERM),
+        (0x06, 0, 0, 0x7FFF0000)))      # allow
+    code = ctypes.create_string_buffer(program)
+    filter_ = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(pr_set_no_new_privs, 1, 0, 0, 0) != 0 or \
+       libc.prctl(pr_set_seccomp, seccomp_mode_filter, filter_, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
 
 
 class CpuHotplugTest(unittest.TestCase):
@@ -35,15 +64,16 @@ class CpuHotplugTest(unittest.TestCase):
         for cpu in (1, 2, 3):
             self.addCleanup(set_online, cpu, True)
 
-    def start(self, ring):
-        """Starts the load, which waits, and the recorder, which records."""
+    def start(self, ring, preexec=None):
+        """Starts the load, which waits, and the recorder, which records. `preexec` is called in its process."""
         load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.kill)
         os.waitpid(load.pid, os.WUNTRACED)
         # The command is started once everything is recorded.
         command = [ARGS.nettrace, "record", "--json", "-o", self.file, "-e", "Moving_L4K1", "--ring-size", ring,
                    "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
-        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    preexec_fn=preexec)
         self.addCleanup(recorder.kill)
         os.waitpid(load.pid, os.WCONTINUED)
         return load, recorder
@@ -58,13 +88,27 @@ class CpuHotplugTest(unittest.TestCase):
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], check=True, stdout=subprocess.DEVNULL)
         return written, json.loads(stdout), stderr
 
+    def windows(self, summary):
+        """The times, of the file's clock, that were not recorded as a CPU had come."""
+        info = commands.info(ARGS.nettrace, self.file)
+
+        def ticks(text):
+            return info["syncTicks"] + nanoseconds(text) - nanoseconds(info["syncTime"])
+
+        return [(ticks(change["since"]), ticks(change["until"])) for change in summary["cpuChanges"] if change["online"]]
+
     def check_account(self, written, summary):
         """Every event is there once, lost, or of a time and CPU that were not recorded."""
         shown = collections.Counter((event["payload"]["thread"], event["payload"]["number"])
                                     for event in commands.dump(ARGS.nettrace, self.file))
         self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that are there twice")
         self.assertEqual(len(shown), summary["events"])
-        windows = [(change["since"], change["until"]) for change in summary["cpuChanges"] if change["online"]]
+        windows = self.windows(summary)
+        # The file says the same.
+        info = commands.info(ARGS.nettrace, self.file)
+        self.assertEqual(info["cpuChanges"], summary["cpuChanges"])
+        self.assertEqual(info["losses"], summary["losses"])
+        self.assertEqual(sum(loss["count"] for loss in info["losses"]), summary["lost"])
         missing = [times for thread, events in enumerate(written) for number, times in enumerate(events)
                    if (thread, number) not in shown]
         outside = [times for times in missing
@@ -119,6 +163,16 @@ class CpuHotplugTest(unittest.TestCase):
         written, summary, _ = self.finish(load, recorder)
         windows = self.check_account(written, summary)
         self.assertEqual(len(windows), 1)
+
+    def test_without_uevents(self):
+        """Nobody tells of the CPU, which is gone for less than the time between two looks."""
+        load, recorder = self.start(LARGE, without_netlink)
+        time.sleep(0.5)
+        set_online(3, False)
+        set_online(3, True)
+        time.sleep(2.5)
+        written, summary, _ = self.finish(load, recorder)
+        self.assertEqual(len(self.check_account(written, summary)), 1)
 
     def test_offline_from_the_start(self):
         set_online(2, False)

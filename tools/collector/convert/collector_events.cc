@@ -47,10 +47,12 @@ void CollectorEvents::EventsLost(int cpu, std::string_view tracepoint, std::uint
   waiting_.push_back({until, std::move(event)});
 }
 
-void CollectorEvents::CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until) {
+void CollectorEvents::CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
+                                 std::string_view error) {
   AccountEvent event;
   event.kind = online ? AccountEvent::Kind::kCpuOnline : AccountEvent::Kind::kCpuOffline;
   event.cpu = static_cast<std::uint32_t>(cpu);
+  event.reason = std::string(error);
   event.since = since;
   event.until = until;
   waiting_.push_back({std::max(since, until), std::move(event)});

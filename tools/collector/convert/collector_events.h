@@ -34,8 +34,10 @@ class CollectorEvents {
   // were) were lost on a CPU, at some time after `from`, up to `until`.
   void EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count, std::uint64_t from,
                   std::uint64_t until);
-  // The CPU is gone, or is there again. What it did between these times was not recorded.
-  void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until);
+  // The CPU is gone, since some time between these; or it is there again, and what it did between
+  // these was not recorded. `error`: why it is not recorded now; else empty.
+  void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
+                  std::string_view error);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
 
   // Writes all of that. To be called before a sequence point at `limit`, which is later than the

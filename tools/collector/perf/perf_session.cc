@@ -281,8 +281,7 @@ std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
 
 void PerfSession::Disable(int id) {
   const auto tracepoint = Find(id);
-  if (tracepoint == tracepoints_.end()) return;
-  tracepoint->ended = true;
+  if (tracepoint == tracepoints_.end() || std::exchange(tracepoint->ended, true)) return;
   for (Slot& slot : tracepoint->slots) EndSlot(&slot);
 }
 

@@ -115,10 +115,17 @@ void Attachments::Remove(Session* session) {
   }
 }
 
-void Attachments::DisableSole(const Session* session) {
+absl::Status Attachments::DisableSole(const Session* session,
+                                      const std::function<absl::Status()>& meanwhile) {
+  // Each takes the kernel some microseconds for each CPU.
+  constexpr std::size_t kAtOnce = 50;
+  std::size_t disabled = 0;
   for (const int id : distributor_->TracepointsOf(session)) {
-    if (distributor_->SessionsOf(id).size() == 1) perf_->Disable(id);
+    if (distributor_->SessionsOf(id).size() != 1) continue;
+    perf_->Disable(id);
+    if (++disabled % kAtOnce == 0) COLLECTOR_RETURN_IF_ERROR(meanwhile());
   }
+  return absl::OkStatus();
 }
 
 void Attachments::DetachUnused() {
@@ -192,14 +199,17 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   const std::uint64_t end = SessionClockNow();
   // Others can make the list long: no more than a tenth of the time goes into it.
   constexpr std::uint64_t kShare = 10;
-  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * (end - now));
+  const std::uint64_t looking = end - now - std::min(end - now, attaching_);
+  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * looking);
   next_rescan_ = std::max(
       earliest_rescan_,
       end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
   // They may come free without anything being registered.
   if (lacks_descriptors_) {
-    next_rescan_ = std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan));
+    next_rescan_ = std::max(earliest_rescan_,
+                            std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan)));
   }
+  if (has_more_) next_rescan_ = earliest_rescan_ = end;
   return absl::OkStatus();
 }
 
@@ -209,7 +219,8 @@ std::uint64_t Attachments::NextUserEventsLook() const {
 
 std::uint64_t Attachments::next_rescan() const {
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
-  if (awaits_user_events_ && (perf_->registrations() || !perf_->watches_registrations())) {
+  if (awaits_user_events_ && (has_more_ || lacks_descriptors_ || perf_->registrations() ||
+                              !perf_->watches_registrations())) {
     next = NextUserEventsLook();
   }
   if (awaits_tracepoints_) next = std::min(next, next_tracepoint_rescan_);
@@ -218,6 +229,9 @@ std::uint64_t Attachments::next_rescan() const {
 
 absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
   const std::string system(Selector::kUserEventsSystem);
+  has_more_ = false;
+  attaching_since_ = attaching_ = 0;
+  is_timed_ = true;
   std::vector<Tracefs::Name> wanted;
   const absl::StatusOr<std::size_t> unclear =
       tracefs_.ForEachUserEvent([&](const UserEvent& event) {
@@ -225,6 +239,7 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
         if (IsWanted(name, sessions)) wanted.push_back(std::move(name));
       });
   const absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
+  is_timed_ = false;
   if (!unclear.ok() && !enable) return unclear.status();
   // The next look may find it readable again, if there were too few descriptors.
   if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
@@ -234,6 +249,15 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
                     "tracepoints with such names are not recorded");
   }
   return enabled;
+}
+
+bool Attachments::HasTimeToAttach() {
+  if (!is_timed_) return true;
+  const std::uint64_t now = SessionClockNow();
+  if (attaching_since_ == 0) attaching_since_ = now;
+  const bool has_time = now - attaching_since_ < Nanoseconds(options_.attach_for);
+  if (!has_time) has_more_ = true;
+  return has_time;
 }
 
 void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
@@ -282,8 +306,11 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     const std::string text = TextOf(name);
     for (Session* session : sessions) {
       if (!PatternsSelect(*session, name)) continue;
-      if (!session->left_out().IsDue(text, SessionClockNow())) continue;
+      const std::uint64_t begin = SessionClockNow();
+      if (!session->left_out().IsDue(text, begin)) continue;
+      if (!attached_.contains(text) && !HasTimeToAttach()) continue;
       const absl::Status attached = AttachOne(name, session, &check, &budget);
+      attaching_ += SessionClockNow() - begin;
       if (attached.ok()) {
         session->left_out().Remove(text);
       } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
@@ -362,7 +389,8 @@ absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* 
   for (const auto& [name, tracepoint] : attached_) {
     const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
     if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
-    if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1) {
+    if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1 ||
+        distributor_->HasLeftOut(tracepoint.id)) {
       return std::nullopt;
     }
     const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(tracepoint.id);

@@ -34,12 +34,15 @@ struct AttachmentOptions {
   // How often user_events_status is read for new tracepoints that a pattern selects, where the
   // kernel cannot tell of them.
   absl::Duration rescan = absl::Milliseconds(50);
-  // The least time between two looks where it does. A process that registers in a loop has no more
-  // than a tenth of the recorder's time, either.
+  // The least time between two looks where it does. A process that registers in a loop what nobody
+  // records has no more than a tenth of the recorder's time, either.
   absl::Duration least_rescan = absl::Milliseconds(5);
   // How often it is read all the same, when something else wakes or an interval ends: a return
   // probe misses what too many processes do at the same moment.
   absl::Duration slow_rescan = absl::Milliseconds(900);
+  // How long tracepoints that patterns select are attached at a time: then the rings are drained
+  // before the next ones. Others can register thousands, each of which takes milliseconds.
+  absl::Duration attach_for = absl::Milliseconds(20);
   // How often other tracepoints are looked for where the kernel does not tell of its modules, and
   // where it does: those that are made by writing to tracefs come without a word.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
@@ -65,10 +68,14 @@ class Attachments {
   // detached by DetachUnused.
   void Remove(Session* session);
   absl::Status Enable() { return perf_->Enable(); }
-  // Ends the events of tracepoints that only this session selects.
-  void DisableSole(const Session* session);
+  // Ends the events of tracepoints that only this session selects. `meanwhile` is called again and
+  // again, so that the rings of the others do not fill up.
+  absl::Status DisableSole(const Session* session, const std::function<absl::Status()>& meanwhile);
   void DetachUnused();
 
+  // There are tracepoints of user_events that patterns select and that Add or Rescan had no time to
+  // attach: Rescan is to be called again soon.
+  bool has_more() const { return has_more_; }
   // Attaches and enables what patterns select by now, as far as it is time to look for it.
   absl::Status Rescan(std::uint64_t now);
   // When Rescan is to be called next even if nothing wakes, on the session clock.
@@ -110,6 +117,8 @@ class Attachments {
   // user_events are enabled as they are attached.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
                             bool enable);
+  // Whether a tracepoint of user_events that is new may be attached in this look at them.
+  bool HasTimeToAttach();
   // Attaches the tracepoint if it is not, and gives it to the session. `budget` is null for one
   // that is named, which has what descriptors there are.
   absl::Status AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
@@ -131,6 +140,10 @@ class Attachments {
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
   std::vector<int> unused_;                                // disabled, not yet detached
   std::vector<Tracefs::Name> known_tracepoints_;           // when AttachKernelTracepoints ran last
+  bool is_timed_ = false;                                  // for AttachUserEvents
+  std::uint64_t attaching_since_ = 0;  // ns: when that attached the first one; 0: not yet
+  std::uint64_t attaching_ = 0;        // ns that it took for attaching
+  bool has_more_ = false;
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
   bool lacks_descriptors_ = false;  // for some tracepoint, at some time

@@ -48,8 +48,11 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may have a part of them from now on.
-        return sessions_.size() < 2 ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
+        // A session that had all tracepoints may have a part of them from now on. What was counted
+        // since the rings were drained last is not counted again: no record of a loss has been
+        // taken for a session's since then.
+        const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
+        return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
 }
@@ -67,8 +70,10 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
       PerfSession::Open(*cpus, {options.ring_size, *std::move(target)});
   if (!perf.ok()) return perf.status();
   for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
+  CaptureOptions with_threads = options;
+  with_threads.attachments.own_threads.push_back(perf->StartCloser());
   std::unique_ptr<Capture> capture(
-      new Capture(options, *std::move(tracefs), *std::move(perf), std::move(watch)));
+      new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
   capture->ListenToKernel();
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   capture->tasks_.LoadFromProc(SessionClockNow());
@@ -91,11 +96,25 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   const std::uint64_t start = SessionClockNow();
   distributor_.Begin(session, start);
   if (sessions_.size() == 1) drained_ = std::max(drained_, start);
-  if (absl::Status status = attachments_.Enable(); !status.ok()) {
+  absl::Status status = attachments_.Enable();
+  if (status.ok()) status = AttachTheRest(start);
+  if (!status.ok()) {
     StopSession(session);
     return status;
   }
   return session;
+}
+
+// Others may have registered so many tracepoints that to attach all would take minutes, or be
+// registering them: then they are attached while the session runs.
+absl::Status Capture::AttachTheRest(std::uint64_t start) {
+  const std::uint64_t end = start + Nanoseconds(options_.attach_at_start);
+  for (std::uint64_t now = start; attachments_.has_more() && now < end;) {
+    now = SessionClockNow();
+    COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
+    COLLECTOR_RETURN_IF_ERROR(Round(now, now - Nanoseconds(options_.slack)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
@@ -119,9 +138,8 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   if (!is_told && now < next_cpu_look_) return;
   next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
   // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
-  for (CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
-    for (const std::unique_ptr<Session>& session : sessions_) session->CpuChanged(change);
-    if (cpu_changes_.size() < kMaxCpuChanges) cpu_changes_.push_back(std::move(change));
+  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+    for (const auto& session : sessions_) session->CpuChanged(change);
   }
 }
 
@@ -246,6 +264,7 @@ void Capture::UpdateTasks() {
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {
+  counted_since_drained_ = false;
   perf_.Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
@@ -276,11 +295,16 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
   }
   COLLECTOR_RETURN_IF_ERROR(read);
   distributor_.SettleLosses();
+  counted_since_drained_ = which == PerfSession::Losses::kAll;
   return absl::OkStatus();
 }
 
 absl::Status Capture::DrainForEnd(Session* session) {
-  attachments_.DisableSole(session);
+  COLLECTOR_RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
+    const std::uint64_t now = SessionClockNow();
+    return perf_.IsWorthDraining() ? Round(now, now - Nanoseconds(options_.slack))
+                                   : absl::OkStatus();
+  }));
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
     COLLECTOR_RETURN_IF_ERROR(Round(end, end));
@@ -308,10 +332,6 @@ SessionSummary Capture::StopSession(Session* session) {
   if (summary.status.ok()) summary.status = status;
   summary.tracepoints = distributor_.TracepointsOf(session).size();
   summary.watches_registrations = attachments_.watches_registrations();
-  for (const CpuChange& change : cpu_changes_) {
-    if (change.until == 0 || change.until >= session->start())
-      summary.cpu_changes.push_back(change);
-  }
   if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {

@@ -48,6 +48,9 @@ struct CaptureOptions {
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
   // written there by the kernel within microseconds; a virtual CPU may be away for longer.
   absl::Duration slack = absl::Milliseconds(20);
+  // How long a session's start may take for tracepoints of user_events that patterns select; what
+  // is left is attached while the session runs.
+  absl::Duration attach_at_start = absl::Seconds(5);
   // How often it is looked which CPUs are online, when something wakes or an interval ends: where
   // the kernel tells of their coming, to know of a time when one was not there.
   absl::Duration cpu_look = absl::Milliseconds(900);
@@ -76,8 +79,6 @@ class Capture {
   // All processes or threads whose events are recorded have ended.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
-  static constexpr std::size_t kMaxCpuChanges = 1000;
-
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
@@ -91,6 +92,8 @@ class Capture {
   void HearKernel(std::uint64_t now, bool may_be_told);
   // When there is something to do even if nothing wakes, on the session clock.
   std::uint64_t NextWork() const;
+  // Attaches what patterns select, for a session that began at `start`.
+  absl::Status AttachTheRest(std::uint64_t start);
   // All that can fail when a session starts.
   absl::Status Prepare(Session* session, const SinkFactory& make_sink);
   // Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
@@ -115,11 +118,11 @@ class Capture {
   Attachments attachments_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::optional<UeventSocket> uevents_;
-  std::vector<CpuChange> cpu_changes_;
   std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided
   std::uint64_t drained_ = 0;      // samples up to here have been taken from the rings
+  bool counted_since_drained_ = false;  // all losses, by AccountLosses
   // Of the rings, for an event; at first no more than one can have.
   std::size_t bytes_per_event_ = 40;
 };

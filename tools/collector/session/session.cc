@@ -50,8 +50,8 @@ void Session::LeaveOut(const std::string& name, const std::string& why) {
 }
 
 void Session::CpuChanged(const CpuChange& change) {
-  if (!is_running() || !change.error.empty()) return;
-  account_.CpuChanged(change.number, change.online, change.since, change.until);
+  if (!is_running()) return;
+  account_.CpuChanged(change.number, change.online, change.since, change.until, change.error);
 }
 
 absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
