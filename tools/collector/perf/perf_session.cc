@@ -121,8 +121,32 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, Perf
     }
   }
   if (!any_online) return absl::UnavailableError("no CPU is online");
+  COLLECTOR_RETURN_IF_ERROR(session.CheckCgroups());
   session.detached_lost_.resize(cpus.size());
   return session;
+}
+
+absl::Status PerfSession::CheckCgroups() const {
+  const auto online =
+      std::find_if(cpus_.begin(), cpus_.end(), [](const Cpu& cpu) { return cpu.rings != nullptr; });
+  for (const UniqueFd& cgroup : target_.cgroups) {
+    perf_event_attr attr = DummyAttributes(ring_size_);
+    const UniqueFd fd = OpenEvent(&attr, cgroup.get(), online->number, PERF_FLAG_PID_CGROUP);
+    if (fd.valid()) continue;
+    if (errno == ENOENT) {
+      return absl::FailedPreconditionError(
+          "the cgroup does not have the controller perf_event: a hierarchy of version 1 has it "
+          "('umount /sys/fs/cgroup/perf_event' frees it), or it has not been handed down yet "
+          "('echo +pids > /sys/fs/cgroup/cgroup.subtree_control' does that)");
+    }
+    if (errno == EINVAL) {
+      return absl::UnimplementedError(
+          "this kernel has no perf events of cgroups (CONFIG_CGROUP_PERF); select processes with "
+          "--pid");
+    }
+    return OpenError(errno, "opening perf events of the cgroup");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::size_t index) {

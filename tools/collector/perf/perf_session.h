@@ -243,6 +243,8 @@ class PerfSession {
   void EndOutput(Slot* slot);
   // The hits of all its events; no value where the kernel does not say it.
   std::optional<std::uint64_t> ReadHits(const Slot& slot) const;
+  // Whether the cgroups of the target can have perf events.
+  absl::Status CheckCgroups() const;
   // Opens the rings of the CPU at `index`. NotFound if it is offline.
   absl::StatusOr<std::unique_ptr<Rings>> OpenRings(std::size_t index);
   absl::Status OpenProbe(Rings* rings, std::size_t index);

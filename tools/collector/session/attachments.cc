@@ -359,6 +359,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
       !now.ok() || now->id != tracepoint->id || now->format != tracepoint->format) {
     unused_.push_back(tracepoint->id);
     DetachUnused();
+    if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
     return absl::NotFoundError(absl::StrCat("tracepoint ", text, " has been removed"));
   }
   attached_.emplace(std::move(text),

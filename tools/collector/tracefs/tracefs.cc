@@ -67,7 +67,10 @@ absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;
-    return ErrnoStatus(error, path, error == EACCES ? kPermissionRemedy : "");
+    return ErrnoStatus(error, path,
+                       error == EACCES   ? kPermissionRemedy
+                       : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
+                                         : "");
   }
   std::string text;
   char buffer[16384];
