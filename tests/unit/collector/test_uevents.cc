@@ -19,7 +19,7 @@
 namespace collector {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 TEST(ParseUevent, CpusThatComeAndGo) {
   EXPECT_EQ(ParseUevent("online@/devices/system/cpu/cpu1\0ACTION=online\0"sv), Uevent::kCpu);

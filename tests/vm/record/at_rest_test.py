@@ -87,8 +87,8 @@ class AtRestTest(unittest.TestCase):
     def record(self, *arguments, before=()):
         """Starts a recorder, by the command line `before`, and waits until it has attached what there is."""
         number, _ = self.events.register(f"{self.provider}_L1K1")
-        recorder = subprocess.Popen([*before, ARGS.nettrace, "record", "--json", "-o", self.file, "-e", self.provider, *arguments],
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [*before, ARGS.nettrace, "record", "--json", "-o", self.file, "-e", self.provider, *arguments]
+        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.communicate)
         self.addCleanup(recorder.kill)
         wait_for(lambda: self.events.is_enabled(number), "the recorder does not record")

@@ -545,7 +545,7 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCounts(int id) const {
     if (tracepoint.id != id) continue;
     for (const Slot& slot : tracepoint.slots) {
       const absl::StatusOr<Counts> counts = ReadCountsOf(slot);
-      if (!counts.ok()) return counts;
+      if (!counts.ok()) return counts.status();
       total.hits += counts->hits;
       total.lost += counts->lost;
     }
