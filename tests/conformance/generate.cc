@@ -341,7 +341,7 @@ void WriteAccount(const std::string& path) {
        R"("CpuOffline","payload":{"Cpu":3,"Since":"1795319466500931407","Until":0})"},
       {{Kind::kCpuOnline, 3, 0, "", "", since, until},
        R"("CpuOnline","payload":{"Cpu":3,"NotRecordedSince":"1795319466500931407",)"
-       R"("NotRecordedUntil":"1795319466500931408"})"},
+       R"("NotRecordedUntil":"1795319466500931408","Reason":""})"},
       {{Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "größer als erlaubt"},
        R"("TracepointLeftOut","payload":{"Tracepoint":"ftrace:function",)"
        R"("Reason":"größer als erlaubt"})"},

@@ -40,6 +40,12 @@ def check_load(args, command, file):
     result = check_files.check(args.nettrace, command, file, own_ids=True)
     service = json.loads(file.with_suffix(".json").read_text())
     problems = load.problems(args.nettrace, file, service, lossy=file.stem == "small-rings")
+    info = commands.info(args.nettrace, file)
+    shown = [event for event in reader.read(command, file)[0] if event["name"] == "EventsLost"]
+    for source, losses in (("the account", [loss["count"] for loss in info["losses"]]),
+                           ("the account that TraceEvent shows", [int(event["payload"]["Count"]) for event in shown])):
+        if sum(losses) != info["lost"]:
+            problems.append(f"{info['lost']} events are lost, {sum(losses)} by {source}")
     print("\n".join(problems), end="\n" if problems else "")
     return check_files.report(file, result) and not problems
 

@@ -2,6 +2,7 @@
 """How a recording ends, and what it leaves: signals, files that may not grow, full disks, a file that is
 being recorded into already. Needs root and tracefs; the events are the kernel's own."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -159,6 +160,8 @@ class RecordOutputTest(unittest.TestCase):
         self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
         info = self.info(self.file)
         self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
+        self.assertEqual(info["losses"], summary["losses"])
+        self.assertEqual(sum(loss["count"] for loss in info["losses"]), info["lost"])
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
 
     def test_a_recording_waits_for_space_and_goes_on_where_it_stopped(self):
@@ -208,6 +211,8 @@ class RecordOutputTest(unittest.TestCase):
         self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
         info = self.info(self.file)
         self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
+        self.assertEqual(info["losses"], summary["losses"])
+        self.assertEqual(sum(loss["count"] for loss in info["losses"]), info["lost"])
 
     def test_two_recordings_into_one_file_are_one_too_many(self):
         first = self.start(command=LOAD)
@@ -243,17 +248,31 @@ class RecordOutputTest(unittest.TestCase):
         self.assertGreater(len(threads), 0, done.stderr)
         self.assertNotIn("nettrace-zstd", threads)
 
-    def test_a_killed_compressed_recording_is_whole_to_its_last_second(self):
-        recorder = self.start("--compress", command=LOAD, start_new_session=True)
-        self.wait_for_events()
-        time.sleep(3.5)
-        os.killpg(recorder.pid, signal.SIGKILL)  # The load, too.
-        recorder.communicate()
-        whole = self.folder / "whole.nettrace"
-        subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
-        info = self.info(whole)
-        self.assertGreaterEqual(info["sequencePoints"], 2)
-        self.assertGreater(info["lastTimestamp"] - info["firstTimestamp"], 1.5 * info["ticksPerSecond"])
+    def test_a_killed_recording_is_whole_to_its_last_second_and_says_what_it_cannot_know(self):
+        for options in ((), ("--compress",)):
+            with self.subTest(options):
+                recorder = self.start(*options, command=LOAD, start_new_session=True)
+                self.wait_for_events()
+                time.sleep(3.5)
+                os.killpg(recorder.pid, signal.SIGKILL)  # The load, too.
+                recorder.communicate()
+                killed = time.time_ns()
+                whole = self.folder / "whole.nettrace"
+                done = subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.PIPE, text=True,
+                                      check=True)
+                info = self.info(whole)
+                self.assertGreaterEqual(info["sequencePoints"], 2)
+                self.assertGreater(info["lastTimestamp"] - info["firstTimestamp"], 1.5 * info["ticksPerSecond"])
+                # Of the last two seconds, at most; on a busy machine, more.
+                unknown = info["unknown"]
+                self.assertEqual(unknown, self.info(self.file, expect=1)["unknown"])
+                since, until = (nanoseconds(unknown[key]) for key in ("since", "until"))
+                self.assertEqual(until, self.file.stat().st_mtime_ns)
+                self.assertLess(killed - 3_500_000_000, since)
+                self.assertLess(since, until)
+                self.assertLessEqual(until, killed)
+                self.assertIn(f"what is missing is not known from {unknown['since']} to at least {unknown['until']}",
+                              done.stderr)
 
     def test_the_file_is_private_unless_asked_otherwise(self):
         for options, mode in (((), 0o600), (("--mode", "0644"), 0o644), ((), 0o600)):
@@ -283,6 +302,12 @@ class RecordOutputTest(unittest.TestCase):
                 break
         os.close(writer)
         self.assertLess(took, 0.9)
+
+
+def nanoseconds(text):
+    """Since 1970, of a time such as 2026-11-21T10:00:00.123456789Z."""
+    seconds, fraction = text.removesuffix("Z").split(".")
+    return int(datetime.datetime.fromisoformat(seconds + "+00:00").timestamp()) * 10**9 + int(fraction)
 
 
 def end_group(process):

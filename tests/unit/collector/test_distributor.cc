@@ -76,9 +76,10 @@ class DistributorTest : public ::testing::Test {
 
   // A session that has the tracepoints `ids`, from `start` on.
   Session* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
-                 absl::Duration interval = absl::Seconds(1)) {
+                 absl::Duration interval = absl::Seconds(1), std::vector<pid_t> own_threads = {}) {
     SessionOptions options;
     options.interval = interval;
+    options.own_threads = std::move(own_threads);
     Session* const session =
         sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
     const absl::Status opened = session->Open([file] { return file->MakeSink(); }, {});
@@ -460,6 +461,30 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
   EXPECT_EQ(events(second), (std::vector<std::string>{
                                 "20 ExistingProcess 1", "20 ExistingProcess 2",
                                 "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
+}
+
+TEST_F(DistributorTest, WhatASessionsThreadsDoIsInNoSessionsKernelEvents) {
+  constexpr int kKernels = 9;
+  ASSERT_TRUE(distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", Format(9, "P_L4K3")).ok());
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  Session* const one = Start(&first, 0, {kFirst, kKernels});
+  Put(Record(kKernels, "A", "x"), 1, kTid + 1);
+  Drain(1);
+  EXPECT_FALSE(distributor_.HasLeftOut(kKernels));
+  Session* const two =
+      Start(&second, 1, {kFirst}, absl::Seconds(1), {static_cast<pid_t>(kTid + 1)});
+  Put(Record(kKernels, "A", "x"), 2, kTid + 1);
+  Put(Record(kKernels, "A", "x"), 3, kTid + 2);
+  Put(Record(kFirst, "A", "x"), 4, kTid + 1);  // a service's
+  Drain(4);
+  EXPECT_TRUE(distributor_.HasLeftOut(kKernels));
+  Stop(two, 5);
+  Put(Record(kKernels, "A", "x"), 6, kTid + 1);  // another thread by now
+  Drain(6);
+  Stop(one, 7);
+  EXPECT_EQ(Times(Read(first)), (TimeList{1, 3, 4, 6}));
+  EXPECT_EQ(Times(Read(second)), (TimeList{4}));
 }
 
 // The events that a session is to have, in the order of time.

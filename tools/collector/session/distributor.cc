@@ -24,12 +24,14 @@ void Distributor::Begin(Session* session, std::uint64_t start) {
     last = event.number;
   }
   subscribers_.push_back({session, last + 1});
+  FindOwnThreads();
   changed_ = true;
 }
 
 std::vector<int> Distributor::Remove(Session* session) {
   std::erase_if(subscribers_,
                 [session](const Subscriber& subscriber) { return subscriber.session == session; });
+  FindOwnThreads();
   std::vector<int> without;
   for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
     std::vector<Session*>& sessions = tracepoints_[id].sessions;
@@ -43,13 +45,25 @@ std::vector<int> Distributor::Remove(Session* session) {
 
 absl::Status Distributor::AddTracepoint(int id, const std::string& system, const std::string& event,
                                         const std::string& format) {
+  if (converter_.Knows(static_cast<std::uint16_t>(id))) return absl::OkStatus();
   COLLECTOR_RETURN_IF_ERROR(converter_.AddTracepoint(id, system, event, format));
   const auto index = static_cast<std::size_t>(id);
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
-  tracepoints_[index].was_known = true;
-  tracepoints_[index].name = absl::StrCat(system, ":", event);
+  Tracepoint& tracepoint = tracepoints_[index];
+  tracepoint = Tracepoint();
+  tracepoint.was_known = true;
+  tracepoint.is_kernels = system != Selector::kUserEventsSystem;
+  tracepoint.name = absl::StrCat(system, ":", event);
   changed_ = true;
   return absl::OkStatus();
+}
+
+void Distributor::FindOwnThreads() {
+  own_threads_.clear();
+  for (const Subscriber& subscriber : subscribers_) {
+    const std::vector<pid_t>& threads = subscriber.session->own_threads();
+    own_threads_.insert(own_threads_.end(), threads.begin(), threads.end());
+  }
 }
 
 void Distributor::RemoveTracepoint(int id) {

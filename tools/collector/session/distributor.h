@@ -5,6 +5,7 @@
 #ifndef TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 #define TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -45,6 +46,9 @@ class Distributor {
   // The tracepoints that the session has, in ascending order.
   std::vector<int> TracepointsOf(const Session* session) const;
 
+  // Whether samples of the tracepoint were left out, as they were of the sessions' own threads.
+  bool HasLeftOut(int id) const { return tracepoints_[static_cast<std::size_t>(id)].has_left_out; }
+
   // A sample of the CPU at index `cpu`.
   void Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     ++samples_;
@@ -54,7 +58,7 @@ class Distributor {
       return CountUnknown(cpu);
     }
     const std::vector<Session*>& sessions = tracepoints_[id].sessions;
-    if (sessions.empty()) return;
+    if (sessions.empty() || IsOwn(&tracepoints_[id], sample)) return;
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
     for (Session* session : sessions) session->Write(cpu, event);
   }
@@ -78,6 +82,8 @@ class Distributor {
  private:
   struct Tracepoint {
     bool was_known = false;
+    bool is_kernels = false;
+    bool has_left_out = false;
     std::string name;  // "system:event"
     std::vector<Session*> sessions;
   };
@@ -91,6 +97,16 @@ class Distributor {
     std::uint64_t reported = 0;  // by records
   };
 
+  // Whether a sample of the kernel's tracepoints is of a thread that works for a session.
+  bool IsOwn(Tracepoint* tracepoint, const SampleRecord& sample) const {
+    if (own_threads_.empty() || !tracepoint->is_kernels) [[likely]]
+      return false;
+    const bool is_own =
+        std::find(own_threads_.begin(), own_threads_.end(), sample.tid) != own_threads_.end();
+    tracepoint->has_left_out = tracepoint->has_left_out || is_own;
+    return is_own;
+  }
+  void FindOwnThreads();
   // The kernel writes the id; a sample without a known one cannot be named, only counted.
   void CountUnknown(std::size_t cpu);
   // Tells each session whether it has all tracepoints, if something has changed about that.
@@ -99,9 +115,10 @@ class Distributor {
   TaskTracker* tasks_;
   SampleConverter converter_;
   std::vector<Cpu> cpus_;
-  std::vector<Tracepoint> tracepoints_;  // by id
-  std::vector<Subscriber> subscribers_;  // the sessions that have begun
-  bool changed_ = false;                 // since UpdateWantsAll
+  std::vector<Tracepoint> tracepoints_;     // by id
+  std::vector<Subscriber> subscribers_;     // the sessions that have begun
+  bool changed_ = false;                    // since UpdateWantsAll
+  std::vector<std::uint32_t> own_threads_;  // of all sessions
   bool losses_are_counted_ = true;
   std::uint64_t samples_ = 0;
 };

@@ -7,6 +7,8 @@
 #ifndef TOOLS_COLLECTOR_SESSION_SESSION_H_
 #define TOOLS_COLLECTOR_SESSION_SESSION_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,6 +37,10 @@ struct SessionOptions {
   // An interval between sequence points lasts about this long, or less when it holds much.
   // At least 1 ms.
   absl::Duration interval = absl::Seconds(1);
+  // Threads that work for this session, as that which compresses its file. What they do is in no
+  // session's kernel events. (Those of a capture's first session are better named to the capture,
+  // which keeps their events out of the rings.)
+  std::vector<pid_t> own_threads;
 };
 
 struct SessionSummary {
@@ -143,6 +149,7 @@ class Session {
     return is_running() && now >= first_ && (now >= interval_end_ || trace_->interval_is_full());
   }
   absl::Duration interval() const { return options_.interval; }
+  const std::vector<pid_t>& own_threads() const { return options_.own_threads; }
   // Writes a sequence point and flushes the file, unless there is nothing to write.
   void EndInterval(std::uint64_t timestamp);
   // Ends the file, with a last sequence point at `timestamp`, or after the last one.
