@@ -1,5 +1,5 @@
-// A process that is hostile to whoever records, by way of the kernel's own interface: it writes what
-// no library would. Prints how many of its events the kernel took, as JSON.
+// A process that is hostile to whoever records, by way of the kernel's own interface: it writes
+// what no library would. Prints how many of its events the kernel took, as JSON.
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -168,7 +168,8 @@ int Activities(char** arguments) {
   const auto end = After(arguments[0]);
   for (std::uint64_t number = 1; Clock::now() < end; ++number) {
     std::string activity;
-    for (const std::uint64_t part : {number, ~number, number << 20, number}) Append(part, &activity);
+    for (const std::uint64_t part : {number, ~number, number << 20, number})
+      Append(part, &activity);
     tracepoints.front().Write(Event("Active", static_cast<std::uint32_t>(number), activity));
   }
   return 0;
@@ -182,6 +183,7 @@ int Threads(char** arguments) {
   constexpr int kAtOnce = 4;
   for (int first = 0; first < count; first += kAtOnce) {
     std::vector<std::thread> threads;
+    threads.reserve(kAtOnce);
     for (int number = first; number < std::min(first + kAtOnce, count); ++number) {
       threads.emplace_back([number, &tracepoints] {
         pthread_setname_np(pthread_self(), ("thread" + std::to_string(number)).c_str());
@@ -200,6 +202,7 @@ int Renames(char** arguments) {
   const std::vector<Tracepoint> tracepoints = RegisterAll(data, arguments + 2);
   const auto end = After(arguments[1]);
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
   for (int thread = 0; thread < count; ++thread) {
     threads.emplace_back([thread, end, &tracepoints] {
       for (std::uint32_t number = 0; Clock::now() < end; ++number) {

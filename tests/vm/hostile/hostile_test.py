@@ -17,6 +17,7 @@ import time
 import unittest
 
 from support import commands
+from support import failures
 from support import script
 
 ARGS = script.options(__doc__, "nettrace", "eventheader", "attacker", "producer")
@@ -38,6 +39,19 @@ def is_harmless(text):
     """Whether `text`, of bytes, can be written to a terminal."""
     return all((c == "\n" or ord(c) >= 0x20) and not 0x7f <= ord(c) < 0xa0 and ord(c) not in range(0x202a, 0x202f)
                and ord(c) not in range(0x2066, 0x206a) for c in text.decode())
+
+
+@contextlib.contextmanager
+def user_events_for_all():
+    """Lets every user register tracepoints and write to them."""
+    data = pathlib.Path("/sys/kernel/tracing/user_events_data")
+    subprocess.run(["mount", "-o", "remount,mode=755", "/sys/kernel/tracing"], check=True)
+    data.chmod(0o666)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,mode=700", "/sys/kernel/tracing"], check=True)
+        data.chmod(0o640)
 
 
 class Recording:
@@ -255,6 +269,20 @@ class Hostile(unittest.TestCase):
         summary = recording.end()
         self.assertEqual(written, 80 * 2200)
         self.assertLess(summary["events"], written + 1_000_000)
+
+    def test_many_processes_of_another_user(self):
+        """Each makes no more kinds than one process may; together they make more than a user may."""
+        recording = Recording(self, ["*"])
+        with user_events_for_all():
+            attackers = [subprocess.Popen([*failures.AS_NOBODY, ARGS.attacker, "kinds", "3000", "0", f"Evil{number}_L1K1"],
+                                          stdout=subprocess.PIPE, text=True) for number in range(10)]
+            written = sum(json.loads(attacker.communicate()[0])["written"] for attacker in attackers)
+        summary = recording.end()
+        self.assertEqual(written, 30_000)
+        decoded = sum(1 for number in range(10) for event in
+                      commands.dump(ARGS.nettrace, recording.file, "--provider", f"Evil{number}")
+                      if event["name"] != "Undecoded")
+        self.assertLess(decoded, 20_000, summary)
 
     def test_junk_kinds_in_the_producers_own_tracepoint(self):
         recording = Recording(self, ["*"])

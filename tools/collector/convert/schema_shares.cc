@@ -66,7 +66,9 @@ SchemaShares::Process* SchemaShares::ProcessOf(std::uint32_t pid, std::uint64_t 
     user = std::make_unique<User>();
     user->purse = {limits_.user_pace.at_once, now};
   }
-  if (process != nullptr && process->user != user.get()) former_.push_back(std::move(process));
+  if (process != nullptr && process->user != user.get()) {
+    former_.push_back(std::exchange(process, nullptr));
+  }
   if (process == nullptr) {
     process = std::make_unique<Process>();
     process->user = user.get();
@@ -110,7 +112,8 @@ bool SchemaShares::MayAdd(std::uint32_t pid, std::size_t metadata_size, std::uin
   Purse& users = payer_->user->purse;
   own.Fill(limits_.process_pace, now);
   users.Fill(limits_.user_pace, now);
-  const double cost = 1 + static_cast<double>(metadata_size / kMetadataBytes);
+  const std::size_t entries = 1 + metadata_size / kMetadataBytes;
+  const auto cost = static_cast<double>(entries);
   if (own.left < cost || users.left < cost) return false;
   own.left -= cost;
   users.left -= cost;
