@@ -8,9 +8,11 @@ import pathlib
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 from support import commands
+from support import failures
 from support import script
 
 ARGS = script.options(__doc__, "nettrace")
@@ -89,17 +91,61 @@ class PatternsTest(unittest.TestCase):
 
     def test_many_that_cannot_be_recorded_are_counted(self):
         # With few descriptors, most of the tracepoints have none.
-        summary, said = self.record_with_limit(40, "syscalls:sys_enter_*")
-        self.assertEqual(said.count("Too many open files"), MAX_NAMED)
+        summary, said = self.record_with_limit(100, "-e", "syscalls:sys_enter_*")
+        self.assertEqual(said.count("of 100 are left for tracepoints; raise the limit of open files"), MAX_NAMED)
         self.assertRegex(said, rf"left out: {len(summary['leftOut']) - MAX_NAMED} more tracepoints")
         self.assertEqual(len(summary["leftOut"]) + summary["tracepoints"],
                          len([name for name in there_are("syscalls") if name.startswith("sys_enter_")]))
+        self.assertGreater(summary["tracepoints"], 0)
 
-    def record_with_limit(self, limit, selector):
-        done = subprocess.run(
-            ["setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource", "prlimit", f"--nofile={limit}",
-             ARGS.nettrace, "record", "-o", self.file, "--json", "-e", selector, "--duration", "100ms"],
-            capture_output=True, text=True, timeout=120, check=True)
+    def test_what_is_named_has_descriptors_before_what_a_pattern_selects(self):
+        summary, _ = self.record_with_limit(100, "-e", "syscalls:sys_enter_*", "-e", "sched:sched_process_exec",
+                                            "-e", "sched:sched_process_exit")
+        self.assertEqual(summary["unmatched"], [])
+        self.assertGreater(len(summary["leftOut"]), 0)
+        self.assertLessEqual({"sched_process_exec", "sched_process_exit"}, {name for _, name in self.names()})
+
+    def test_systems_take_turns_where_descriptors_are_short(self):
+        summary, _ = self.record_with_limit(150, "-e", "syscalls:sys_enter_*", "-e", "sched:*", "-e", "irq:*")
+        self.assertEqual(summary["unmatched"], [])
+        left_out = {system: sum(name.startswith(system) for name in summary["leftOut"])
+                    for system in ("syscalls:", "sched:", "irq:")}
+        attached = {system: len(there_are(system[:-1])) - count for system, count in left_out.items()}
+        attached["syscalls:"] = summary["tracepoints"] - attached["sched:"] - attached["irq:"]
+        self.assertGreater(attached["syscalls:"], 0)
+        for system, count in attached.items():
+            # Each has as many as any other, as far as it has so many.
+            self.assertGreaterEqual(count, min(max(attached.values()) - 1, len(there_are(system[:-1]))), attached)
+
+    def test_too_few_descriptors_for_what_is_named(self):
+        command = self.with_limit(14, "-e", "sched:sched_process_exec")
+        failures.check_failure(self, command, "Too many open files.*ulimit -Hn")
+        self.assertFalse(self.file.exists())
+
+    def test_what_had_no_descriptors_is_recorded_when_they_come_free(self):
+        # The recorder's limit is raised while it runs.
+        limit = 80
+        if subprocess.run(["prlimit", f"--nofile={limit}", "prlimit", "--nofile=4096:4096", "true"],
+                          stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("this user may not raise a limit (CAP_SYS_RESOURCE)")
+        with subprocess.Popen(self.with_limit(limit, "-e", "sched:*", until="--", command=("sleep", "5")),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+            while not self.file.exists() or self.file.stat().st_size == 0:
+                self.assertIsNone(recorder.poll())
+                time.sleep(0.05)
+            subprocess.run(["prlimit", f"--pid={recorder.pid}", "--nofile=4096:4096"], check=True)
+            printed, said = recorder.communicate(timeout=60)
+        self.assertRegex(said, "left out: tracepoint sched:.*of 80 are left")
+        self.assertEqual(json.loads(printed)["tracepoints"], len(there_are("sched")), said)
+
+    def with_limit(self, limit, *options, until="--duration", command=("100ms",)):
+        """The command line of a recording that may have so many descriptors."""
+        return ["setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource", "prlimit", f"--nofile={limit}",
+                ARGS.nettrace, "record", "-o", self.file, "--json", *options, until, *command]
+
+    def record_with_limit(self, limit, *options):
+        command = self.with_limit(limit, *options, until="--", command=("sh", "-c", "/bin/true; /bin/true; sleep 0.1"))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         return json.loads(done.stdout), done.stderr
 
     def test_what_matches_nothing_has_an_exit_code(self):

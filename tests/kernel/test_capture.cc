@@ -1,16 +1,20 @@
 // Captures on this machine's own kernel: every hit of a tracepoint is an event or counted as lost,
 // in each session of a capture.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +23,7 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "tests/support/collector/file_in_memory.h"
+#include "tools/collector/base/unique_fd.h"
 #include "tools/collector/session/capture.h"
 #include "tools/common/account.h"
 
@@ -296,6 +301,29 @@ TEST_F(CaptureTest, UnknownTracepointIsNamed) {
   EXPECT_NE(session.status().message().find("sys_enter_nosuchcall does not exist"),
             absl::string_view::npos);
   EXPECT_FALSE(file.made());
+}
+
+// What is announced need not have happened: a CPU whose events go on keeps them.
+TEST_F(CaptureTest, AnnouncementOfACpuThatWasThereChangesNothing) {
+  const UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
+  if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
+  CaptureOptions options;
+  options.ring_size = 16 << 20;
+  Open(options);
+  tests::FileInMemory file;
+  Session* const session = Start(Selecting({kTracepoint}), &file);
+  ASSERT_NE(session, nullptr);
+  for (const std::string_view action : {"online", "offline", "online"}) {
+    Run(2, 1'000);
+    if (write(announce.get(), action.data(), action.size()) < 0) GTEST_SKIP() << strerror(errno);
+    ASSERT_TRUE(capture_->Poll(absl::Seconds(10)).ok());
+  }
+  Run(2, 1'000);
+  const SessionSummary summary = Stop(session);
+  EXPECT_TRUE(summary.account.cpu_changes().empty());
+  EXPECT_EQ(OwnEvents(file), (std::map<std::string, std::uint64_t>{{"sys_enter_getppid", 8'000}}));
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events);
 }
 
 // The descriptors of a session that has ended are closed while the other goes on, by a thread whose

@@ -5,6 +5,7 @@ Where the kernel has no user_events, the load makes system calls; --pause, in mi
 16 of them, where it is not to be as fast as it can. Needs root, tracefs and perf."""
 
 import collections
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -50,8 +51,9 @@ class ExactnessTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def record(self, ring, events, load_options, **options):
-        return watched.Watched(ARGS, self.folder, ["--ring-size", ring], ["--events", str(events), *load_options], **options)
+    def record(self, ring, events, load_options, options=(), **others):
+        return watched.Watched(ARGS, self.folder, ["--ring-size", ring, *options],
+                               ["--events", str(events), *load_options], **others)
 
     def check(self, recording, events, **expected):
         problems = recording.problems(ARGS.nettrace, events, **expected)
@@ -85,6 +87,18 @@ class ExactnessTest(unittest.TestCase):
                 reader.hurry()
                 recording.wait()
                 reader.join()
+                self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
+
+    def test_full_disk_that_has_space_again(self):
+        for run, ring in RUNS:
+            with self.subTest(run=run, ring=ring), nearly_full_disk(self.folder) as (disk, filler), \
+                 self.record(ring, PACED_EVENTS, PACED, options=["--when-full", "wait"],
+                             file=disk / "trace.nettrace") as recording:
+                watched.until(lambda: "no space left on the disk: waiting" in recording.said())
+                time.sleep(2)
+                filler.unlink()
+                recording.wait()
+                self.assertIn("there is space again", recording.said())
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
     def test_processes_that_live_for_a_moment(self):
@@ -144,6 +158,21 @@ class ExactnessTest(unittest.TestCase):
         holes = sum(max(each) + 1 - len(each) for each in numbers.values())
         print(f"killed: {right} events, {info['lost']} lost, {holes} not there before the last", flush=True)
         self.assertLessEqual(holes, info["lost"])
+
+
+@contextlib.contextmanager
+def nearly_full_disk(folder):
+    """A disk with little space left, and the file on it that takes the rest."""
+    size, space = 64 << 20, 150 << 10
+    disk = pathlib.Path(tempfile.mkdtemp(prefix="disk-", dir=folder))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
+    try:
+        filler = disk / "filler"
+        with open(filler, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size - space)
+        yield disk, filler
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 class SlowReader:

@@ -18,9 +18,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tools/collector/output/zstd_sink.h"
+#include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/selector.h"
 #include "tools/common/account_summary.h"
@@ -50,6 +52,12 @@ struct RecordArguments {
   mode_t mode = kPrivateMode;
   bool compress = false;
   std::vector<std::string> selectors;
+  std::vector<std::string> filters;
+  // Of each filter, how many selectors stand before it.
+  std::vector<std::size_t> selectors_before;
+  std::vector<std::string> pids;
+  std::vector<std::string> tids;
+  std::vector<std::string> cgroups;
   std::string duration;
   std::size_t ring_size = 1 << 20;
   std::string when_full = kStopWhenFull;
@@ -263,14 +271,54 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Reads the command line into the engine's options.
-absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
-                           collector::SessionOptions* session, absl::Duration* duration) {
+// Reads the selectors, and gives each filter to the one before it.
+absl::Status ReadSelectors(const RecordArguments& arguments,
+                           std::vector<collector::Selector>* selectors) {
   for (const std::string& text : arguments.selectors) {
     absl::StatusOr<collector::Selector> selector = collector::ParseSelector(text);
     if (!selector.ok()) return selector.status();
-    session->selectors.push_back(*std::move(selector));
+    selectors->push_back(*std::move(selector));
   }
+  for (std::size_t i = 0; i < arguments.filters.size(); ++i) {
+    const std::string& filter = arguments.filters[i];
+    if (arguments.selectors_before[i] == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--filter '", filter, "': no -e stands before it, of whose events it is to be"));
+    }
+    if (filter.find_first_not_of(' ') == std::string::npos) {
+      return absl::InvalidArgumentError("--filter: it is empty; use e.g. 'common_pid == 123'");
+    }
+    collector::Selector& selector = (*selectors)[arguments.selectors_before[i] - 1];
+    selector.filter = collector::BothFilters(selector.filter, filter);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
+                     std::vector<pid_t>* ids) {
+  if (texts.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<pid_t>> parsed = collector::ParseIds(absl::StrJoin(texts, ","));
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(option, " ", parsed.status().message()));
+  }
+  *ids = *std::move(parsed);
+  return absl::OkStatus();
+}
+
+// Reads the command line into the engine's options.
+absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
+                           collector::SessionOptions* session, absl::Duration* duration) {
+  if (absl::Status status = ReadSelectors(arguments, &session->selectors); !status.ok()) {
+    return status;
+  }
+  collector::TargetSelection& target = capture->target;
+  if (absl::Status status = ReadIds(arguments.pids, "--pid", &target.pids); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = ReadIds(arguments.tids, "--tid", &target.tids); !status.ok()) {
+    return status;
+  }
+  target.cgroups = arguments.cgroups;
   *duration = absl::InfiniteDuration();
   if (!arguments.duration.empty() &&
       (!absl::ParseDuration(arguments.duration, duration) || *duration <= absl::ZeroDuration())) {
@@ -289,8 +337,8 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   return absl::OkStatus();
 }
 
-// Records until `end`, the end of `command`, or a signal. `*exit_code` is the command's if its end
-// was that of the recording; then `*command` is empty.
+// Records until `end`, the end of `command` or of all that is recorded, or a signal. `*exit_code`
+// is the command's if its end was that of the recording; then `*command` is empty.
 absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
                             const Output& output, const std::optional<SpaceWait>& space,
                             absl::Time end, std::optional<ChildProcess>* command, int* exit_code) {
@@ -307,7 +355,7 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
                              space && space->is_waiting() ? ", waiting for space" : "");
     });
     const bool is_woken = ClearWake();
-    stop = IsStopRequested() || (ends && absl::Now() >= end);
+    stop = IsStopRequested() || (ends && absl::Now() >= end) || capture->HasTargetEnded();
     if (!is_woken || !*command) continue;
     if (const std::optional<int> code = (*command)->Reap()) {
       *exit_code = *code;
@@ -379,6 +427,19 @@ int Record(const RecordArguments& arguments) {
   return exit_code == kExitOk && !summary.unmatched.empty() ? kExitUnmatched : exit_code;
 }
 
+void AddTargets(CLI::App* record, RecordArguments* arguments) {
+  CLI::Option* pid = record->add_option("--pid", arguments->pids,
+                                        "Only events of these processes, e.g. 12 or 12,345");
+  CLI::Option* tid = record->add_option("--tid", arguments->tids, "Only events of these threads");
+  CLI::Option* cgroup = record->add_option(
+      "--cgroup", arguments->cgroups,
+      "Only events of what is in this cgroup (v2) or below it: its path, or its name, such as "
+      "nginx.service; may be given several times");
+  for (CLI::Option* option : {pid, tid, cgroup}) option->allow_extra_args(false);
+  pid->excludes(tid, cgroup);
+  tid->excludes(cgroup);
+}
+
 }  // namespace
 
 void AddRecord(CLI::App& app, int* exit_code) {
@@ -389,13 +450,22 @@ void AddRecord(CLI::App& app, int* exit_code) {
   AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
   record->add_flag("--compress", arguments->compress,
                    "Compress with zstd; so is a file whose name ends with .zst");
-  record
-      ->add_option(
-          "-e,--event", arguments->selectors,
-          "Events to record: Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
-          "pattern such as 'sched:*'; may be given several times")
-      ->required()
-      ->allow_extra_args(false);
+  CLI::Option* selectors =
+      record
+          ->add_option(
+              "-e,--event", arguments->selectors,
+              "Events to record: Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
+              "pattern such as 'sched:*'; may be given several times")
+          ->required()
+          ->allow_extra_args(false);
+  CLI::Option* filters =
+      record
+          ->add_option(
+              "--filter", arguments->filters,
+              "Of the -e before it, only events for which this holds, in the kernel's filter "
+              "language, e.g. 'prev_prio < 100'")
+          ->allow_extra_args(false);
+  AddTargets(record, arguments.get());
   record->add_option("--duration", arguments->duration,
                      "Stop after this time, e.g. 500ms, 10s, 1h");
   record
@@ -412,9 +482,10 @@ void AddRecord(CLI::App& app, int* exit_code) {
   record->add_option("command", arguments->command,
                      "Record until this command ends; it stands after --");
   record->footer(
-      "It stops at the end of the duration or of the command, or on SIGINT, SIGTERM, SIGQUIT or\n"
-      "SIGHUP; a command that still runs then is sent SIGTERM. After a second SIGINT it does not\n"
-      "wait for a reader of the output any more.\n\n"
+      "It stops at the end of the duration, of the command or of all that --pid or --tid name, or\n"
+      "on SIGINT, SIGTERM, SIGQUIT or SIGHUP; a command that still runs then is sent SIGTERM. "
+      "After\n"
+      "a second SIGINT it does not wait for a reader of the output any more.\n\n"
       "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
       "recording\n"
       "failed; 2 usage;\n"
@@ -424,8 +495,16 @@ void AddRecord(CLI::App& app, int* exit_code) {
       "  nettrace record -o trace.nettrace -e MyCompany_MyService:warning:0x3 -- ./service\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1   # registered beforehand\n"
       "  nettrace record -o trace.nettrace -e 'sched:*' -e 'irq:*_entry' -- make\n"
+      "  nettrace record -o trace.nettrace -e 'syscalls:sys_enter_*' --pid 1234\n"
+      "  nettrace record -o trace.nettrace -e 'MyCompany_*' --cgroup nginx.service\n"
+      "  nettrace record -o trace.nettrace -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
-  record->callback([arguments, exit_code] {
+  record->callback([arguments, exit_code, record, selectors, filters] {
+    std::size_t before = 0;
+    for (const CLI::Option* option : record->parse_order()) {
+      if (option == selectors) ++before;
+      if (option == filters) arguments->selectors_before.push_back(before);
+    }
     *exit_code = WithinMemory(
         "record", {arguments->output}, [&] { return Record(*arguments); }, kExitFailed);
   });

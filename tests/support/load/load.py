@@ -10,7 +10,7 @@ EVENTS = 100_000
 PROVIDER = "Load"
 TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
 # Of --calls.
-CALL = "sys_enter_sched_get_priority_min"
+CALL = "sys_enter_sched_rr_get_interval"
 CALL_TRACEPOINT = f"syscalls:{CALL}"
 NUMBER_BITS = 20
 MAX_SHOWN = 20
@@ -22,7 +22,7 @@ def expected(service, thread, number):
 
 
 def _expected_call(thread, number):
-    payload = {"__syscall_nr": 147, "policy": hex(thread + 1 << NUMBER_BITS | number)}
+    payload = {"__syscall_nr": 148, "pid": hex(thread + 1 << NUMBER_BITS | number), "interval": "0x0"}
     return {"provider": "syscalls", "name": CALL, "level": 0, "keywords": "0x0", "payload": payload}
 
 
@@ -95,8 +95,8 @@ def key_of(event, service):
     payload = event["payload"]
     if not service["calls"]:
         return payload.get("thread"), payload.get("number")
-    policy = int(payload.get("policy", "0"), 16)
-    return (policy >> NUMBER_BITS) - 1, policy & (1 << NUMBER_BITS) - 1
+    pid = int(payload.get("pid", "0"), 16)
+    return (pid >> NUMBER_BITS) - 1, pid & (1 << NUMBER_BITS) - 1
 
 
 def _difference(event, key, service, names):

@@ -97,8 +97,8 @@ struct Worker {
 bool WriteOne(const Options& options, std::uint32_t thread, std::uint32_t number) {
   constexpr unsigned kNumberBits = 20;
   if (!options.calls) return WriteEvent(thread, number) == eh::WriteResult::kWritten;
-  // No program has reason to call it, with such numbers least of all.
-  syscall(SYS_sched_get_priority_min, (thread + 1) << kNumberBits | number);
+  // No other program has reason to call it; of the pids, none or hardly any is one.
+  syscall(SYS_sched_rr_get_interval, (thread + 1) << kNumberBits | number, nullptr);
   return true;
 }
 
@@ -180,7 +180,7 @@ int Usage(std::FILE* to, int exit_code) {
       "                    [--wait]\n"
       "Writes N numbered events (100000), the same part in each of 4 threads, as provider Load.\n"
       "  --pause      sleep for so many microseconds after every 16 events of a thread\n"
-      "  --calls      make system calls in place of events, sched_get_priority_min(2) of a number\n"
+      "  --calls      make system calls in place of events, sched_rr_get_interval(2) of a pid\n"
       "  --processes  write each event in a process of its own, named THREAD-NUMBER\n"
       "  --pin        keep each thread on a CPU, on all CPUs in turns\n"
       "  --wait       stop once the threads are there, by SIGSTOP; write after SIGCONT\n"

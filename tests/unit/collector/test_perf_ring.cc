@@ -294,6 +294,26 @@ TEST(PerfRing, RawSizeBeyondTheRecordIsNoSample) {
 
 // Whatever the order in the ring and wherever the limits fall: each record once, in time order as
 // far as kLookAhead reaches.
+TEST(PerfRing, PeekShowsWhatWaitsAndLeavesIt) {
+  FakeRing fake(4096);
+  PerfRing ring = fake.reader();
+  // Far enough for a record to lie across the end.
+  for (int round = 0; round < 5; ++round) {
+    for (std::uint32_t i = 0; i < 30; ++i) fake.PutSample(100 + i, i);
+    for (int look = 0; look < 2; ++look) {
+      std::uint32_t seen = 0;
+      ring.Peek([&seen](const PerfRecord& record) {
+        EXPECT_EQ(record.timestamp, 100 + seen);
+        EXPECT_EQ(record.bytes.size(), kSampleSize);
+        ++seen;
+      });
+      EXPECT_EQ(seen, 30u);
+    }
+    EXPECT_EQ(Drain(&ring, kAll).size(), 30u);
+    ring.Peek([](const PerfRecord&) { ADD_FAILURE() << "it has been taken"; });
+  }
+}
+
 TEST(PerfRing, RandomOrdersAndLimits) {
   std::mt19937 generator(1);
   const auto random = [&] { return static_cast<std::uint32_t>(generator()); };

@@ -84,10 +84,10 @@ class AtRestTest(unittest.TestCase):
         # A provider for each test: the tracepoints stay as long as this process.
         self.provider = "Rest" + self._testMethodName.replace("_", "")
 
-    def record(self, *arguments):
-        """Starts a recorder, and waits until it has attached what there is."""
+    def record(self, *arguments, before=()):
+        """Starts a recorder, by the command line `before`, and waits until it has attached what there is."""
         number, _ = self.events.register(f"{self.provider}_L1K1")
-        recorder = subprocess.Popen([ARGS.nettrace, "record", "--json", "-o", self.file, "-e", self.provider, *arguments],
+        recorder = subprocess.Popen([*before, ARGS.nettrace, "record", "--json", "-o", self.file, "-e", self.provider, *arguments],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.communicate)
         self.addCleanup(recorder.kill)
@@ -148,6 +148,14 @@ class AtRestTest(unittest.TestCase):
         summary = self.finish(recorder)
         self.assertEqual(summary["tracepoints"], 21)
         self.assertEqual(summary["watchesRegistrations"], "kprobe")
+
+    def test_kernel_without_kprobes(self):
+        """It looks again and again, and finds what is registered, too."""
+        hide = 'mount -t tmpfs tmpfs /sys/devices/kprobe && exec "$0" "$@"'
+        recorder = self.record(before=("unshare", "--mount", "sh", "-c", hide))
+        number, _ = self.events.register(f"{self.provider}_L4K1")
+        wait_for(lambda: self.events.is_enabled(number), "it is not found")
+        self.assertEqual(self.finish(recorder)["watchesRegistrations"], "polling")
 
     def test_registering_in_a_loop_does_not_keep_it_busy(self):
         recorder = self.record()

@@ -4,11 +4,14 @@ lost, or was written while its CPU had come and was not recorded yet, which the 
 with user_events, and at least 4 CPUs that can go offline (./run vm)."""
 
 import collections
+import ctypes
 import datetime
+import errno
 import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -32,6 +35,25 @@ def set_online(cpu, online):
     (CPUS / f"cpu{cpu}/online").write_text("1" if online else "0")
 
 
+def without_netlink():
+    """From here on, this process and its children may open no netlink socket, on x86-64 and arm64."""
+    pr_set_no_new_privs, pr_set_seccomp, seccomp_mode_filter, af_netlink = 38, 22, 2, 16
+    socket_call = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in (
+        (0x20, 0, 0, 0),                # load the system call's number
+        (0x15, 0, 3, socket_call),
+        (0x20, 0, 0, 16),               # load its first argument
+        (0x15, 0, 1, af_netlink),
+        (0x06, 0, 0, 0x00050000 | errno.EPERM),
+        (0x06, 0, 0, 0x7FFF0000)))      # allow
+    code = ctypes.create_string_buffer(program)
+    filter_ = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(pr_set_no_new_privs, 1, 0, 0, 0) != 0 or \
+       libc.prctl(pr_set_seccomp, seccomp_mode_filter, filter_, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
 class CpuHotplugTest(unittest.TestCase):
     def setUp(self):
         if not (CPUS / "cpu3/online").exists():
@@ -42,15 +64,16 @@ class CpuHotplugTest(unittest.TestCase):
         for cpu in (1, 2, 3):
             self.addCleanup(set_online, cpu, True)
 
-    def start(self, ring):
-        """Starts the load, which waits, and the recorder, which records."""
+    def start(self, ring, preexec=None):
+        """Starts the load, which waits, and the recorder, which records. `preexec` is called in its process."""
         load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.kill)
         os.waitpid(load.pid, os.WUNTRACED)
         # The command is started once everything is recorded.
         command = [ARGS.nettrace, "record", "--json", "-o", self.file, "-e", "Moving_L4K1", "--ring-size", ring,
                    "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
-        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    preexec_fn=preexec)
         self.addCleanup(recorder.kill)
         os.waitpid(load.pid, os.WCONTINUED)
         return load, recorder
@@ -140,6 +163,16 @@ class CpuHotplugTest(unittest.TestCase):
         written, summary, _ = self.finish(load, recorder)
         windows = self.check_account(written, summary)
         self.assertEqual(len(windows), 1)
+
+    def test_without_uevents(self):
+        """Nobody tells of the CPU, which is gone for less than the time between two looks."""
+        load, recorder = self.start(LARGE, without_netlink)
+        time.sleep(0.5)
+        set_online(3, False)
+        set_online(3, True)
+        time.sleep(2.5)
+        written, summary, _ = self.finish(load, recorder)
+        self.assertEqual(len(self.check_account(written, summary)), 1)
 
     def test_offline_from_the_start(self):
         set_online(2, False)

@@ -1,5 +1,5 @@
 // The ground floor: what every floor of the engine uses and what knows nothing of tracing. Here are
-// errors; unique_fd.h has the owner of a descriptor.
+// errors; unique_fd.h has the owner of a descriptor, uevents.h what the kernel announces of itself.
 //
 // In: an errno and the caller's words. Out: an absl::Status whose message a person can act on, as
 // it says what was tried, why it failed and, where the caller knows one, a remedy. Errors are

@@ -63,7 +63,7 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
     row.label_list_id = *list;
     if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
   }
-  const absl::Status set = SetMetadata(event, &row);
+  absl::Status set = SetMetadata(event, &row);
   if (set.ok()) return Append(*cpu, event);
   // A schema that has no place in the file, for ever or until metadata is flushed, is no error of
   // the trace.
@@ -149,7 +149,7 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
   while (count != 0) {
     const std::uint64_t part = std::min(count, kMaxPart);
-    const absl::Status added = writer_->AddLost(cpu.row.capture_thread, part);
+    absl::Status added = writer_->AddLost(cpu.row.capture_thread, part);
     if (added.ok()) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {

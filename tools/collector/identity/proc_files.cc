@@ -57,7 +57,11 @@ std::optional<ProcThread> ParseProcStat(std::string_view text) {
 
 std::optional<ProcThread> ReadProcThread(std::uint32_t pid, std::uint32_t tid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/stat"));
-  return ParseProcStat(std::string(std::istreambuf_iterator<char>(file), {}));
+  // A name may have any byte but NUL. Where the thread ends before it is read, that is an error,
+  // which getline keeps to the stream.
+  std::string text;
+  std::getline(file, text, '\0');
+  return ParseProcStat(text);
 }
 
 std::string_view WithoutDeleted(std::string_view path) {

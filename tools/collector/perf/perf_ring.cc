@@ -24,8 +24,9 @@ absl::StatusOr<PerfRing> PerfRing::Map(int fd, std::size_t size) {
   if (memory == MAP_FAILED) {
     const int error = errno;
     return ErrnoStatus(error, absl::StrCat("mapping a perf ring of ", size, " bytes"),
-                       error == EPERM ? "raise kernel.perf_event_mlock_kb, use smaller rings "
-                                        "(--ring-size), or run as root"
+                       error == EPERM ? "raise kernel.perf_event_mlock_kb or the limit of locked "
+                                        "memory (ulimit -l), grant CAP_IPC_LOCK, or use smaller "
+                                        "rings (--ring-size)"
                                       : "use smaller rings (--ring-size)");
   }
   return PerfRing(static_cast<perf_event_mmap_page*>(memory), size, mapped);
@@ -60,6 +61,22 @@ void PerfRing::StoreTail(std::uint64_t tail) {
 
 std::size_t PerfRing::fill() const {
   return static_cast<std::size_t>(LoadHead() - control_->data_tail);
+}
+
+void PerfRing::Peek(absl::FunctionRef<void(const PerfRecord&)> look) {
+  const std::uint64_t head = LoadHead();
+  std::uint64_t position = control_->data_tail;
+  if (head - position > size_) return;
+  while (position < head) {
+    const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
+    if (header.size < sizeof header || header.size % 8 != 0 || header.size > head - position)
+      return;
+    PerfRecord record;
+    record.bytes = Contiguous(position, header.size);
+    if (!ParseTimestamp(record.bytes, &record.timestamp)) return;
+    look(record);
+    position += header.size;
+  }
 }
 
 std::span<const std::byte> PerfRing::Wrapped(std::size_t offset, std::size_t size) {

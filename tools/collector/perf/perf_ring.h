@@ -48,6 +48,10 @@ class PerfRing {
   template <typename Consume>
   void Drain(std::uint64_t limit, const Consume& consume);
 
+  // Hands the records that wait, in the order of the ring, to `look`, and leaves them there. It
+  // ends at the first one that is not well formed.
+  void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
+
   // Bytes waiting in the ring.
   std::size_t fill() const;
   // No record waits: neither in the ring nor as a copy.

@@ -4,17 +4,18 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/perf/open_event.h"
 
 #ifndef PERF_FORMAT_LOST
 #define PERF_FORMAT_LOST (1U << 4)  // Linux 6.0
@@ -26,24 +27,6 @@ namespace {
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
 // Of a tracepoint: 8192 bytes of its own (PERF_MAX_TRACE_SIZE), and what perf adds.
 constexpr std::size_t kMaxSampleSize = 8192 + 256;
-
-UniqueFd OpenEvent(perf_event_attr* attr, int cpu) {
-  return UniqueFd(static_cast<int>(
-      syscall(SYS_perf_event_open, attr, /*pid=*/-1, cpu, /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
-}
-
-// The attributes that all events of a session share; perf_records.h relies on them.
-perf_event_attr BaseAttributes(std::size_t ring_size) {
-  perf_event_attr attr = {};
-  attr.size = sizeof attr;
-  attr.sample_type = kSampleType;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.watermark = 1;
-  attr.wakeup_watermark = static_cast<__u32>(ring_size / 4);
-  return attr;
-}
 
 perf_event_attr DummyAttributes(std::size_t ring_size) {
   perf_event_attr attr = BaseAttributes(ring_size);
@@ -62,30 +45,6 @@ bool IsRunning(const UniqueFd& leader) {
   return read(leader.get(), &first, sizeof first) == sizeof first &&
          read(leader.get(), &second, sizeof second) == sizeof second &&
          first.running != second.running;
-}
-
-// NotFound for a CPU that is offline, and for nothing else.
-absl::Status OpenError(int error, const std::string& what) {
-  switch (error) {
-    case EACCES:
-    case EPERM:
-      if (geteuid() == 0) {
-        return ErrnoStatus(error, what, "the kernel does not let perf sample it");
-      }
-      return ErrnoStatus(error, what,
-                         "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
-    case EMFILE:
-      return ErrnoStatus(error, what,
-                         "raise the limit of open files (ulimit -n), or select fewer tracepoints");
-    case ENOSYS:
-      return ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
-    case ENODEV:
-      return absl::NotFoundError(absl::StrCat(what, ": the CPU is offline"));
-    case ENOENT:
-      return absl::FailedPreconditionError(ErrnoStatus(error, what).message());
-    default:
-      return ErrnoStatus(error, what);
-  }
 }
 
 absl::Status CountsUnknown() {
@@ -118,26 +77,34 @@ void RaiseHardDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int cpu) {
+UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
   attr->read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
-  UniqueFd fd = OpenEvent(attr, cpu);
+  UniqueFd fd = OpenEvent(attr, pid, cpu, flags);
   if (!fd.valid() && errno == EMFILE) {
     RaiseHardDescriptorLimit();
-    fd = OpenEvent(attr, cpu);
+    fd = OpenEvent(attr, pid, cpu, flags);
   }
   if (!fd.valid() && errno == EINVAL && counts_lost_) {
     attr->read_format = 0;
-    fd = OpenEvent(attr, cpu);
+    fd = OpenEvent(attr, pid, cpu, flags);
     if (fd.valid()) counts_lost_ = false;
   }
   return fd;
 }
 
-absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, std::size_t ring_size) {
-  PerfSession session;
+absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, PerfOptions options) {
+  const std::size_t ring_size = options.ring_size;
+  PerfSession session(std::move(options.target));
   session.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!session.epoll_.valid()) return ErrnoStatus(errno, "epoll_create1");
   session.ring_size_ = ring_size;
+
+  if (session.target_.kind == PerfTarget::Kind::kProcesses) {
+    perf_event_attr attr = DummyAttributes(ring_size);
+    attr.inherit = attr.inherit_thread = 1;
+    const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
+    session.inherits_threads_ = fd.valid() || errno != EINVAL;
+  }
 
   bool any_online = false;
   for (int number : cpus) {
@@ -163,7 +130,7 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   const std::string what = absl::StrCat("opening perf events on CPU ", number);
   perf_event_attr leader_attr = DummyAttributes(ring_size_);
   leader_attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
-  UniqueFd leader = OpenEvent(&leader_attr, number);
+  UniqueFd leader = OpenEvent(&leader_attr, -1, number, 0);
   if (!leader.valid()) return OpenError(errno, what);
   const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size_ / 4);
   perf_event_attr side_attr = DummyAttributes(side_band_size);
@@ -173,7 +140,7 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   // Code that is mapped from a file: the executable of a process, whose path no other record has.
   // Four records of some 110 bytes for a program that runs, as many as it has shared objects.
   side_attr.mmap = 1;
-  UniqueFd side_band = OpenCounting(&side_attr, number);
+  UniqueFd side_band = OpenCounting(&side_attr, -1, number);
   if (!side_band.valid()) return OpenError(errno, what);
 
   absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size_);
@@ -266,55 +233,43 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   tracepoint.id = id;
   tracepoint.name = name;
   tracepoint.filter = filter;
-  for (const Cpu& cpu : cpus_) {
-    // A CPU that is offline records nothing; its place stays empty.
-    Slot& slot = tracepoint.slots.emplace_back();
-    if (cpu.rings == nullptr) continue;
-    absl::StatusOr<UniqueFd> fd = OpenTracepoint(tracepoint, cpu);
-    if (fd.ok()) {
-      slot.fd = *std::move(fd);
-    } else if (!absl::IsNotFound(fd.status())) {
-      return fd.status();
-    }
+  tracepoint.slots.resize(cpus_.size());
+  std::vector<std::size_t> online;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].rings != nullptr) online.push_back(i);
   }
+  COLLECTOR_RETURN_IF_ERROR(OpenForTarget(&tracepoint, online));
   tracepoints_.push_back(std::move(tracepoint));
   return absl::OkStatus();
 }
 
-absl::StatusOr<UniqueFd> PerfSession::OpenTracepoint(const Tracepoint& tracepoint, const Cpu& cpu) {
-  const std::string what = absl::StrCat("opening tracepoint ", tracepoint.name);
-  perf_event_attr attr = BaseAttributes(/*ring_size=*/0);
-  attr.type = PERF_TYPE_TRACEPOINT;
-  attr.config = static_cast<__u64>(tracepoint.id);
-  attr.sample_period = 1;
-  attr.disabled = 1;
-  UniqueFd fd = OpenCounting(&attr, cpu.number);
-  if (!fd.valid()) return OpenError(errno, what);
-  if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
-    return ErrnoStatus(errno,
-                       absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
-  }
-  const std::string& filter = tracepoint.filter;
-  if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
-    return ErrnoStatus(errno, absl::StrCat(what, ": setting the filter '", filter, "'"));
-  }
-  return fd;
-}
-
-absl::Status PerfSession::EnableSlot(const Tracepoint& tracepoint, const Slot& slot) {
-  if (!slot.fd.valid() || ioctl(slot.fd.get(), PERF_EVENT_IOC_ENABLE, 0) == 0) {
-    return absl::OkStatus();
-  }
-  return ErrnoStatus(errno, absl::StrCat("enabling tracepoint ", tracepoint.name));
+absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
+  perf_event_attr attr = TracepointAttributes(id);
+  const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
+  if (!fd.valid()) return OpenError(errno, "opening it to check the filter");
+  if (ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return absl::OkStatus();
+  // EPERM is its answer to some operators that it does not know.
+  if (errno == EINVAL || errno == EPERM) return absl::InvalidArgumentError("Invalid argument");
+  return ErrnoStatus(errno, absl::StrCat("setting the filter '", filter, "'"));
 }
 
 absl::Status PerfSession::Enable() {
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.enabled) continue;
-    for (const Slot& slot : tracepoint.slots) {
-      COLLECTOR_RETURN_IF_ERROR(EnableSlot(tracepoint, slot));
-    }
     tracepoint.enabled = true;
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      COLLECTOR_RETURN_IF_ERROR(EnableSlot(tracepoint, i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::EnableSlot(Tracepoint& tracepoint, std::size_t index) {
+  Slot& slot = tracepoint.slots[index];
+  const std::string what = absl::StrCat("enabling tracepoint ", tracepoint.name);
+  if (target_.kind == PerfTarget::Kind::kProcesses) return BeginOutput(&slot, cpus_[index], what);
+  for (const UniqueFd& fd : slot.fds) {
+    if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return ErrnoStatus(errno, what);
   }
   return absl::OkStatus();
 }
@@ -327,9 +282,14 @@ std::vector<PerfSession::Tracepoint>::iterator PerfSession::Find(int id) {
 void PerfSession::Disable(int id) {
   const auto tracepoint = Find(id);
   if (tracepoint == tracepoints_.end() || std::exchange(tracepoint->ended, true)) return;
-  for (const Slot& slot : tracepoint->slots) {
-    if (slot.fd.valid()) ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  }
+  for (Slot& slot : tracepoint->slots) EndSlot(&slot);
+}
+
+void PerfSession::EndSlot(Slot* slot) {
+  // It may be that not the CPU is gone, but one of its events could not be opened.
+  for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  // Threads of a process that are being created just now may still have it on.
+  if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(slot);
 }
 
 pid_t PerfSession::StartCloser() {
@@ -342,12 +302,14 @@ void PerfSession::Close(std::vector<UniqueFd> fds) {
 }
 
 void PerfSession::CloseSlot(Slot* slot, std::vector<UniqueFd>* closing) {
-  if (!slot->fd.valid()) return;
-  if (const absl::StatusOr<Counts> counts = ReadCountsOf(slot->fd); counts.ok()) {
-    slot->closed.hits += counts->hits;
-    slot->closed.lost += counts->lost;
+  if (const absl::StatusOr<Counts> counts = ReadCountsOf(*slot); counts.ok()) {
+    slot->closed = *counts;
   }
-  closing->push_back(std::move(slot->fd));
+  closing->insert(closing->end(), std::make_move_iterator(slot->fds.begin()),
+                  std::make_move_iterator(slot->fds.end()));
+  slot->fds.clear();
+  slot->hits_before = 0;
+  slot->hits_at_end.reset();
 }
 
 void PerfSession::Detach(int id) {
@@ -410,12 +372,9 @@ absl::Status PerfSession::Arrive(std::size_t index) {
   registrations_ = watches_registrations_;
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.ended) continue;
-    absl::StatusOr<UniqueFd> fd = OpenTracepoint(tracepoint, cpu);
-    absl::Status status = fd.status();
-    if (fd.ok()) {
-      tracepoint.slots[index].fd = *std::move(fd);
-      if (tracepoint.enabled) status = EnableSlot(tracepoint, tracepoint.slots[index]);
-    }
+    // Where the CPU is gone again it has no events, and FollowCpus finds that when it looks next.
+    absl::Status status = OpenForTarget(&tracepoint, {index});
+    if (status.ok() && tracepoint.enabled) status = EnableSlot(tracepoint, index);
     if (status.ok()) continue;
     Depart(index);
     return status;
@@ -429,8 +388,7 @@ void PerfSession::Depart(std::size_t index) {
   std::uint64_t lost = detached_lost_[index];
   for (Tracepoint& tracepoint : tracepoints_) {
     Slot& slot = tracepoint.slots[index];
-    // It may be that not the CPU is gone, but one of its events could not be opened.
-    if (slot.fd.valid()) ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+    EndSlot(&slot);
     CloseSlot(&slot, &closing);
     lost += slot.closed.lost;
   }
@@ -497,12 +455,15 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd
 }
 
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) const {
-  if (!slot.fd.valid()) return slot.closed;
-  absl::StatusOr<Counts> counts = ReadCountsOf(slot.fd);
-  if (!counts.ok()) return counts;
-  counts->hits += slot.closed.hits;
-  counts->lost += slot.closed.lost;
-  return counts;
+  Counts open;
+  for (const UniqueFd& fd : slot.fds) {
+    const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
+    if (!counts.ok()) return counts;
+    open.hits += counts->hits;
+    open.lost += counts->lost;
+  }
+  const std::uint64_t hits = slot.hits_at_end.value_or(open.hits) - slot.hits_before;
+  return Counts{slot.closed.hits + hits, slot.closed.lost + open.lost};
 }
 
 std::size_t PerfSession::waiting_bytes() const {

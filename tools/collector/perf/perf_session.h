@@ -33,8 +33,10 @@
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/collector/perf/descriptor_closer.h"
+#include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/perf_records.h"
 #include "tools/collector/perf/perf_ring.h"
+#include "tools/collector/perf/perf_target.h"
 #include "tools/collector/perf/registration_probe.h"
 
 namespace collector {
@@ -99,13 +101,20 @@ class PerfSession {
     std::uint64_t lost = 0;
   };
 
-  // Opens rings of `ring_size` bytes (a power of two of whole pages) on those of `cpus` that are
-  // online. The others are recorded once they are, see FollowCpus.
-  static absl::StatusOr<PerfSession> Open(const std::vector<int>& cpus, std::size_t ring_size);
+  // Opens rings on those of `cpus` that are online, for what Attach is to record of the target. The
+  // other CPUs are recorded once they are, see FollowCpus.
+  static absl::StatusOr<PerfSession> Open(const std::vector<int>& cpus, PerfOptions options);
 
   // Attaches the tracepoint `id` on every CPU, still disabled. `name` is for messages. `filter` is
   // in the kernel's filter language, "" for none. On an error nothing of it stays.
+  // ResourceExhausted if there are not enough descriptors, Unavailable if a process creates threads
+  // too fast.
   absl::Status Attach(int id, const std::string& name, const std::string& filter);
+  // Whether the kernel takes the filter for the tracepoint. InvalidArgument if it does not; it says
+  // no more of it, and takes 40 ms where nobody has the tracepoint attached.
+  static absl::Status CheckFilter(int id, const std::string& filter);
+  // How many descriptors Attach needs, for a process as many as its threads now do.
+  std::size_t DescriptorsPerTracepoint() const;
   // Begins to record all that is attached.
   absl::Status Enable();
   // Ends the recording of a tracepoint: none of its records is written after it returns.
@@ -175,15 +184,21 @@ class PerfSession {
   // Totals of a tracepoint over all CPUs since it was attached. The kernel counts losses per event
   // since 6.0; Unimplemented before.
   absl::StatusOr<Counts> ReadCounts(int id) const;
+  // False if the hits of processes cannot be told from those before Enable and after Disable, as
+  // there were some just then.
+  bool hits_are_known() const { return hits_are_known_; }
 
   std::size_t tracepoints() const { return tracepoints_.size(); }
 
  private:
   // A tracepoint on one CPU.
   struct Slot {
-    UniqueFd fd;                  // invalid where the CPU is offline
+    std::vector<UniqueFd> fds;    // for each part of the target; none where the CPU is offline
     Counts closed;                // of the descriptors before
     std::uint64_t lost_read = 0;  // what was lost when ReadLosses ran last
+    // Of a process, by the descriptors: the hits when its output began, and when it ended.
+    std::uint64_t hits_before = 0;
+    std::optional<std::uint64_t> hits_at_end = std::nullopt;
   };
   struct Tracepoint {
     int id = 0;
@@ -193,17 +208,43 @@ class PerfSession {
     bool enabled = false;
     bool ended = false;  // Disable has been called
   };
+  // A tracepoint's events while they are opened on some CPUs.
+  struct Opening {
+    perf_event_attr attr;
+    const std::string* filter;
+    std::string what;  // for messages
+    const std::vector<std::size_t>* indices;
+    std::vector<std::vector<UniqueFd>> fds = {};  // of each of these CPUs
+  };
 
-  PerfSession() = default;
+  explicit PerfSession(PerfTarget target) : target_(std::move(target)) {}
 
   bool AnyWaits(std::size_t bytes) const;
-  // Opens an event of all processes on `cpu`, which counts its losses where the kernel can.
-  UniqueFd OpenCounting(perf_event_attr* attr, int cpu);
+  // Opens an event of a task, of a cgroup or (-1) of all tasks, on `cpu`, which counts its losses
+  // where the kernel can.
+  UniqueFd OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
+  // Opens the events of a tracepoint for the whole target on the CPUs at `indices` of cpus_. On an
+  // error it has none. A task or a CPU that is not there any more has none.
+  absl::Status OpenForTarget(Tracepoint* tracepoint, const std::vector<std::size_t>& indices);
+  absl::Status OpenParts(Opening* opening);
+  // Opens them for one part of it.
+  absl::Status OpenPart(Opening* opening, int pid, unsigned long flags);
+  absl::Status OpenProcess(Opening* opening, pid_t pid);
+  // Opens them for the threads that the process has now, and for those that come meanwhile.
+  // Unavailable if it cannot be told of a thread whether it has them.
+  absl::Status TryOpenProcess(Opening* opening, pid_t pid);
+  // Tells it of the creations of threads whose records wait.
+  void PeekCreations(InheritedEvents* inherited);
+  absl::Status EnableSlot(Tracepoint& tracepoint, std::size_t index);
+  void EndSlot(Slot* slot);
+  // Has the events of a process, which are on all the time, write to the ring of `cpu`, or to none,
+  // and notes their hits.
+  absl::Status BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what);
+  void EndOutput(Slot* slot);
+  // The hits of all its events; no value where the kernel does not say it.
+  std::optional<std::uint64_t> ReadHits(const Slot& slot) const;
   // Opens the rings of the CPU at `index`. NotFound if it is offline.
   absl::StatusOr<std::unique_ptr<Rings>> OpenRings(std::size_t index);
-  // Opens the tracepoint's event that writes to the ring of a CPU. Not valid if the CPU is offline.
-  absl::StatusOr<UniqueFd> OpenTracepoint(const Tracepoint& tracepoint, const Cpu& cpu);
-  static absl::Status EnableSlot(const Tracepoint& tracepoint, const Slot& slot);
   absl::Status OpenProbe(Rings* rings, std::size_t index);
   // Opens and enables everything on the CPU at `index`. On an error nothing stays open.
   absl::Status Arrive(std::size_t index);
@@ -227,9 +268,11 @@ class PerfSession {
   void DrainRing(std::size_t index, PerfRing* ring, std::uint64_t limit, const OnSample& on_sample,
                  const OnLost& on_lost);
 
+  PerfTarget target_;
   UniqueFd epoll_;
   std::size_t ring_size_ = 0;
-  bool counts_lost_ = true;  // the kernel knows PERF_FORMAT_LOST
+  bool counts_lost_ = true;       // the kernel knows PERF_FORMAT_LOST
+  bool inherits_threads_ = true;  // and attr.inherit_thread, since 5.13
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;
   std::vector<std::uint64_t> detached_lost_;  // by detached tracepoints, per CPU
@@ -237,6 +280,7 @@ class PerfSession {
   bool registrations_ = false;
   bool ended_ = false;
   bool tasks_missing_ = false;  // since the last DrainTasks
+  bool hits_are_known_ = true;
   // Copies of the records that DrainTasks puts in order, with their timestamps.
   std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> tasks_;
   std::unique_ptr<DescriptorCloser> closer_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
@@ -40,6 +41,25 @@ bool AwaitsTracepoints(const Selector& selector) {
 
 std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
+// Whether a selector of the session that may match more than one tracepoint matches this one.
+bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
+  return std::any_of(session.selectors().begin(), session.selectors().end(),
+                     [&name](const Selector& selector) {
+                       return !IsNamed(selector) && selector.Matches(name.system, name.event);
+                     });
+}
+
+// The tracepoint is recorded already. Selectors with a filter have been told before, if theirs was
+// taken: they share it with no other session.
+void SetMatchedWithoutFilter(Session* session, const Tracefs::Name& name) {
+  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
+    const Selector& selector = session->selectors()[i];
+    if (selector.filter.empty() && selector.Matches(name.system, name.event)) {
+      session->SetMatched(i);
+    }
+  }
+}
+
 }  // namespace
 
 Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
@@ -59,9 +79,20 @@ absl::Status Attachments::Add(Session* session) {
           "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
     }
   }
+  const auto has_filter = [](const Selector& selector) { return !selector.filter.empty(); };
+  const auto filters = [&has_filter](const Session* each) {
+    return std::any_of(each->selectors().begin(), each->selectors().end(), has_filter);
+  };
+  if (!sessions_.empty() &&
+      (filters(session) || std::any_of(sessions_.begin(), sessions_.end(), filters))) {
+    return absl::FailedPreconditionError("a session with filters needs a capture of its own");
+  }
   sessions_.push_back(session);
   UpdateAwaited();
-  COLLECTOR_RETURN_IF_ERROR(AttachNamed(session));
+  {
+    FilterCheck check(tracefs_);
+    COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
+  }
   if (awaits_user_events_) COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
@@ -110,16 +141,27 @@ bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
   });
 }
 
-absl::Status Attachments::AttachNamed(Session* session) {
+absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
   for (std::size_t i = 0; i < session->selectors().size(); ++i) {
     const Selector& selector = session->selectors()[i];
     if (!IsNamed(selector)) continue;
+    absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
-      // A name that is not EventHeader's can only be there already, defined by its program.
-      absl::Status registered = registrations_.Register(selector.event, /*persistent=*/false);
-      if (!registered.ok() && !absl::IsInvalidArgument(registered)) return registered;
+      registered = registrations_.Register(selector.event, /*persistent=*/false);
+      // A name that is not EventHeader's can only be there already, defined by its program; and so
+      // can any name, if this process may only read.
+      if (!registered.ok() && !absl::IsInvalidArgument(registered) &&
+          !absl::IsPermissionDenied(registered)) {
+        return registered;
+      }
     }
-    COLLECTOR_RETURN_IF_ERROR(AttachOne({selector.system, selector.event}, session));
+    const absl::Status attached =
+        AttachOne({selector.system, selector.event}, session, check, nullptr);
+    if (absl::IsNotFound(attached) && absl::IsPermissionDenied(registered)) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(registered.message(), ", or start the program that registers it before"));
+    }
+    COLLECTOR_RETURN_IF_ERROR(attached);
     session->SetMatched(i);
   }
   return absl::OkStatus();
@@ -139,13 +181,14 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
   }
   if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
-    if (names != known_tracepoints_) {
+    if (names != known_tracepoints_ || lacks_descriptors_) {
       COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
       known_tracepoints_ = std::move(names);
     }
     next_tracepoint_rescan_ =
-        SessionClockNow() + Nanoseconds(is_told_of_modules_ ? options_.slow_tracepoint_rescan
-                                                            : options_.tracepoint_rescan);
+        SessionClockNow() + Nanoseconds(is_told_of_modules_ && !lacks_descriptors_
+                                            ? options_.slow_tracepoint_rescan
+                                            : options_.tracepoint_rescan);
   }
   return absl::OkStatus();
 }
@@ -161,6 +204,11 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   next_rescan_ = std::max(
       earliest_rescan_,
       end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
+  // They may come free without anything being registered.
+  if (lacks_descriptors_) {
+    next_rescan_ = std::max(earliest_rescan_,
+                            std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan)));
+  }
   if (has_more_) next_rescan_ = earliest_rescan_ = end;
   return absl::OkStatus();
 }
@@ -171,8 +219,8 @@ std::uint64_t Attachments::NextUserEventsLook() const {
 
 std::uint64_t Attachments::next_rescan() const {
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
-  if (awaits_user_events_ &&
-      (has_more_ || perf_->registrations() || !perf_->watches_registrations())) {
+  if (awaits_user_events_ && (has_more_ || lacks_descriptors_ || perf_->registrations() ||
+                              !perf_->watches_registrations())) {
     next = NextUserEventsLook();
   }
   if (awaits_tracepoints_) next = std::min(next, next_tracepoint_rescan_);
@@ -180,20 +228,17 @@ std::uint64_t Attachments::next_rescan() const {
 }
 
 absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
-  absl::Status enabled;
   const std::string system(Selector::kUserEventsSystem);
   has_more_ = false;
   attaching_since_ = attaching_ = 0;
   is_timed_ = true;
+  std::vector<Tracefs::Name> wanted;
   const absl::StatusOr<std::size_t> unclear =
       tracefs_.ForEachUserEvent([&](const UserEvent& event) {
-        const Tracefs::Name name = {system, std::string(event.name)};
-        AttachMatching(name, sessions, [&name](const Selector& selector) {
-          return AwaitsUserEvents(selector) && selector.MatchesUserEvent(name.event);
-        });
-        // At once: since the attachment the service writes events, which are lost until this.
-        if (enable && enabled.ok()) enabled = perf_->Enable();
+        Tracefs::Name name = {system, std::string(event.name)};
+        if (IsWanted(name, sessions)) wanted.push_back(std::move(name));
       });
+  const absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
   is_timed_ = false;
   if (!unclear.ok() && !enable) return unclear.status();
   // The next look may find it readable again, if there were too few descriptors.
@@ -226,57 +271,86 @@ void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const s
 absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                                   const std::vector<Session*>& sessions,
                                                   bool enable) {
+  std::vector<Tracefs::Name> wanted;
   for (const Tracefs::Name& name : names) {
-    if (name.system == Selector::kUserEventsSystem) continue;
-    AttachMatching(name, sessions, [&name](const Selector& selector) {
-      return AwaitsTracepoints(selector) && selector.MatchesTracepoint(name.system, name.event);
-    });
+    if (name.system != Selector::kUserEventsSystem && IsWanted(name, sessions)) {
+      wanted.push_back(name);
+    }
+  }
+  return AttachWanted(std::move(wanted), sessions, enable);
+}
+
+bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
+  const auto attached = attached_.find(TextOf(name));
+  return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
+    if (!PatternsSelect(*session, name)) return false;
+    if (attached == attached_.end()) {
+      return session->left_out().IsDue(TextOf(name), SessionClockNow());
+    }
+    const std::vector<Session*>& has_it = distributor_->SessionsOf(attached->second.id);
+    return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
+  });
+}
+
+absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
+                                       const std::vector<Session*>& sessions, bool enable) {
+  if (names.empty()) return absl::OkStatus();
+  FilterCheck check(tracefs_);
+  DescriptorBudget budget =
+      DescriptorBudget::OfProcess(names.size(), perf_->DescriptorsPerTracepoint());
+  for (const auto& [text, tracepoint] : attached_) {
+    const std::pair<std::string, std::string> name = absl::StrSplit(text, absl::MaxSplits(':', 1));
+    budget.Count({name.first, name.second});
+  }
+  for (const Tracefs::Name& name : InTurns(std::move(names))) {
+    const std::string text = TextOf(name);
+    for (Session* session : sessions) {
+      if (!PatternsSelect(*session, name)) continue;
+      const std::uint64_t begin = SessionClockNow();
+      if (!session->left_out().IsDue(text, begin)) continue;
+      if (!attached_.contains(text) && !HasTimeToAttach()) continue;
+      const absl::Status attached = AttachOne(name, session, &check, &budget);
+      attaching_ += SessionClockNow() - begin;
+      if (attached.ok()) {
+        session->left_out().Remove(text);
+      } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
+        // Else it has been removed since its name was read.
+        lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
+        session->LeaveOut(text, std::string(attached.message()));
+      }
+    }
+    // At once: since the attachment the service writes events, which are lost until this.
+    if (enable && name.system == Selector::kUserEventsSystem) {
+      COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
+    }
   }
   return enable ? perf_->Enable() : absl::OkStatus();
 }
 
-template <typename Matches>
-void Attachments::AttachMatching(const Tracefs::Name& name, const std::vector<Session*>& sessions,
-                                 const Matches& matches) {
-  for (Session* session : sessions) {
-    std::vector<std::size_t> matching;
-    for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-      if (matches(session->selectors()[i])) matching.push_back(i);
-    }
-    if (matching.empty()) continue;
-    const std::string text = TextOf(name);
-    const std::uint64_t begin = SessionClockNow();
-    if (!session->left_out().IsDue(text, begin)) continue;
-    if (!attached_.contains(text) && !HasTimeToAttach()) continue;
-    const absl::Status attached = AttachOne(name, session);
-    attaching_ += SessionClockNow() - begin;
-    if (attached.ok()) {
-      session->left_out().Remove(text);
-      for (const std::size_t i : matching) session->SetMatched(i);
-    } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
-      // Else it has been removed since its name was read.
-      session->LeaveOut(text, std::string(attached.message()));
-    }
-  }
-}
-
 // The format is read first: what has no place in a file is not attached.
-absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session) {
+absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
+                                    DescriptorBudget* budget) {
   std::string text = TextOf(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
     distributor_->Give(known->second.id, session);
+    SetMatchedWithoutFilter(session, name);
     return absl::OkStatus();
   }
+  if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
   absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
   if (!tracepoint.ok()) return tracepoint.status();
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
   }
+  const absl::StatusOr<Selection> selection =
+      Select(session->selectors(), name, *tracepoint, check);
+  if (!selection.ok()) return selection.status();
   DetachUnused();
   COLLECTOR_RETURN_IF_ERROR(before_attaching_());
   COLLECTOR_RETURN_IF_ERROR(
       distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
-  if (absl::Status attached = AttachToPerf(name, tracepoint->id); !attached.ok()) {
+  if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
+      !attached.ok()) {
     distributor_->RemoveTracepoint(tracepoint->id);
     return attached;
   }
@@ -290,22 +364,26 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session)
   attached_.emplace(std::move(text),
                     Tracepoint{tracepoint->id, session, CountsAreExact(name.system)});
   distributor_->Give(tracepoint->id, session);
+  if (budget != nullptr) budget->Use(name);
+  for (const std::size_t i : selection->selectors) session->SetMatched(i);
   return absl::OkStatus();
 }
 
-absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id) {
+absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
+                                       const std::string& filter) {
   // The collector's work for one event must not make more events.
-  std::string filter;
+  std::string others;
   if (name.system != Selector::kUserEventsSystem) {
-    filter = absl::StrCat("common_pid != ", gettid());
+    others = absl::StrCat("common_pid != ", gettid());
     for (const pid_t thread : options_.own_threads) {
-      absl::StrAppend(&filter, " && common_pid != ", thread);
+      absl::StrAppend(&others, " && common_pid != ", thread);
     }
   }
-  return perf_->Attach(id, TextOf(name), filter);
+  return perf_->Attach(id, TextOf(name), BothFilters(filter, others));
 }
 
 absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* session) const {
+  if (!perf_->hits_are_known()) return std::nullopt;
   std::optional<std::uint64_t> hits = 0;
   for (const auto& [name, tracepoint] : attached_) {
     const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/collector/perf/perf_session.h"
+#include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/tracefs/tracefs.h"
@@ -33,8 +34,8 @@ struct AttachmentOptions {
   // How often user_events_status is read for new tracepoints that a pattern selects, where the
   // kernel cannot tell of them.
   absl::Duration rescan = absl::Milliseconds(50);
-  // The least time between two looks where it does. A process that registers in a loop has no more
-  // than a tenth of the recorder's time, either.
+  // The least time between two looks where it does. A process that registers in a loop what nobody
+  // records has no more than a tenth of the recorder's time, either.
   absl::Duration least_rescan = absl::Milliseconds(5);
   // How often it is read all the same, when something else wakes or an interval ends: a return
   // probe misses what too many processes do at the same moment.
@@ -60,7 +61,8 @@ class Attachments {
 
   // Attaches what the session selects, and gives it all of that; what is new is enabled by Enable.
   // The status says what is missing: everything that can be wrong with named tracepoints comes to
-  // light here.
+  // light here. FailedPrecondition if it, or another one, has a filter in its selectors: what
+  // passes it is all that a capture has, which then has one session.
   absl::Status Add(Session* session);
   // The session is removed from the distributor, too. What no other one selects is disabled, and
   // detached by DetachUnused.
@@ -99,7 +101,7 @@ class Attachments {
     bool counts_are_exact = false;
   };
 
-  absl::Status AttachNamed(Session* session);
+  absl::Status AttachNamed(Session* session, FilterCheck* check);
   // Gives tracepoints of user_events to those of `sessions` that have a pattern for them; with
   // `enable` they are enabled as they are attached.
   absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
@@ -108,16 +110,20 @@ class Attachments {
   // The same with tracepoints `names` of other systems.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<Session*>& sessions, bool enable);
-  // Gives the tracepoint to each session of which `matches` says that a selector does, or notes
-  // that it is left out.
-  template <typename Matches>
-  void AttachMatching(const Tracefs::Name& name, const std::vector<Session*>& sessions,
-                      const Matches& matches);
+  // Whether a session's patterns select the tracepoint, and it is not left out just now.
+  bool IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const;
+  // Gives those that are attached, and as many others as there are descriptors for, to each of the
+  // sessions that IsWanted is true of, or notes that they are left out. With `enable` those of
+  // user_events are enabled as they are attached.
+  absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
+                            bool enable);
   // Whether a tracepoint of user_events that is new may be attached in this look at them.
   bool HasTimeToAttach();
-  // Attaches the tracepoint if it is not, and gives it to the session.
-  absl::Status AttachOne(const Tracefs::Name& name, Session* session);
-  absl::Status AttachToPerf(const Tracefs::Name& name, int id);
+  // Attaches the tracepoint if it is not, and gives it to the session. `budget` is null for one
+  // that is named, which has what descriptors there are.
+  absl::Status AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
+                         DescriptorBudget* budget);
+  absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
   // Learns from sessions_ what patterns wait for.
   void UpdateAwaited();
@@ -140,6 +146,7 @@ class Attachments {
   bool has_more_ = false;
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
+  bool lacks_descriptors_ = false;  // for some tracepoint, at some time
   bool is_told_of_modules_ = false;
   bool has_tried_to_watch_ = false;
   std::uint64_t next_rescan_ = 0;

@@ -41,13 +41,18 @@ constexpr std::uint64_t kSmallestPart = 10'000;
 
 }  // namespace
 
-Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf)
+Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf,
+                 TargetWatch watch)
     : options_(options),
       perf_(std::move(perf)),
+      target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may have a part of them from now on.
-        return sessions_.size() < 2 ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
+        // A session that had all tracepoints may have a part of them from now on. What was counted
+        // since the rings were drained last is not counted again: no record of a loss has been
+        // taken for a session's since then.
+        const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
+        return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
 }
@@ -58,12 +63,17 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (!cpus.ok()) return cpus.status();
   RaiseDescriptorLimit();
-  absl::StatusOr<PerfSession> perf = PerfSession::Open(*cpus, options.ring_size);
+  absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
+  if (!target.ok()) return target.status();
+  TargetWatch watch(*target);
+  absl::StatusOr<PerfSession> perf =
+      PerfSession::Open(*cpus, {options.ring_size, *std::move(target)});
   if (!perf.ok()) return perf.status();
+  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
   CaptureOptions with_threads = options;
   with_threads.attachments.own_threads.push_back(perf->StartCloser());
   std::unique_ptr<Capture> capture(
-      new Capture(with_threads, *std::move(tracefs), *std::move(perf)));
+      new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
   capture->ListenToKernel();
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
   capture->tasks_.LoadFromProc(SessionClockNow());
@@ -254,6 +264,7 @@ void Capture::UpdateTasks() {
 }
 
 void Capture::DrainSamples(std::uint64_t limit) {
+  counted_since_drained_ = false;
   perf_.Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
@@ -284,6 +295,7 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
   }
   COLLECTOR_RETURN_IF_ERROR(read);
   distributor_.SettleLosses();
+  counted_since_drained_ = which == PerfSession::Losses::kAll;
   return absl::OkStatus();
 }
 

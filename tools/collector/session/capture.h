@@ -34,12 +34,15 @@
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
+#include "tools/collector/session/target.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {
 
 struct CaptureOptions {
   AttachmentOptions attachments;
+  // Whose events.
+  TargetSelection target;
   // Bytes of each CPU's ring; a power of two, at least a page.
   std::size_t ring_size = 1 << 20;
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
@@ -73,13 +76,15 @@ class Capture {
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
   absl::Status WakeOn(int fd) { return perf_.WakeOn(fd); }
+  // All processes or threads whose events are recorded have ended.
+  bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 
  private:
   // Fewer events do not say how many bytes one takes.
   static constexpr std::size_t kEventsToJudgeBy = 1000;
   static constexpr int kRoundsAtOnce = 100;
 
-  Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf);
+  Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
 
   // Begins to hear of CPUs and modules, as far as the kernel tells.
   void ListenToKernel();
@@ -107,6 +112,7 @@ class Capture {
 
   CaptureOptions options_;
   PerfSession perf_;
+  TargetWatch target_watch_;
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
@@ -116,6 +122,7 @@ class Capture {
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided
   std::uint64_t drained_ = 0;      // samples up to here have been taken from the rings
+  bool counted_since_drained_ = false;  // all losses, by AccountLosses
   // Of the rings, for an event; at first no more than one can have.
   std::size_t bytes_per_event_ = 40;
 };

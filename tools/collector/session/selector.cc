@@ -43,7 +43,7 @@ bool IsPattern(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
 }
 
-bool Matches(const std::string& pattern, const std::string& name) {
+bool MatchesPattern(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
@@ -63,17 +63,22 @@ bool Selector::MatchesUserEvent(const std::string& name) const {
   if (!parsed) return false;
   if (parsed->level > max_level) return false;
   if (parsed->keyword != 0 && (parsed->keyword & keyword_mask) == 0) return false;
-  return Matches(provider, std::string(parsed->provider));
+  return MatchesPattern(provider, std::string(parsed->provider));
 }
 
 bool Selector::MatchesSystem(const std::string& name) const {
   if (kind == Kind::kTracepoint) return system == name;
-  return kind == Kind::kPattern && Matches(system, name);
+  return kind == Kind::kPattern && MatchesPattern(system, name);
 }
 
 bool Selector::MatchesTracepoint(const std::string& of_system, const std::string& name) const {
   if (!MatchesSystem(of_system)) return false;
-  return kind == Kind::kTracepoint ? event == name : Matches(event, name);
+  return kind == Kind::kTracepoint ? event == name : MatchesPattern(event, name);
+}
+
+bool Selector::Matches(const std::string& of_system, const std::string& name) const {
+  return of_system == kUserEventsSystem ? MatchesUserEvent(name)
+                                        : MatchesTracepoint(of_system, name);
 }
 
 absl::StatusOr<Selector> ParseSelector(std::string_view text) {

@@ -34,6 +34,9 @@ struct Selector {
   std::string system;
   std::string event;
 
+  // What passes of the events, in the kernel's filter language; "": all.
+  std::string filter;
+
   // The selector can only ever match tracepoints of user_events.
   bool needs_user_events() const { return kind == Kind::kProvider || system == kUserEventsSystem; }
   // Whether the tracepoint `name` of system user_events is selected.
@@ -42,6 +45,9 @@ struct Selector {
   bool MatchesSystem(const std::string& name) const;
   // Whether the tracepoint of another system is selected.
   bool MatchesTracepoint(const std::string& of_system, const std::string& name) const;
+
+  // Whether it is selected, whatever its system is.
+  bool Matches(const std::string& of_system, const std::string& name) const;
 
   static constexpr std::string_view kUserEventsSystem = "user_events";
 };

@@ -1,6 +1,7 @@
 #include "tools/collector/tracefs/tracefs.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,13 @@ namespace collector {
 namespace {
 
 constexpr char kPermissionRemedy[] =
-    "run as root, or let your group read tracefs (mount -o remount,mode=750,gid=tracing)";
+    "run as root, grant CAP_DAC_READ_SEARCH, or let your group read tracefs (mount -o "
+    "remount,mode=750,gid=tracing)";
+
+bool Exists(const std::string& path) {
+  struct stat facts;
+  return stat(path.c_str(), &facts) == 0;
+}
 
 // The names of the folders in the folder `path`; none if it is gone.
 std::vector<std::string> Folders(const std::string& path) {
@@ -42,7 +49,10 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
         "tracefs is not mounted; mount it with 'mount -t tracefs tracefs /sys/kernel/tracing'");
   }
   Tracefs tracefs((std::string(path)));
-  if (access((tracefs.directory_ + "/events").c_str(), R_OK | X_OK) != 0) {
+  // access(2) would ask for the real user, who may have no right to what its capabilities allow.
+  const UniqueFd events(
+      open((tracefs.directory_ + "/events").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!events.valid()) {
     return ErrnoStatus(errno, absl::StrCat("tracefs at ", path, " is not readable"),
                        kPermissionRemedy);
   }
@@ -50,7 +60,7 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
 }
 
 bool Tracefs::HasUserEvents() const {
-  return access((directory_ + "/user_events_data").c_str(), F_OK) == 0 || errno == EACCES;
+  return Exists(directory_ + "/user_events_data") || errno == EACCES;
 }
 
 absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
@@ -99,7 +109,7 @@ std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
 
 bool Tracefs::CanBeEnabled(const Name& name) const {
   const std::string path = absl::StrCat(directory_, "/events/", name.system, "/", name.event);
-  return access((path + "/enable").c_str(), F_OK) == 0;
+  return Exists(path + "/enable");
 }
 
 absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& system,

@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include "tools/collector/perf/inherited_events.h"
+
+namespace collector {
+namespace {
+
+using State = InheritedEvents::State;
+
+constexpr pid_t kMain = 100;
+
+// The event has been opened for the main thread between 1000 and 1010.
+class InheritedEventsTest : public ::testing::Test {
+ protected:
+  InheritedEventsTest() { events_.Opened(kMain, 1000, 1010); }
+  InheritedEvents events_;
+};
+
+TEST_F(InheritedEventsTest, ThreadForWhichItWasOpenedHasIt) {
+  EXPECT_EQ(events_.Of(kMain), State::kHas);
+}
+
+TEST_F(InheritedEventsTest, ThreadOfWhichNothingIsKnownIsUnclear) {
+  EXPECT_EQ(events_.Of(101), State::kUnclear);
+}
+
+TEST_F(InheritedEventsTest, ThreadCreatedBeforeTheOpeningLacksIt) {
+  events_.Created(101, kMain, 999);
+  EXPECT_EQ(events_.Of(101), State::kLacks);
+  events_.Opened(101, 1020, 1030);
+  EXPECT_EQ(events_.Of(101), State::kHas);
+}
+
+TEST_F(InheritedEventsTest, FirstThreadCreatedAfterTheOpeningIsUnclear) {
+  // Its creation may have begun before.
+  events_.Created(101, kMain, 1000);
+  events_.Created(102, kMain, 1011);
+  EXPECT_EQ(events_.Of(101), State::kUnclear);
+  EXPECT_EQ(events_.Of(102), State::kUnclear);
+}
+
+TEST_F(InheritedEventsTest, SecondThreadCreatedAfterTheOpeningHasIt) {
+  events_.Created(101, kMain, 1011);
+  events_.Created(102, kMain, 1012);
+  EXPECT_EQ(events_.Of(102), State::kHas);
+  // Another thread's creations say nothing of it.
+  events_.Opened(200, 1020, 1030);
+  events_.Created(201, 200, 1031);
+  EXPECT_EQ(events_.Of(201), State::kUnclear);
+}
+
+TEST_F(InheritedEventsTest, TheSameCreationSaidAgainIsNoSecondOne) {
+  events_.Created(101, kMain, 1011);
+  events_.Created(101, kMain, 1011);
+  EXPECT_EQ(events_.Of(101), State::kUnclear);
+}
+
+TEST_F(InheritedEventsTest, CreatorThatHasEndedDecidesForItsThreads) {
+  events_.Created(101, kMain, 1011);
+  events_.Created(102, kMain, 1012);  // has it
+  events_.Created(103, 102, 1013);
+  EXPECT_EQ(events_.Of(103), State::kHas);
+  events_.Created(111, 101, 1014);
+  EXPECT_EQ(events_.Of(111), State::kUnclear);
+  events_.Created(120, kMain, 900);  // lacks it
+  events_.Created(121, 120, 2000);
+  EXPECT_EQ(events_.Of(121), State::kLacks);
+}
+
+TEST_F(InheritedEventsTest, ThreadOfACreatorThatEndedBeforeTheOpeningLacksIt) {
+  events_.Created(101, 99, 998);
+  EXPECT_EQ(events_.Of(101), State::kLacks);
+}
+
+TEST_F(InheritedEventsTest, TidThatIsUsedAgainIsTheLaterThread) {
+  events_.Created(101, kMain, 900);
+  events_.Created(102, kMain, 1011);
+  events_.Created(101, kMain, 1012);
+  EXPECT_EQ(events_.Of(101), State::kHas);
+}
+
+TEST_F(InheritedEventsTest, CircleOfCreatorsIsUnclear) {
+  events_.Created(101, 102, 1011);
+  events_.Created(102, 101, 1012);
+  EXPECT_EQ(events_.Of(101), State::kUnclear);
+}
+
+}  // namespace
+}  // namespace collector

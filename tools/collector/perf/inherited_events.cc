@@ -1,0 +1,42 @@
+#include "tools/collector/perf/inherited_events.h"
+
+#include <algorithm>
+
+namespace collector {
+
+void InheritedEvents::Opened(pid_t tid, std::uint64_t before, std::uint64_t after) {
+  opened_.insert_or_assign(tid, Span{before, after});
+}
+
+void InheritedEvents::Created(pid_t tid, pid_t creator, std::uint64_t time) {
+  const auto [entry, is_new] = created_.try_emplace(tid, Creation{creator, time});
+  // A tid may be used again.
+  if (!is_new && entry->second.time < time) entry->second = {creator, time};
+  creations_[creator].push_back(time);
+}
+
+InheritedEvents::State InheritedEvents::Of(pid_t tid) const {
+  // A creator that is not there any more, and had inherited it or not, decides for its threads.
+  for (std::size_t steps = 0; steps <= created_.size(); ++steps) {
+    if (steps == 0 && opened_.contains(tid)) return State::kHas;
+    const auto creation = created_.find(tid);
+    // The creators of creators were there before all this began, and not opened: they had ended.
+    if (creation == created_.end()) return steps == 0 ? State::kUnclear : State::kLacks;
+    const auto [creator, time] = creation->second;
+    if (const auto opened = opened_.find(creator); opened != opened_.end()) {
+      if (time < opened->second.before) return State::kLacks;
+      // A thread creates one after the other. The one before was complete after the event was
+      // opened; this one was begun later still.
+      const std::vector<std::uint64_t>& times = creations_.at(creator);
+      const bool is_certain = std::any_of(times.begin(), times.end(),
+                                          [after = opened->second.after, end = time](auto earlier) {
+                                            return earlier > after && earlier < end;
+                                          });
+      return is_certain ? State::kHas : State::kUnclear;
+    }
+    tid = creator;
+  }
+  return State::kUnclear;  // tids that were used again lead in a circle
+}
+
+}  // namespace collector

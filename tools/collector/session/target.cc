@@ -1,0 +1,241 @@
+#include "tools/collector/session/target.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "tools/collector/base/status_util.h"
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL  // Linux 6.9
+#endif
+
+namespace collector {
+namespace {
+
+constexpr char kNoCgroup2[] =
+    "--cgroup: no cgroup v2 is mounted; boot with systemd.unified_cgroup_hierarchy=1, or mount it "
+    "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes with --pid";
+constexpr std::size_t kMaxNamed = 5;
+
+// The value of a line of /proc/ID/status; no value if there is no such task, or no such line.
+std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
+  std::ifstream file(absl::StrCat("/proc/", id, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(":\t", 1));
+    if (parts.first == key) return std::string(parts.second);
+  }
+  return std::nullopt;
+}
+
+// No task that only its parent still remembers is running.
+bool IsRunning(pid_t id) {
+  const std::optional<std::string> state = StatusOf(id, "State");
+  return state && !state->starts_with('Z') && !state->starts_with('X');
+}
+
+absl::Status CheckProcess(pid_t pid) {
+  const std::optional<std::string> process = StatusOf(pid, "Tgid");
+  if (!process) {
+    return absl::NotFoundError(absl::StrCat("--pid ", pid, ": there is no such process"));
+  }
+  if (*process != absl::StrCat(pid)) {
+    return absl::InvalidArgumentError(absl::StrCat("--pid ", pid, ": that is a thread of process ",
+                                                   *process, "; use --pid ", *process, " or --tid ",
+                                                   pid));
+  }
+  return absl::OkStatus();
+}
+
+// Where cgroup v2 is mounted; "" if it is not.
+std::string Cgroup2Mount() {
+  std::ifstream file("/proc/self/mounts");
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+    if (parts.size() > 2 && parts[2] == "cgroup2") return parts[1];
+  }
+  return "";
+}
+
+bool IsDirectory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+// The folders of that name below `mount`, none of them below another.
+std::vector<std::string> FindByName(const std::string& mount, const std::string& name) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator entry(mount, error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (!entry->is_directory(error)) continue;
+    if (entry->path().filename() != name) continue;
+    found.push_back(entry->path().string());
+    entry.disable_recursion_pending();
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
+  struct statfs facts;
+  if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--cgroup ", path,
+                     ": not a cgroup of version 2, which is all that can be recorded; those are "
+                     "below ",
+                     Cgroup2Mount()));
+  }
+  return fd;
+}
+
+bool IsBelow(const std::string& path, const std::string& other) {
+  return path == other || path.starts_with(other + "/");
+}
+
+absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>& selected) {
+  const std::string mount = Cgroup2Mount();
+  if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
+  std::vector<std::string> paths;
+  for (const std::string& text : selected) {
+    absl::StatusOr<std::string> path = FindCgroup(mount, text);
+    if (!path.ok()) return path.status();
+    std::error_code error;
+    const std::filesystem::path canonical = std::filesystem::canonical(*path, error);
+    paths.push_back(error ? *path : canonical.string());
+  }
+  // In the order of their names, what is below another comes after it.
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> kept;
+  for (const std::string& path : paths) {
+    if (std::none_of(kept.begin(), kept.end(),
+                     [&path](const std::string& other) { return IsBelow(path, other); })) {
+      kept.push_back(path);
+    }
+  }
+  std::vector<UniqueFd> cgroups;
+  for (const std::string& path : kept) {
+    absl::StatusOr<UniqueFd> cgroup = OpenCgroup(path);
+    if (!cgroup.ok()) return cgroup.status();
+    cgroups.push_back(*std::move(cgroup));
+  }
+  return cgroups;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text) {
+  std::vector<pid_t> ids;
+  for (const absl::string_view part :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
+    pid_t id = 0;
+    if (part.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(part[0])) ||
+        !absl::SimpleAtoi(part, &id) || id <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", absl::string_view(text.data(), text.size()), "': not ids such as 12 or 12,345"));
+    }
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text) {
+  const bool is_absolute = text.starts_with('/');
+  if (is_absolute && IsDirectory(text)) return text;
+  // That of /proc/PID/cgroup is absolute, too, from the hierarchy's root.
+  const std::string below = absl::StrCat(mount, is_absolute ? "" : "/", text);
+  if (!text.empty() && IsDirectory(below)) return below;
+  const std::string missing = absl::StrCat("--cgroup ", text, ": ");
+  if (text.empty() || text.find('/') != std::string::npos) {
+    return absl::NotFoundError(absl::StrCat(missing, "there is no such cgroup below ", mount));
+  }
+  std::vector<std::string> found = FindByName(mount, text);
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat(missing, "there is no cgroup of that name below ",
+                                            mount, "; does the unit run?"));
+  }
+  if (found.size() > 1) {
+    const std::size_t count = found.size();
+    found.resize(std::min(count, kMaxNamed));
+    return absl::InvalidArgumentError(
+        absl::StrCat(missing, count, " cgroups have that name: ", absl::StrJoin(found, ", "),
+                     count > kMaxNamed ? ", ..." : "", "; use the path of one"));
+  }
+  return found[0];
+}
+
+absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
+  PerfTarget target;
+  const int kinds = static_cast<int>(!selection.pids.empty()) +
+                    static_cast<int>(!selection.tids.empty()) +
+                    static_cast<int>(!selection.cgroups.empty());
+  if (kinds > 1) {
+    return absl::InvalidArgumentError("--pid, --tid and --cgroup exclude each other; use one");
+  }
+  if (!selection.pids.empty()) {
+    target.kind = PerfTarget::Kind::kProcesses;
+    target.ids = selection.pids;
+    for (const pid_t pid : target.ids) COLLECTOR_RETURN_IF_ERROR(CheckProcess(pid));
+  } else if (!selection.tids.empty()) {
+    target.kind = PerfTarget::Kind::kThreads;
+    target.ids = selection.tids;
+    for (const pid_t tid : target.ids) {
+      if (!IsRunning(tid)) {
+        return absl::NotFoundError(absl::StrCat("--tid ", tid, ": there is no such thread"));
+      }
+    }
+  } else if (!selection.cgroups.empty()) {
+    target.kind = PerfTarget::Kind::kCgroups;
+    absl::StatusOr<std::vector<UniqueFd>> cgroups = OpenCgroups(selection.cgroups);
+    if (!cgroups.ok()) return cgroups.status();
+    target.cgroups = *std::move(cgroups);
+  }
+  return target;
+}
+
+TargetWatch::TargetWatch(const PerfTarget& target) : kind_(target.kind) {
+  const unsigned flags = kind_ == PerfTarget::Kind::kThreads ? PIDFD_THREAD : 0;
+  for (const pid_t id : target.ids) {
+    running_.push_back({id, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)))});
+  }
+}
+
+std::vector<int> TargetWatch::descriptors() const {
+  std::vector<int> descriptors;
+  for (const Task& task : running_) {
+    if (task.descriptor.valid()) descriptors.push_back(task.descriptor.get());
+  }
+  return descriptors;
+}
+
+bool TargetWatch::HaveEnded() {
+  if (kind_ != PerfTarget::Kind::kProcesses && kind_ != PerfTarget::Kind::kThreads) return false;
+  // One that has ended is closed, so that it wakes nobody any more.
+  std::erase_if(running_, [](const Task& task) {
+    if (!task.descriptor.valid()) return !IsRunning(task.id);
+    pollfd descriptor = {task.descriptor.get(), POLLIN, 0};
+    return poll(&descriptor, 1, 0) > 0;
+  });
+  return running_.empty();
+}
+
+}  // namespace collector

@@ -1,0 +1,76 @@
+#include "tools/collector/tracefs/filter_check.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/base/unique_fd.h"
+
+namespace collector {
+namespace {
+
+// One may be left of a process with the same pid that was killed.
+constexpr int kMaxNames = 10;
+
+}  // namespace
+
+std::string FilterMessage(const std::string& text) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  if (lines.size() < 3) return "";
+  const std::string& filter = lines[lines.size() - 3];
+  const std::size_t place = lines[lines.size() - 2].find('^');
+  absl::string_view what = lines.back();
+  absl::ConsumePrefix(&what, "parse_error: ");
+  if (place == std::string::npos || what.empty()) return "";
+  const std::string rest = place < filter.size() ? filter.substr(place) : "";
+  return absl::StrCat(what, rest.empty() ? ", at its end" : absl::StrCat(", at '", rest, "'"));
+}
+
+FilterCheck::~FilterCheck() {
+  if (!instance_.empty()) rmdir(instance_.c_str());
+}
+
+std::optional<FilterCheck::Answer> FilterCheck::Ask(const Tracefs::Name& name,
+                                                    const std::string& filter) {
+  if (is_refused_) return std::nullopt;
+  for (int i = 0; instance_.empty() && i < kMaxNames; ++i) {
+    const std::string path =
+        absl::StrCat(tracefs_.directory(), "/instances/nettrace-filter-", getpid(), "-", i);
+    if (mkdir(path.c_str(), 0700) == 0)
+      instance_ = path;
+    else if (errno != EEXIST)
+      break;
+  }
+  is_refused_ = instance_.empty();
+  if (is_refused_) return std::nullopt;
+
+  const std::string path =
+      absl::StrCat(instance_, "/events/", name.system, "/", name.event, "/filter");
+  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  const ssize_t written = write(fd.get(), filter.data(), filter.size());
+  const int error = errno;
+  Answer answer;
+  answer.accepts = written == static_cast<ssize_t>(filter.size());
+  if (answer.accepts) return answer;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  answer.message = FilterMessage(text.str());
+  if (answer.message.empty())
+    answer.message = std::strerror(error);
+  return answer;
+}
+
+}  // namespace collector
