@@ -250,8 +250,9 @@ TEST_F(CaptureTest, IntervalsHaveNoMoreThanReadersCanHold) {
   SessionOptions session;
   options.ring_size = 16 << 20;
   const SessionSummary summary = Record(options, session, 2, 400'000);
-  EXPECT_EQ(summary.lost, 0u);
-  EXPECT_GE(summary.sequence_points, 800'000 / TraceWriter::kEventsPerInterval);
+  // On a busy machine, some may be lost.
+  EXPECT_GE(summary.events + summary.lost, 800'000u);
+  EXPECT_GE(summary.sequence_points, summary.events / TraceWriter::kEventsPerInterval);
   EXPECT_LE(most_events_, TraceWriter::kEventsPerInterval);
   EXPECT_LE(longest_, 1'000'000'000u);
 }

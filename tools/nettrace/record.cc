@@ -340,8 +340,8 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
 // Records until `end`, the end of `command` or of all that is recorded, or a signal. `*exit_code`
 // is the command's if its end was that of the recording; then `*command` is empty.
 absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
-                            const Output& output, absl::Time end,
-                            std::optional<ChildProcess>* command, int* exit_code) {
+                            const Output& output, const std::optional<SpaceWait>& space,
+                            absl::Time end, std::optional<ChildProcess>* command, int* exit_code) {
   ProgressLine progress;
   const bool ends = end != absl::InfiniteFuture();
   for (bool stop = false; !stop;) {
@@ -350,8 +350,9 @@ absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Sessio
     if (!session.status().ok()) return session.status();
     progress.Update([&] {
       const nettrace::Writer::Stats& stats = session.stats();
-      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes", session.events(),
-                             stats.lost, output.BytesOf(stats.bytes));
+      return absl::StrFormat("nettrace record: %d events, %d lost, %d bytes%s", session.events(),
+                             stats.lost, output.BytesOf(stats.bytes),
+                             space && space->is_waiting() ? ", waiting for space" : "");
     });
     const bool is_woken = ClearWake();
     stop = IsStopRequested() || (ends && absl::Now() >= end) || capture->HasTargetEnded();
@@ -408,7 +409,7 @@ int Record(const RecordArguments& arguments) {
     }
   }
   if (exit_code == kExitOk) {
-    recorded = RecordUntilEnd(capture->get(), *session, output, end, &command, &exit_code);
+    recorded = RecordUntilEnd(capture->get(), *session, output, space, end, &command, &exit_code);
   }
   if (space) space->End();
   // Nothing that was started for the recording is left running.
