@@ -31,7 +31,8 @@ CAPABILITIES = ("perfmon", "dac_read_search")
 
 def as_user(*capabilities, also=()):
     """A user other than root, with these as ambient capabilities."""
-    words = ["setpriv", f"--reuid={failures.NOBODY}", f"--regid={failures.NOBODY}", "--clear-groups"]
+    # Its rings are larger than the kernel lets such a user have without a limit for it.
+    words = ["prlimit", "--memlock=unlimited", "setpriv", f"--reuid={failures.NOBODY}", f"--regid={failures.NOBODY}", "--clear-groups"]
     if capabilities:
         chosen = ",".join(f"+{name}" for name in capabilities)
         words += [f"--inh-caps=-all,{chosen}", f"--ambient-caps=-all,{chosen}"]
@@ -41,9 +42,13 @@ def as_user(*capabilities, also=()):
 class Names:
     """Tracepoints that this process has registered with user_events."""
 
+    # The kernel keeps the addresses for as long as the process lives, so they are not used again.
+    _words = []
+
     def __init__(self):
         self.data = os.open(TRACEFS / "user_events_data", os.O_RDWR)
         self.enabled = (ctypes.c_uint64 * 1024)()
+        self._words.append(self.enabled)
         self.count = 0
 
     def register(self, name):
