@@ -140,9 +140,6 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual(self.events(), self.written(printed[1]))
 
     def test_filters_on_fields_of_events(self):
-        service = self.waiting_service()
-        tid = max(int(name) for name in os.listdir(f"/proc/{service.pid}/task"))
-        service.kill()
         for selectors, shapes in ((["-e", "Load", "--filter", "opcode == 9 && version == 2"], [2]),
                                   (["-e", "Load", "--filter", "level <= 4"], [0, 2]),
                                   (["-e", "Load:3", "-e", "Load:verbose:2", "--filter", "level == 5"], [1, 2]),
@@ -154,8 +151,9 @@ class TargetsTest(unittest.TestCase):
                 summary, printed, _ = self.record(*selectors, services=(service,))
                 self.assertEqual(summary["lost"], 0)
                 numbers = {(event["tid"], event["payload"]["number"]) for event in commands.dump(ARGS.nettrace, self.file)}
-                wanted = {(thread["tid"], number) for thread in printed[0]["threads"]
-                          for number in range(thread["written"]) if number % 3 in shapes}
+                threads = printed[0]["threads"]
+                wanted = {(thread["tid"], number) for thread in threads
+                          for number in range(EVENTS // len(threads)) if number % 3 in shapes}
                 self.assertEqual(numbers, wanted)
         with self.subTest("thread"):
             service = self.waiting_service()
