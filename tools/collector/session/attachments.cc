@@ -249,7 +249,7 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
         Tracefs::Name name = {system, std::string(event.name)};
         if (IsWanted(name, sessions)) wanted.push_back(std::move(name));
       });
-  const absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
+  absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
   is_timed_ = false;
   if (!unclear.ok() && !enable) return unclear.status();
   // The next look may find it readable again, if there were too few descriptors.
