@@ -482,7 +482,7 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) 
   Counts open;
   for (const UniqueFd& fd : slot.fds) {
     const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
-    if (!counts.ok()) return counts;
+    if (!counts.ok()) return counts.status();
     open.hits += counts->hits;
     open.lost += counts->lost;
   }

@@ -179,18 +179,27 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_user_events_ && now >= NextUserEventsLook()) {
     COLLECTOR_RETURN_IF_ERROR(RescanUserEvents(now));
   }
-  if (awaits_tracepoints_ && now >= next_tracepoint_rescan_) {
+  if (awaits_tracepoints_ && IsTimeForTracepoints(now)) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     if (names != known_tracepoints_ || lacks_descriptors_) {
       COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
       known_tracepoints_ = std::move(names);
     }
-    next_tracepoint_rescan_ =
-        SessionClockNow() + Nanoseconds(is_told_of_modules_ && !lacks_descriptors_
-                                            ? options_.slow_tracepoint_rescan
-                                            : options_.tracepoint_rescan);
+    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(knows_when_tracepoints_come()
+                                                                  ? options_.slow_tracepoint_rescan
+                                                                  : options_.tracepoint_rescan);
   }
   return absl::OkStatus();
+}
+
+bool Attachments::IsTimeForTracepoints(std::uint64_t now) {
+  if (now >= next_tracepoint_rescan_) return true;
+  if (!knows_when_tracepoints_come() || now < next_look_at_made_) return false;
+  next_look_at_made_ = now + Nanoseconds(options_.slow_rescan);
+  std::string made = tracefs_.MadeTracepoints();
+  if (made == made_tracepoints_) return false;
+  made_tracepoints_ = std::move(made);
+  return true;
 }
 
 absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
@@ -223,7 +232,9 @@ std::uint64_t Attachments::next_rescan() const {
                               !perf_->watches_registrations())) {
     next = NextUserEventsLook();
   }
-  if (awaits_tracepoints_) next = std::min(next, next_tracepoint_rescan_);
+  if (awaits_tracepoints_ && !knows_when_tracepoints_come()) {
+    next = std::min(next, next_tracepoint_rescan_);
+  }
   return next;
 }
 
@@ -238,7 +249,7 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
         Tracefs::Name name = {system, std::string(event.name)};
         if (IsWanted(name, sessions)) wanted.push_back(std::move(name));
       });
-  const absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
+  absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
   is_timed_ = false;
   if (!unclear.ok() && !enable) return unclear.status();
   // The next look may find it readable again, if there were too few descriptors.

@@ -43,8 +43,9 @@ struct AttachmentOptions {
   // How long tracepoints that patterns select are attached at a time: then the rings are drained
   // before the next ones. Others can register thousands, each of which takes milliseconds.
   absl::Duration attach_for = absl::Milliseconds(20);
-  // How often other tracepoints are looked for where the kernel does not tell of its modules, and
-  // where it does: those that are made by writing to tracefs come without a word.
+  // How often other tracepoints are looked for where the kernel does not tell of its modules. Where
+  // it does, it is looked as often as slow_rescan what has been made by writing to tracefs, and
+  // everything is looked through now and then.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
@@ -129,6 +130,8 @@ class Attachments {
   void UpdateAwaited();
   absl::Status RescanUserEvents(std::uint64_t now);
   std::uint64_t NextUserEventsLook() const;
+  bool knows_when_tracepoints_come() const { return is_told_of_modules_ && !lacks_descriptors_; }
+  bool IsTimeForTracepoints(std::uint64_t now);
 
   AttachmentOptions options_;
   Tracefs tracefs_;
@@ -152,6 +155,8 @@ class Attachments {
   std::uint64_t next_rescan_ = 0;
   std::uint64_t earliest_rescan_ = 0;
   std::uint64_t next_tracepoint_rescan_ = 0;
+  std::uint64_t next_look_at_made_ = 0;
+  std::string made_tracepoints_;
 };
 
 }  // namespace collector

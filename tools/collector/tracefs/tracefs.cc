@@ -110,6 +110,15 @@ std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
   return names;
 }
 
+std::string Tracefs::MadeTracepoints() const {
+  std::string all;
+  for (const char* name : {"/kprobe_events", "/uprobe_events", "/synthetic_events"}) {
+    // The kernel may not have it.
+    if (absl::StatusOr<std::string> text = ReadFile(directory_ + name); text.ok()) all += *text;
+  }
+  return all;
+}
+
 bool Tracefs::CanBeEnabled(const Name& name) const {
   const std::string path = absl::StrCat(directory_, "/events/", name.system, "/", name.event);
   return Exists(path + "/enable");

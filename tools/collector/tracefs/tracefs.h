@@ -52,6 +52,9 @@ class Tracefs {
     friend auto operator<=>(const Name&, const Name&) = default;
   };
   std::vector<Name> Tracepoints() const;
+  // The kernel's text of those that were made by writing to kprobe_events, uprobe_events and
+  // synthetic_events: what has changed in it has changed in Tracepoints, which takes far longer.
+  std::string MadeTracepoints() const;
   // Whether a tracepoint can be enabled. Those of system ftrace describe what ftrace itself writes.
   bool CanBeEnabled(const Name& name) const;
 
