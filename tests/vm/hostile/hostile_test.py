@@ -293,22 +293,22 @@ class Hostile(unittest.TestCase):
 
     def test_ever_new_kinds(self):
         recording = Recording(self, ["*"])
-        self.attack("kinds", "1000", "30", "Evil_L1K1")
+        self.attack("kinds", "1000", "12", "Evil_L1K1")
         recording.end()
 
     def test_ever_new_activities(self):
         recording = Recording(self, ["*"])
-        self.attack("activities", "10", "Evil_L1K1")
+        self.attack("activities", "5", "Evil_L1K1")
         recording.end()
 
     def test_short_lived_threads(self):
         recording = Recording(self, ["*"])
-        self.attack("threads", "100000", "Evil_L1K1")
+        self.attack("threads", "40000", "Evil_L1K1")
         recording.end()
 
     def test_threads_that_change_their_names(self):
         recording = Recording(self, ["*"])
-        self.attack("renames", "500", "10", "Evil_L1K1")
+        self.attack("renames", "500", "5", "Evil_L1K1")
         recording.end()
 
     def test_tracepoints_that_come_and_go(self):
