@@ -176,8 +176,10 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   auto rings = std::make_unique<Rings>(
       Rings{std::move(leader), std::move(side_band), *std::move(ring), *std::move(side_ring)});
   rings->opened_at = SessionClockNow();
-  if (watches_registrations_ && !OpenProbe(rings.get(), index).ok()) {
-    watches_registrations_ = false;
+  if (watches_registrations_) {
+    const absl::Status status = OpenProbe(rings.get(), index);
+    // Where the CPU is gone again, nothing is registered on it either.
+    watches_registrations_ = status.ok() || absl::IsNotFound(status);
   }
   return rings;
 }
@@ -425,6 +427,7 @@ void PerfSession::Depart(std::size_t index) {
     cpu.rings->probe.reset();
   }
   cpu.former.push_back({std::move(cpu.rings), lost});
+  cpu.has_gone = true;
   Close(std::move(closing));
 }
 
@@ -516,10 +519,8 @@ absl::Status PerfSession::ReadLosses(
     absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
   if (!counts_lost_) return CountsUnknown();
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    bool likely = cpus_[i].lost != cpus_[i].lost_read;
-    if (cpus_[i].rings == nullptr) {
-      likely = true;  // no call of the kernel's is needed to know
-    } else {
+    bool likely = std::exchange(cpus_[i].has_gone, false) || cpus_[i].lost != cpus_[i].lost_read;
+    if (cpus_[i].rings != nullptr) {
       PerfRing& ring = cpus_[i].rings->ring;
       const std::uint64_t fullest = ring.TakeFullest();
       likely = likely || (fullest != 0 && fullest + kMaxSampleSize > ring.size());

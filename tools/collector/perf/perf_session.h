@@ -93,6 +93,7 @@ class PerfSession {
     std::uint64_t lost_read = 0;    // the same when ReadLosses ran last
     std::uint64_t last_sample = 0;  // timestamp of the sample that was handed out last
     std::uint64_t gone_at = 0;      // when it was known to be offline; 0: it has been online so far
+    bool has_gone = false;          // since ReadLosses ran last
     bool error_told = false;        // of its coming online
   };
   // The kernel's counts for a tracepoint.
@@ -165,10 +166,10 @@ class PerfSession {
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
 
   // Calls `on_lost(index, id, count)` for each tracepoint of which samples have been lost on a CPU
-  // since the last call, by the kernel's counts; with kWhereLikely only for the CPUs whose rings
-  // have had a LOST record since then, or had no space for a large record: a ring can say what it
-  // lost only when something comes after it. Unimplemented if the kernel does not count
-  // (before 6.0).
+  // since the last call, by the kernel's counts; with kWhereLikely only for the CPUs that have gone
+  // since then, or whose rings have had a LOST record, or had no space for a large record: a ring
+  // can say what it lost only when something comes after it. Unimplemented if the kernel does not
+  // count (before 6.0).
   enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
@@ -187,8 +188,6 @@ class PerfSession {
   // False if the hits of processes cannot be told from those before Enable and after Disable, as
   // there were some just then.
   bool hits_are_known() const { return hits_are_known_; }
-
-  std::size_t tracepoints() const { return tracepoints_.size(); }
 
  private:
   // A tracepoint on one CPU.
