@@ -318,8 +318,12 @@ void PerfSession::EndSlot(Slot* slot) {
   if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(slot);
 }
 
-pid_t PerfSession::StartCloser() {
-  if (closer_ == nullptr) closer_ = std::make_unique<DescriptorCloser>();
+std::optional<pid_t> PerfSession::StartCloser() {
+  if (closer_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<DescriptorCloser>> closer = DescriptorCloser::Start();
+    if (!closer.ok()) return std::nullopt;
+    closer_ = *std::move(closer);
+  }
   return closer_->thread_id();
 }
 

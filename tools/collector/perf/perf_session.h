@@ -123,8 +123,9 @@ class PerfSession {
   // Gives it up. What ReadLosses has not said of it is forgotten. Its descriptors are closed by the
   // closer's thread, if there is one: the kernel takes tens of ms for each tracepoint.
   void Detach(int id);
-  // Starts a thread for Detach, and returns its id: its system calls are not to be recorded.
-  pid_t StartCloser();
+  // Starts a thread for Detach, and returns its id: its system calls are not to be recorded. No
+  // value if there is none to be had; then Detach closes.
+  std::optional<pid_t> StartCloser();
 
   // All CPUs that were given to Open, online or not, in that order.
   const std::vector<Cpu>& cpus() const { return cpus_; }
