@@ -281,7 +281,7 @@ absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
 
 absl::Status PerfSession::Enable() {
   for (Tracepoint& tracepoint : tracepoints_) {
-    if (tracepoint.enabled) continue;
+    if (tracepoint.enabled || tracepoint.ended) continue;
     tracepoint.enabled = true;
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
       COLLECTOR_RETURN_IF_ERROR(EnableSlot(tracepoint, i));
@@ -338,7 +338,7 @@ void PerfSession::CloseSlot(Slot* slot, std::vector<UniqueFd>* closing) {
   closing->insert(closing->end(), std::make_move_iterator(slot->fds.begin()),
                   std::make_move_iterator(slot->fds.end()));
   slot->fds.clear();
-  slot->hits_before = 0;
+  slot->hits_before.reset();
   slot->hits_at_end.reset();
 }
 
@@ -493,8 +493,10 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) 
     open.hits += counts->hits;
     open.lost += counts->lost;
   }
-  const std::uint64_t hits = slot.hits_at_end.value_or(open.hits) - slot.hits_before;
-  return Counts{slot.closed.hits + hits, slot.closed.lost + open.lost};
+  if (target_.kind == PerfTarget::Kind::kProcesses) {
+    open.hits = slot.hits_before ? slot.hits_at_end.value_or(open.hits) - *slot.hits_before : 0;
+  }
+  return Counts{slot.closed.hits + open.hits, slot.closed.lost + open.lost};
 }
 
 std::size_t PerfSession::waiting_bytes() const {

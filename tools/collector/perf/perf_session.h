@@ -196,8 +196,9 @@ class PerfSession {
     std::vector<UniqueFd> fds;    // for each part of the target; none where the CPU is offline
     Counts closed;                // of the descriptors before
     std::uint64_t lost_read = 0;  // what was lost when ReadLosses ran last
-    // Of a process, by the descriptors: the hits when its output began, and when it ended.
-    std::uint64_t hits_before = 0;
+    // Of a process, by the descriptors: the hits when its output began (no value: it has not), and
+    // when it ended.
+    std::optional<std::uint64_t> hits_before = std::nullopt;
     std::optional<std::uint64_t> hits_at_end = std::nullopt;
   };
   struct Tracepoint {
