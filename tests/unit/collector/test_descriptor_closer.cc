@@ -1,14 +1,17 @@
 // Descriptors that are closed by another thread.
-#include "tools/collector/perf/descriptor_closer.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "tools/collector/perf/descriptor_closer.h"
 
 namespace collector {
 namespace {
@@ -30,14 +33,14 @@ struct Pipe {
 };
 
 TEST(DescriptorCloser, ClosesAllThatItIsGiven) {
-  DescriptorCloser closer;
-  EXPECT_NE(closer.thread_id(), gettid());
+  const std::unique_ptr<DescriptorCloser> closer = DescriptorCloser::Start().value();
+  EXPECT_NE(closer->thread_id(), gettid());
   std::vector<Pipe> pipes(100);
   for (std::size_t i = 0; i < pipes.size(); i += 2) {
     std::vector<UniqueFd> both;
     both.push_back(std::move(pipes[i].write));
     both.push_back(std::move(pipes[i + 1].write));
-    closer.Close(std::move(both));
+    closer->Close(std::move(both));
   }
   for (const Pipe& pipe : pipes) EXPECT_TRUE(pipe.HasEnded());
 }
@@ -46,19 +49,31 @@ TEST(DescriptorCloser, ItsEndWaitsUntilAllAreClosed) {
   std::vector<Pipe> pipes(100);
   std::vector<int> numbers;
   {
-    DescriptorCloser closer;
+    const std::unique_ptr<DescriptorCloser> closer = DescriptorCloser::Start().value();
     std::vector<UniqueFd> fds;
     for (Pipe& pipe : pipes) {
       numbers.push_back(pipe.write.get());
       fds.push_back(std::move(pipe.write));
     }
-    closer.Close(std::move(fds));
-    closer.Close({});
+    closer->Close(std::move(fds));
+    closer->Close({});
   }
   for (const int number : numbers) EXPECT_EQ(fcntl(number, F_GETFD), -1) << number;
 }
 
-TEST(DescriptorCloser, NothingToClose) { const DescriptorCloser closer; }
+TEST(DescriptorCloser, NothingToClose) { EXPECT_TRUE(DescriptorCloser::Start().ok()); }
+
+// A user who has as many processes and threads as may be.
+TEST(DescriptorCloser, NoThreadToBeHadIsAnError) {
+  const auto start = [] {
+    const rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(10);
+    // The limit does not hold for root.
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(11);
+    _exit(absl::IsResourceExhausted(DescriptorCloser::Start().status()) ? 0 : 1);
+  };
+  EXPECT_EXIT(start(), testing::ExitedWithCode(0), "");
+}
 
 }  // namespace
 }  // namespace collector

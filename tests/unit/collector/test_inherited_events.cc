@@ -53,6 +53,10 @@ TEST_F(InheritedEventsTest, TheSameCreationSaidAgainIsNoSecondOne) {
   events_.Created(101, kMain, 1011);
   events_.Created(101, kMain, 1011);
   EXPECT_EQ(events_.Of(101), State::kUnclear);
+  events_.Created(102, kMain, 1012);
+  events_.Created(101, kMain, 1011);
+  EXPECT_EQ(events_.Of(101), State::kUnclear);
+  EXPECT_EQ(events_.Of(102), State::kHas);
 }
 
 TEST_F(InheritedEventsTest, CreatorThatHasEndedDecidesForItsThreads) {

@@ -64,14 +64,14 @@ class CpuHotplugTest(unittest.TestCase):
         for cpu in (1, 2, 3):
             self.addCleanup(set_online, cpu, True)
 
-    def start(self, ring, preexec=None):
+    def start(self, ring, preexec=None, of_load_only=False):
         """Starts the load, which waits, and the recorder, which records. `preexec` is called in its process."""
         load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.kill)
         os.waitpid(load.pid, os.WUNTRACED)
         # The command is started once everything is recorded.
         command = [ARGS.nettrace, "record", "--json", "-o", self.file, "-e", "Moving_L4K1", "--ring-size", ring,
-                   "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
+                   *(("--pid", str(load.pid)) if of_load_only else ()), "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
         recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     preexec_fn=preexec)
         self.addCleanup(recorder.kill)
@@ -151,6 +151,25 @@ class CpuHotplugTest(unittest.TestCase):
             set_online(cpu, True)
             time.sleep(0.2)
         self.check_account(*self.finish(load, recorder)[:2])
+
+    def test_events_of_one_process(self):
+        """They are those of its threads, which are opened anew for a CPU that returns."""
+        for ring in (LARGE, SMALL):
+            with self.subTest(ring):
+                load, recorder = self.start(ring, of_load_only=True)
+                for cpu in (1, 2, 3):
+                    set_online(cpu, False)
+                    time.sleep(0.1)
+                    set_online(cpu, True)
+                    time.sleep(0.2)
+                written, summary, _ = self.finish(load, recorder)
+                windows = self.check_account(written, summary)
+                self.assertEqual(len(windows), 3)
+                last = max(until for _, until in windows)
+                cpus = {event["cpu"] for event in commands.dump(ARGS.nettrace, self.file) if event["timestamp"] > last}
+                if ring == LARGE:
+                    self.assertEqual(summary["lost"], 0)
+                    self.assertEqual(cpus, {0, 1, 2, 3})
 
     def test_recorder_that_is_stopped_meanwhile(self):
         """A CPU that has gone and come again before the recorder could look."""

@@ -1,18 +1,33 @@
 #include "tools/collector/perf/descriptor_closer.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <iterator>
+#include <system_error>
 #include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace collector {
 
-DescriptorCloser::DescriptorCloser() : thread_([this] { Run(); }) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  progress_.wait(lock, [this] { return thread_id_ != 0; });
+absl::StatusOr<std::unique_ptr<DescriptorCloser>> DescriptorCloser::Start() {
+  std::unique_ptr<DescriptorCloser> closer(new DescriptorCloser());
+  DescriptorCloser* const raw = closer.get();
+  try {
+    raw->thread_ = std::thread([raw] { raw->Run(); });
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread to close descriptors in: ", error.what()));
+  }
+  std::unique_lock<std::mutex> lock(raw->mutex_);
+  raw->progress_.wait(lock, [raw] { return raw->thread_id_ != 0; });
+  return closer;
 }
 
 DescriptorCloser::~DescriptorCloser() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ends_ = true;
@@ -31,6 +46,10 @@ void DescriptorCloser::Close(std::vector<UniqueFd> fds) {
 }
 
 void DescriptorCloser::Run() {
+  // Signals are for the others, who may wait for one.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
   std::unique_lock<std::mutex> lock(mutex_);
   thread_id_ = gettid();
   progress_.notify_all();

@@ -11,10 +11,12 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "tools/collector/base/unique_fd.h"
 
 namespace collector {
@@ -23,7 +25,8 @@ namespace collector {
 // all is closed. Thread-safe.
 class DescriptorCloser {
  public:
-  DescriptorCloser();
+  // ResourceExhausted if the system has no thread for it.
+  static absl::StatusOr<std::unique_ptr<DescriptorCloser>> Start();
   DescriptorCloser(const DescriptorCloser&) = delete;
   DescriptorCloser& operator=(const DescriptorCloser&) = delete;
   ~DescriptorCloser();
@@ -32,6 +35,7 @@ class DescriptorCloser {
   void Close(std::vector<UniqueFd> fds);
 
  private:
+  DescriptorCloser() = default;
   void Run();
 
   std::mutex mutex_;
@@ -39,7 +43,7 @@ class DescriptorCloser {
   std::vector<UniqueFd> waiting_;
   pid_t thread_id_ = 0;
   bool ends_ = false;
-  std::thread thread_;
+  std::thread thread_;  // not joinable: it could not be started
 };
 
 }  // namespace collector

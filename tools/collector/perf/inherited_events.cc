@@ -10,8 +10,11 @@ void InheritedEvents::Opened(pid_t tid, std::uint64_t before, std::uint64_t afte
 
 void InheritedEvents::Created(pid_t tid, pid_t creator, std::uint64_t time) {
   const auto [entry, is_new] = created_.try_emplace(tid, Creation{creator, time});
-  // A tid may be used again.
-  if (!is_new && entry->second.time < time) entry->second = {creator, time};
+  if (!is_new) {
+    // Either it is said again, or the tid is used again.
+    if (time <= entry->second.time) return;
+    entry->second = {creator, time};
+  }
   creations_[creator].push_back(time);
 }
 

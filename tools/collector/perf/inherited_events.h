@@ -41,8 +41,8 @@ class InheritedEvents {
   };
   std::unordered_map<pid_t, Span> opened_;
   std::unordered_map<pid_t, Creation> created_;
-  // Since when the creator's threads have it for certain: it made another one before, and after the
-  // event was opened for it.
+  // When each creator made threads: those have it for certain that it made after another one that
+  // it made after the event was opened for it.
   std::unordered_map<pid_t, std::vector<std::uint64_t>> creations_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

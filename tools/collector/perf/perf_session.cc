@@ -176,8 +176,10 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   auto rings = std::make_unique<Rings>(
       Rings{std::move(leader), std::move(side_band), *std::move(ring), *std::move(side_ring)});
   rings->opened_at = SessionClockNow();
-  if (watches_registrations_ && !OpenProbe(rings.get(), index).ok()) {
-    watches_registrations_ = false;
+  if (watches_registrations_) {
+    const absl::Status status = OpenProbe(rings.get(), index);
+    // Where the CPU is gone again, nothing is registered on it either.
+    watches_registrations_ = status.ok() || absl::IsNotFound(status);
   }
   return rings;
 }
@@ -279,7 +281,7 @@ absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
 
 absl::Status PerfSession::Enable() {
   for (Tracepoint& tracepoint : tracepoints_) {
-    if (tracepoint.enabled) continue;
+    if (tracepoint.enabled || tracepoint.ended) continue;
     tracepoint.enabled = true;
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
       COLLECTOR_RETURN_IF_ERROR(EnableSlot(tracepoint, i));
@@ -316,8 +318,12 @@ void PerfSession::EndSlot(Slot* slot) {
   if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(slot);
 }
 
-pid_t PerfSession::StartCloser() {
-  if (closer_ == nullptr) closer_ = std::make_unique<DescriptorCloser>();
+std::optional<pid_t> PerfSession::StartCloser() {
+  if (closer_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<DescriptorCloser>> closer = DescriptorCloser::Start();
+    if (!closer.ok()) return std::nullopt;
+    closer_ = *std::move(closer);
+  }
   return closer_->thread_id();
 }
 
@@ -332,7 +338,7 @@ void PerfSession::CloseSlot(Slot* slot, std::vector<UniqueFd>* closing) {
   closing->insert(closing->end(), std::make_move_iterator(slot->fds.begin()),
                   std::make_move_iterator(slot->fds.end()));
   slot->fds.clear();
-  slot->hits_before = 0;
+  slot->hits_before.reset();
   slot->hits_at_end.reset();
 }
 
@@ -425,6 +431,7 @@ void PerfSession::Depart(std::size_t index) {
     cpu.rings->probe.reset();
   }
   cpu.former.push_back({std::move(cpu.rings), lost});
+  cpu.has_gone = true;
   Close(std::move(closing));
 }
 
@@ -486,8 +493,10 @@ absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) 
     open.hits += counts->hits;
     open.lost += counts->lost;
   }
-  const std::uint64_t hits = slot.hits_at_end.value_or(open.hits) - slot.hits_before;
-  return Counts{slot.closed.hits + hits, slot.closed.lost + open.lost};
+  if (target_.kind == PerfTarget::Kind::kProcesses) {
+    open.hits = slot.hits_before ? slot.hits_at_end.value_or(open.hits) - *slot.hits_before : 0;
+  }
+  return Counts{slot.closed.hits + open.hits, slot.closed.lost + open.lost};
 }
 
 std::size_t PerfSession::waiting_bytes() const {
@@ -516,10 +525,8 @@ absl::Status PerfSession::ReadLosses(
     absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
   if (!counts_lost_) return CountsUnknown();
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    bool likely = cpus_[i].lost != cpus_[i].lost_read;
-    if (cpus_[i].rings == nullptr) {
-      likely = true;  // no call of the kernel's is needed to know
-    } else {
+    bool likely = std::exchange(cpus_[i].has_gone, false) || cpus_[i].lost != cpus_[i].lost_read;
+    if (cpus_[i].rings != nullptr) {
       PerfRing& ring = cpus_[i].rings->ring;
       const std::uint64_t fullest = ring.TakeFullest();
       likely = likely || (fullest != 0 && fullest + kMaxSampleSize > ring.size());

@@ -93,6 +93,7 @@ class PerfSession {
     std::uint64_t lost_read = 0;    // the same when ReadLosses ran last
     std::uint64_t last_sample = 0;  // timestamp of the sample that was handed out last
     std::uint64_t gone_at = 0;      // when it was known to be offline; 0: it has been online so far
+    bool has_gone = false;          // since ReadLosses ran last
     bool error_told = false;        // of its coming online
   };
   // The kernel's counts for a tracepoint.
@@ -122,8 +123,9 @@ class PerfSession {
   // Gives it up. What ReadLosses has not said of it is forgotten. Its descriptors are closed by the
   // closer's thread, if there is one: the kernel takes tens of ms for each tracepoint.
   void Detach(int id);
-  // Starts a thread for Detach, and returns its id: its system calls are not to be recorded.
-  pid_t StartCloser();
+  // Starts a thread for Detach, and returns its id: its system calls are not to be recorded. No
+  // value if there is none to be had; then Detach closes.
+  std::optional<pid_t> StartCloser();
 
   // All CPUs that were given to Open, online or not, in that order.
   const std::vector<Cpu>& cpus() const { return cpus_; }
@@ -165,10 +167,10 @@ class PerfSession {
   void Drain(std::uint64_t limit, const OnSample& on_sample, const OnLost& on_lost);
 
   // Calls `on_lost(index, id, count)` for each tracepoint of which samples have been lost on a CPU
-  // since the last call, by the kernel's counts; with kWhereLikely only for the CPUs whose rings
-  // have had a LOST record since then, or had no space for a large record: a ring can say what it
-  // lost only when something comes after it. Unimplemented if the kernel does not count
-  // (before 6.0).
+  // since the last call, by the kernel's counts; with kWhereLikely only for the CPUs that have gone
+  // since then, or whose rings have had a LOST record, or had no space for a large record: a ring
+  // can say what it lost only when something comes after it. Unimplemented if the kernel does not
+  // count (before 6.0).
   enum class Losses { kWhereLikely, kAll };
   absl::Status ReadLosses(
       absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost,
@@ -188,16 +190,15 @@ class PerfSession {
   // there were some just then.
   bool hits_are_known() const { return hits_are_known_; }
 
-  std::size_t tracepoints() const { return tracepoints_.size(); }
-
  private:
   // A tracepoint on one CPU.
   struct Slot {
     std::vector<UniqueFd> fds;    // for each part of the target; none where the CPU is offline
     Counts closed;                // of the descriptors before
     std::uint64_t lost_read = 0;  // what was lost when ReadLosses ran last
-    // Of a process, by the descriptors: the hits when its output began, and when it ended.
-    std::uint64_t hits_before = 0;
+    // Of a process, by the descriptors: the hits when its output began (no value: it has not), and
+    // when it ended.
+    std::optional<std::uint64_t> hits_before = std::nullopt;
     std::optional<std::uint64_t> hits_at_end = std::nullopt;
   };
   struct Tracepoint {

@@ -157,20 +157,20 @@ std::optional<std::uint64_t> PerfSession::ReadHits(const Slot& slot) const {
 
 absl::Status PerfSession::BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what) {
   const std::optional<std::uint64_t> before = ReadHits(*slot);
+  slot->hits_before = before.value_or(0);
   for (const UniqueFd& fd : slot->fds) {
     if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
       return ErrnoStatus(errno,
                          absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
     }
   }
-  slot->hits_before = before.value_or(0);
   // Whether a hit of just then was written cannot be told.
   if (ReadHits(*slot) != before) hits_are_known_ = false;
   return absl::OkStatus();
 }
 
 void PerfSession::EndOutput(Slot* slot) {
-  if (slot->hits_at_end) return;
+  if (!slot->hits_before || slot->hits_at_end) return;
   constexpr long kNone = -1;  // all of a long's bits count
   const std::optional<std::uint64_t> before = ReadHits(*slot);
   for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);

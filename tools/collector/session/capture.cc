@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -71,7 +72,9 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   if (!perf.ok()) return perf.status();
   for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
   CaptureOptions with_threads = options;
-  with_threads.attachments.own_threads.push_back(perf->StartCloser());
+  if (const std::optional<pid_t> closer = perf->StartCloser()) {
+    with_threads.attachments.own_threads.push_back(*closer);
+  }
   std::unique_ptr<Capture> capture(
       new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
   capture->ListenToKernel();

@@ -68,8 +68,7 @@ std::optional<FilterCheck::Answer> FilterCheck::Ask(const Tracefs::Name& name,
   std::stringstream text;
   text << file.rdbuf();
   answer.message = FilterMessage(text.str());
-  if (answer.message.empty())
-    answer.message = std::strerror(error);
+  if (answer.message.empty()) answer.message = std::strerror(error);
   return answer;
 }
 

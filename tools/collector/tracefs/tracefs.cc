@@ -24,6 +24,7 @@ constexpr char kPermissionRemedy[] =
     "run as root, grant CAP_DAC_READ_SEARCH, or let your group read tracefs (mount -o "
     "remount,mode=750,gid=tracing)";
 
+// access(2) would ask for the real user, who may have no right to what its capabilities allow.
 bool Exists(const std::string& path) {
   struct stat facts;
   return stat(path.c_str(), &facts) == 0;
@@ -49,7 +50,7 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
         "tracefs is not mounted; mount it with 'mount -t tracefs tracefs /sys/kernel/tracing'");
   }
   Tracefs tracefs((std::string(path)));
-  // access(2) would ask for the real user, who may have no right to what its capabilities allow.
+  // By opening it, for the reason that is at Exists.
   const UniqueFd events(
       open((tracefs.directory_ + "/events").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!events.valid()) {
@@ -93,8 +94,8 @@ absl::StatusOr<std::size_t> Tracefs::ForEachUserEvent(
   return collector::ForEachUserEvent(*text, found, [this](std::string_view name) {
     const absl::string_view event(name.data(), name.size());
     const std::string events = directory_ + "/events/";
-    return access(absl::StrCat(events, "user_events/", event, "/id").c_str(), F_OK) == 0 ||
-           access(absl::StrCat(events, "user_events_multi/", event, "/id").c_str(), F_OK) == 0;
+    return Exists(absl::StrCat(events, "user_events/", event, "/id")) ||
+           Exists(absl::StrCat(events, "user_events_multi/", event, "/id"));
   });
 }
 
