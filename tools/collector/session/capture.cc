@@ -203,7 +203,10 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     closing_ = 0;
     if (drained_ == now) break;
   }
-  if (sessions_.empty()) return EndIntervals(drained_);
+  // Those whose sinks have failed have no intervals.
+  const bool any_runs = std::any_of(sessions_.begin(), sessions_.end(),
+                                    [](const auto& session) { return session->is_running(); });
+  if (!any_runs) return EndIntervals(drained_);
   constexpr std::size_t kManyProcessEvents = 16384;
   if (tasks_.processes().waiting() >= kManyProcessEvents) distributor_.WriteProcessEvents(drained_);
   return absl::OkStatus();
