@@ -347,6 +347,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
                                     DescriptorBudget* budget) {
   std::string text = TextOf(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
+    COLLECTOR_RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
     SetMatchedWithoutFilter(session, name);
     return absl::OkStatus();

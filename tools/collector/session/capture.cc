@@ -48,9 +48,9 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may have a part of them from now on. What was counted
-        // since the rings were drained last is not counted again: no record of a loss has been
-        // taken for a session's since then.
+        // A session that had all tracepoints may have a part of them from now on, or the other way
+        // round. What was counted since the rings were drained last is not counted again: no record
+        // of a loss has been taken for a session's since then.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
