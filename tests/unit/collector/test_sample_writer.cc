@@ -526,6 +526,28 @@ TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
   EXPECT_EQ(Finish().size(), 70'000u);
 }
 
+// Nor of those: then events are lost, but what happens to processes is told.
+TEST_F(ManyKinds, ProcessEventsHaveRoomAlways) {
+  for (int i = 0; i < 40'000; ++i) Write(Event("E" + std::to_string(i)));
+  constexpr int kTracepoints = 5000;
+  for (int id = 100; id < 100 + kTracepoints; ++id) {
+    std::string format = kFormat;
+    const std::string name = "P" + std::to_string(id) + "_L4K2";
+    format.replace(format.find("P_L4K2"), 6, name);
+    format.replace(format.find("ID: 7"), 5, "ID: " + std::to_string(id));
+    ASSERT_TRUE(samples_->AddTracepoint(id, "user_events", name, format).ok());
+    raw_ = std::string{static_cast<char>(id & 0xFF), static_cast<char>(id >> 8)} + "\0\0\0\0\0\0"s;
+    SampleRecord sample;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  }
+  EXPECT_GT(writer_->stats().lost, 0u);
+  EXPECT_TRUE(
+      samples_->WriteProcessEvent({ProcessEvent::Kind::kCreated, kPid, kPid, 20, "p", 1}).ok());
+  const std::size_t shown = Finish().size();
+  EXPECT_EQ(shown + lost_, 40'000u + kTracepoints + 1);
+}
+
 TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
   Write(Event("E"), 10, 0);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());

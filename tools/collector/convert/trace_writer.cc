@@ -100,8 +100,9 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   row->metadata_id = forms_.Find(event.kind.form);
   if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
   if (unusable_forms_.Find(event.kind.form)) return absl::InvalidArgumentError("");
-  constexpr std::size_t kMaxDecoded = kMaxMetadata - kMetadataRowsOfUndecoded;
-  if (!event.undecoded && metadata_rows() >= kMaxDecoded) {
+  constexpr std::size_t kMaxUndecoded = kMaxMetadata - kMetadataRowsOfCollector;
+  constexpr std::size_t kMaxDecoded = kMaxUndecoded - kMetadataRowsOfUndecoded;
+  if (metadata_rows() >= (event.undecoded ? kMaxUndecoded : kMaxDecoded)) {
     return absl::ResourceExhaustedError("metadata is to be flushed");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
