@@ -1,6 +1,4 @@
 // Descriptors that are closed by another thread.
-#include "tools/collector/perf/descriptor_closer.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,6 +7,8 @@
 #include <cstddef>
 #include <utility>
 #include <vector>
+
+#include "tools/collector/perf/descriptor_closer.h"
 
 namespace collector {
 namespace {
