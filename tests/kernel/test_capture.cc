@@ -445,6 +445,25 @@ TEST_F(CaptureTest, SessionWhoseFileFailsCostsTheOthersNothing) {
   EXPECT_EQ(good.Verify(), "");
 }
 
+// Until it is stopped, nothing is to be done for it.
+TEST_F(CaptureTest, CaptureWhoseOnlySessionHasFailedSleeps) {
+  Open({});
+  tests::FileInMemory file;
+  Session* const session = Start(Selecting({kTracepoint}), &file);
+  file.fails = true;
+  while (session->status().ok()) Run(1, 10'000);
+  absl::SleepFor(absl::Milliseconds(1100));  // longer than an interval
+  constexpr absl::Duration kWait = absl::Milliseconds(300);
+  absl::Duration longest;
+  for (int i = 0; i < 5 && longest < kWait / 2; ++i) {
+    const absl::Time begin = absl::Now();
+    ASSERT_TRUE(capture_->Poll(kWait).ok());
+    longest = std::max(longest, absl::Now() - begin);
+  }
+  EXPECT_GE(longest, kWait / 2);
+  EXPECT_FALSE(capture_->StopSession(session).status.ok());
+}
+
 // A tracepoint that nobody has any more is attached anew for the next session.
 TEST_F(CaptureTest, SessionsOneAfterTheOtherHaveEachTheirHits) {
   CaptureOptions options;

@@ -36,6 +36,9 @@ class SampleWriter {
     if (!ParseTracepointId(sample.raw, &id) || !converter_.Knows(id)) return AddLost(cpu, 1);
     return trace_.Write(cpu, converter_.Convert(id, sample, timestamp));
   }
+  absl::Status WriteProcessEvent(const ProcessEvent& event) {
+    return trace_.WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
+  }
   absl::Status AddLost(std::size_t cpu, std::uint64_t count) { return trace_.AddLost(cpu, count); }
   absl::Status WriteSequencePoint(std::uint64_t timestamp) {
     if (absl::Status status = trace_.WriteSequencePoint(timestamp); !status.ok()) return status;

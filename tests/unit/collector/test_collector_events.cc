@@ -104,6 +104,17 @@ TEST_F(CollectorEventsTest, TheyAreWithinTheIntervalInWhichTheyAreTold) {
   EXPECT_EQ(times, (std::vector<std::uint64_t>{100, 100, 200}));
 }
 
+// Tracepoints are left out before the trace begins.
+TEST_F(CollectorEventsTest, TheyAreNotBeforeTheTrace) {
+  events_.TracepointLeftOut("a:b", "why", 10);
+  events_.Begin(50);
+  events_.TracepointLeftOut("a:c", "why", 60);
+  EndInterval(100);
+  std::vector<std::uint64_t> times;
+  for (const Shown& shown : Finish()) times.push_back(shown.timestamp);
+  EXPECT_EQ(times, (std::vector<std::uint64_t>{50, 60}));
+}
+
 TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
   events_.EventsLost(0, "a:b", 1, 10, 20);
   EndInterval(100, nettrace::kSequencePointFlushThreads | nettrace::kSequencePointFlushMetadata);

@@ -410,6 +410,21 @@ TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   EXPECT_EQ(samples_->stats().undecoded, 2u);
 }
 
+// Each field's key takes more room in a row than the field does in an event.
+TEST_F(SampleWriterTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
+  std::string fields;
+  constexpr std::size_t kFields = 1000;
+  for (std::size_t i = 0; i < kFields; ++i) fields += "\0\x8B\x8A\xFF\xFF"s;
+  ASSERT_LT(fields.size(), 8192u);  // the kernel takes no longer events
+  for (int i = 0; i < 2; ++i) Write(Event("E", fields, std::string(2 * kFields, '\0')));
+  Write(Event("Fine"));
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown[0].name, SampleConverter::kUndecoded);
+  EXPECT_EQ(shown[1].name, SampleConverter::kUndecoded);
+  EXPECT_EQ(shown[2].name, "Fine");
+}
+
 TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
   Write(Event("Real"));
   for (int i = 1; i < kAtOnce + 100; ++i) Write(Event("E" + std::to_string(i)));
@@ -509,6 +524,28 @@ TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
   for (int i = 0; i < 10'000; ++i) Write(Event("F" + std::to_string(i)), 30);
   EXPECT_EQ(samples_->stats().undecoded, undecoded);
   EXPECT_EQ(Finish().size(), 70'000u);
+}
+
+// Nor of those: then events are lost, but what happens to processes is told.
+TEST_F(ManyKinds, ProcessEventsHaveRoomAlways) {
+  for (int i = 0; i < 40'000; ++i) Write(Event("E" + std::to_string(i)));
+  constexpr int kTracepoints = 5000;
+  for (int id = 100; id < 100 + kTracepoints; ++id) {
+    std::string format = kFormat;
+    const std::string name = "P" + std::to_string(id) + "_L4K2";
+    format.replace(format.find("P_L4K2"), 6, name);
+    format.replace(format.find("ID: 7"), 5, "ID: " + std::to_string(id));
+    ASSERT_TRUE(samples_->AddTracepoint(id, "user_events", name, format).ok());
+    raw_ = std::string{static_cast<char>(id & 0xFF), static_cast<char>(id >> 8)} + "\0\0\0\0\0\0"s;
+    SampleRecord sample;
+    sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+    ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  }
+  EXPECT_GT(writer_->stats().lost, 0u);
+  EXPECT_TRUE(
+      samples_->WriteProcessEvent({ProcessEvent::Kind::kCreated, kPid, kPid, 20, "p", 1}).ok());
+  const std::size_t shown = Finish().size();
+  EXPECT_EQ(shown + lost_, 40'000u + kTracepoints + 1);
 }
 
 TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
@@ -705,6 +742,33 @@ TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
   };
   EXPECT_EQ(shown[0].fields[0].type, text(nettrace::TypeCode::kUtf8CodeUnit));
   EXPECT_EQ(shown[1].fields[0].type, text(nettrace::TypeCode::kUtf16CodeUnit));
+}
+
+// Those are fixed: no tracepoint may come to have one of them.
+TEST_F(SampleWriterTest, ProcessEventsHaveTheirIdsWhateverTracepointsAreCalled) {
+  // An event's own id could be one of them; but no service's provider can have that name.
+  std::string format = kFormat;
+  const std::string name = "Universal.System_L4K2";
+  format.replace(format.find("P_L4K2"), 6, name).replace(format.find("ID: 7"), 5, "ID: 1");
+  EXPECT_FALSE(samples_->AddTracepoint(1, "user_events", name, format).ok());
+  format = kRename;
+  format.replace(format.find("ID: 9"), 5, "ID: 2");
+  ASSERT_TRUE(samples_->AddTracepoint(2, "Universal.System", "task_rename", format).ok());
+  raw_ = "\x02\0\0\0\0\0\0\0name\0\0\0\0\x14\0\1\0a"s;
+  SampleRecord sample;
+  sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
+  ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
+  using Kind = ProcessEvent::Kind;
+  for (const Kind kind : {Kind::kExists, Kind::kCreated, Kind::kExited}) {
+    const absl::Status written = samples_->WriteProcessEvent({kind, kPid, kPid, 20, "p", 1});
+    EXPECT_TRUE(written.ok()) << written;
+  }
+  std::map<std::string, std::uint32_t> ids;
+  for (const Shown& event : Finish()) ids[event.name] = event.event_id;
+  ASSERT_EQ(ids.size(), 4u);
+  EXPECT_EQ(ids["ExistingProcess"], 0u);
+  EXPECT_EQ(ids["ProcessCreate"], 1u);
+  EXPECT_EQ(ids["ProcessExit"], 2u);
 }
 
 TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {

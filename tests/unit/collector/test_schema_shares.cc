@@ -169,6 +169,19 @@ TEST(SchemaShares, NamesOfProvidersThatDifferInCaseAreOne) {
   EXPECT_NE(kinds.shares.AddProvider("Provider"), kinds.shares.AddProvider("Provider2"));
 }
 
+TEST(SchemaShares, ProvidersThatHaveGoneAreForgotten) {
+  Kinds kinds;
+  SchemaShares::Provider* const stays = kinds.shares.AddProvider("Provider");
+  for (int i = 0; i < 100; ++i) {
+    kinds.shares.RemoveProvider(kinds.shares.AddProvider("P" + std::to_string(i)));
+  }
+  EXPECT_EQ(kinds.shares.AddProvider("provider"), stays);
+  kinds.shares.RemoveProvider(stays);
+  EXPECT_EQ(kinds.shares.providers(), 1u);
+  kinds.shares.RemoveProvider(stays);
+  EXPECT_EQ(kinds.shares.providers(), 0u);
+}
+
 TEST(SchemaShares, LargeEntriesCountByTheirBytes) {
   Kinds kinds;
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");

@@ -47,7 +47,6 @@ class SlotAllocator {
     free_.push_back(slot->index());
     *slot = Slot();
   }
-  std::size_t in_use() const { return generations_.size() - free_.size(); }
 
  private:
   std::vector<std::uint32_t> generations_;  // by index, of the slot that is in use or comes next

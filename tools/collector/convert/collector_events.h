@@ -29,6 +29,8 @@ class CollectorEvents {
 
   // To be called before Write. `writer` outlives this object. `trace` is what it was created with.
   void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
+  // No event has a time before `start`.
+  void Begin(std::uint64_t start) { earliest_ = start; }
 
   // `count` events of a tracepoint ("system:event"; empty if the kernel does not say whose they
   // were) were lost on a CPU, at some time after `from`, up to `until`.

@@ -1,6 +1,8 @@
 // Process events into NetTrace events of the provider Universal.System, from which TraceEvent takes
 // the names of processes, their beginning and their end: ids 0 ExistingProcess, 1 ProcessCreate and
-// 2 ProcessExit. Their capture thread has no other events; their thread is the process's main one.
+// 2 ProcessExit. No other row has one of these: what a service calls its provider has no dot, and
+// rows of the kernel's tracepoints have ids far above. Their capture thread has no other events;
+// their thread is the process's main one.
 #ifndef TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 

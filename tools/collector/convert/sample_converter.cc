@@ -120,6 +120,7 @@ void SampleConverter::RemoveTracepoint(int id) {
     forms_.Release(slot);
   }
   if (!tracepoint.layout.kernel_addresses.empty()) ForgetSymbolLists();
+  if (tracepoint.share != nullptr) shares_.RemoveProvider(tracepoint.share);
   tracepoints_[index] = nullptr;
 }
 

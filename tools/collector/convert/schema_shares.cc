@@ -23,6 +23,8 @@ constexpr std::size_t kEntriesPerAge = 1024;
 class SchemaShares::Provider {
  private:
   friend class SchemaShares;
+  std::string name;  // in upper case
+  std::size_t added = 0;
   Held held;
   Entries entries;
 };
@@ -48,10 +50,18 @@ SchemaShares::SchemaShares(const Limits& limits, Evict evict, UserOf user_of)
 SchemaShares::~SchemaShares() = default;
 
 SchemaShares::Provider* SchemaShares::AddProvider(std::string_view name) {
-  std::unique_ptr<Provider>& provider =
-      providers_[absl::AsciiStrToUpper(absl::string_view(name.data(), name.size()))];
-  if (provider == nullptr) provider = std::make_unique<Provider>();
+  std::string upper = absl::AsciiStrToUpper(absl::string_view(name.data(), name.size()));
+  std::unique_ptr<Provider>& provider = providers_[upper];
+  if (provider == nullptr) {
+    provider = std::make_unique<Provider>();
+    provider->name = std::move(upper);
+  }
+  ++provider->added;
   return provider.get();
+}
+
+void SchemaShares::RemoveProvider(Provider* provider) {
+  if (--provider->added == 0) providers_.erase(providers_.find(provider->name));
 }
 
 SchemaShares::Process* SchemaShares::ProcessOf(std::uint32_t pid, std::uint64_t now) {
@@ -91,7 +101,7 @@ void SchemaShares::DropIdle(std::uint64_t now) {
     return idle;
   };
   absl::erase_if(processes_, [&](const auto& process) { return is_idle(process.second); });
-  std::erase_if(former_, [this](const std::unique_ptr<Process>& process) {
+  std::erase_if(former_, [](const std::unique_ptr<Process>& process) {
     // Nothing new can come of it.
     const bool idle = process->held.entries == 0;
     if (idle) --process->user->processes;

@@ -61,8 +61,9 @@ class SchemaShares {
   SchemaShares& operator=(const SchemaShares&) = delete;
 
   // The provider of this name, whatever its case: to TraceEvent such names are one provider's.
-  // Lives as long as this object.
+  // Lives until it has been removed as often as it was added; then it has no entries any more.
   Provider* AddProvider(std::string_view name);
+  void RemoveProvider(Provider* provider);
 
   // Whether the process `pid` may have an entry made now, from metadata of this size. If so, that
   // is counted towards its pace. `now`: the time in ns.
@@ -81,6 +82,7 @@ class SchemaShares {
 
   std::size_t entries() const { return sum_.entries; }
   std::size_t bytes() const { return sum_.bytes; }
+  std::size_t providers() const { return providers_.size(); }
   // Processes and users about which something is known.
   std::size_t payers() const { return processes_.size() + former_.size() + users_.size(); }
 

@@ -9,6 +9,15 @@
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
+namespace {
+
+// A schema that has no place in the file, for ever or until metadata is flushed, is no error of the
+// trace: anybody can make one.
+bool HasNoPlace(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+}
+
+}  // namespace
 
 TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
                          const TaskTracker* tasks, std::uint64_t start, CollectorEvents* account)
@@ -17,7 +26,9 @@ TraceWriter::TraceWriter(nettrace::Writer* writer, SampleConverter* converter,
       tasks_(tasks),
       processes_(writer, start),
       account_(account),
-      interval_start_(start) {}
+      interval_start_(start) {
+  if (account_ != nullptr) account_->Begin(start);
+}
 
 void TraceWriter::AddCpu(int number) {
   Cpu& cpu = cpus_.emplace_back();
@@ -65,16 +76,13 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
   }
   absl::Status set = SetMetadata(event, &row);
   if (set.ok()) return Append(*cpu, event);
-  // A schema that has no place in the file, for ever or until metadata is flushed, is no error of
-  // the trace.
-  if (!absl::IsInvalidArgument(set) && !absl::IsResourceExhausted(set)) return set;
+  if (!HasNoPlace(set)) return set;
   const ConvertedEvent undecoded = converter_->AsUndecoded(
       event, absl::IsInvalidArgument(set) ? "the schema has no place in the file"
                                           : "the trace has too many kinds of events at a time");
-  const absl::Status set_undecoded = SetMetadata(undecoded, &row);
-  if (absl::IsResourceExhausted(set_undecoded)) return writer_->AddLost(row.capture_thread, 1);
-  COLLECTOR_RETURN_IF_ERROR(set_undecoded);
-  return Append(*cpu, undecoded);
+  set = SetMetadata(undecoded, &row);
+  if (set.ok()) return Append(*cpu, undecoded);
+  return HasNoPlace(set) ? writer_->AddLost(row.capture_thread, 1) : set;
 }
 
 absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
@@ -92,12 +100,17 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   row->metadata_id = forms_.Find(event.kind.form);
   if (row->metadata_id != nettrace::kNoMetadata) return absl::OkStatus();
   if (unusable_forms_.Find(event.kind.form)) return absl::InvalidArgumentError("");
-  constexpr std::size_t kMaxDecoded = kMaxMetadata - kMetadataRowsOfUndecoded;
-  if (!event.undecoded && metadata_rows() >= kMaxDecoded) {
+  constexpr std::size_t kMaxUndecoded = kMaxMetadata - kMetadataRowsOfCollector;
+  constexpr std::size_t kMaxDecoded = kMaxUndecoded - kMetadataRowsOfUndecoded;
+  if (metadata_rows() >= (event.undecoded ? kMaxUndecoded : kMaxDecoded)) {
     return absl::ResourceExhaustedError("metadata is to be flushed");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
-  if (absl::IsInvalidArgument(added.status())) unusable_forms_.Set(event.kind.form, true);
+  // It is wrong, or longer than a row can be.
+  if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
+    unusable_forms_.Set(event.kind.form, true);
+    return absl::InvalidArgumentError(added.status().message());
+  }
   if (!added.ok()) return added.status();
   forms_.Set(event.kind.form, *added);
   row->metadata_id = *added;

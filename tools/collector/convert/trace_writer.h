@@ -98,10 +98,12 @@ class TraceWriter {
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
   // Metadata rows are flushed once there are so many, or so many bytes of them, which readers keep
   // until then. The rest up to kMaxMetadata is for what comes before the interval can be closed,
-  // and the last of it for the rows of events that are not decoded.
+  // and the last of it for the rows of events that are not decoded, and of processes and the
+  // account, without which the trace could not go on.
   static constexpr std::size_t kMetadataRowsPerFlush = 24576;
   static constexpr std::size_t kMetadataBytesPerFlush = std::size_t{48} << 20;
   static constexpr std::size_t kMetadataRowsOfUndecoded = 4096;
+  static constexpr std::size_t kMetadataRowsOfCollector = 16;
 
   struct Cpu {
     int number = 0;

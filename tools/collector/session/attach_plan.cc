@@ -55,7 +55,7 @@ absl::Status CheckFilter(const std::string& filter, const Tracefs::Name& name,
                          const Tracefs::Tracepoint& tracepoint, FilterCheck* check) {
   std::optional<FilterCheck::Answer> answer = check->Ask(name, filter);
   if (!answer) {
-    const absl::Status status = PerfSession::CheckFilter(tracepoint.id, filter);
+    absl::Status status = PerfSession::CheckFilter(tracepoint.id, filter);
     if (!absl::IsInvalidArgument(status)) return status;
     answer = {false, std::string(status.message())};
   }

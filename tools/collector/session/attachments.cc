@@ -93,7 +93,10 @@ absl::Status Attachments::Add(Session* session) {
     FilterCheck check(tracefs_);
     COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
   }
-  if (awaits_user_events_) COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
+  if (awaits_user_events_) {
+    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
+    if (has_more_) next_rescan_ = earliest_rescan_ = 0;
+  }
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
@@ -170,6 +173,7 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
 void Attachments::UpdateAwaited() {
   awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
   awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
+  if (!awaits_user_events_) has_more_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
   // Where it cannot be had, there is options_.rescan.
   perf_->WatchRegistrations().IgnoreError();
@@ -343,6 +347,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
                                     DescriptorBudget* budget) {
   std::string text = TextOf(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
+    COLLECTOR_RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
     SetMatchedWithoutFilter(session, name);
     return absl::OkStatus();

@@ -55,8 +55,8 @@ struct AttachmentOptions {
 // Not thread-safe.
 class Attachments {
  public:
-  // All but the options outlive this object. `before_attaching` is called before a tracepoint is
-  // attached of which the sessions so far do not know.
+  // All but the options outlive this object. `before_attaching` is called before a session
+  // is given a tracepoint: what was lost of it until then is not that session's.
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 

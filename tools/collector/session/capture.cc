@@ -49,9 +49,9 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may have a part of them from now on. What was counted
-        // since the rings were drained last is not counted again: no record of a loss has been
-        // taken for a session's since then.
+        // A session that had all tracepoints may have a part of them from now on, or the other way
+        // round. What was counted since the rings were drained last is not counted again: no record
+        // of a loss has been taken for a session's since then.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
@@ -206,7 +206,10 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     closing_ = 0;
     if (drained_ == now) break;
   }
-  if (sessions_.empty()) return EndIntervals(drained_);
+  // Those whose sinks have failed have no intervals.
+  const bool any_runs = std::any_of(sessions_.begin(), sessions_.end(),
+                                    [](const auto& session) { return session->is_running(); });
+  if (!any_runs) return EndIntervals(drained_);
   constexpr std::size_t kManyProcessEvents = 16384;
   if (tasks_.processes().waiting() >= kManyProcessEvents) distributor_.WriteProcessEvents(drained_);
   return absl::OkStatus();

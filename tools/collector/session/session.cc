@@ -77,8 +77,8 @@ void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskT
   StartInterval(start);
 }
 
-// Intervals end at multiples of their length, so that sessions whose lengths agree end theirs at the
-// same moments: the capture wakes up once for all of them.
+// Intervals end at multiples of their length, so that sessions whose lengths agree end theirs at
+// the same moments: the capture wakes up once for all of them.
 void Session::StartInterval(std::uint64_t timestamp) {
   const auto length = static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
   interval_start_ = timestamp;
