@@ -143,6 +143,16 @@ class RecordOutputTest(unittest.TestCase):
     def expect_line(self, recorder, text):
         self.assertIn(text, recorder.stderr.readline())
 
+    def check_losses(self, out, said):
+        """Some were lost, and summary, file and kernel agree on how many."""
+        summary = json.loads(out)
+        self.assertGreater(summary["lost"], 0, said)
+        self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
+        info = self.info(self.file)
+        self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
+        self.assertEqual(info["losses"], summary["losses"])
+        self.assertEqual(sum(loss["count"] for loss in info["losses"]), info["lost"])
+
     def check_waiting_for_space(self, *options, seconds):
         load = subprocess.Popen(LOAD)
         self.addCleanup(load.wait)
@@ -155,13 +165,7 @@ class RecordOutputTest(unittest.TestCase):
         recorder.send_signal(signal.SIGINT)
         out, said = recorder.communicate(timeout=60)
         self.assertEqual(recorder.returncode, 0, said)
-        summary = json.loads(out)
-        self.assertGreater(summary["lost"], 0, said)
-        self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
-        info = self.info(self.file)
-        self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
-        self.assertEqual(info["losses"], summary["losses"])
-        self.assertEqual(sum(loss["count"] for loss in info["losses"]), info["lost"])
+        self.check_losses(out, said)
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
 
     def test_a_recording_waits_for_space_and_goes_on_where_it_stopped(self):
@@ -206,13 +210,7 @@ class RecordOutputTest(unittest.TestCase):
         out, said = recorder.communicate(timeout=60)
         self.assertEqual(recorder.returncode, 0, said)
         reader.wait()
-        summary = json.loads(out)
-        self.assertGreater(summary["lost"], 0, said)
-        self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
-        info = self.info(self.file)
-        self.assertEqual((info["events"], info["lost"], info["complete"]), (summary["events"], summary["lost"], True))
-        self.assertEqual(info["losses"], summary["losses"])
-        self.assertEqual(sum(loss["count"] for loss in info["losses"]), info["lost"])
+        self.check_losses(out, said)
 
     def test_two_recordings_into_one_file_are_one_too_many(self):
         first = self.start(command=LOAD)
