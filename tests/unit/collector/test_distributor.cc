@@ -11,6 +11,7 @@
 #include "nettrace/reader.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tests/support/collector/memory_ring.h"
+#include "tests/support/collector/tracepoint_format.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
 #include "tools/common/account.h"
@@ -25,23 +26,6 @@ constexpr std::uint32_t kPid = 100;
 constexpr std::uint32_t kTid = 4'000'000;  // not one that /proc can have
 constexpr int kFirst = 7;
 constexpr int kSecond = 8;
-
-// The format of a tracepoint P_L4K1 or P_L4K2, ....
-std::string Format(int id, const std::string& name) {
-  return "name: " + name + "\nID: " + std::to_string(id) +
-         "\nformat:\n"
-         "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-         "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-         "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-         "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-         "\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
-         "\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
-         "\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
-         "\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
-         "\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
-         "\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
-         "print fmt: \"\"\n";
-}
 
 // A tracepoint's record: an event named `name` with a text field; in an activity if that is not 0.
 std::string Record(int id, const std::string& name, const std::string& text, char activity = 0) {
@@ -69,7 +53,7 @@ class DistributorTest : public ::testing::Test {
     distributor_.AddCpu(0);
     for (const auto& [id, name] : {std::pair(kFirst, "P_L4K1"), std::pair(kSecond, "P_L4K2")}) {
       const absl::Status added =
-          distributor_.AddTracepoint(id, "user_events", name, Format(id, name));
+          distributor_.AddTracepoint(id, "user_events", name, EventHeaderFormat(id, name));
       EXPECT_TRUE(added.ok()) << added;
     }
   }
@@ -442,7 +426,8 @@ TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointComesOrGoes) {
   distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 7u);
   ASSERT_TRUE(
-      distributor_.AddTracepoint(kSecond, "user_events", "P_L4K2", Format(8, "P_L4K2")).ok());
+      distributor_.AddTracepoint(kSecond, "user_events", "P_L4K2", EventHeaderFormat(8, "P_L4K2"))
+          .ok());
   distributor_.LostInPlace(0, 17);  // 2 of those before, 10 of the two tracepoints
   EXPECT_EQ(session->stats().lost, 7u);
   distributor_.CountLost(0, kFirst, 6, {});
@@ -509,7 +494,9 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
 
 TEST_F(DistributorTest, WhatASessionsThreadsDoIsInNoSessionsKernelEvents) {
   constexpr int kKernels = 9;
-  ASSERT_TRUE(distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", Format(9, "P_L4K3")).ok());
+  ASSERT_TRUE(
+      distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", EventHeaderFormat(9, "P_L4K3"))
+          .ok());
   tests::FileInMemory first;
   tests::FileInMemory second;
   Session* const one = Start(&first, 0, {kFirst, kKernels});

@@ -11,25 +11,14 @@
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
 #include "tests/support/collector/sample_writer.h"
+#include "tests/support/collector/tracepoint_format.h"
 
 namespace collector {
 namespace {
 
 using namespace std::string_literals;
 
-constexpr char kFormat[] =
-    "name: P_L4K2\nID: 7\nformat:\n"
-    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-    "\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
-    "\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
-    "\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
-    "\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
-    "\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
-    "\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
-    "print fmt: \"\"\n";
+const std::string kFormat = EventHeaderFormat(7, "P_L4K2");
 
 constexpr std::uint32_t kPid = 100;
 constexpr std::uint32_t kTid = 4'000'000;  // not one that /proc can have
