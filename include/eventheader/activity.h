@@ -3,6 +3,10 @@
 #ifndef EVENTHEADER_ACTIVITY_H_
 #define EVENTHEADER_ACTIVITY_H_
 
+#include "eventheader/internal/need_cxx17.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX17
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -96,4 +100,5 @@ struct TraceContext {
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX17
 #endif  // EVENTHEADER_ACTIVITY_H_

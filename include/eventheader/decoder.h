@@ -13,6 +13,10 @@
 #ifndef EVENTHEADER_DECODER_H_
 #define EVENTHEADER_DECODER_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -180,4 +184,5 @@ Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_DECODER_H_

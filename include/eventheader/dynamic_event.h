@@ -10,6 +10,10 @@
 #ifndef EVENTHEADER_DYNAMIC_EVENT_H_
 #define EVENTHEADER_DYNAMIC_EVENT_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -107,4 +111,5 @@ class DynamicEvent {
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_DYNAMIC_EVENT_H_

@@ -16,12 +16,17 @@
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "eventheader/activity.h"
 #include "eventheader/field.h"
+#include "eventheader/internal/catalog_note.h"
 #include "eventheader/internal/field_coder.h"
 #include "eventheader/internal/field_rules.h"
 #include "eventheader/internal/record.h"
@@ -98,10 +103,11 @@ struct Described {
                 "an event has at most 1024 fields, members of structs among them");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
 
-  static constexpr auto kEvent = MakeStaticEvent<kMetadata, kTotals.pieces>(
-      {kNativeFlags | kFlagExtension, kTraits.version, kTraits.id, kTraits.tag,
-       static_cast<std::uint8_t>(kTraits.opcode), static_cast<std::uint8_t>(kTraits.level)},
-      kName.view(), kFacts.parts, sizeof...(Parts));
+  [[gnu::visibility("hidden")]] static constexpr auto kEvent =
+      MakeStaticEvent<kMetadata, kTotals.pieces>(
+          {kNativeFlags | kFlagExtension, kTraits.version, kTraits.id, kTraits.tag,
+           static_cast<std::uint8_t>(kTraits.opcode), static_cast<std::uint8_t>(kTraits.level)},
+          kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
 // Event's functions that need the fields' types apart.
@@ -121,6 +127,7 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
       Parameter<typename Fields::Type>... values) const noexcept {
     if (!enabled()) [[likely]]
       return WriteResult::kDisabled;
+    EVENTHEADER_INTERNAL_NOTE_EVENT(Static::set, Description::kEvent.start);
     return WriteStatic<typename Fields::Type...>(Static::set, Description::kEvent.start, nullptr,
                                                  values...);
   }
@@ -129,6 +136,7 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
       const Activity& activity, Parameter<typename Fields::Type>... values) const noexcept {
     if (!enabled()) [[likely]]
       return WriteResult::kDisabled;
+    EVENTHEADER_INTERNAL_NOTE_EVENT(Static::set, Description::kEvent.start);
     return WriteStatic<typename Fields::Type...>(Static::set, Description::kEvent.start, &activity,
                                                  values...);
   }
@@ -158,4 +166,5 @@ class Event : public internal::EventBase<
     if ((event).enabled()) (event).Write(__VA_ARGS__); \
   } while (false)
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_EVENT_H_

@@ -2,6 +2,10 @@
 #ifndef EVENTHEADER_FIELD_H_
 #define EVENTHEADER_FIELD_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -186,4 +190,5 @@ struct Members : internal::StructMembers<internal::MemberFacts<M...>, M::kMember
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_FIELD_H_

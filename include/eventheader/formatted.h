@@ -3,6 +3,10 @@
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_
 
+#include "eventheader/internal/need_cxx17.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX17
+
 #include <netinet/in.h>
 
 #include <array>
@@ -94,4 +98,5 @@ using Uuid = Formatted<std::array<std::uint8_t, 16>, Format::kUuid>;
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX17
 #endif  // EVENTHEADER_FORMATTED_H_

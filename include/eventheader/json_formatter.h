@@ -24,6 +24,10 @@
 #ifndef EVENTHEADER_JSON_FORMATTER_H_
 #define EVENTHEADER_JSON_FORMATTER_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -57,4 +61,5 @@ inline void AppendEventJson(const EventView& event, std::string_view provider, s
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_JSON_FORMATTER_H_

@@ -57,6 +57,10 @@
 #ifndef EVENTHEADER_MACROS_H_
 #define EVENTHEADER_MACROS_H_
 
+#include "eventheader/internal/need_cxx17.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX17
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +69,7 @@
 #include <utility>
 
 #include "eventheader/activity.h"
+#include "eventheader/internal/catalog_note.h"
 #include "eventheader/internal/each.h"
 #include "eventheader/internal/field_coder.h"
 #include "eventheader/internal/field_rules.h"
@@ -436,12 +441,13 @@ struct DescribedParts<Set, kParts, std::index_sequence<kIndex...>, T...> {
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
 
   static constexpr Part kId = PartOf(EventheaderId, kParts, kNumber);
-  static constexpr auto kEvent = MakeStaticEvent<kMetadata, kTotals.pieces>(
-      Header{kNativeFlags | kFlagExtension, kId.version, kId.number,
-             PartOf(EventheaderTag, kParts, kNumber).number,
-             static_cast<std::uint8_t>(PartOf(EventheaderOpcode, kParts, kNumber).number),
-             Set::kEventLevel},
-      kParts[0].name, kFacts, kNumber);
+  [[gnu::visibility("hidden")]] static constexpr auto kEvent =
+      MakeStaticEvent<kMetadata, kTotals.pieces>(
+          Header{kNativeFlags | kFlagExtension, kId.version, kId.number,
+                 PartOf(EventheaderTag, kParts, kNumber).number,
+                 static_cast<std::uint8_t>(PartOf(EventheaderOpcode, kParts, kNumber).number),
+                 Set::kEventLevel},
+          kParts[0].name, kFacts, kNumber);
 };
 
 inline void FindActivity(const Activity**, const NoField&) noexcept {}
@@ -458,6 +464,7 @@ template <typename Set, const auto& kParts, typename... T>
   if constexpr (CountOf(EventheaderActivity, kParts, sizeof...(T)) != 0) {
     (FindActivity(&activity, values), ...);
   }
+  EVENTHEADER_INTERNAL_NOTE_EVENT(Set::set, Described::kEvent.start);
   static_cast<void>(WriteStatic<T...>(Set::set, Described::kEvent.start, activity, values...));
 }
 
@@ -465,4 +472,5 @@ template <typename Set, const auto& kParts, typename... T>
 }  // namespace internal
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX17
 #endif  // EVENTHEADER_MACROS_H_

@@ -75,6 +75,7 @@
 #include <string.h>
 
 #include "eventheader/eventheader_c.h"
+#include "eventheader/internal/catalog_note.h"
 #include "eventheader/internal/each.h"
 #include "eventheader/internal/static_objects.h"
 
@@ -96,6 +97,7 @@
 #define EVENTHEADER_ENABLED(provider, level, keyword)    \
   (__extension__({                                       \
     EVENTHEADER_INTERNAL_SET(provider, level, keyword);  \
+    EVENTHEADER_INTERNAL_NOTE_SET(eventheader_set);      \
     EventheaderIsEnabled(&(provider), &eventheader_set); \
   }))
 
@@ -347,6 +349,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   /* Never read, but compilers cannot know that. */                                                \
   if (sizeof(eventheader_values.fixed) == EH_SLACK) eventheader_values.fixed.slack[0] = 0;         \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_STORE, __VA_ARGS__)                               \
+  EVENTHEADER_INTERNAL_NOTE_EVENT(eventheader_set, eventheader_event.start);                       \
   eh_write_static(&eventheader_set, &eventheader_event.start,                                      \
                   (const char*)&eventheader_values +                                               \
                       ((const char*)&eventheader_values.fixed - (const char*)&eventheader_values), \

@@ -3,12 +3,17 @@
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
+#include "eventheader/internal/need_cxx17.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX17
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "eventheader/internal/atomic.h"
+#include "eventheader/internal/catalog_note.h"
 #include "eventheader/tracepoint_name.h"
 #include "eventheader/wire.h"
 
@@ -258,7 +263,10 @@ struct [[gnu::visibility("hidden")]] StaticSet {
   static inline EventSet set{kProvider, kLevel, kKeyword, EventSet::Unregistered{}};
 
   struct Registration {
-    Registration() noexcept { set.Register(); }
+    Registration() noexcept {
+      set.Register();
+      EVENTHEADER_INTERNAL_NOTE_SET(set);
+    }
   };
   static inline const Registration registration;
 
@@ -272,4 +280,5 @@ struct [[gnu::visibility("hidden")]] StaticSet {
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX17
 #endif  // EVENTHEADER_PROVIDER_H_

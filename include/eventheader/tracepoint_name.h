@@ -5,6 +5,10 @@
 #ifndef EVENTHEADER_TRACEPOINT_NAME_H_
 #define EVENTHEADER_TRACEPOINT_NAME_H_
 
+#include "eventheader/internal/need_cxx17.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX17
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,4 +82,5 @@ constexpr bool AreValidOptions(std::string_view options) noexcept {
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX17
 #endif  // EVENTHEADER_TRACEPOINT_NAME_H_

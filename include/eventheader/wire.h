@@ -4,6 +4,10 @@
 #ifndef EVENTHEADER_WIRE_H_
 #define EVENTHEADER_WIRE_H_
 
+#include "eventheader/internal/need_cxx17.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX17
+
 #include <cstddef>
 #include <cstdint>
 
@@ -131,4 +135,5 @@ static_assert(sizeof(kTracepointFields) == 70 + 1);
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX17
 #endif  // EVENTHEADER_WIRE_H_

@@ -2,6 +2,10 @@
 #ifndef EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_
 #define EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -119,4 +123,5 @@ class RecordingTransport final : public Transport {
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_

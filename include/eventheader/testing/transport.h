@@ -4,6 +4,10 @@
 #ifndef EVENTHEADER_TESTING_TRANSPORT_H_
 #define EVENTHEADER_TESTING_TRANSPORT_H_
 
+#include "eventheader/internal/need_cxx20.h"
+
+#ifdef EVENTHEADER_INTERNAL_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,4 +49,5 @@ inline ProviderBase& ProviderOf(eh_provider* provider) noexcept {
 
 }  // namespace eh
 
+#endif  // EVENTHEADER_INTERNAL_CXX20
 #endif  // EVENTHEADER_TESTING_TRANSPORT_H_

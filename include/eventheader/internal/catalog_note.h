@@ -1,0 +1,40 @@
+/* The ELF notes by which a program or shared object says what events it may write: one for each
+ * event set and each event that it has code for, and for each source file that has that. They are
+ * in the section .note.eventheader, which is loaded, but never read while the program runs. The
+ * owner is "EventHeader", the type 1, and the descriptor two signed offsets of 8 bytes, each from
+ * its own place: to the eh_static_set, and to the eh_static_event (0: of the set alone).
+ *
+ * The linker keeps notes, and what they refer to, whatever else it removes (--gc-sections), and so
+ * does strip. On machines other than amd64 and arm64 nothing is emitted. C11 and C++17. */
+#ifndef EVENTHEADER_INTERNAL_CATALOG_NOTE_H_
+#define EVENTHEADER_INTERNAL_CATALOG_NOTE_H_
+
+#define EVENTHEADER_INTERNAL_NOTE_BEGIN             \
+  ".pushsection .note.eventheader,\"a\",%%note\n\t" \
+  ".balign 4\n\t"                                   \
+  ".4byte 12, 16, 1\n\t"                            \
+  ".asciz \"EventHeader\"\n\t"                      \
+  ".8byte %c0 - .\n\t"
+
+/* `set` and `event`: objects of this program or shared object, which no other can take the place
+ * of. The constraint is for an address that is known when linking, in code that may be anywhere. */
+#if defined(__LP64__) && (defined(__x86_64__) || (defined(__aarch64__) && defined(__clang__)))
+#define EVENTHEADER_INTERNAL_NOTE_ADDRESS "i"
+#elif defined(__LP64__) && defined(__aarch64__)
+#define EVENTHEADER_INTERNAL_NOTE_ADDRESS "S"
+#endif
+
+#ifdef EVENTHEADER_INTERNAL_NOTE_ADDRESS
+#define EVENTHEADER_INTERNAL_NOTE_EVENT(set, event)                                             \
+  __asm__ volatile(EVENTHEADER_INTERNAL_NOTE_BEGIN                                              \
+                   ".8byte %c1 - .\n\t.popsection" ::EVENTHEADER_INTERNAL_NOTE_ADDRESS(&(set)), \
+                   EVENTHEADER_INTERNAL_NOTE_ADDRESS(&(event)))
+#define EVENTHEADER_INTERNAL_NOTE_SET(set)         \
+  __asm__ volatile(EVENTHEADER_INTERNAL_NOTE_BEGIN \
+                   ".8byte 0\n\t.popsection" ::EVENTHEADER_INTERNAL_NOTE_ADDRESS(&(set)))
+#else
+#define EVENTHEADER_INTERNAL_NOTE_EVENT(set, event) ((void)0)
+#define EVENTHEADER_INTERNAL_NOTE_SET(set) ((void)0)
+#endif
+
+#endif /* EVENTHEADER_INTERNAL_CATALOG_NOTE_H_ */
