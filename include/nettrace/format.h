@@ -3,6 +3,11 @@
 #ifndef NETTRACE_FORMAT_H_
 #define NETTRACE_FORMAT_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,6 +26,9 @@ enum class BlockKind : std::uint8_t {
   kRemoveThread = 7,
   kLabelList = 8,
 };
+
+// The block that ends a stream: an empty one of kind kEndOfStream.
+inline constexpr std::array<std::byte, 4> kEndOfStreamBlock = {};
 
 enum class TypeCode : std::uint8_t {
   kObject = 1,
@@ -107,4 +115,5 @@ inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_FORMAT_H_

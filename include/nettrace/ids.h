@@ -3,6 +3,10 @@
 #ifndef NETTRACE_IDS_H_
 #define NETTRACE_IDS_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstdint>
 #include <type_traits>
 
@@ -27,4 +31,5 @@ constexpr std::underlying_type_t<Id> ToNumber(Id id) {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_IDS_H_

@@ -17,6 +17,10 @@
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -98,4 +102,5 @@ class Merger {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_MERGER_H_

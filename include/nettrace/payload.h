@@ -2,6 +2,10 @@
 #ifndef NETTRACE_PAYLOAD_H_
 #define NETTRACE_PAYLOAD_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -53,4 +57,5 @@ absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std:
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_PAYLOAD_H_

@@ -7,6 +7,10 @@
 #ifndef NETTRACE_PAYLOAD_ENCODER_H_
 #define NETTRACE_PAYLOAD_ENCODER_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -122,4 +126,5 @@ class PayloadEncoder {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_PAYLOAD_ENCODER_H_

@@ -12,6 +12,10 @@
 #ifndef NETTRACE_READER_H_
 #define NETTRACE_READER_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -155,4 +159,5 @@ const char* BlockKindName(std::uint8_t kind);
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_READER_H_

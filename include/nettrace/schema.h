@@ -3,6 +3,10 @@
 #ifndef NETTRACE_SCHEMA_H_
 #define NETTRACE_SCHEMA_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -108,4 +112,5 @@ struct Labels {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_SCHEMA_H_

@@ -2,6 +2,10 @@
 #ifndef NETTRACE_SINK_H_
 #define NETTRACE_SINK_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,9 +31,24 @@ class Sink {
   virtual absl::Status Flush() { return absl::OkStatus(); }
   // Makes what was appended durable, where the sink knows how.
   virtual absl::Status Sync() { return absl::OkStatus(); }
+  // The stream is whole, up to its EndOfStream block, and nothing is appended any more. As Sync, if
+  // there is nothing else to do then. After an error it may be called again.
+  virtual absl::Status Finish() { return Sync(); }
   // How many of the bytes that Append took have not reached their destination, if the sink holds
   // bytes back: were the process to end now, they would be lost.
   virtual std::uint64_t Undelivered() const { return 0; }
+
+  // Sections: parts of a stream each of which is a stream of its own where the stream's prologue,
+  // which is what was appended before the first section, stands in front of it. So a sink can begin
+  // a new file at a section, or keep the last sections only. Called by the Writer between two
+  // Appends, when all before has been taken: what is appended from here on is a new section. After
+  // an error it is called again before the next Append.
+  virtual absl::Status BeginSection() { return absl::OkStatus(); }
+  // The sink would have a new section begin soon, as its file is to be followed by another one.
+  // False from BeginSection on, until it would have yet another one.
+  virtual bool WantsSection() const { return false; }
+  // The sink's buffers are full. It still takes what it is given, but asks for a pause.
+  virtual bool IsFull() const { return false; }
 };
 
 // A file descriptor of any kind. Waits until it takes the bytes, also if it is non-blocking. A
@@ -52,6 +71,10 @@ class FdSink : public Sink {
   // false, the error is Append's.
   void set_retry(std::function<bool(int error)> retry) { retry_ = std::move(retry); }
 
+  // `wait` is called, with the descriptor, in place of waiting without end until one that is
+  // non-blocking takes something. If it returns false, Append is Unavailable.
+  void set_wait(std::function<bool(int fd)> wait) { wait_ = std::move(wait); }
+
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
   absl::Status Sync() override;
 
@@ -63,6 +86,7 @@ class FdSink : public Sink {
   std::string name_;
   bool regular_;
   std::function<bool(int error)> retry_;
+  std::function<bool(int fd)> wait_;
   bool retrying_ = false;  // retry_ was called with an error, and not with 0 since
   absl::Status sync_failure_;
 };
@@ -92,4 +116,5 @@ class CallbackSink : public Sink {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_SINK_H_

@@ -2,6 +2,10 @@
 #ifndef NETTRACE_SOURCE_H_
 #define NETTRACE_SOURCE_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -54,4 +58,5 @@ class MemorySource : public Source {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_SOURCE_H_

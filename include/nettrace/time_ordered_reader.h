@@ -6,6 +6,10 @@
 #ifndef NETTRACE_TIME_ORDERED_READER_H_
 #define NETTRACE_TIME_ORDERED_READER_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -70,4 +74,5 @@ class TimeOrderedReader {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_TIME_ORDERED_READER_H_

@@ -3,6 +3,10 @@
 #ifndef NETTRACE_VERIFIER_H_
 #define NETTRACE_VERIFIER_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,4 +63,5 @@ absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source,
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_VERIFIER_H_

@@ -19,6 +19,10 @@
 #ifndef NETTRACE_WRITER_H_
 #define NETTRACE_WRITER_H_
 
+#include "nettrace/need_cxx20.h"
+
+#ifdef NETTRACE_CXX20
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,7 +78,8 @@ struct EventRow {
 
 class Writer {
  public:
-  // Writes the stream header and the Trace block. `sink` is owned.
+  // Writes the stream header and the Trace block, the stream's prologue, and has the sink begin the
+  // first section. `sink` is owned.
   static absl::StatusOr<std::unique_ptr<Writer>> Create(std::unique_ptr<Sink> sink,
                                                         const TraceInfo& info,
                                                         const WriterOptions& options = {});
@@ -93,7 +98,7 @@ class Writer {
   std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
 
   // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that
-  // flushes threads. Indices are never used twice in a stream.
+  // flushes threads. Indices are never used twice in a section.
   absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
 
   // The thread is gone: no later event refers to it; readers learn its last sequence number.
@@ -123,11 +128,18 @@ class Writer {
 
   // Hands every buffered block to the sink, and has that hand on what it holds back.
   absl::Status Flush();
+  // Begins a section (see Sink::BeginSection) with a sequence point at `timestamp` that flushes
+  // threads and metadata: no id from before is valid any more, and ids and indices are given anew
+  // from the first ones on. EventIds keep their meaning. So prologue, any consecutive sections and
+  // kEndOfStreamBlock (format.h) are a whole stream. After an error, of the sink or that of
+  // WriteSequencePoint, all is as before and no section has begun.
+  absl::Status StartSection(std::uint64_t timestamp);
+
   // Flush, then the sink's Sync: after OK, all events so far are durable as far as the sink can
   // tell.
   absl::Status Sync();
-  // Flush, EndOfStream, Sync. Nothing may be written afterwards. Does not write a sequence point.
-  // After an error it may be called again.
+  // Flush, EndOfStream, the sink's Finish. Nothing may be written afterwards. Does not write a
+  // sequence point. After an error it may be called again.
   absl::Status Finish();
 
   struct Stats {
@@ -152,4 +164,5 @@ class Writer {
 
 }  // namespace nettrace
 
+#endif  // NETTRACE_CXX20
 #endif  // NETTRACE_WRITER_H_

@@ -62,6 +62,8 @@ class ByteWriter {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void Clear() { size_ = 0; }
+  // Forgets what was put from `size` on, which is no more than size().
+  void Truncate(std::size_t size) { size_ = size; }
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
   std::span<std::byte> mutable_bytes() { return {bytes_.get(), size_}; }
 

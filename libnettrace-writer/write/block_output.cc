@@ -27,12 +27,23 @@ std::size_t BlockOutput::Give(std::span<const std::byte> bytes) {
 }
 
 absl::Status BlockOutput::FinishTorn() {
-  if (torn_.empty()) return absl::OkStatus();
-  const std::size_t taken = Give(torn_);
-  torn_.erase(torn_.begin(), torn_.begin() + static_cast<std::ptrdiff_t>(taken));
-  if (!torn_.empty()) return status_;
-  Count(torn_events_);
+  if (!torn_.empty()) {
+    const std::size_t taken = Give(torn_);
+    torn_.erase(torn_.begin(), torn_.begin() + static_cast<std::ptrdiff_t>(taken));
+    if (!torn_.empty()) return status_;
+    Count(torn_events_);
+  }
+  if (starts_section_) {
+    status_ = sink_->BeginSection();
+    starts_section_ = !status_.ok();
+    return status_;
+  }
   return absl::OkStatus();
+}
+
+void BlockOutput::StartSection() {
+  starts_section_ = true;
+  FinishTorn().IgnoreError();  // which the next call has, too
 }
 
 absl::Status BlockOutput::Append(std::span<const std::byte> block, std::uint64_t events) {
@@ -75,6 +86,11 @@ absl::Status BlockOutput::Flush() {
 absl::Status BlockOutput::Sync() {
   if (absl::Status status = FinishTorn(); !status.ok()) return status;
   return sink_->Sync();
+}
+
+absl::Status BlockOutput::Finish() {
+  if (absl::Status status = FinishTorn(); !status.ok()) return status;
+  return sink_->Finish();
 }
 
 }  // namespace nettrace::internal

@@ -27,12 +27,18 @@ class BlockOutput {
   // `events`: how many are in it, for events().
   absl::Status Append(std::span<const std::byte> block, std::uint64_t events = 0);
 
-  // Hands over what a torn block left. An error: some of it is still here.
+  // Hands over what a torn block left, then has the sink begin the section that StartSection asked
+  // for. An error: that is still to be done.
   absl::Status FinishTorn();
 
-  // FinishTorn, then the sink's own Flush or Sync.
+  // What is appended from here on is a new section: the sink hears of it at once, or when it has
+  // taken what a torn block left.
+  void StartSection();
+
+  // FinishTorn, then the sink's own Flush, Sync or Finish.
   absl::Status Flush();
   absl::Status Sync();
+  absl::Status Finish();
 
   // The sink's last answer.
   const absl::Status& status() const { return status_; }
@@ -51,6 +57,7 @@ class BlockOutput {
   absl::Status status_;
   std::vector<std::byte> torn_;  // the untaken rest of a block whose beginning was taken
   std::uint64_t torn_events_ = 0;
+  bool starts_section_ = false;  // the sink is to begin a section after that
   std::uint64_t bytes_ = 0;
   // A block that was taken: its events, and where in the stream it ends.
   struct Taken {

@@ -89,7 +89,12 @@ absl::Status FdSink::Append(std::span<const std::byte> bytes, std::size_t* taken
     } else if (written == 0) {
       return absl::DataLossError(absl::StrCat("cannot write ", name_, ": it takes no bytes"));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      WaitUntilWritable(fd_);
+      if (!wait_) {
+        WaitUntilWritable(fd_);
+      } else if (!wait_(fd_)) {
+        return absl::UnavailableError(
+            absl::StrCat("cannot write ", name_, ": its reader takes nothing"));
+      }
     } else if (const int error = errno; error != EINTR && !IsRetried(error)) {
       return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name_));
     }

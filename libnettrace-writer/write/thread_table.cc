@@ -40,11 +40,11 @@ void ThreadTable::Remove(Thread* thread) {
   any_removed_ = true;
 }
 
-void ThreadTable::Clear() {
+void ThreadTable::Clear(ThreadIndex first_index) {
   recent_.fill(&none_);
   capturing_.clear();
   threads_.clear();
-  first_index_ = next_index_;
+  first_index_ = next_index_ = first_index;
   any_removed_ = false;
 }
 

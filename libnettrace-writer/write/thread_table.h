@@ -58,7 +58,9 @@ class ThreadTable {
   const std::vector<Thread*>& Capturing();
 
   void Remove(Thread* thread);
-  void Clear();
+  // Removes all. The numbers of those to come go on, or begin at `first_index`.
+  void Clear() { Clear(next_index_); }
+  void Clear(ThreadIndex first_index);
 
  private:
   Thread*& RecentAt(ThreadIndex index) {

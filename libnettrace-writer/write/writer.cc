@@ -1,7 +1,6 @@
 #include "nettrace/writer.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string>
@@ -40,6 +39,7 @@ namespace traceevent = internal::traceevent;
 // The first buffer of a capture thread is small, for there may be very many of them.
 constexpr std::size_t kFirstBuffer = 4096;
 constexpr std::size_t kBufferGrowth = 8;
+constexpr std::uint32_t kFirstMetadataId = 1;
 constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
 // One sequence point can list so many threads.
 constexpr std::size_t kMaxThreads = 1 << 20;
@@ -125,8 +125,8 @@ struct Writer::Impl {
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
-  std::uint32_t first_metadata_id = 1;  // live: first..next-1
-  std::uint32_t next_metadata_id = 1;
+  std::uint32_t first_metadata_id = kFirstMetadataId;  // live: first..next-1
+  std::uint32_t next_metadata_id = kFirstMetadataId;
 
   std::vector<Thread*> buffered;  // the threads whose blocks have a buffer
   std::size_t buffer_bytes = 0;   // of all of them
@@ -540,6 +540,15 @@ absl::Status Writer::WriteSequencePoint(std::uint64_t timestamp, std::uint32_t f
   return absl::OkStatus();
 }
 
+absl::Status Writer::StartSection(std::uint64_t timestamp) {
+  Impl& w = *impl_;
+  if (absl::Status status = WriteSequencePoint(timestamp, kKnownFlags); !status.ok()) return status;
+  w.threads.Clear(w.options.first_thread_index);
+  w.first_metadata_id = w.next_metadata_id = kFirstMetadataId;
+  w.output.StartSection();
+  return absl::OkStatus();
+}
+
 void Writer::Impl::StartInterval(std::uint64_t timestamp) {
   labels.Clear();
   stacks.Clear();
@@ -580,12 +589,10 @@ absl::Status Writer::Finish() {
   if (w.synced) return w.CheckOpen();
   if (!w.finished) {
     if (absl::Status status = w.WriteAll(); !status.ok()) return status;
-    std::array<std::byte, internal::kBlockHeaderSize> end;
-    internal::PutBlockHeader(end, BlockKind::kEndOfStream);
-    if (absl::Status status = w.output.Append(end); !status.ok()) return status;
+    if (absl::Status status = w.output.Append(kEndOfStreamBlock); !status.ok()) return status;
     w.finished = true;
   }
-  absl::Status status = w.output.Sync();
+  absl::Status status = w.output.Finish();
   w.synced = status.ok();
   return status;
 }
@@ -611,6 +618,7 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Create(std::unique_ptr<Sink> sin
 
   auto impl = std::make_unique<Impl>(std::move(sink), info, options);
   if (absl::Status status = impl->output.Append(start.bytes()); !status.ok()) return status;
+  impl->output.StartSection();
   if (absl::Status status = impl->output.FinishTorn(); !status.ok()) return status;
   impl->StartInterval(0);
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));

@@ -1,0 +1,12 @@
+// All headers of this library need C++20: they leave themselves out where NETTRACE_CXX20 is not
+// defined, so that the compiler says this one thing and not what else it does not know.
+#ifndef NETTRACE_NEED_CXX20_H_
+#define NETTRACE_NEED_CXX20_H_
+
+#if __cplusplus >= 202002L
+#define NETTRACE_CXX20
+#else
+#error "the headers of libnettrace need C++20 (-std=c++20)"
+#endif
+
+#endif  // NETTRACE_NEED_CXX20_H_
