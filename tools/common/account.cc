@@ -1,6 +1,8 @@
 #include "tools/common/account.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -17,53 +19,92 @@ using Kind = AccountEvent::Kind;
 constexpr std::uint8_t kWarning = 3;
 constexpr std::uint8_t kInformation = 4;
 
-const char* NameOf(Kind kind) {
-  switch (kind) {
-    case Kind::kEventsLost:
-      return "EventsLost";
-    case Kind::kCpuOffline:
-      return "CpuOffline";
-    case Kind::kCpuOnline:
-      return "CpuOnline";
-    case Kind::kTracepointLeftOut:
-      return "TracepointLeftOut";
-    case Kind::kAccountUnknown:
-      return "AccountUnknown";
-  }
-  return "";
-}
+// The members of an AccountEvent that are fields of the event.
+enum class Member { kNone, kCpu, kCount, kTracepoint, kReason, kSince, kUntil, kSection, kLost };
 
-// The fields that hold the times.
-const char* SinceField(Kind kind) {
-  if (kind == Kind::kEventsLost) return "From";
-  return kind == Kind::kCpuOnline ? "NotRecordedSince" : "Since";
-}
-const char* UntilField(Kind kind) {
-  return kind == Kind::kCpuOnline ? "NotRecordedUntil" : "Until";
-}
+struct AccountField {
+  Member member = Member::kNone;
+  const char* name = nullptr;
+};
 
-bool HasCpu(Kind kind) {
-  return kind == Kind::kEventsLost || kind == Kind::kCpuOffline || kind == Kind::kCpuOnline;
-}
-bool HasTracepoint(Kind kind) {
-  return kind == Kind::kEventsLost || kind == Kind::kTracepointLeftOut;
-}
+struct Layout {
+  Kind kind;
+  std::uint8_t level;
+  const char* name;
+  std::array<AccountField, 5> fields;  // kNone after the last one
+};
 
-std::vector<nettrace::Field> FieldsOf(Kind kind) {
+constexpr AccountField kCpu = {Member::kCpu, "Cpu"};
+constexpr AccountField kTracepoint = {Member::kTracepoint, "Tracepoint"};
+constexpr AccountField kCount = {Member::kCount, "Count"};
+constexpr AccountField kFrom = {Member::kSince, "From"};
+constexpr AccountField kSince = {Member::kSince, "Since"};
+constexpr AccountField kNotRecordedSince = {Member::kSince, "NotRecordedSince"};
+constexpr AccountField kUntil = {Member::kUntil, "Until"};
+constexpr AccountField kNotRecordedUntil = {Member::kUntil, "NotRecordedUntil"};
+constexpr AccountField kReason = {Member::kReason, "Reason"};
+constexpr AccountField kSection = {Member::kSection, "Section"};
+constexpr AccountField kEvents = {Member::kCount, "Events"};
+constexpr AccountField kLost = {Member::kLost, "Lost"};
+
+constexpr Layout kLayouts[] = {
+    {Kind::kEventsLost, kWarning, "EventsLost", {kCpu, kTracepoint, kCount, kFrom, kUntil}},
+    {Kind::kCpuOffline, kWarning, "CpuOffline", {kCpu, kSince, kUntil}},
+    {Kind::kCpuOnline,
+     kInformation,
+     "CpuOnline",
+     {kCpu, kNotRecordedSince, kNotRecordedUntil, kReason}},
+    {Kind::kTracepointLeftOut, kWarning, "TracepointLeftOut", {kTracepoint, kReason}},
+    {Kind::kAccountUnknown, kWarning, "AccountUnknown", {kSince, kUntil}},
+    {Kind::kEventsDropped, kWarning, "EventsDropped", {kCpu, kCount, kFrom, kUntil, kReason}},
+    {Kind::kSectionBegan, kInformation, "SectionBegan", {kCpu, kSection, kEvents, kLost}},
+    {Kind::kTracepointMet, kInformation, "TracepointMet", {kTracepoint, kNotRecordedUntil}},
+    {Kind::kTargetCame,
+     kInformation,
+     "TargetCame",
+     {kNotRecordedSince, kNotRecordedUntil, kReason}},
+};
+static_assert(std::size(kLayouts) == AccountEvent::kKinds);
+
+const Layout& LayoutOf(Kind kind) { return kLayouts[static_cast<std::size_t>(kind) - 1]; }
+
+std::vector<nettrace::Field> FieldsOf(const Layout& layout) {
   std::vector<nettrace::Field> fields;
-  if (HasCpu(kind)) fields.push_back(nettrace::MakeField<std::uint32_t>("Cpu"));
-  if (HasTracepoint(kind)) fields.push_back(nettrace::MakeField<std::u16string_view>("Tracepoint"));
-  if (kind == Kind::kTracepointLeftOut) {
-    fields.push_back(nettrace::MakeField<std::u16string_view>("Reason"));
-    return fields;
-  }
-  if (kind == Kind::kEventsLost) fields.push_back(nettrace::MakeField<std::uint64_t>("Count"));
-  fields.push_back(nettrace::MakeField<std::uint64_t>(SinceField(kind)));
-  fields.push_back(nettrace::MakeField<std::uint64_t>(UntilField(kind)));
-  if (kind == Kind::kCpuOnline) {
-    fields.push_back(nettrace::MakeField<std::u16string_view>("Reason"));
+  for (const AccountField& field : layout.fields) {
+    switch (field.member) {
+      case Member::kNone:
+        break;
+      case Member::kCpu:
+        fields.push_back(nettrace::MakeField<std::uint32_t>(field.name));
+        break;
+      case Member::kTracepoint:
+      case Member::kReason:
+        fields.push_back(nettrace::MakeField<std::u16string_view>(field.name));
+        break;
+      default:
+        fields.push_back(nettrace::MakeField<std::uint64_t>(field.name));
+    }
   }
   return fields;
+}
+
+// The number that the member is; null if it is none, or not of 64 bits.
+template <typename Event>
+auto* NumberOf(Member member, Event* event) {
+  switch (member) {
+    case Member::kCount:
+      return &event->count;
+    case Member::kSince:
+      return &event->since;
+    case Member::kUntil:
+      return &event->until;
+    case Member::kSection:
+      return &event->section;
+    case Member::kLost:
+      return &event->lost;
+    default:
+      return static_cast<decltype(&event->count)>(nullptr);
+  }
 }
 
 std::u16string ToUtf16(std::string_view text) {
@@ -82,27 +123,28 @@ std::u16string ToUtf16(std::string_view text) {
 // Collects the values of the fields that an account's event may have.
 class AccountVisitor : public nettrace::PayloadVisitor {
  public:
-  explicit AccountVisitor(AccountEvent* event) : event_(event) {}
+  AccountVisitor(const Layout& layout, AccountEvent* event) : layout_(layout), event_(event) {}
 
-  void OnName(std::string_view name) override { name_ = name; }
+  void OnName(std::string_view name) override {
+    const auto field = std::find_if(
+        layout_.fields.begin(), layout_.fields.end(),
+        [name](const AccountField& each) { return each.name != nullptr && each.name == name; });
+    member_ = field == layout_.fields.end() ? Member::kNone : field->member;
+  }
   void OnUInt(std::uint64_t value) override {
-    if (name_ == "Cpu") {
+    if (member_ == Member::kCpu) {
       event_->cpu = static_cast<std::uint32_t>(value);
-    } else if (name_ == "Count") {
-      event_->count = value;
-    } else if (name_ == SinceField(event_->kind)) {
-      event_->since = value;
-    } else if (name_ == UntilField(event_->kind)) {
-      event_->until = value;
+    } else if (std::uint64_t* number = NumberOf(member_, event_)) {
+      *number = value;
     }
   }
   void OnUtf16(std::span<const std::byte> units) override {
     std::string text;
     nettrace::internal::AppendUtf16AsUtf8(
         units.first(std::min(units.size(), kMaxAccountText * sizeof(char16_t))), &text);
-    if (name_ == "Tracepoint") {
+    if (member_ == Member::kTracepoint) {
       event_->tracepoint = std::move(text);
-    } else if (name_ == "Reason") {
+    } else if (member_ == Member::kReason) {
       event_->reason = std::move(text);
     }
   }
@@ -120,42 +162,39 @@ class AccountVisitor : public nettrace::PayloadVisitor {
   void OnUtf8(std::span<const std::byte>) override {}
 
  private:
+  const Layout& layout_;
   AccountEvent* event_;
-  std::string_view name_;
+  Member member_ = Member::kNone;
 };
-
-std::optional<Kind> KindOf(const nettrace::EventMetadata& metadata) {
-  for (const Kind kind : {Kind::kEventsLost, Kind::kCpuOffline, Kind::kCpuOnline,
-                          Kind::kTracepointLeftOut, Kind::kAccountUnknown}) {
-    if (metadata.name == NameOf(kind)) return kind;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
 nettrace::EventMetadata AccountMetadata(Kind kind) {
+  const Layout& layout = LayoutOf(kind);
   nettrace::EventMetadata metadata;
   metadata.provider = std::string(kAccountProvider);
   metadata.event_id = static_cast<std::uint32_t>(kind);
-  metadata.name = NameOf(kind);
-  metadata.fields = FieldsOf(kind);
+  metadata.name = layout.name;
+  metadata.fields = FieldsOf(layout);
   metadata.opcode = 0;
-  metadata.level = kind == Kind::kCpuOnline ? kInformation : kWarning;
+  metadata.level = layout.level;
   return metadata;
 }
 
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event) {
-  const std::vector<nettrace::Field> fields = FieldsOf(event.kind);
+  const Layout& layout = LayoutOf(event.kind);
+  const std::vector<nettrace::Field> fields = FieldsOf(layout);
   nettrace::PayloadEncoder encoder(&fields);
-  if (HasCpu(event.kind)) encoder.UInt(event.cpu);
-  if (HasTracepoint(event.kind)) encoder.Utf16(ToUtf16(event.tracepoint));
-  if (event.kind == Kind::kTracepointLeftOut) {
-    encoder.Utf16(ToUtf16(event.reason));
-  } else {
-    if (event.kind == Kind::kEventsLost) encoder.UInt(event.count);
-    encoder.UInt(event.since).UInt(event.until);
-    if (event.kind == Kind::kCpuOnline) encoder.Utf16(ToUtf16(event.reason));
+  for (const AccountField& field : layout.fields) {
+    if (field.member == Member::kCpu) {
+      encoder.UInt(event.cpu);
+    } else if (field.member == Member::kTracepoint) {
+      encoder.Utf16(ToUtf16(event.tracepoint));
+    } else if (field.member == Member::kReason) {
+      encoder.Utf16(ToUtf16(event.reason));
+    } else if (const std::uint64_t* number = NumberOf(field.member, &event)) {
+      encoder.UInt(*number);
+    }
   }
   const absl::StatusOr<std::span<const std::byte>> payload = encoder.Finish();
   if (!payload.ok()) return payload.status();
@@ -168,17 +207,19 @@ bool IsAccount(const nettrace::Event& event) {
 
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event) {
   if (!IsAccount(event)) return std::nullopt;
-  const std::optional<Kind> kind = KindOf(*event.metadata);
-  if (!kind) return std::nullopt;
+  const auto layout =
+      std::find_if(std::begin(kLayouts), std::end(kLayouts),
+                   [&event](const Layout& each) { return event.metadata->name == each.name; });
+  if (layout == std::end(kLayouts)) return std::nullopt;
   // A later version may have more fields after these.
-  const std::vector<nettrace::Field> known = FieldsOf(*kind);
+  const std::vector<nettrace::Field> known = FieldsOf(*layout);
   const std::vector<nettrace::Field>& fields = event.metadata->fields;
   if (fields.size() < known.size() || !std::equal(known.begin(), known.end(), fields.begin())) {
     return std::nullopt;
   }
   AccountEvent parsed;
-  parsed.kind = *kind;
-  AccountVisitor visitor(&parsed);
+  parsed.kind = layout->kind;
+  AccountVisitor visitor(*layout, &parsed);
   const absl::Status visited = nettrace::VisitPayload(event.metadata->fields, event.payload,
                                                       &visitor, event.payload_encoding);
   if (!visited.ok()) return std::nullopt;

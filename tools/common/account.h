@@ -1,7 +1,8 @@
 // The events of the provider NetTrace.Collector, in which a trace says what it does not hold: how
 // many events were lost, when a CPU was not recorded, which tracepoints were left out, and from
-// when on nothing is known. This is the contract between the recorder and `nettrace repair`, which
-// write them, and the programs that read them.
+// when on nothing is known; and what came before in the files that it continues. This is the
+// contract between the recorder and `nettrace repair`, which write them, and the programs that read
+// them.
 //
 //   id  name               fields
 //   1   EventsLost         Cpu, Tracepoint, Count, From, Until
@@ -12,10 +13,17 @@
 //                          if there is a reason
 //   4   TracepointLeftOut  Tracepoint, Reason
 //   5   AccountUnknown     Since, Until
+//   6   EventsDropped      Cpu, Count, From, Until, Reason: came between these and were not written
+//   7   SectionBegan       Cpu, Section, Events, Lost: what the sections before have of that CPU.
+//                          The first section, 0, has no such event, nor has a CPU without events
+//   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern met it for the first time
+//   9   TargetCame         NotRecordedSince, NotRecordedUntil, Reason: the cgroup that is recorded
+//   came,
+//                          for the first time or again; times and reason as of CpuOnline
 //
-// Cpu is a UInt32, Count a UInt64. Times are nanoseconds since 1970 in UTC, UInt64: unlike the
-// ticks of a file they keep their meaning in a merged one. 0 is a time that is not known. Text is
-// UTF-16, which TraceEvent shows right beyond ASCII, too.
+// Cpu is a UInt32, the other numbers are UInt64. Times are nanoseconds since 1970 in UTC, UInt64:
+// unlike the ticks of a file they keep their meaning in a merged one. 0 is a time that is not
+// known. Text is UTF-16, which TraceEvent shows right beyond ASCII, too.
 #ifndef TOOLS_COMMON_ACCOUNT_H_
 #define TOOLS_COMMON_ACCOUNT_H_
 
@@ -41,16 +49,23 @@ struct AccountEvent {
     kCpuOnline = 3,
     kTracepointLeftOut = 4,
     kAccountUnknown = 5,
+    kEventsDropped = 6,
+    kSectionBegan = 7,
+    kTracepointMet = 8,
+    kTargetCame = 9,
   };
+  static constexpr std::size_t kKinds = 9;
   Kind kind = Kind::kEventsLost;
-  std::uint32_t cpu = 0;    // kEventsLost, kCpuOffline, kCpuOnline
-  std::uint64_t count = 0;  // kEventsLost
-  // kEventsLost, where it is empty if the kernel does not say whose events they were, and
-  // kTracepointLeftOut: "system:event".
+  // Each kind has those of these that the list above names for it; the others are not written.
+  std::uint32_t cpu = 0;
+  std::uint64_t count = 0;  // Count, Events
+  // "system:event"; of kEventsLost empty if the kernel does not say whose events they were.
   std::string tracepoint;
-  std::string reason;       // kTracepointLeftOut, kCpuOnline
-  std::uint64_t since = 0;  // all but kTracepointLeftOut: From, NotRecordedSince, Since
-  std::uint64_t until = 0;
+  std::string reason;
+  std::uint64_t since = 0;  // From, NotRecordedSince, Since
+  std::uint64_t until = 0;  // Until, NotRecordedUntil
+  std::uint64_t section = 0;
+  std::uint64_t lost = 0;
 
   friend bool operator==(const AccountEvent&, const AccountEvent&) = default;
 };

@@ -31,7 +31,21 @@ void AccountSummary::Add(const AccountEvent& event) {
         ++cpu_changes_left_out_;
       }
       break;
+    case AccountEvent::Kind::kEventsDropped:
+      AddLoss(event);
+      dropped_ += event.count;
+      dropped_reason_ = event.reason;
+      break;
+    case AccountEvent::Kind::kSectionBegan:
+      if (!section_ || event.section < section_->number) section_ = {event.section};
+      if (event.section == section_->number) {
+        section_->events_before += event.count;
+        section_->lost_before += event.lost;
+      }
+      break;
     case AccountEvent::Kind::kTracepointLeftOut:
+    case AccountEvent::Kind::kTracepointMet:
+    case AccountEvent::Kind::kTargetCame:
       break;
     case AccountEvent::Kind::kAccountUnknown:
       if (unknown_) {

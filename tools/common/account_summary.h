@@ -48,12 +48,23 @@ class AccountSummary {
   std::uint64_t losses_left_out() const { return losses_left_out_; }
   // All events lost.
   std::uint64_t lost() const { return lost_; }
+  // Of those, the ones that came and were not written, and why the last of them were not.
+  std::uint64_t dropped() const { return dropped_; }
+  const std::string& dropped_reason() const { return dropped_reason_; }
   // The first intervals in which events were lost, in the order of Add. Losses of one interval
   // have the same end.
   const std::vector<Interval>& intervals() const { return intervals_; }
   std::uint64_t intervals_left_out() const { return intervals_left_out_; }
   const std::vector<CpuChange>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
+  // The first section, of those that say what was before them: its number, and what that was on all
+  // CPUs.
+  struct Section {
+    std::uint64_t number = 0;
+    std::uint64_t events_before = 0;
+    std::uint64_t lost_before = 0;
+  };
+  const std::optional<Section>& section() const { return section_; }
   // The times of the AccountUnknown, from the earliest to the latest; of several those between
   // them may be known.
   struct Unknown {
@@ -68,11 +79,14 @@ class AccountSummary {
   std::map<Key, std::uint64_t> losses_;
   std::uint64_t losses_left_out_ = 0;
   std::uint64_t lost_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::string dropped_reason_;
   std::vector<Interval> intervals_;
   Time last_interval_ = 0;  // its end, also if it is left out
   std::uint64_t intervals_left_out_ = 0;
   std::vector<CpuChange> cpu_changes_;
   std::uint64_t cpu_changes_left_out_ = 0;
+  std::optional<Section> section_;
   std::optional<Unknown> unknown_;
 };
 

@@ -1,5 +1,6 @@
 #include "tools/common/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -45,6 +46,38 @@ void SetAccess(int fd, const FileAccess& access) {
   fchmod(fd, mode);
 }
 
+// Opens the folder that `path` lies in; `*name` becomes the path's last part.
+absl::StatusOr<collector::UniqueFd> OpenFolderOf(const std::string& path, std::string* name) {
+  const std::size_t slash = path.rfind('/');
+  *name = path.substr(slash + 1);  // of the whole path without a slash, as npos + 1 is 0
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  collector::UniqueFd fd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
+  return fd;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+using Directory = std::unique_ptr<DIR, CloseDirectory>;
+
+// What the folder `path` in `at` holds; null if it cannot be read.
+Directory OpenDirectory(int at, const char* path) {
+  const int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const directory = fd < 0 ? nullptr : fdopendir(fd);
+  if (fd >= 0 && directory == nullptr) close(fd);
+  return Directory(directory);
+}
+
+// The next name in the directory; null if there is none.
+const char* NextName(DIR* directory) {
+  while (const dirent* const entry = readdir(directory)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return entry->d_name;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 FileAccess AccessToAll(std::span<const struct stat> files) {
@@ -68,11 +101,9 @@ AtomicFile::~AtomicFile() {
 }
 
 absl::Status AtomicFile::CreateTemporary() {
-  const std::size_t slash = path_.rfind('/');
-  name_ = path_.substr(slash + 1);  // of the whole path without a slash, as npos + 1 is 0
-  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-  folder_ = collector::UniqueFd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder_.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
+  absl::StatusOr<collector::UniqueFd> folder = OpenFolderOf(path_, &name_);
+  if (!folder.ok()) return folder.status();
+  folder_ = *std::move(folder);
   // Not every file system has files without a name, and to name them takes /proc.
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) {
@@ -115,6 +146,71 @@ absl::Status AtomicFile::Keep() {
     temporary_ = *std::move(name);
   }
   if (renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot be given its name");
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+AtomicFolder::AtomicFolder(const std::string& path) : path_(path) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+}
+
+AtomicFolder::~AtomicFolder() { Remove(); }
+
+void AtomicFolder::Remove() {
+  if (temporary_.empty()) return;
+  if (const Directory directory = OpenDirectory(folder_.get(), ".")) {
+    while (const char* const name = NextName(directory.get())) unlinkat(folder_.get(), name, 0);
+  }
+  unlinkat(parent_.get(), temporary_.c_str(), AT_REMOVEDIR);
+}
+
+absl::Status AtomicFolder::Create(const FileAccess& access) {
+  access_ = access;
+  struct stat facts = {};
+  if (lstat(path_.c_str(), &facts) == 0) {
+    const Directory directory =
+        S_ISDIR(facts.st_mode) ? OpenDirectory(AT_FDCWD, path_.c_str()) : nullptr;
+    if (directory == nullptr || NextName(directory.get()) != nullptr) {
+      return absl::AlreadyExistsError(
+          "is there already, and is no empty directory: name another one, or remove it");
+    }
+  }
+  absl::StatusOr<collector::UniqueFd> parent = OpenFolderOf(path_, &name_);
+  if (!parent.ok()) return parent.status();
+  parent_ = *std::move(parent);
+  absl::StatusOr<std::string> name = UnguessableName();
+  if (!name.ok()) return name.status();
+  if (mkdirat(parent_.get(), name->c_str(), kOwnerBits) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot be created");
+  }
+  temporary_ = *std::move(name);
+  folder_ = collector::UniqueFd(
+      openat(parent_.get(), temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder_.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFolder::Append(const std::string& name, std::span<const std::byte> bytes) {
+  int fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) {
+    fd = openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
+                kPrivateMode);
+    if (fd >= 0) SetAccess(fd, access_);
+  }
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat(name, " cannot be created"));
+  nettrace::FdSink file(fd, absl::StrCat("the file ", name));
+  std::size_t taken = 0;
+  return file.Append(bytes, &taken);
+}
+
+absl::Status AtomicFolder::Keep() {
+  FileAccess access = access_;
+  access.mode |= (access.mode & 0444) >> 2;
+  SetAccess(folder_.get(), access);
+  // In place of an empty folder, if one is there.
+  if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be given its name");
   }
   temporary_.clear();

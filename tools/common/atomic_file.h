@@ -1,14 +1,16 @@
-// A file that appears whole or not at all.
+// A file, or a folder of files, that appears whole or not at all.
 #ifndef TOOLS_COMMON_ATOMIC_FILE_H_
 #define TOOLS_COMMON_ATOMIC_FILE_H_
 
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,6 +57,33 @@ class AtomicFile {
   std::string temporary_;       // a name in the folder; empty while the file has none
   collector::UniqueFd folder_;  // holds on to it: a path may lead elsewhere a moment later
   collector::UniqueFd temporary_fd_;
+};
+
+// Is written beside its path, under a name that nobody can guess, and gets the path's by rename.
+// Without Keep nothing remains of it, unless the process is killed.
+class AtomicFolder {
+ public:
+  explicit AtomicFolder(const std::string& path);
+  ~AtomicFolder();
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+
+  // AlreadyExists if the path is there and is no empty folder: nothing is replaced. `access` is
+  // that of the files; who may read them may enter the folder. Owner and group as for AtomicFile.
+  absl::Status Create(const FileAccess& access);
+  // Appends to the file `name` of the folder, which is created by its first bytes.
+  absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
+  absl::Status Keep();
+
+ private:
+  void Remove();
+
+  std::string path_;
+  FileAccess access_;
+  std::string name_;            // the path's last part
+  std::string temporary_;       // empty while there is no folder
+  collector::UniqueFd parent_;  // holds on to it, as AtomicFile does
+  collector::UniqueFd folder_;
 };
 
 }  // namespace tools

@@ -167,8 +167,8 @@ bool IsInOpenFolder(const std::string& path) {
   return stat(folder.c_str(), &facts) != 0 || (facts.st_mode & S_IWOTH) != 0;
 }
 
-// An error if what is at `path` might have been put there by another user, for this process to
-// write to.
+}  // namespace
+
 absl::Status CheckNotPlanted(const std::string& path) {
   struct stat facts = {};
   if (lstat(path.c_str(), &facts) != 0 || facts.st_uid == geteuid() || facts.st_uid == 0) {
@@ -186,6 +186,8 @@ absl::Status CheckNotPlanted(const std::string& path) {
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 absl::StatusOr<std::unique_ptr<nettrace::Sink>> SinkFor(UniqueFd fd, const std::string& name,
                                                         std::function<bool(int)> retry) {

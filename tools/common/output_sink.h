@@ -8,12 +8,17 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/sink.h"
 
 namespace tools {
 
 inline constexpr char kStandardOutput[] = "-";
+
+// PermissionDenied if what is at `path` might have been put there by another user, for this process
+// to write to: a symbolic link, or a pipe in a folder that anybody may write to.
+absl::Status CheckNotPlanted(const std::string& path);
 
 // Opens `path`, standard output for "-". CatchSignals must have been called.
 //

@@ -10,6 +10,9 @@
 namespace tools {
 namespace {
 
+// Of all notes of a row.
+constexpr std::size_t kMaxRowPieces = 4 * kMaxNotePieces;
+
 using Kind = SymbolPiece::Kind;
 
 constexpr std::string_view kHex = "hex";
@@ -264,6 +267,20 @@ std::optional<TracepointNote> ParseTracepointNote(std::string_view text, std::si
   if (pieces_left != nullptr) *pieces_left -= max_pieces - parser.pieces_left();
   if (!fits || !parser.AtEnd()) return std::nullopt;
   return note;
+}
+
+absl::flat_hash_map<std::string, TracepointNote> ReadTracepointNotes(
+    const nettrace::EventMetadata& metadata) {
+  absl::flat_hash_map<std::string, TracepointNote> notes;
+  std::size_t pieces_left = kMaxRowPieces;
+  for (const auto& [key, value] : metadata.key_values) {
+    const std::optional<std::string_view> name = ParseTracepointKey(key);
+    if (!name) continue;
+    if (std::optional<TracepointNote> note = ParseTracepointNote(value, &pieces_left)) {
+      notes.try_emplace(std::string(*name), *std::move(note));
+    }
+  }
+  return notes;
 }
 
 std::optional<std::string_view> ParseTracepointKey(std::string_view key) {

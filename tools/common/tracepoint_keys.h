@@ -46,6 +46,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "nettrace/schema.h"
+
 namespace tools {
 
 inline constexpr char kKeyTracepointField[] = "Tracepoint.Field.";  // + NAME
@@ -95,6 +98,9 @@ std::string FormatTracepointNote(const TracepointNote& note);
 // have no more pieces than that, and they are taken from it: so the notes of a row are bounded.
 std::optional<TracepointNote> ParseTracepointNote(std::string_view text,
                                                   std::size_t* pieces_left = nullptr);
+// The notes of a row by their fields' names; of several on one field the first.
+absl::flat_hash_map<std::string, TracepointNote> ReadTracepointNotes(
+    const nettrace::EventMetadata& metadata);
 // NAME, if `key` is a Tracepoint.Field.NAME.
 std::optional<std::string_view> ParseTracepointKey(std::string_view key);
 

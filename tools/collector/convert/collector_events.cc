@@ -40,6 +40,7 @@ void CollectorEvents::EventsLost(int cpu, std::string_view tracepoint, std::uint
     if (same != waiting_.rend()) {
       same->event.count += count;
       same->event.since = std::min(same->event.since, event.since);
+      same->event.until = same->time = std::max(same->event.until, event.until);
       return;
     }
   }
@@ -58,6 +59,15 @@ void CollectorEvents::CpuChanged(int cpu, bool online, std::uint64_t since, std:
   waiting_.push_back({std::max(since, until), std::move(event)});
 }
 
+void CollectorEvents::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kTargetCame;
+  event.reason = std::string(error);
+  event.since = since;
+  event.until = until;
+  waiting_.push_back({std::max(since, until), std::move(event)});
+}
+
 void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string_view reason,
                                         std::uint64_t time) {
   if (left_out_ >= kMaxLeftOut) return;
@@ -66,6 +76,39 @@ void CollectorEvents::TracepointLeftOut(std::string_view tracepoint, std::string
   event.kind = AccountEvent::Kind::kTracepointLeftOut;
   event.tracepoint = std::string(tracepoint);
   event.reason = std::string(reason);
+  waiting_.push_back({time, std::move(event)});
+}
+
+void CollectorEvents::TracepointMet(std::string_view tracepoint, std::uint64_t time) {
+  if (met_ >= kMaxMet) return;
+  ++met_;
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kTracepointMet;
+  event.tracepoint = std::string(tracepoint);
+  event.until = time;
+  waiting_.push_back({time, std::move(event)});
+}
+
+void CollectorEvents::EventsDropped(int cpu, std::uint64_t count, std::uint64_t from,
+                                    std::uint64_t until, std::string_view reason) {
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kEventsDropped;
+  event.cpu = static_cast<std::uint32_t>(cpu);
+  event.count = count;
+  event.since = from;
+  event.until = until;
+  event.reason = std::string(reason);
+  waiting_.push_back({until, std::move(event)});
+}
+
+void CollectorEvents::SectionBegan(int cpu, std::uint64_t section, std::uint64_t events,
+                                   std::uint64_t lost, std::uint64_t time) {
+  AccountEvent event;
+  event.kind = AccountEvent::Kind::kSectionBegan;
+  event.cpu = static_cast<std::uint32_t>(cpu);
+  event.section = section;
+  event.count = events;
+  event.lost = lost;
   waiting_.push_back({time, std::move(event)});
 }
 

@@ -22,8 +22,9 @@ namespace collector {
 // the trace's clock, whose ticks are nanoseconds; 0 is a time that is not known. Not thread-safe.
 class CollectorEvents {
  public:
-  // Of more tracepoints that are left out, the trace does not tell: anybody may make them.
+  // Of more tracepoints that are left out, or met, the trace does not tell: anybody may make them.
   static constexpr std::size_t kMaxLeftOut = 1000;
+  static constexpr std::size_t kMaxMet = 1000;
   // Losses of more tracepoints and CPUs in one interval are told without their tracepoints.
   static constexpr std::size_t kMaxLosses = 4096;
 
@@ -40,7 +41,19 @@ class CollectorEvents {
   // these was not recorded. `error`: why it is not recorded now; else empty.
   void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                   std::string_view error);
+  // The cgroup that is recorded came; what was done in it between these times may not have been
+  // recorded, and is not at all if there is an error.
+  void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
+  // A pattern met the tracepoint for the first time: what it had before `time` was not recorded.
+  void TracepointMet(std::string_view tracepoint, std::uint64_t time);
+  // `count` events that came on a CPU between these times were not written.
+  void EventsDropped(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until,
+                     std::string_view reason);
+  // A section begins, the trace's first being number 0: those before have so many events of that
+  // CPU, and so many losses.
+  void SectionBegan(int cpu, std::uint64_t section, std::uint64_t events, std::uint64_t lost,
+                    std::uint64_t time);
 
   // Writes all of that. To be called before a sequence point at `limit`, which is later than the
   // one before; an event of a later time has this one's.
@@ -71,10 +84,12 @@ class CollectorEvents {
   nettrace::Writer* writer_ = nullptr;
   std::int64_t clock_offset_ = 0;  // ns, from the trace's clock to the time since 1970
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
-  std::array<nettrace::MetadataId, 6> rows_ = {};  // by kind; kNoMetadata until it is needed
+  // By kind; kNoMetadata until it is needed.
+  std::array<nettrace::MetadataId, tools::AccountEvent::kKinds + 1> rows_ = {};
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;
   std::size_t left_out_ = 0;
+  std::size_t met_ = 0;
   std::uint64_t earliest_ = 0;  // no later event may be before it
   std::uint64_t written_ = 0;
   tools::AccountSummary summary_;

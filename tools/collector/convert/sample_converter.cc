@@ -180,10 +180,10 @@ const ConvertedEvent& SampleConverter::Convert(std::uint16_t id, const SampleRec
   event_.has_own_labels = false;
   event_.undecoded = false;
   event_.kind.labels = Slot();
-  event_.kind.thread =
-      sample.tid == kExitedTask
-          ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw), timestamp)
-          : tasks_->Find(sample.pid, sample.tid, timestamp);
+  event_.kind.thread = sample.tid == kExitedTask
+                           ? tasks_->FindExited(sample.pid, tracepoint->layout.ReadTid(sample.raw),
+                                                timestamp, sample.cgroup)
+                           : tasks_->Find(sample.pid, sample.tid, timestamp, sample.cgroup);
   current_.sample = &sample;
   if (tracepoint->is_event_header) {
     ConvertEventHeader();

@@ -58,7 +58,7 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
       row.capture_thread == nettrace::kNoThread || lacks_labels) [[unlikely]] {
     return WriteWithRows(cpu, event, lacks_labels);
   }
-  return Append(*cpu, event);
+  return Append(cpu, event);
 }
 
 absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
@@ -75,14 +75,16 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
     if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
   }
   absl::Status set = SetMetadata(event, &row);
-  if (set.ok()) return Append(*cpu, event);
+  if (set.ok()) return Append(cpu, event);
   if (!HasNoPlace(set)) return set;
   const ConvertedEvent undecoded = converter_->AsUndecoded(
       event, absl::IsInvalidArgument(set) ? "the schema has no place in the file"
                                           : "the trace has too many kinds of events at a time");
   set = SetMetadata(undecoded, &row);
-  if (set.ok()) return Append(*cpu, undecoded);
-  return HasNoPlace(set) ? writer_->AddLost(row.capture_thread, 1) : set;
+  if (set.ok()) return Append(cpu, undecoded);
+  if (!HasNoPlace(set)) return set;
+  ++cpu->lost;
+  return writer_->AddLost(row.capture_thread, 1);
 }
 
 absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
@@ -140,8 +142,10 @@ absl::StatusOr<nettrace::LabelListId> TraceWriter::Intern(const nettrace::Labels
 absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
   const nettrace::ThreadIndex known = threads_.Find(thread);
   if (known != nettrace::kNoThread) return known;
-  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(tasks_->InfoOf(thread));
+  const nettrace::ThreadInfo& info = tasks_->InfoOf(thread);
+  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
   if (!added.ok()) return added;
+  for (const auto& [key, value] : info.key_values) thread_bytes_ += key.size() + value.size();
   threads_.Set(thread, *added);
   ++thread_rows_;
   return added;
@@ -157,6 +161,7 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
 
 absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
+  cpu.lost += count;
   if (cpu.row.capture_thread == nettrace::kNoThread)
     COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
@@ -182,30 +187,19 @@ absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thre
   return processes_.Write(event, *row);
 }
 
-absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
+absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_section) {
   processes_.EndInterval(timestamp);
   if (account_ != nullptr) COLLECTOR_RETURN_IF_ERROR(account_->Write(timestamp));
-  const bool flush_threads = thread_rows_ >= kThreadRowsPerFlush;
-  const bool flush_metadata = metadata_is_full_;
-  COLLECTOR_RETURN_IF_ERROR(writer_->WriteSequencePoint(
-      timestamp, (flush_threads ? nettrace::kSequencePointFlushThreads : 0) |
-                     (flush_metadata ? nettrace::kSequencePointFlushMetadata : 0)));
-  if (flush_metadata) {
-    forms_.Clear();
-    unusable_forms_.Clear();
-    processes_.ForgetMetadata();
-    if (account_ != nullptr) account_->ForgetMetadata();
-    metadata_flushed_ = writer_->stats().metadata;
-    metadata_bytes_flushed_ = writer_->stats().metadata_bytes;
-    metadata_is_full_ = false;
-  }
-  if (flush_threads) {
-    threads_.Clear();
-    thread_rows_ = 0;
-    processes_.ForgetRows();
-    if (account_ != nullptr) account_->ForgetThreads();
-    for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
-  }
+  const bool flush_threads = starts_section || threads_are_full();
+  const bool flush_metadata = starts_section || metadata_is_full_;
+  COLLECTOR_RETURN_IF_ERROR(
+      starts_section
+          ? writer_->StartSection(timestamp)
+          : writer_->WriteSequencePoint(
+                timestamp, (flush_threads ? nettrace::kSequencePointFlushThreads : 0) |
+                               (flush_metadata ? nettrace::kSequencePointFlushMetadata : 0)));
+  if (flush_metadata) ForgetMetadata();
+  if (flush_threads) ForgetThreads();
   for (Cpu& cpu : cpus_) cpu.kind = EventKind();
   interval_start_ = timestamp;
   labels_.Clear();
@@ -213,6 +207,24 @@ absl::Status TraceWriter::WriteSequencePoint(std::uint64_t timestamp) {
   events_in_interval_ = 0;
   process_events_in_interval_ = 0;
   return absl::OkStatus();
+}
+
+void TraceWriter::ForgetMetadata() {
+  forms_.Clear();
+  unusable_forms_.Clear();
+  processes_.ForgetMetadata();
+  if (account_ != nullptr) account_->ForgetMetadata();
+  metadata_flushed_ = writer_->stats().metadata;
+  metadata_bytes_flushed_ = writer_->stats().metadata_bytes;
+  metadata_is_full_ = false;
+}
+
+void TraceWriter::ForgetThreads() {
+  threads_.Clear();
+  thread_rows_ = thread_bytes_ = 0;
+  processes_.ForgetRows();
+  if (account_ != nullptr) account_->ForgetThreads();
+  for (Cpu& cpu : cpus_) cpu.row.capture_thread = nettrace::kNoThread;
 }
 
 }  // namespace collector

@@ -55,6 +55,9 @@ class TraceWriter {
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
+  // Events of that CPU so far, in all sections, and those that AddLost counts.
+  std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
+  std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
   // The time of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
@@ -67,7 +70,7 @@ class TraceWriter {
       return WriteOther(&cpu, event);
     }
     cpu.row.timestamp = event.timestamp;
-    return Append(cpu, event);
+    return Append(&cpu, event);
   }
   // `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
@@ -75,13 +78,19 @@ class TraceWriter {
   absl::Status WriteProcessEvent(const ProcessEvent& event, Slot thread);
 
   // Closes the interval at `timestamp`.
-  absl::Status WriteSequencePoint(std::uint64_t timestamp);
+  absl::Status WriteSequencePoint(std::uint64_t timestamp) {
+    return EndInterval(timestamp, /*starts_section=*/false);
+  }
+  // Closes the interval and begins a section, in which all rows are written anew.
+  absl::Status StartSection(std::uint64_t timestamp) {
+    return EndInterval(timestamp, /*starts_section=*/true);
+  }
   std::size_t events_in_interval() const { return events_in_interval_; }
   // The interval has grown to what one should hold.
   bool interval_is_full() const {
     return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
-           process_events_in_interval_ >= kProcessEventsPerInterval ||
-           thread_rows_ >= kThreadRowsPerFlush || metadata_is_full_;
+           process_events_in_interval_ >= kProcessEventsPerInterval || threads_are_full() ||
+           metadata_is_full_;
   }
   // Thread rows since they were flushed.
   std::size_t thread_rows() const { return thread_rows_; }
@@ -96,6 +105,8 @@ class TraceWriter {
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
+  // And bytes of what they say beside names and ids, which readers keep until then.
+  static constexpr std::size_t kThreadBytesPerFlush = std::size_t{16} << 20;
   // Metadata rows are flushed once there are so many, or so many bytes of them, which readers keep
   // until then. The rest up to kMaxMetadata is for what comes before the interval can be closed,
   // and the last of it for the rows of events that are not decoded, and of processes and the
@@ -111,6 +122,8 @@ class TraceWriter {
     nettrace::EventRow row = {};
     // That event's, if all of the row holds for events of this kind, in this interval.
     EventKind kind = {};
+    std::uint64_t events = 0;
+    std::uint64_t lost = 0;
   };
 
   // Writes an event that is of another kind than the one before.
@@ -121,10 +134,11 @@ class TraceWriter {
   // Writes an event after those that are later.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
   // Writes the event by the CPU's row.
-  absl::Status Append(const Cpu& cpu, const ConvertedEvent& event) {
+  absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
+    ++cpu->events;
     stats_.undecoded += event.undecoded ? 1 : 0;
-    return writer_->WriteEvent(cpu.row, event.payload);
+    return writer_->WriteEvent(cpu->row, event.payload);
   }
   // Sets the row that the event's form has. InvalidArgument if the file cannot hold it,
   // ResourceExhausted if it cannot until metadata is flushed.
@@ -136,7 +150,13 @@ class TraceWriter {
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
   absl::StatusOr<nettrace::LabelListId> Intern(const nettrace::Labels& labels);
   absl::StatusOr<nettrace::ThreadIndex> ThreadRow(Slot thread);
+  bool threads_are_full() const {
+    return thread_rows_ >= kThreadRowsPerFlush || thread_bytes_ >= kThreadBytesPerFlush;
+  }
   absl::Status AddCaptureThread(Cpu* cpu);
+  absl::Status EndInterval(std::uint64_t timestamp, bool starts_section);
+  void ForgetMetadata();
+  void ForgetThreads();
 
   nettrace::Writer* writer_;
   SampleConverter* converter_;
@@ -153,6 +173,7 @@ class TraceWriter {
   bool metadata_is_full_ = false;  // it is to be flushed
   std::uint64_t interval_start_;
   std::size_t thread_rows_ = 0;
+  std::size_t thread_bytes_ = 0;
   std::size_t labels_in_interval_ = 0;
   std::size_t events_in_interval_ = 0;
   std::size_t process_events_in_interval_ = 0;

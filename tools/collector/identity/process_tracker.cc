@@ -7,6 +7,14 @@
 #include "tools/collector/identity/proc_files.h"
 
 namespace collector {
+namespace {
+
+void SortByPid(std::vector<ProcessEvent>* events) {
+  std::sort(events->begin(), events->end(),
+            [](const ProcessEvent& a, const ProcessEvent& b) { return a.pid < b.pid; });
+}
+
+}  // namespace
 
 ProcessTracker::Description ProcessTracker::ReadProc(std::uint32_t pid,
                                                      std::string_view main_thread) {
@@ -103,12 +111,13 @@ std::vector<std::uint32_t> ProcessTracker::Executes(std::uint32_t pid, std::stri
   return ended;
 }
 
-void ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp) {
+bool ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp) {
   const auto known = processes_.find(pid);
-  if (known == processes_.end() || !known->second.awaits_path) return;
+  if (known == processes_.end() || !known->second.awaits_path) return false;
   known->second.awaits_path = false;
   known->second.description.has_path = true;
   SetName(pid, &known->second, WithoutDeleted(path), timestamp);
+  return true;
 }
 
 void ProcessTracker::Renamed(std::uint32_t pid, std::string_view main_thread,
@@ -133,9 +142,11 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 }
 
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
-  processes_.erase(pid);
+  auto process = processes_.extract(pid);
+  Description& description = process.mapped().description;
   ++last_number_;
-  waiting_.push_back({ProcessEvent::Kind::kExited, pid, 0, timestamp, "", last_number_});
+  waiting_.push_back({ProcessEvent::Kind::kExited, pid, description.namespace_pid, timestamp,
+                      std::move(description.name), last_number_});
 }
 
 std::vector<std::uint32_t> ProcessTracker::EndAllBut(
@@ -168,6 +179,29 @@ std::vector<ProcessEvent> ProcessTracker::Take(std::uint64_t limit) {
   return taken;
 }
 
+std::vector<ProcessEvent> ProcessTracker::Alive(std::uint64_t timestamp) const {
+  std::vector<ProcessEvent> alive;
+  absl::flat_hash_set<std::uint32_t> waiting;  // pids
+  for (const ProcessEvent& event : waiting_) {
+    // The first one tells what was there before it: a process that has ended since, or none, or one
+    // of which the event tells soon.
+    if (!waiting.insert(event.pid).second || event.kind != ProcessEvent::Kind::kExited) continue;
+    alive.push_back(event);
+  }
+  for (const auto& [pid, process] : processes_) {
+    if (waiting.contains(pid)) continue;
+    const Description& description = process.description;
+    alive.push_back({ProcessEvent::Kind::kExists, pid, description.namespace_pid, timestamp,
+                     description.name, process.beginning});
+  }
+  for (ProcessEvent& event : alive) {
+    event.kind = ProcessEvent::Kind::kExists;
+    event.timestamp = timestamp;
+  }
+  SortByPid(&alive);
+  return alive;
+}
+
 std::vector<ProcessEvent> ProcessTracker::Existing(std::uint64_t timestamp) {
   last_told_ = last_number_;
   std::vector<ProcessEvent> existing;
@@ -176,8 +210,7 @@ std::vector<ProcessEvent> ProcessTracker::Existing(std::uint64_t timestamp) {
     existing.push_back({ProcessEvent::Kind::kExists, pid, process.description.namespace_pid,
                         timestamp, process.description.name, last_told_});
   }
-  std::sort(existing.begin(), existing.end(),
-            [](const ProcessEvent& a, const ProcessEvent& b) { return a.pid < b.pid; });
+  SortByPid(&existing);
   return existing;
 }
 

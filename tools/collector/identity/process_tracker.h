@@ -32,7 +32,7 @@ struct ProcessEvent {
   std::uint32_t pid = 0;
   std::uint32_t namespace_pid = 0;  // its pid in its own pid namespace, or `pid` if not known
   std::uint64_t timestamp = 0;      // session clock, ns
-  std::string name;                 // not of kExited
+  std::string name;                 // of kExited: the last one it had
   std::uint64_t number = 0;         // from 1, in the order in which they became known
 };
 
@@ -58,8 +58,9 @@ class ProcessTracker {
   // executable follows.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
-  // It maps a file as code. The first one after Executes is its executable; others are ignored.
-  void MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp);
+  // It maps a file as code. The first one after Executes is its executable; then it returns true.
+  // Others are ignored.
+  bool MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp);
   // Its main thread is renamed.
   void Renamed(std::uint32_t pid, std::string_view main_thread, std::uint64_t timestamp);
 
@@ -81,6 +82,9 @@ class ProcessTracker {
   // before is in these, so that the trace takes only events with a higher number than all of them;
   // none of the events that wait changes any more.
   std::vector<ProcessEvent> Existing(std::uint64_t timestamp);
+  // For a trace that has had all events that were taken, and tells anew of those processes: an
+  // event at `timestamp` for each that they left.
+  std::vector<ProcessEvent> Alive(std::uint64_t timestamp) const;
   // Events that wait to be taken.
   std::size_t waiting() const { return waiting_.size(); }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/collector/identity/cgroup_path.h"
 #include "tools/collector/identity/proc_files.h"
 #include "tools/collector/perf/perf_session.h"
 
@@ -36,12 +37,13 @@ void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
   }
   if (!any_alive) return;
   ProcessTracker::Description description = ProcessTracker::ReadProc(pid, main_thread);
+  const std::shared_ptr<const std::string> executable = ExecutableOf(description);
   const std::uint64_t loaded = SessionClockNow();
   processes_.Exists(pid, std::move(description), timestamp, loaded);
   for (auto& [tid, thread] : threads) {
     // A main thread that has ended stands for the process as long as that has others.
     if (thread.ended && tid != pid) continue;
-    Set(tid, {pid, std::move(thread.name)}, timestamp)->loaded = loaded;
+    Set(tid, {pid, std::move(thread.name), executable}, timestamp)->loaded = loaded;
     if (thread.ended) continue;
     processes_.AddThread(pid, tid);
     alive->insert(tid);
@@ -79,9 +81,24 @@ TaskTracker::Identity* TaskTracker::LastEnded(Thread* thread, std::uint64_t time
   return last == thread->past.rend() ? nullptr : &*last;
 }
 
-std::string_view TaskTracker::NameOf(std::uint32_t tid) const {
+const TaskTracker::Identity& TaskTracker::Now(std::uint32_t tid) const {
+  static const Identity kUnknown = {};
   const auto thread = threads_.find(tid);
-  return thread == threads_.end() ? std::string_view() : thread->second.now.name;
+  return thread == threads_.end() ? kUnknown : thread->second.now;
+}
+
+std::shared_ptr<const std::string> TaskTracker::ExecutableOf(
+    const ProcessTracker::Description& description) const {
+  if (!cgroups_ || !description.has_path) return nullptr;
+  return std::make_shared<const std::string>(description.name);
+}
+
+void TaskTracker::SetExecutable(std::uint32_t tid, std::shared_ptr<const std::string> executable) {
+  const auto thread = threads_.find(tid);
+  if (thread == threads_.end() || executable == nullptr) return;
+  thread->second.now.executable = std::move(executable);
+  slots_.Release(&thread->second.now.slot);
+  ForgetRecent(tid);
 }
 
 TaskTracker::Thread* TaskTracker::Set(std::uint32_t tid, Identity identity,
@@ -90,8 +107,16 @@ TaskTracker::Thread* TaskTracker::Set(std::uint32_t tid, Identity identity,
   Thread* thread = &entry->second;
   if (added) {
     thread->now = std::move(identity);
-  } else if (thread->now.ended != 0 || thread->now.name != identity.name ||
-             thread->now.pid != identity.pid) {
+    return thread;
+  }
+  const Identity& now = thread->now;
+  const bool is_same = now.ended == 0 && now.pid == identity.pid;
+  if (is_same && identity.executable == nullptr) identity.executable = now.executable;
+  const auto text = [](const Identity& each) {
+    return each.executable == nullptr ? std::string_view() : std::string_view(*each.executable);
+  };
+  const bool runs_same = now.executable == identity.executable || text(now) == text(identity);
+  if (!is_same || !runs_same || now.name != identity.name) {
     Replace(thread, std::move(identity), timestamp);
     ForgetRecent(tid);
     any_ended_ = true;
@@ -110,33 +135,39 @@ void TaskTracker::Apply(const PerfRecord& record) {
   TaskRecord task;
   CommRecord comm;
   CodeRecord code;
+  CgroupRecord cgroup;
   std::uint64_t lost = 0;
   if (ParseFork(record, &task)) {
     Created(task, record.timestamp);
   } else if (ParseComm(record, &comm)) {
     Named(comm, record.timestamp);
   } else if (ParseCode(record, &code)) {
-    processes_.MapsCode(code.pid, code.path, record.timestamp);
+    if (processes_.MapsCode(code.pid, code.path, record.timestamp) && cgroups_) {
+      SetExecutable(code.pid, std::make_shared<const std::string>(WithoutDeleted(code.path)));
+    }
   } else if (ParseExit(record, &task)) {
     Ended(task, record.timestamp);
   } else if (ParseLost(record, &lost)) {
     lost_records_ = true;
+  } else if (cgroups_ && ParseCgroup(record, &cgroup)) {
+    cgroups_->Add(cgroup.id, cgroup.path);
   }
 }
 
 void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
-  std::string name(NameOf(task.parent_tid));
+  const Identity& parent = Now(task.parent_tid);
+  Identity identity = {task.pid, parent.name, parent.executable};
   const auto known = threads_.find(task.tid);
   if (known != threads_.end() && known->second.now.ended == 0) {
     const Thread& thread = known->second;
     const bool shown_since = thread.now.pid == task.pid && timestamp < thread.loaded;
-    if (shown_since) name = thread.now.name;
+    if (shown_since) identity = {task.pid, thread.now.name, thread.now.executable};
     // Else the record of the end of an earlier thread was lost.
     if (!shown_since) processes_.EndThread(thread.now.pid, task.tid, timestamp);
   }
-  if (task.tid == task.pid) processes_.Created(task.pid, task.parent_pid, name, timestamp);
+  if (task.tid == task.pid) processes_.Created(task.pid, task.parent_pid, identity.name, timestamp);
   processes_.AddThread(task.pid, task.tid);
-  Set(task.tid, {task.pid, std::move(name)}, timestamp);
+  Set(task.tid, std::move(identity), timestamp);
 }
 
 void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
@@ -147,7 +178,10 @@ void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
   } else if (comm.tid == comm.pid) {
     processes_.Renamed(comm.pid, comm.name, timestamp);
   }
-  Set(comm.tid, {comm.pid, std::string(comm.name)}, timestamp);
+  std::shared_ptr<const std::string> executable = Now(comm.pid).executable;
+  // Even of the same name it is another program; its path follows.
+  if (comm.executes && cgroups_) executable = std::make_shared<const std::string>();
+  Set(comm.tid, {comm.pid, std::string(comm.name), std::move(executable)}, timestamp);
 }
 
 void TaskTracker::Ended(const TaskRecord& task, std::uint64_t timestamp) {
@@ -183,19 +217,23 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
     found->second.loaded = timestamp;
     if (!processes_.IsKnown(now.pid)) {
       const std::uint32_t pid = now.pid;
-      processes_.Exists(pid, ProcessTracker::ReadProc(pid, NameOf(pid)), timestamp, timestamp);
+      ProcessTracker::Description description = ProcessTracker::ReadProc(pid, NameOf(pid));
+      SetExecutable(tid, ExecutableOf(description));
+      processes_.Exists(pid, std::move(description), timestamp, timestamp);
     }
     processes_.AddThread(now.pid, tid);
   }
 }
 
-Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp) {
+Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp,
+                              std::uint64_t cgroup) {
   const auto [entry, added] = threads_.try_emplace(tid);
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
     if (!added && thread == &entry->second.now) processes_.EndThread(thread->pid, tid, timestamp);
     // The record of its creation was lost, or it is one of the threads that /proc does not show.
     thread->pid = pid;
+    thread->executable = tid == pid ? nullptr : Now(pid).executable;
     if (tid == 0) {
       thread->name = kIdleName;
     } else if (tid == kExitedTask) {
@@ -207,9 +245,9 @@ Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_
     slots_.Release(&thread->slot);
     if (thread == &entry->second.now) thread->ended = 0;
   }
-  const Slot slot = SlotOf(thread, tid);
+  const Slot slot = SlotOf(thread, tid, cgroup);
   if (thread == &entry->second.now) {
-    Recent recent = {pid, tid, slot};
+    Recent recent = {pid, tid, cgroup, slot};
     for (const Identity& past : entry->second.past)
       recent.from = std::max(recent.from, past.replaced);
     RecentOf(tid) = recent;
@@ -218,14 +256,19 @@ Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_
 }
 
 Slot TaskTracker::FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid,
-                             std::uint64_t timestamp) {
+                             std::uint64_t timestamp, std::uint64_t cgroup) {
   if (const auto known = tid ? threads_.find(*tid) : threads_.end(); known != threads_.end()) {
-    if (Identity* identity = LastEnded(&known->second, timestamp)) return SlotOf(identity, *tid);
+    if (Identity* identity = LastEnded(&known->second, timestamp)) {
+      return SlotOf(identity, *tid, cgroup);
+    }
   }
-  return Find(pid, kExitedTask, timestamp);
+  return Find(pid, kExitedTask, timestamp, cgroup);
 }
 
-Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid) {
+Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid, std::uint64_t cgroup) {
+  // A thread that moves is seen in one cgroup and then in the other one, rarely in turns.
+  if (identity->cgroup != cgroup) slots_.Release(&identity->slot);
+  identity->cgroup = cgroup;
   if (!identity->slot.valid()) {
     identity->slot = slots_.Take();
     if (identity->slot.index() >= infos_.size()) infos_.resize(identity->slot.index() + 1);
@@ -236,8 +279,23 @@ Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid) {
       info.process_id = identity->pid;
       info.thread_id = tid;
     }
+    if (cgroups_) Describe(*identity, &info);
   }
   return identity->slot;
+}
+
+void TaskTracker::Describe(const Identity& identity, nettrace::ThreadInfo* info) {
+  const auto add = [info](const char* key, std::string_view value) {
+    if (!value.empty()) info->key_values.emplace_back(key, value);
+  };
+  if (identity.executable != nullptr) add(kExecutableKey, *identity.executable);
+  if (identity.cgroup == kNoCgroup) return;
+  const std::string_view path = cgroups_->Find(identity.cgroup);
+  const CgroupNames names = ParseCgroupPath(path);
+  add(kCgroupKey, path);
+  add(kUnitKey, names.unit);
+  add(kUserUnitKey, names.user_unit);
+  add(kContainerKey, names.container);
 }
 
 void TaskTracker::DropEnded(std::uint64_t timestamp) {

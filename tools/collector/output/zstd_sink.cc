@@ -1,35 +1,20 @@
 #include "tools/collector/output/zstd_sink.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/collector/output/output_queue.h"
 
 namespace collector {
 namespace {
 
-// While it lives, a thread that is started has all signals blocked: they are for the others.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
+void SetParameters(ZSTD_CCtx* context, int level) {
+  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+}
 
 }  // namespace
 
@@ -39,159 +24,133 @@ absl::StatusOr<std::unique_ptr<ZstdSink>> ZstdSink::Create(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options) {
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> context(ZSTD_createCCtx());
   if (context == nullptr) return absl::ResourceExhaustedError("no memory to compress with");
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, options.level);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
-  std::unique_ptr<ZstdSink> sink(new ZstdSink(std::move(destination), options, std::move(context)));
-  try {
-    const SignalsBlocked blocked;
-    sink->thread_ = std::thread([raw = sink.get()] { raw->Run(); });
-  } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat("no thread to compress in: ", error.what()));
-  }
-  sink->thread_id_.wait(0);
-  return sink;
+  SetParameters(context.get(), options.level);
+  return std::unique_ptr<ZstdSink>(
+      new ZstdSink(std::move(destination), options, std::move(context)));
 }
 
 ZstdSink::ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options,
                    std::unique_ptr<ZSTD_CCtx_s, FreeContext> context)
     : destination_(std::move(destination)),
       written_(options.written),
-      context_(std::move(context)),
-      queue_(std::max(options.queue_bytes, kChunk)) {
-  output_.reserve(2 * ZSTD_CStreamOutSize());  // enough for a chunk: the thread allocates nothing
+      context_(std::move(context)) {
+  output_.reserve(2 * ZSTD_CStreamOutSize());  // enough for a chunk: nothing is allocated later
 }
 
-ZstdSink::~ZstdSink() {
-  {
-    const std::lock_guard lock(mutex_);
-    frame_end_ = appended_;
-    stopping_ = true;
-  }
-  work_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
+ZstdSink::~ZstdSink() = default;
 
 absl::Status ZstdSink::Append(std::span<const std::byte> bytes, std::size_t* taken) {
   *taken = 0;
-  std::unique_lock lock(mutex_);
-  if (absl::Status status = TryAgain(&lock); !status.ok()) return status;
+  if (absl::Status status = WriteOutput(); !status.ok()) return status;
   while (*taken < bytes.size()) {
-    const auto has_room = [this] { return appended_ - compressed_ < queue_.size(); };
-    progress_.wait(lock, [&] { return has_room() || !status_.ok(); });
-    if (!status_.ok()) return status_;
-    const std::size_t at = appended_ % queue_.size();
-    const std::size_t room =
-        std::min(queue_.size() - (appended_ - compressed_), queue_.size() - at);
-    const std::size_t size = std::min(room, bytes.size() - *taken);
-    std::memcpy(queue_.data() + at, bytes.data() + *taken, size);
+    const std::size_t size = std::min(kChunk - in_chunk_, bytes.size() - *taken);
+    const bool ends_chunk = in_chunk_ + size == kChunk;
+    in_frame_ = true;
+    if (absl::Status status =
+            Compress(bytes.subspan(*taken, size), ends_chunk ? ZSTD_e_flush : ZSTD_e_continue);
+        !status.ok()) {
+      return status;
+    }
+    in_chunk_ = ends_chunk ? 0 : in_chunk_ + size;
     *taken += size;
-    appended_ += size;
-    if (HasWork()) work_.notify_one();
+    taken_ += size;
+    if (ends_chunk) compressed_ = taken_;
+    if (absl::Status status = WriteOutput(); !status.ok() && *taken < bytes.size()) return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status ZstdSink::EndFrame() {
+  if (absl::Status status = WriteOutput(); !status.ok()) return status;
+  if (!in_frame_) return absl::OkStatus();
+  if (absl::Status status = Compress({}, ZSTD_e_end); !status.ok()) return status;
+  in_frame_ = false;
+  in_chunk_ = 0;
+  compressed_ = taken_;
+  return WriteOutput();
 }
 
 absl::Status ZstdSink::Flush() {
-  std::unique_lock lock(mutex_);
-  frame_end_ = appended_;
-  if (absl::Status status = TryAgain(&lock); !status.ok()) return status;
-  if (HasWork()) work_.notify_one();
-  return absl::OkStatus();
+  absl::Status status = EndFrame();
+  return status.ok() ? destination_->Flush() : status;
 }
 
 absl::Status ZstdSink::Sync() {
-  if (absl::Status status = Flush(); !status.ok()) return status;
-  std::unique_lock lock(mutex_);
-  progress_.wait(lock, [this] { return IsDelivered() || !status_.ok(); });
-  if (!status_.ok()) return status_;
-  return destination_->Sync();
+  absl::Status status = EndFrame();
+  return status.ok() ? destination_->Sync() : status;
+}
+
+absl::Status ZstdSink::Finish() {
+  absl::Status status = EndFrame();
+  return status.ok() ? destination_->Finish() : status;
+}
+
+absl::Status ZstdSink::BeginSection() {
+  absl::Status status = EndFrame();
+  return status.ok() ? destination_->BeginSection() : status;
 }
 
 std::uint64_t ZstdSink::Undelivered() const {
-  const std::lock_guard lock(mutex_);
-  return appended_ - delivered_;
+  return taken_ - delivered_ + destination_->Undelivered();
 }
 
-absl::Status ZstdSink::TryAgain(std::unique_lock<std::mutex>* lock) {
-  if (status_.ok() || broken_) return status_;
-  try_again_ = true;
-  work_.notify_one();
-  progress_.wait(*lock, [this] { return !try_again_; });
-  return status_;
-}
-
-bool ZstdSink::HasWork() const {
-  return has_output_ || appended_ - compressed_ >= kChunk || compressed_ < frame_end_ ||
-         frame_start_ < frame_end_;
-}
-
-void ZstdSink::Run() {
-  pthread_setname_np(pthread_self(), "nettrace-zstd");
-  thread_id_ = gettid();
-  thread_id_.notify_one();
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    work_.wait(lock, [this] {
-      return stopping_ || (HasWork() && !broken_ && (status_.ok() || try_again_));
-    });
-    if (!HasWork() || broken_ || (!status_.ok() && !try_again_)) return;  // stopping
-    absl::Status status = has_output_ ? absl::OkStatus() : CompressChunk(&lock);
-    if (status.ok()) status = WriteOutput(&lock);
-    status_ = std::move(status);
-    try_again_ = false;
-    progress_.notify_all();
-  }
-}
-
-absl::Status ZstdSink::CompressChunk(std::unique_lock<std::mutex>* lock) {
-  const std::size_t at = compressed_ % queue_.size();
-  std::uint64_t size = std::min<std::uint64_t>(appended_ - compressed_, kChunk);
-  size = std::min<std::uint64_t>(size, queue_.size() - at);
-  if (frame_end_ > compressed_) size = std::min(size, frame_end_ - compressed_);
-  // It may have been asked for when all of the frame was compressed already.
-  const bool ends_frame = frame_start_ < frame_end_ && compressed_ + size >= frame_end_;
-  if (compressed_ == frame_end_ && ends_frame) size = 0;
-  lock->unlock();
-
-  output_.clear();
-  output_next_ = 0;
-  ZSTD_inBuffer input = {queue_.data() + at, static_cast<std::size_t>(size), 0};
+absl::Status ZstdSink::Compress(std::span<const std::byte> bytes, int directive) {
+  if (!broken_.ok()) return broken_;
+  const auto end = static_cast<ZSTD_EndDirective>(directive);
+  ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
   std::size_t left = 1;
-  while (left != 0 && ZSTD_isError(left) == 0) {
+  // With ZSTD_e_continue the context may keep what it likes, and else nothing.
+  const auto is_over = [&] { return end == ZSTD_e_continue ? input.pos == input.size : left == 0; };
+  while (!is_over()) {
     const std::size_t used = output_.size();
     output_.resize(used + ZSTD_CStreamOutSize());
     ZSTD_outBuffer output = {output_.data() + used, output_.size() - used, 0};
-    left = ZSTD_compressStream2(context_.get(), &output, &input,
-                                ends_frame ? ZSTD_e_end : ZSTD_e_flush);
+    left = ZSTD_compressStream2(context_.get(), &output, &input, end);
     output_.resize(used + output.pos);
+    if (ZSTD_isError(left) != 0) {
+      broken_ = absl::InternalError(absl::StrCat("cannot compress: ", ZSTD_getErrorName(left)));
+      return broken_;
+    }
   }
-
-  lock->lock();
-  if (ZSTD_isError(left) != 0) {
-    broken_ = true;
-    return absl::InternalError(absl::StrCat("cannot compress: ", ZSTD_getErrorName(left)));
-  }
-  compressed_ += size;
-  has_output_ = true;
-  output_ends_frame_ = ends_frame;
-  progress_.notify_all();  // there is room
   return absl::OkStatus();
 }
 
-absl::Status ZstdSink::WriteOutput(std::unique_lock<std::mutex>* lock) {
-  lock->unlock();
-  std::size_t taken = 0;
-  const std::span<const std::byte> rest = std::span(output_).subspan(output_next_);
-  absl::Status status = destination_->Append(rest, &taken);
-  taken = status.ok() ? rest.size() : std::min(taken, rest.size());
-  if (written_ != nullptr) *written_ += taken;
-  output_next_ += taken;
-  lock->lock();
-  if (!status.ok()) return status;
-  has_output_ = false;
+absl::Status ZstdSink::WriteOutput() {
+  if (output_next_ < output_.size()) {
+    const std::span<const std::byte> rest = std::span(output_).subspan(output_next_);
+    std::size_t taken = 0;
+    absl::Status status = destination_->Append(rest, &taken);
+    taken = status.ok() ? rest.size() : std::min(taken, rest.size());
+    if (written_ != nullptr) *written_ += taken;
+    output_next_ += taken;
+    if (!status.ok()) return status;
+  }
+  output_.clear();
+  output_next_ = 0;
   delivered_ = compressed_;
-  if (output_ends_frame_) frame_start_ = compressed_;
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
+    std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options) {
+  auto sink = ZstdSink::Create(std::move(destination), options);
+  if (!sink.ok()) return sink.status();
+  OutputQueueOptions queue;
+  queue.when_full = WhenFull::kWait;
+  queue.thread_name = "nettrace-zstd";
+  return OutputQueue::Create(*std::move(sink), std::move(queue));
+}
+
+std::vector<std::byte> ZstdFrame(std::span<const std::byte> bytes, int level) {
+  std::vector<std::byte> frame(ZSTD_compressBound(bytes.size()));
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  if (context == nullptr) return {};
+  SetParameters(context, level);
+  const std::size_t size =
+      ZSTD_compress2(context, frame.data(), frame.size(), bytes.data(), bytes.size());
+  ZSTD_freeCCtx(context);
+  frame.resize(ZSTD_isError(size) != 0 ? 0 : size);
+  return frame;
 }
 
 }  // namespace collector

@@ -1,17 +1,12 @@
-// Compresses a trace on its way to another sink, on a thread of its own.
+// Compresses a trace on its way to another sink.
 #ifndef TOOLS_COLLECTOR_OUTPUT_ZSTD_SINK_H_
 #define TOOLS_COLLECTOR_OUTPUT_ZSTD_SINK_H_
 
-#include <sys/types.h>
-
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,32 +17,30 @@ struct ZSTD_CCtx_s;  // from zstd.h
 
 namespace collector {
 
+class OutputQueue;
+
 struct ZstdSinkOptions {
   // Of compression, 1 to 19: 3 takes twice the time of 1 and saves no more than 1 % of a trace.
   int level = 1;
-  // Bytes that wait for the thread; Append waits while there are as many. At least
-  // ZstdSink::kChunk.
-  std::size_t queue_bytes = 4 << 20;
   // If there, it counts the bytes that the other sink took.
-  std::shared_ptr<std::atomic<std::uint64_t>> written;
+  std::shared_ptr<std::atomic<std::uint64_t>> written = nullptr;
 };
 
-// The output is a sequence of zstd frames. Each Flush ends one, so that what came before it can be
-// read whatever happens to the rest. Bytes are compressed in chunks of up to kChunk, each of which
-// is readable without what follows it: a reader of a file that is cut sees all chunks that are
-// whole.
+// The output is a sequence of zstd frames. Each Flush and each section ends one, so that what came
+// before it can be read whatever happens to the rest, and a section can be read without what came
+// before it. Bytes are compressed in chunks of up to kChunk, each of which is readable without what
+// follows it: a reader of a file that is cut sees all chunks that are whole.
 //
-// Append only copies, unless the queue is full; then it waits for the thread. So an error of the
-// other sink is returned by a later call than the one that gave the bytes. Bytes that were taken
-// are kept: each call tries again to write them, returns the error if that fails, and takes nothing
-// then. Undelivered says how many there are.
+// An error of the other sink is returned by the call that met it if that has not taken all of its
+// bytes, and else by the next one. What has been compressed is kept and given again with each call.
+// Undelivered says of how many bytes the other sink does not have everything yet.
 //
-// The destructor waits until the other sink has taken what it can take, and ends the frame.
+// Nothing is compressed any more in the destructor: what has not been flushed is gone.
 class ZstdSink : public nettrace::Sink {
  public:
   static constexpr std::size_t kChunk = 128 << 10;  // zstd's own largest block
 
-  // ResourceExhausted if there is no memory or no thread for it.
+  // ResourceExhausted if there is no memory for it.
   static absl::StatusOr<std::unique_ptr<ZstdSink>> Create(
       std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
   ~ZstdSink() override;
@@ -55,14 +48,15 @@ class ZstdSink : public nettrace::Sink {
   ZstdSink& operator=(const ZstdSink&) = delete;
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Ends the frame. The thread does it later, if nothing is wrong.
+  // Each of these ends the frame, and then does the same to the other sink.
   absl::Status Flush() override;
-  // Ends the frame, waits until the other sink has all of it, and has that make it durable.
   absl::Status Sync() override;
-  std::uint64_t Undelivered() const override;
+  absl::Status Finish() override;
+  absl::Status BeginSection() override;
 
-  // The thread's id.
-  pid_t thread_id() const { return thread_id_; }
+  std::uint64_t Undelivered() const override;
+  bool WantsSection() const override { return destination_->WantsSection(); }
+  bool IsFull() const override { return destination_->IsFull(); }
 
  private:
   struct FreeContext {
@@ -72,46 +66,35 @@ class ZstdSink : public nettrace::Sink {
   ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options,
            std::unique_ptr<ZSTD_CCtx_s, FreeContext> context);
 
-  // What the thread runs.
-  void Run();
-  // The following need the mutex.
-  bool HasWork() const;
-  bool IsDelivered() const { return delivered_ == appended_ && frame_start_ == appended_; }
-  // After an error, lets the thread try once more, and waits for what becomes of it.
-  absl::Status TryAgain(std::unique_lock<std::mutex>* lock);
-  // These are the thread's, and give the mutex up meanwhile.
-  absl::Status CompressChunk(std::unique_lock<std::mutex>* lock);
-  absl::Status WriteOutput(std::unique_lock<std::mutex>* lock);
+  // Compresses `input` into output_, with a ZSTD_EndDirective.
+  absl::Status Compress(std::span<const std::byte> input, int directive);
+  // Gives the other sink what output_ has for it.
+  absl::Status WriteOutput();
+  absl::Status EndFrame();
 
-  const std::unique_ptr<nettrace::Sink> destination_;  // the thread's; Sync's when there is no work
+  const std::unique_ptr<nettrace::Sink> destination_;
   const std::shared_ptr<std::atomic<std::uint64_t>> written_;
-  const std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;  // the thread's
+  const std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
+  absl::Status broken_;  // the error is zstd's, and stays
 
-  mutable std::mutex mutex_;
-  std::condition_variable work_;      // the thread waits for it
-  std::condition_variable progress_;  // the others wait for it
-  // A ring: byte number n of the stream is at n modulo its size.
-  std::vector<std::byte> queue_;
-  // Numbers of bytes of the stream, in the order of their sizes:
-  std::uint64_t delivered_ = 0;   // their frames' bytes are the other sink's
-  std::uint64_t compressed_ = 0;  // they have left the queue
-  std::uint64_t appended_ = 0;
-  std::uint64_t frame_start_ = 0;  // where the frame that is open begins
-  std::uint64_t frame_end_ = 0;    // where a frame is to end
-  bool has_output_ = false;        // not all of output_ is the other sink's
-  bool output_ends_frame_ = false;
-  absl::Status status_;
-  bool broken_ = false;  // the error is zstd's, and stays
-  bool try_again_ = false;
-  bool stopping_ = false;
-
-  // The thread's: compressed bytes, of which the other sink has taken those before output_next_.
+  std::size_t in_chunk_ = 0;  // bytes of the chunk that is open
+  bool in_frame_ = false;     // a frame is open
+  // Compressed bytes, of which the other sink has taken those before output_next_.
   std::vector<std::byte> output_;
   std::size_t output_next_ = 0;
-
-  std::atomic<pid_t> thread_id_ = 0;
-  std::thread thread_;  // last: it uses all of the above
+  // Numbers of bytes of the stream, in the order of their sizes:
+  std::uint64_t delivered_ = 0;   // the other sink has all that they became
+  std::uint64_t compressed_ = 0;  // in whole chunks; all that they became is in output_
+  std::uint64_t taken_ = 0;
 };
+
+// A queue that waits when it is full, with compression on its thread, as programs use it that write
+// one file.
+absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
+    std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
+
+// A frame of its own, as a ZstdSink would write it. Empty if there is no memory for it.
+std::vector<std::byte> ZstdFrame(std::span<const std::byte> bytes, int level);
 
 }  // namespace collector
 

@@ -56,6 +56,17 @@ bool ParseCode(const PerfRecord& record, CodeRecord* code) {
   return is_file && Load<std::uint32_t>(record.bytes, kHeaderSize + 4) == code->pid;
 }
 
+bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup) {
+  constexpr std::size_t kPathOffset = kHeaderSize + 8;
+  if (record.type() != PERF_RECORD_CGROUP || record.bytes.size() < kPathOffset + kTrailerSize) {
+    return false;
+  }
+  cgroup->id = Load<std::uint64_t>(record.bytes, kHeaderSize);
+  cgroup->path = TextAt(record, kPathOffset);
+  // What the kernel could not say has two.
+  return cgroup->path.starts_with('/') && !cgroup->path.starts_with("//");
+}
+
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost) {
   if (record.type() != PERF_RECORD_LOST || record.bytes.size() < kHeaderSize + 16) return false;
   *lost = Load<std::uint64_t>(record.bytes, kHeaderSize + 8);

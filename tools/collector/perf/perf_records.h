@@ -3,11 +3,13 @@
 //
 // All events of a session have the sample type kSampleType and sample_id_all, so that every layout
 // is fixed. Numbers are in the machine's byte order:
-//   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes
+//   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
+//                  u64 cgroup id where the session has that (PERF_SAMPLE_CGROUP)
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
 //                  NUL-terminated path, trailer
+//   CGROUP         header, u64 id, NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
 // where the trailer, the end of every record but a sample, is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
@@ -85,6 +87,7 @@ struct SampleRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::span<const std::byte> raw;  // the tracepoint's record, common fields first
+  std::uint64_t cgroup = 0;        // its id; 0: not said
 };
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;
@@ -96,6 +99,9 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   sample->pid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize);
   sample->tid = internal::Load<std::uint32_t>(bytes, internal::kHeaderSize + 4);
   sample->raw = bytes.subspan(internal::kSampleFixedSize, raw_size);
+  const std::size_t end = internal::kSampleFixedSize + raw_size;
+  sample->cgroup =
+      bytes.size() - end >= sizeof sample->cgroup ? internal::Load<std::uint64_t>(bytes, end) : 0;
   return true;
 }
 
@@ -133,6 +139,13 @@ struct CodeRecord {
   std::string_view path;
 };
 bool ParseCode(const PerfRecord& record, CodeRecord* code);
+
+// A cgroup has been made.
+struct CgroupRecord {
+  std::uint64_t id = 0;
+  std::string_view path;
+};
+bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup);
 
 // `*lost`: the number of records that the ring had no space for before this one.
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost);

@@ -106,6 +106,13 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, Perf
     session.inherits_threads_ = fd.valid() || errno != EINVAL;
   }
 
+  if (options.cgroups) {
+    perf_event_attr attr = DummyAttributes(ring_size);
+    attr.sample_type |= PERF_SAMPLE_CGROUP;
+    attr.cgroup = 1;
+    session.has_cgroups_ = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0).valid();
+  }
+
   bool any_online = false;
   for (int number : cpus) {
     Cpu& cpu = session.cpus_.emplace_back(Cpu{.number = number});
@@ -164,6 +171,7 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   // Code that is mapped from a file: the executable of a process, whose path no other record has.
   // Four records of some 110 bytes for a program that runs, as many as it has shared objects.
   side_attr.mmap = 1;
+  side_attr.cgroup = has_cgroups_ ? 1 : 0;
   UniqueFd side_band = OpenCounting(&side_attr, -1, number);
   if (!side_band.valid()) return OpenError(errno, what);
 
@@ -410,6 +418,30 @@ absl::Status PerfSession::Arrive(std::size_t index) {
     return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status PerfSession::SetCgroup(UniqueFd cgroup) {
+  target_.cgroups.clear();
+  target_.cgroups.push_back(std::move(cgroup));
+  COLLECTOR_RETURN_IF_ERROR(CheckCgroups());
+  absl::Status status;
+  std::vector<std::size_t> online;
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    if (cpus_[i].rings != nullptr) online.push_back(i);
+  }
+  std::vector<UniqueFd> closing;
+  for (Tracepoint& tracepoint : tracepoints_) {
+    if (tracepoint.ended || !status.ok()) continue;
+    for (Slot& slot : tracepoint.slots) CloseSlot(&slot, &closing);
+    status = OpenForTarget(&tracepoint, online);
+    for (std::size_t i = 0; status.ok() && tracepoint.enabled && i < online.size(); ++i) {
+      status = EnableSlot(tracepoint, online[i]);
+    }
+  }
+  // Not before others are open: to take a tracepoint down takes the kernel some 35 ms.
+  Close(std::move(closing));
+  if (!status.ok()) target_.cgroups.clear();
+  return status;
 }
 
 void PerfSession::Depart(std::size_t index) {

@@ -127,12 +127,17 @@ class PerfSession {
   // value if there is none to be had; then Detach closes.
   std::optional<pid_t> StartCloser();
 
+  // Samples name the cgroups of their threads.
+  bool has_cgroups() const { return has_cgroups_; }
   // All CPUs that were given to Open, online or not, in that order.
   const std::vector<Cpu>& cpus() const { return cpus_; }
   // Looks which CPUs are online, and has those recorded that have come. Returns what has changed
   // since the last call. `suspect`: a CPU may have gone and come again since then, and is to be
   // asked whether its events are still there, which interrupts it.
   std::vector<CpuChange> FollowCpus(bool suspect);
+  // The target, which is a cgroup, is this one from now on. The counts of the former one, in which
+  // nobody is any more, are kept. On an error it is none.
+  absl::Status SetCgroup(UniqueFd cgroup);
   // True, once, if a ring's events have ended: FollowCpus is to be called.
   bool TakeEnded() { return std::exchange(ended_, false); }
 
@@ -153,11 +158,11 @@ class PerfSession {
   // Also wakes Wait when `fd` is readable.
   absl::Status WakeOn(int fd);
 
-  // Hands the FORK, COMM, MMAP, EXIT and LOST records of all CPUs up to now to `consume`, in the
-  // order of time: a thread may be created on one CPU and named on another. The bytes are valid
-  // during the call of `consume` only. Returns true if records may be missing: the kernel's counts
-  // say that some were lost since the last call, or a CPU was not recorded for a time. A LOST
-  // record says it later, and kernels before 6.0 do not count.
+  // Hands the FORK, COMM, MMAP, EXIT, CGROUP and LOST records of all CPUs up to now to `consume`,
+  // in the order of time: a thread may be created on one CPU and named on another. The bytes are
+  // valid during the call of `consume` only. Returns true if records may be missing: the kernel's
+  // counts say that some were lost since the last call, or a CPU was not recorded for a time. A
+  // LOST record says it later, and kernels before 6.0 do not count.
   bool DrainTasks(absl::FunctionRef<void(const PerfRecord&)> consume);
 
   // Hands every sample with a timestamp up to `limit` to `on_sample(index, sample, timestamp)`,
@@ -228,6 +233,9 @@ class PerfSession {
   // error it has none. A task or a CPU that is not there any more has none.
   absl::Status OpenForTarget(Tracepoint* tracepoint, const std::vector<std::size_t>& indices);
   absl::Status OpenParts(Opening* opening);
+  // Opens them for the task at `index` of the target. If that has ended, it has none: its number
+  // may be another's by now.
+  absl::Status OpenTask(Opening* opening, std::size_t index);
   // Opens them for one part of it.
   absl::Status OpenPart(Opening* opening, int pid, unsigned long flags);
   absl::Status OpenProcess(Opening* opening, pid_t pid);
@@ -276,6 +284,7 @@ class PerfSession {
   std::size_t ring_size_ = 0;
   bool counts_lost_ = true;       // the kernel knows PERF_FORMAT_LOST
   bool inherits_threads_ = true;  // and attr.inherit_thread, since 5.13
+  bool has_cgroups_ = false;
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;
   std::vector<std::uint64_t> detached_lost_;  // by detached tracepoints, per CPU

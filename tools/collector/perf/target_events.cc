@@ -1,5 +1,6 @@
 // The part of PerfSession that opens a tracepoint's events for its target.
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +42,12 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
   return tids;
 }
 
+// False, too, if the kernel has no descriptor for the task.
+bool HasEnded(const UniqueFd& task) {
+  pollfd descriptor = {task.get(), POLLIN, 0};
+  return task.valid() && poll(&descriptor, 1, 0) > 0;
+}
+
 }  // namespace
 
 std::size_t PerfSession::DescriptorsPerTracepoint() const {
@@ -56,7 +63,7 @@ std::size_t PerfSession::DescriptorsPerTracepoint() const {
       parts = target_.ids.size();
       break;
     case PerfTarget::Kind::kCgroups:
-      parts = target_.cgroups.size();
+      parts = std::max<std::size_t>(target_.cgroups.size(), 1);
       break;
   }
   const auto online = std::count_if(cpus_.begin(), cpus_.end(),
@@ -68,6 +75,7 @@ absl::Status PerfSession::OpenForTarget(Tracepoint* tracepoint,
                                         const std::vector<std::size_t>& indices) {
   Opening opening = {TracepointAttributes(tracepoint->id), &tracepoint->filter,
                      absl::StrCat("opening tracepoint ", tracepoint->name), &indices};
+  if (has_cgroups_) opening.attr.sample_type |= PERF_SAMPLE_CGROUP;
   opening.fds.resize(indices.size());
   COLLECTOR_RETURN_IF_ERROR(OpenParts(&opening));
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -81,10 +89,10 @@ absl::Status PerfSession::OpenParts(Opening* opening) {
     case PerfTarget::Kind::kMachine:
       return OpenPart(opening, -1, 0);
     case PerfTarget::Kind::kProcesses:
-      for (const pid_t pid : target_.ids) COLLECTOR_RETURN_IF_ERROR(OpenProcess(opening, pid));
-      break;
     case PerfTarget::Kind::kThreads:
-      for (const pid_t tid : target_.ids) COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0));
+      for (std::size_t i = 0; i < target_.ids.size(); ++i) {
+        COLLECTOR_RETURN_IF_ERROR(OpenTask(opening, i));
+      }
       break;
     case PerfTarget::Kind::kCgroups:
       for (const UniqueFd& cgroup : target_.cgroups) {
@@ -92,6 +100,18 @@ absl::Status PerfSession::OpenParts(Opening* opening) {
       }
       break;
   }
+  return absl::OkStatus();
+}
+
+absl::Status PerfSession::OpenTask(Opening* opening, std::size_t index) {
+  if (HasEnded(target_.descriptors[index])) return absl::OkStatus();
+  std::vector<std::size_t> before;
+  for (const auto& fds : opening->fds) before.push_back(fds.size());
+  const pid_t id = target_.ids[index];
+  absl::Status opened = target_.kind == PerfTarget::Kind::kProcesses ? OpenProcess(opening, id)
+                                                                     : OpenPart(opening, id, 0);
+  if (!HasEnded(target_.descriptors[index])) return opened;
+  for (std::size_t i = 0; i < before.size(); ++i) opening->fds[i].resize(before[i]);
   return absl::OkStatus();
 }
 

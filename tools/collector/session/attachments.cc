@@ -41,6 +41,16 @@ bool AwaitsTracepoints(const Selector& selector) {
 
 std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
+bool HasFilter(const Session& session) {
+  return std::any_of(session.selectors().begin(), session.selectors().end(),
+                     [](const Selector& selector) { return !selector.filter.empty(); });
+}
+
+// Whether both record the same of each tracepoint.
+bool CanShare(const Session& a, const Session& b) {
+  return (!HasFilter(a) && !HasFilter(b)) || a.selectors() == b.selectors();
+}
+
 // Whether a selector of the session that may match more than one tracepoint matches this one.
 bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
   return std::any_of(session.selectors().begin(), session.selectors().end(),
@@ -49,14 +59,16 @@ bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
                      });
 }
 
-// The tracepoint is recorded already. Selectors with a filter have been told before, if theirs was
-// taken: they share it with no other session.
-void SetMatchedWithoutFilter(Session* session, const Tracefs::Name& name) {
+// The tracepoint is recorded already, as selectors number `selected` of another session select it.
+// Where there are filters all sessions have the same selectors.
+void SetMatched(Session* session, const Tracefs::Name& name,
+                const std::vector<std::size_t>& selected) {
+  if (HasFilter(*session)) {
+    for (const std::size_t i : selected) session->SetMatched(i);
+    return;
+  }
   for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    const Selector& selector = session->selectors()[i];
-    if (selector.filter.empty() && selector.Matches(name.system, name.event)) {
-      session->SetMatched(i);
-    }
+    if (session->selectors()[i].Matches(name.system, name.event)) session->SetMatched(i);
   }
 }
 
@@ -79,13 +91,11 @@ absl::Status Attachments::Add(Session* session) {
           "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
     }
   }
-  const auto has_filter = [](const Selector& selector) { return !selector.filter.empty(); };
-  const auto filters = [&has_filter](const Session* each) {
-    return std::any_of(each->selectors().begin(), each->selectors().end(), has_filter);
-  };
-  if (!sessions_.empty() &&
-      (filters(session) || std::any_of(sessions_.begin(), sessions_.end(), filters))) {
-    return absl::FailedPreconditionError("a session with filters needs a capture of its own");
+  for (const Session* other : sessions_) {
+    if (CanShare(*session, *other)) continue;
+    return absl::FailedPreconditionError(
+        "a session with filters needs a capture of its own: another one that is recorded there "
+        "has other selectors, or another filter");
   }
   sessions_.push_back(session);
   UpdateAwaited();
@@ -94,6 +104,7 @@ absl::Status Attachments::Add(Session* session) {
     COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
   }
   if (awaits_user_events_) {
+    RegisterRemembered(*session);
     COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
     if (has_more_) next_rescan_ = earliest_rescan_ = 0;
   }
@@ -114,7 +125,38 @@ void Attachments::Remove(Session* session) {
   for (const int id : distributor_->Remove(session)) {
     perf_->Disable(id);
     unused_.push_back(id);
-    absl::erase_if(attached_, [id](const auto& entry) { return entry.second.id == id; });
+    const auto entry = std::find_if(attached_.begin(), attached_.end(),
+                                    [id](const auto& each) { return each.second.id == id; });
+    if (entry == attached_.end()) continue;
+    if (options_.memory != nullptr) {
+      const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(id);
+      if (counts.ok() && counts->hits != 0) {
+        options_.memory->Use(std::string_view(entry->first).substr(entry->first.find(':') + 1));
+      }
+    }
+    attached_.erase(entry);
+  }
+}
+
+void Attachments::RegisterRemembered(const Session& session) {
+  if (options_.memory == nullptr) return;
+  const std::uint64_t end = SessionClockNow() + Nanoseconds(options_.register_for);
+  const std::string system(Selector::kUserEventsSystem);
+  for (const std::string& name : options_.memory->Names()) {
+    if (SessionClockNow() >= end) return;
+    if (!PatternsSelect(session, {system, name})) continue;
+    // One that cannot be registered is recorded once its service has registered it.
+    const absl::Status registered = registrations_.Register(name, /*persistent=*/false);
+    if (absl::IsPermissionDenied(registered)) return;
+  }
+}
+
+void Attachments::Remember(const Tracefs::Name& name, bool enable) {
+  if (options_.memory == nullptr || name.system != Selector::kUserEventsSystem) return;
+  if (!options_.memory->Meet(name.event) || !enable) return;
+  const std::string text = TextOf(name);
+  for (Session* session : distributor_->SessionsOf(attached_.at(text).id)) {
+    session->MetTracepoint(text);
   }
 }
 
@@ -319,6 +361,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
   }
   for (const Tracefs::Name& name : InTurns(std::move(names))) {
     const std::string text = TextOf(name);
+    const bool was_attached = attached_.contains(text);
     for (Session* session : sessions) {
       if (!PatternsSelect(*session, name)) continue;
       const std::uint64_t begin = SessionClockNow();
@@ -338,6 +381,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     if (enable && name.system == Selector::kUserEventsSystem) {
       COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
     }
+    if (!was_attached && attached_.contains(text)) Remember(name, enable);
   }
   return enable ? perf_->Enable() : absl::OkStatus();
 }
@@ -349,7 +393,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
   if (const auto known = attached_.find(text); known != attached_.end()) {
     COLLECTOR_RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
-    SetMatchedWithoutFilter(session, name);
+    SetMatched(session, name, known->second.selectors);
     return absl::OkStatus();
   }
   if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
@@ -378,8 +422,8 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
     if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
     return absl::NotFoundError(absl::StrCat("tracepoint ", text, " has been removed"));
   }
-  attached_.emplace(std::move(text),
-                    Tracepoint{tracepoint->id, session, CountsAreExact(name.system)});
+  attached_.emplace(std::move(text), Tracepoint{tracepoint->id, session,
+                                                CountsAreExact(name.system), selection->selectors});
   distributor_->Give(tracepoint->id, session);
   if (budget != nullptr) budget->Use(name);
   for (const std::size_t i : selection->selectors) session->SetMatched(i);

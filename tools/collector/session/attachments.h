@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/distributor.h"
+#include "tools/collector/session/pattern_memory.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/tracefs/tracefs.h"
 #include "tools/collector/tracefs/user_event_registrations.h"
@@ -48,6 +50,10 @@ struct AttachmentOptions {
   // everything is looked through now and then.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
+  // Remembers the tracepoints of user_events that patterns meet. If null, nobody does.
+  std::shared_ptr<PatternMemory> memory;
+  // How long a session's start may take to register what is remembered and its patterns select.
+  absl::Duration register_for = absl::Seconds(2);
   // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
   std::vector<pid_t> own_threads;
 };
@@ -62,8 +68,8 @@ class Attachments {
 
   // Attaches what the session selects, and gives it all of that; what is new is enabled by Enable.
   // The status says what is missing: everything that can be wrong with named tracepoints comes to
-  // light here. FailedPrecondition if it, or another one, has a filter in its selectors: what
-  // passes it is all that a capture has, which then has one session.
+  // light here. FailedPrecondition if it, or another one, has a filter in its selectors, unless
+  // their selectors are the same: what passes the filters is all that a capture has.
   absl::Status Add(Session* session);
   // The session is removed from the distributor, too. What no other one selects is disabled, and
   // detached by DetachUnused.
@@ -100,9 +106,13 @@ class Attachments {
     int id = 0;
     const Session* first = nullptr;  // for which it was attached; null once that is removed
     bool counts_are_exact = false;
+    std::vector<std::size_t> selectors;  // of that session, which select it
   };
 
   absl::Status AttachNamed(Session* session, FilterCheck* check);
+  // Registers those that are remembered and that the session's patterns select: they are there then
+  // before their service is. They stay for as long as this object.
+  void RegisterRemembered(const Session& session);
   // Gives tracepoints of user_events to those of `sessions` that have a pattern for them; with
   // `enable` they are enabled as they are attached.
   absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
@@ -118,6 +128,8 @@ class Attachments {
   // user_events are enabled as they are attached.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
                             bool enable);
+  // A pattern has met the tracepoint; with `enable` while it was being recorded.
+  void Remember(const Tracefs::Name& name, bool enable);
   // Whether a tracepoint of user_events that is new may be attached in this look at them.
   bool HasTimeToAttach();
   // Attaches the tracepoint if it is not, and gives it to the session. `budget` is null for one

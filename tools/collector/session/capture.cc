@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tools/collector/base/cgroup2.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/perf/cpu_list.h"
 
@@ -56,6 +57,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
         return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
   for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
+  if (options_.leave_out_own_process) distributor_.LeaveOut(static_cast<std::uint32_t>(getpid()));
 }
 
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
@@ -64,11 +66,20 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
   if (!cpus.ok()) return cpus.status();
   RaiseDescriptorLimit();
-  absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
-  if (!target.ok()) return target.status();
-  TargetWatch watch(*target);
+  FollowedTarget followed;
+  if (options.target.follow && !options.target.cgroups.empty()) {
+    absl::StatusOr<FollowedTarget> opened = OpenFollowedTarget(options.target);
+    if (!opened.ok()) return opened.status();
+    followed = *std::move(opened);
+  } else {
+    absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
+    if (!target.ok()) return target.status();
+    followed.target = *std::move(target);
+  }
+  TargetWatch watch(followed.target);
   absl::StatusOr<PerfSession> perf =
-      PerfSession::Open(*cpus, {options.ring_size, *std::move(target)});
+      PerfSession::Open(*cpus, {options.ring_size, std::move(followed.target),
+                                /*cgroups=*/options.identity && PerfUsesCgroup2()});
   if (!perf.ok()) return perf.status();
   for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
   CaptureOptions with_threads = options;
@@ -78,7 +89,13 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   std::unique_ptr<Capture> capture(
       new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
   capture->ListenToKernel();
+  COLLECTOR_RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
+  if (options.identity) {
+    CgroupTable cgroups(Cgroup2Mount());
+    if (capture->perf_.has_cgroups()) cgroups.Load();
+    capture->tasks_.DescribeThreads(std::move(cgroups));
+  }
   capture->tasks_.LoadFromProc(SessionClockNow());
   capture->drained_ = capture->last_moment_ = SessionClockNow();
   return capture;
@@ -88,20 +105,16 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
   Session* const session =
       sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
-  if (absl::Status status = Prepare(session, make_sink); !status.ok()) {
+  const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
+  if (!start.ok()) {
     attachments_.Remove(session);
     attachments_.DetachUnused();
     sessions_.pop_back();
-    return status;
+    return start.status();
   }
-  // What a ring loses from here on is lost to this session, too.
-  UpdateTasks();
-  const std::uint64_t start = SessionClockNow();
-  distributor_.Begin(session, start);
-  if (sessions_.size() == 1) drained_ = std::max(drained_, start);
-  absl::Status status = attachments_.Enable();
-  if (status.ok()) status = AttachTheRest(start);
-  if (!status.ok()) {
+  distributor_.Begin(session, *start);
+  if (sessions_.size() == 1) drained_ = std::max(drained_, *start);
+  if (absl::Status status = AttachTheRest(*start); !status.ok()) {
     StopSession(session);
     return status;
   }
@@ -120,10 +133,16 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
   return absl::OkStatus();
 }
 
-absl::Status Capture::Prepare(Session* session, const SinkFactory& make_sink) {
+absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
+  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
+  // What a ring loses from here on is lost to this session, too.
+  UpdateTasks();
+  const std::uint64_t start = SessionClockNow();
+  COLLECTOR_RETURN_IF_ERROR(attachments_.Enable());
+  // Its events wait in the rings.
   COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
-  return AccountLosses(PerfSession::Losses::kAll);
+  return start;
 }
 
 void Capture::ListenToKernel() {
@@ -146,6 +165,32 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   }
 }
 
+absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
+  if (!follower) return absl::OkStatus();
+  follower_ = std::move(follower);
+  if (follower_->fd() >= 0) COLLECTOR_RETURN_IF_ERROR(perf_.WakeOn(follower_->fd()));
+  std::optional<UniqueFd> folder = follower_->Look(/*is_due=*/true);
+  return folder ? perf_.SetCgroup(*std::move(folder)) : absl::OkStatus();
+}
+
+void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
+  const bool is_due = now >= next_target_look_;
+  if (!follower_ || (!is_due && !may_be_told)) return;
+  constexpr std::uint64_t kLookEvery = 900'000'000;
+  if (is_due) next_target_look_ = now + kLookEvery;
+  std::optional<UniqueFd> folder = follower_->Look(is_due);
+  if (!folder) return;
+  const absl::Status status = perf_.SetCgroup(*std::move(folder));
+  if (!status.ok()) follower_->Forget();
+  // Of an error that goes on it is told once.
+  if (!status.ok() && std::exchange(target_error_told_, true)) return;
+  target_error_told_ = !status.ok();
+  const std::uint64_t until = status.ok() ? SessionClockNow() : 0;
+  for (const auto& session : sessions_) {
+    session->TargetCame(follower_->absent_at(), until, std::string(status.message()));
+  }
+}
+
 // An interval is closed when its last records are surely there. Rings that are less than a quarter
 // full wake nobody: what is in them is taken then, too.
 std::uint64_t Capture::NextWork() const {
@@ -153,7 +198,7 @@ std::uint64_t Capture::NextWork() const {
   if (end == 0) {
     end = last_moment_ + 1'000'000'000;
     for (const auto& session : sessions_) {
-      if (session->is_running()) end = std::min(end, session->interval_end());
+      if (session->is_active()) end = std::min(end, session->interval_end());
     }
   }
   return std::min(end + Nanoseconds(options_.slack), attachments_.next_rescan());
@@ -170,6 +215,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
   HearKernel(now, others);
+  FollowTarget(now, others);
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = Nanoseconds(options_.slack);
   COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
@@ -186,6 +232,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   for (;;) {
     const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
     const std::size_t waiting = perf_.waiting_bytes();
+    distributor_.FollowSinks(drained_);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
     drained_ = limit;
@@ -206,10 +253,10 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     closing_ = 0;
     if (drained_ == now) break;
   }
-  // Those whose sinks have failed have no intervals.
-  const bool any_runs = std::any_of(sessions_.begin(), sessions_.end(),
-                                    [](const auto& session) { return session->is_running(); });
-  if (!any_runs) return EndIntervals(drained_);
+  // Those whose sinks have failed or are full have no intervals.
+  const bool any_is_active = std::any_of(sessions_.begin(), sessions_.end(),
+                                         [](const auto& session) { return session->is_active(); });
+  if (!any_is_active && closing_ == 0) return EndIntervals(drained_);
   constexpr std::size_t kManyProcessEvents = 16384;
   if (tasks_.processes().waiting() >= kManyProcessEvents) distributor_.WriteProcessEvents(drained_);
   return absl::OkStatus();
@@ -226,7 +273,9 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
   COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
-    if (session->IsIntervalOver(moment)) session->EndInterval(moment);
+    if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
+      distributor_.TellProcesses(session.get(), moment);
+    }
   }
   // What ended in this interval is kept for another one: an event may be later than its thread's
   // end.
@@ -244,7 +293,7 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   std::uint64_t end = now;
   std::size_t fullest = 0;
   for (const auto& session : sessions_) {
-    if (!session->is_running()) continue;
+    if (!session->is_active()) continue;
     end = std::min(end, session->interval_end());
     fullest = std::max(fullest, session->events_in_interval());
   }

@@ -43,6 +43,9 @@ struct CaptureOptions {
   AttachmentOptions attachments;
   // Whose events.
   TargetSelection target;
+  // Rows of threads say the executable, the cgroup, the systemd unit and the container (see
+  // tools/collector/identity/task_tracker.h). Costs 8 bytes of a ring for each event.
+  bool identity = false;
   // Bytes of each CPU's ring; a power of two, at least a page.
   std::size_t ring_size = 1 << 20;
   // How long after its timestamp a record may appear in its ring and still be in order. Records are
@@ -51,6 +54,9 @@ struct CaptureOptions {
   // How long a session's start may take for tracepoints of user_events that patterns select; what
   // is left is attached while the session runs.
   absl::Duration attach_at_start = absl::Seconds(5);
+  // What this process does is in no session's kernel events. The threads that AttachmentOptions
+  // names do not even get into the rings, but a daemon has threads that come and go.
+  bool leave_out_own_process = false;
   // How often it is looked which CPUs are online, when something wakes or an interval ends: where
   // the kernel tells of their coming, to know of a time when one was not there.
   absl::Duration cpu_look = absl::Milliseconds(900);
@@ -67,6 +73,10 @@ class Capture {
   // Begins a session, whose events are recorded from the moment it returns. The session is the
   // capture's, until StopSession.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
+  // How many tracepoints the session has.
+  std::size_t CountTracepoints(const Session* session) const {
+    return distributor_.TracepointsOf(session).size();
+  }
   // Ends a session: writes what the rings still hold for it and its final account, and ends its
   // file. Where there are other sessions that may take as long as CaptureOptions::slack.
   SessionSummary StopSession(Session* session);
@@ -90,12 +100,16 @@ class Capture {
   void ListenToKernel();
   // Takes what the kernel has told, and has the CPUs recorded that have come.
   void HearKernel(std::uint64_t now, bool may_be_told);
+  absl::Status BeginToFollow(std::optional<CgroupFollower> follower);
+  // Has a cgroup recorded that has come.
+  void FollowTarget(std::uint64_t now, bool may_be_told);
   // When there is something to do even if nothing wakes, on the session clock.
   std::uint64_t NextWork() const;
   // Attaches what patterns select, for a session that began at `start`.
   absl::Status AttachTheRest(std::uint64_t start);
-  // All that can fail when a session starts.
-  absl::Status Prepare(Session* session, const SinkFactory& make_sink);
+  // Does all that can fail when a session starts, the sink last. Returns the time from which on it
+  // is to have events.
+  absl::StatusOr<std::uint64_t> Prepare(Session* session, const SinkFactory& make_sink);
   // Drains up to `now`, in parts that an interval can hold, and ends the intervals that are full or
   // whose time is over. `settled`: no record of an earlier time can still appear in a ring.
   absl::Status Round(std::uint64_t now, std::uint64_t settled);
@@ -118,6 +132,9 @@ class Capture {
   Attachments attachments_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::optional<UeventSocket> uevents_;
+  std::optional<CgroupFollower> follower_;
+  std::uint64_t next_target_look_ = 0;
+  bool target_error_told_ = false;
   std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;  // ns of the session clock: when intervals were ended last
   std::uint64_t closing_ = 0;      // the moment at which intervals end next; 0: not yet decided

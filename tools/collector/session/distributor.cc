@@ -24,14 +24,12 @@ void Distributor::Begin(Session* session, std::uint64_t start) {
     last = event.number;
   }
   subscribers_.push_back({session, last + 1});
-  FindOwnThreads();
   changed_ = true;
 }
 
 std::vector<int> Distributor::Remove(Session* session) {
   std::erase_if(subscribers_,
                 [session](const Subscriber& subscriber) { return subscriber.session == session; });
-  FindOwnThreads();
   std::vector<int> without;
   for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
     std::vector<Session*>& sessions = tracepoints_[id].sessions;
@@ -56,14 +54,6 @@ absl::Status Distributor::AddTracepoint(int id, const std::string& system, const
   tracepoint.name = absl::StrCat(system, ":", event);
   changed_ = true;
   return absl::OkStatus();
-}
-
-void Distributor::FindOwnThreads() {
-  own_threads_.clear();
-  for (const Subscriber& subscriber : subscribers_) {
-    const std::vector<pid_t>& threads = subscriber.session->own_threads();
-    own_threads_.insert(own_threads_.end(), threads.begin(), threads.end());
-  }
 }
 
 void Distributor::RemoveTracepoint(int id) {
@@ -110,6 +100,34 @@ void Distributor::UpdateWantsAll() {
 
 void Distributor::CountUnknown(std::size_t cpu) {
   for (const Subscriber& subscriber : subscribers_) subscriber.session->AddLost(cpu, 1);
+}
+
+void Distributor::WriteToActive(const std::vector<Session*>& sessions, std::size_t cpu,
+                                std::uint16_t id, const SampleRecord& sample,
+                                std::uint64_t timestamp) {
+  const ConvertedEvent* event = nullptr;
+  for (Session* session : sessions) {
+    if (session->is_suspended()) {
+      session->Drop(cpu, timestamp);
+      continue;
+    }
+    if (event == nullptr) event = &converter_.Convert(id, sample, timestamp);
+    session->Write(cpu, *event);
+  }
+}
+
+void Distributor::FollowSinks(std::uint64_t drained) {
+  any_suspended_ = false;
+  for (const Subscriber& subscriber : subscribers_) {
+    subscriber.session->FollowSink(drained);
+    any_suspended_ = any_suspended_ || subscriber.session->is_suspended();
+  }
+}
+
+void Distributor::TellProcesses(Session* session, std::uint64_t timestamp) {
+  for (const ProcessEvent& event : tasks_->processes().Alive(timestamp)) {
+    session->WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
+  }
 }
 
 void Distributor::LostInPlace(std::size_t cpu, std::uint64_t total) {

@@ -5,7 +5,6 @@
 #ifndef TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 #define TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,7 +45,9 @@ class Distributor {
   // The tracepoints that the session has, in ascending order.
   std::vector<int> TracepointsOf(const Session* session) const;
 
-  // Whether samples of the tracepoint were left out, as they were of the sessions' own threads.
+  // What this process does is in no session's kernel events from here on.
+  void LeaveOut(std::uint32_t pid) { left_out_process_ = pid; }
+  // Whether samples of the tracepoint were left out, as they were of that process.
   bool HasLeftOut(int id) const { return tracepoints_[static_cast<std::size_t>(id)].has_left_out; }
 
   // A sample of the CPU at index `cpu`.
@@ -58,7 +59,9 @@ class Distributor {
       return CountUnknown(cpu);
     }
     const std::vector<Session*>& sessions = tracepoints_[id].sessions;
-    if (sessions.empty() || IsOwn(&tracepoints_[id], sample)) return;
+    if (sessions.empty() || IsLeftOut(&tracepoints_[id], sample)) return;
+    if (any_suspended_) [[unlikely]]
+      return WriteToActive(sessions, cpu, id, sample, timestamp);
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
     for (Session* session : sessions) session->Write(cpu, event);
   }
@@ -74,6 +77,13 @@ class Distributor {
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
   // All losses so far have been counted: the sessions write their own (see Session::SettleLosses).
   void SettleLosses();
+
+  // All samples up to `drained` have been written: the sessions ask their sinks how to go on.
+  void FollowSinks(std::uint64_t drained);
+
+  // A section of the session has begun at `timestamp`, up to which process events were written: it
+  // is told which processes there are then.
+  void TellProcesses(Session* session, std::uint64_t timestamp);
 
   // What has happened to processes up to `limit`, to which all samples have been written, goes to
   // all sessions.
@@ -97,16 +107,16 @@ class Distributor {
     std::uint64_t reported = 0;  // by records
   };
 
-  // Whether a sample of the kernel's tracepoints is of a thread that works for a session.
-  bool IsOwn(Tracepoint* tracepoint, const SampleRecord& sample) const {
-    if (own_threads_.empty() || !tracepoint->is_kernels) [[likely]]
+  // Whether a sample of the kernel's tracepoints is of the process that is left out.
+  bool IsLeftOut(Tracepoint* tracepoint, const SampleRecord& sample) const {
+    if (sample.pid != left_out_process_ || !tracepoint->is_kernels) [[likely]]
       return false;
-    const bool is_own =
-        std::find(own_threads_.begin(), own_threads_.end(), sample.tid) != own_threads_.end();
-    tracepoint->has_left_out = tracepoint->has_left_out || is_own;
-    return is_own;
+    tracepoint->has_left_out = true;
+    return true;
   }
-  void FindOwnThreads();
+  // The same as Write does where no session is suspended; what nobody takes is not converted.
+  void WriteToActive(const std::vector<Session*>& sessions, std::size_t cpu, std::uint16_t id,
+                     const SampleRecord& sample, std::uint64_t timestamp);
   // The kernel writes the id; a sample without a known one cannot be named, only counted.
   void CountUnknown(std::size_t cpu);
   // Tells each session whether it has all tracepoints, if something has changed about that.
@@ -115,10 +125,13 @@ class Distributor {
   TaskTracker* tasks_;
   SampleConverter converter_;
   std::vector<Cpu> cpus_;
-  std::vector<Tracepoint> tracepoints_;     // by id
-  std::vector<Subscriber> subscribers_;     // the sessions that have begun
-  bool changed_ = false;                    // since UpdateWantsAll
-  std::vector<std::uint32_t> own_threads_;  // of all sessions
+  std::vector<Tracepoint> tracepoints_;  // by id
+  std::vector<Subscriber> subscribers_;  // the sessions that have begun
+  bool changed_ = false;                 // since UpdateWantsAll
+  // No pid until there is one to leave out: 0 is the idle task's, kExitedTask that of any that
+  // ended.
+  std::uint64_t left_out_process_ = std::uint64_t{1} << 32;
+  bool any_suspended_ = false;  // at FollowSinks
   bool losses_are_counted_ = true;
   std::uint64_t samples_ = 0;
 };

@@ -34,6 +34,14 @@ bool LeftOut::Add(const std::string& name, const std::string& reason, std::uint6
   return true;
 }
 
+LeftOut LeftOut::Named() const {
+  LeftOut named;
+  named.count_ = count_;
+  named.names_ = names_;
+  named.reasons_ = reasons_;
+  return named;
+}
+
 void LeftOut::Remove(std::string_view name) {
   if (due_.empty()) return;
   if (const auto due = due_.find(HashOf(name)); due != due_.end()) due->second = 0;

@@ -32,6 +32,9 @@ class LeftOut {
   // It is recorded by now. Its name stays among those that have been left out.
   void Remove(std::string_view name);
 
+  // What it says of those, without what Add and IsDue need: small, for a summary.
+  LeftOut Named() const;
+
   // Those that have been left out, in the order in which they were: their number, and the first.
   std::size_t count() const { return count_; }
   const std::vector<std::string>& names() const { return names_; }

@@ -15,20 +15,6 @@
 namespace collector {
 namespace {
 
-std::optional<std::uint8_t> ParseLevel(std::string_view text) {
-  static constexpr struct {
-    std::string_view name;
-    std::uint8_t level;
-  } kNames[] = {{"*", 255},  {"critical", 1},    {"error", 2},  {"warning", 3},
-                {"info", 4}, {"information", 4}, {"verbose", 5}};
-  for (const auto& entry : kNames) {
-    if (entry.name == text) return entry.level;
-  }
-  const std::optional<std::uint64_t> number = tools::ParseUint64(text);
-  if (!number || *number < 1 || *number > 255) return std::nullopt;
-  return static_cast<std::uint8_t>(*number);
-}
-
 // Whether `text` is a name of letters, digits, and "_-." and `also`.
 bool IsName(std::string_view text, std::string_view also) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [also](char c) {
@@ -50,11 +36,25 @@ bool MatchesPattern(const std::string& pattern, const std::string& name) {
 absl::Status Bad(std::string_view text, std::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("selector '", std::string(text), "': ", std::string(why),
-                   "; use Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
-                   "pattern of it, such as 'sched:*'"));
+                   "; use Provider[:level[:keyword mask[:keywords all]]], Provider_LxKy, "
+                   "system:event or a pattern of it, such as 'sched:*'"));
 }
 
 }  // namespace
+
+std::optional<std::uint8_t> ParseLevel(std::string_view text) {
+  static constexpr struct {
+    std::string_view name;
+    std::uint8_t level;
+  } kNames[] = {{"*", 255},  {"critical", 1},    {"error", 2},  {"warning", 3},
+                {"info", 4}, {"information", 4}, {"verbose", 5}};
+  for (const auto& entry : kNames) {
+    if (entry.name == text) return entry.level;
+  }
+  const std::optional<std::uint64_t> number = tools::ParseUint64(text);
+  if (!number || *number < 1 || *number > 255) return std::nullopt;
+  return static_cast<std::uint8_t>(*number);
+}
 
 bool Selector::MatchesUserEvent(const std::string& name) const {
   if (MatchesTracepoint(std::string(kUserEventsSystem), name)) return true;
@@ -62,7 +62,10 @@ bool Selector::MatchesUserEvent(const std::string& name) const {
   const auto parsed = eh::ParseTracepointName(name);
   if (!parsed) return false;
   if (parsed->level > max_level) return false;
-  if (parsed->keyword != 0 && (parsed->keyword & keyword_mask) == 0) return false;
+  if (parsed->keyword != 0 &&
+      ((parsed->keyword & keyword_mask) == 0 || (parsed->keyword & keyword_all) != keyword_all)) {
+    return false;
+  }
   return MatchesPattern(provider, std::string(parsed->provider));
 }
 
@@ -86,7 +89,7 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   selector.text = std::string(text);
   const std::vector<std::string> parts =
       absl::StrSplit(absl::string_view(text.data(), text.size()), ':');
-  if (parts.size() > 3) return Bad(text, "too many colons");
+  if (parts.size() > 4) return Bad(text, "too many colons");
 
   const std::optional<std::uint8_t> level =
       parts.size() >= 2 ? ParseLevel(parts[1]) : std::optional<std::uint8_t>(255);
@@ -123,11 +126,16 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   if (!level)
     return Bad(text, "the level is not 1..255, critical, error, warning, info or verbose");
   selector.max_level = *level;
-  if (parts.size() == 3) {
+  if (parts.size() >= 3) {
     const std::optional<std::uint64_t> mask =
         parts[2] == "*" ? ~std::uint64_t{0} : tools::ParseUint64(parts[2]);
     if (!mask) return Bad(text, "the keyword mask is not a number");
     selector.keyword_mask = *mask;
+  }
+  if (parts.size() == 4) {
+    const std::optional<std::uint64_t> all = tools::ParseUint64(parts[3]);
+    if (!all) return Bad(text, "what all keywords are to be is not a number");
+    selector.keyword_all = *all;
   }
   return selector;
 }

@@ -3,6 +3,7 @@
 #define TOOLS_COLLECTOR_SESSION_SELECTOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ struct Selector {
   std::uint8_t max_level = 255;
   // Events with a keyword in common with the mask match, and those with no keyword.
   std::uint64_t keyword_mask = ~std::uint64_t{0};
+  // Of those with a keyword, events match that have all of these.
+  std::uint64_t keyword_all = 0;
 
   // kTracepoint: names; kPattern: patterns.
   std::string system;
@@ -50,11 +53,17 @@ struct Selector {
   bool Matches(const std::string& of_system, const std::string& name) const;
 
   static constexpr std::string_view kUserEventsSystem = "user_events";
+
+  friend bool operator==(const Selector&, const Selector&) = default;
 };
 
-// Parses `Provider[:level[:keyword mask]]`, an exact EventHeader tracepoint name
-// (`Provider_LxKy`), `system:event`, or a pattern of the latter. The level is 1..255 or a name
-// (critical, error, warning, info, verbose), `*` for all; the mask is decimal or 0x hexadecimal.
+// The level that `text` is: 1..255, a name (critical, error, warning, info, verbose), or `*` for
+// all.
+std::optional<std::uint8_t> ParseLevel(std::string_view text);
+
+// Parses `Provider[:level[:keyword mask[:keywords all]]]`, an exact EventHeader tracepoint name
+// (`Provider_LxKy`), `system:event`, or a pattern of the latter. The level is one of ParseLevel;
+// masks are decimal or 0x hexadecimal, and `*` in the place of the first is all.
 // What follows a single colon is a level if it can be one, else the name or pattern of an event;
 // `*` is both, so that nothing is selected less than meant. InvalidArgument says what is wrong and
 // shows the forms.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ namespace collector {
 Session::Session(SessionOptions options) : options_(std::move(options)) {
   options_.interval = std::max(options_.interval, absl::Milliseconds(1));
   matched_.resize(options_.selectors.size());
+  if (!options_.triggers.empty()) triggers_.emplace(options_.triggers, options_.fire);
 }
 
 std::vector<std::string> Session::Unmatched() const {
@@ -27,18 +29,21 @@ SessionSummary Session::Summary() const {
   SessionSummary summary;
   summary.status = status_;
   summary.unmatched = Unmatched();
-  summary.left_out = left_out_;
+  summary.left_out = left_out_.Named();
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
   summary.collector_events = account_.written();
   summary.account = account_.summary();
   summary.events = events();
-  summary.lost = stats.lost;
+  const std::uint64_t dropped_now = DroppedNow();
+  summary.lost = stats.lost + dropped_now;
+  summary.dropped = dropped_ + dropped_now;
   summary.undecoded = trace_->stats().undecoded;
   summary.late = trace_->stats().late;
   summary.bytes = stats.bytes;
   summary.threads = stats.threads;
   summary.sequence_points = stats.sequence_points;
+  summary.section = section_;
   summary.events_written = stats.events_written;
   summary.events_missing = stats.events - stats.events_written + stats.events_dropped;
   return summary;
@@ -49,14 +54,23 @@ void Session::LeaveOut(const std::string& name, const std::string& why) {
   if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
 }
 
+void Session::MetTracepoint(const std::string& name) {
+  account_.TracepointMet(name, SessionClockNow());
+}
+
 void Session::CpuChanged(const CpuChange& change) {
   if (!is_running()) return;
   account_.CpuChanged(change.number, change.online, change.since, change.until, change.error);
 }
 
+void Session::TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error) {
+  if (is_running()) account_.TargetCame(since, until, error);
+}
+
 absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
   if (!sink.ok()) return sink.status();
+  sink_ = sink->get();
   nettrace::WriterOptions options;
   // The labels of one round are bounded by the rings; the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
@@ -72,6 +86,7 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
 
 void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
   trace_.emplace(writer_.get(), converter, tasks, start, &account_);
+  converter_ = converter;
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);
@@ -99,7 +114,7 @@ void Session::EndAt(std::uint64_t end) {
 }
 
 void Session::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
-  if (is_running()) Check(trace_->WriteProcessEvent(event, thread));
+  if (is_active()) Check(trace_->WriteProcessEvent(event, thread));
 }
 
 void Session::LostInPlace(std::size_t cpu, std::uint64_t total) {
@@ -153,23 +168,89 @@ void Session::AddLost(std::size_t cpu, std::uint64_t count) {
   Check(trace_->AddLost(cpu, count));
 }
 
-void Session::EndInterval(std::uint64_t timestamp) {
+void Session::RequestSection() {
+  wants_section_ = true;
+  interval_end_ = std::min(interval_end_, std::max(interval_start_ + 1, SessionClockNow()));
+}
+
+void Session::FollowSink(std::uint64_t drained) {
   if (!is_running()) return;
+  const bool is_full = sink_->IsFull();
+  if (is_suspended()) {
+    suspension_ = is_full ? Suspension::kFull : Suspension::kOver;
+  } else if (is_full) {
+    suspension_ = Suspension::kFull;
+    suspended_at_ = std::max(drained, first_);
+    Check(writer_->Flush());
+  } else if (!wants_section_ && sink_->WantsSection()) {
+    RequestSection();
+  }
+}
+
+std::uint64_t Session::DroppedNow() const {
+  return std::accumulate(
+      losses_.begin(), losses_.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const Losses& losses) { return sum + losses.dropped; });
+}
+
+void Session::EndSuspension(std::uint64_t timestamp) {
+  if (!is_suspended()) return;
+  suspension_ = Suspension::kNone;
+  // What it does not hold of processes, the next section tells.
+  wants_section_ = true;
+  for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
+    const std::uint64_t count = std::exchange(losses_[cpu].dropped, 0);
+    if (count == 0) continue;
+    dropped_ += count;
+    account_.EventsDropped(trace_->cpu_number(cpu), count, suspended_at_, timestamp,
+                           "the output is full");
+    Check(trace_->AddLost(cpu, count));
+  }
+}
+
+absl::Status Session::TellSection(std::uint64_t timestamp) {
+  for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
+    const std::uint64_t events = trace_->cpu_events(cpu);
+    const std::uint64_t lost = trace_->cpu_lost(cpu);
+    if (events == 0 && lost == 0) continue;
+    account_.SectionBegan(trace_->cpu_number(cpu), section_, events, lost, timestamp);
+  }
+  return account_.Write(timestamp);
+}
+
+bool Session::EndInterval(std::uint64_t timestamp) {
+  if (!is_running()) return false;
   TellUnknownLosses();
-  if (IsIntervalEmpty()) return StartInterval(timestamp);
-  absl::Status status = trace_->WriteSequencePoint(timestamp);
+  EndSuspension(timestamp);
+  const bool starts_section = std::exchange(wants_section_, false);
+  if (!starts_section && IsIntervalEmpty()) {
+    StartInterval(timestamp);
+    return false;
+  }
+  absl::Status status =
+      starts_section ? trace_->StartSection(timestamp) : trace_->WriteSequencePoint(timestamp);
   if (status.ok()) status = writer_->Flush();
   StartInterval(timestamp);
+  if (status.ok() && starts_section) {
+    ++section_;
+    status = TellSection(timestamp);
+  }
   Check(status);
+  return starts_section && is_running();
 }
 
 void Session::Finish(std::uint64_t timestamp) {
   if (!is_running()) return;
   TellUnknownLosses();
+  EndSuspension(timestamp);
   absl::Status status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
   if (status.ok()) status = writer_->Finish();
   if (!status.ok()) return Fail(status);
   length_ = 0;
+}
+
+void Session::CheckTriggers(const ConvertedEvent& event) {
+  triggers_->Check(event, [this, &event] { return converter_->MetadataOf(event); });
 }
 
 // Whatever it is told from here on, it writes nothing.

@@ -28,6 +28,7 @@
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
+#include "tools/collector/session/trigger_set.h"
 #include "tools/common/account_summary.h"
 
 namespace collector {
@@ -38,17 +39,17 @@ struct SessionOptions {
   // ends at a multiple of it.
   // At least 1 ms.
   absl::Duration interval = absl::Seconds(1);
-  // Threads that work for this session, as that which compresses its file. What they do is in no
-  // session's kernel events. (Those of a capture's first session are better named to the capture,
-  // which keeps their events out of the rings.)
-  std::vector<pid_t> own_threads;
+  // Events at which `fire` is called, on the capture's thread, once they are written.
+  std::vector<Trigger> triggers;
+  TriggerSet::Fire fire;
 };
 
 struct SessionSummary {
   // OK if the file is whole. If not, it is readable to its last whole block.
   absl::Status status;
   std::uint64_t events = 0;     // those of processes and of the collector are not in it
-  std::uint64_t lost = 0;       // by the kernel, as rings were full
+  std::uint64_t lost = 0;       // by the kernel, as rings were full, and those that were dropped
+  std::uint64_t dropped = 0;    // of `lost`: they came while the sink was full
   std::uint64_t undecoded = 0;  // of `events`: written as bytes
   std::uint64_t late = 0;       // of `events`: written with a later timestamp than their own
   // The kernel's count, always events + lost. No value where it does not count exactly what is this
@@ -63,6 +64,7 @@ struct SessionSummary {
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;
   std::uint64_t sequence_points = 0;
+  std::uint64_t section = 0;  // the number of the last one; the first is 0
   // Of all events, those of processes and of the collector included: what is surely in the file,
   // and what is not.
   std::uint64_t events_written = 0;
@@ -101,7 +103,11 @@ class Session {
   std::vector<std::string> Unmatched() const;
   // Tracepoints that a pattern selects and that cannot be recorded.
   const LeftOut& left_out() const { return left_out_; }
-  // What there is to say so far; `hits` and `tracepoints` are the capture's to say.
+  // As the sink is full, events are counted and not written.
+  bool is_suspended() const { return suspension_ != Suspension::kNone; }
+  // A section of the sink begins as soon as the interval can end.
+  void RequestSection();
+  // What there is to say so far, at little cost; `hits` and `tracepoints` are the capture's to say.
   SessionSummary Summary() const;
 
   // All below is for the capture.
@@ -111,7 +117,11 @@ class Session {
   LeftOut& left_out() { return left_out_; }
   // The tracepoint `name`, which a pattern selects, cannot be recorded.
   void LeaveOut(const std::string& name, const std::string& why);
+  // A pattern has met the tracepoint `name` for the first time, and it is recorded from now on.
+  void MetTracepoint(const std::string& name);
   void CpuChanged(const CpuChange& change);
+  // See CollectorEvents.
+  void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
 
   // Makes the file. There are no events in it before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
@@ -124,7 +134,14 @@ class Session {
 
   // Writes the event if it is of the session's time.
   void Write(std::size_t cpu, const ConvertedEvent& event) {
-    if (event.timestamp - first_ < length_) Check(trace_->Write(cpu, event));
+    if (event.timestamp - first_ >= length_) return;
+    Check(trace_->Write(cpu, event));
+    if (triggers_) [[unlikely]]
+      CheckTriggers(event);
+  }
+  // Counts an event that comes while the session is suspended.
+  void Drop(std::size_t cpu, std::uint64_t timestamp) {
+    if (timestamp - first_ < length_) ++losses_[cpu].dropped;
   }
   void WriteProcessEvent(const ProcessEvent& event, Slot thread);
 
@@ -142,17 +159,27 @@ class Session {
   // Samples of that CPU were lost, whatever their tracepoint.
   void AddLost(std::size_t cpu, std::uint64_t count);
 
+  // Asks the sink whether it takes more and whether it would have a section. To be called between
+  // two parts of a drain: all events up to `drained` have been given.
+  void FollowSink(std::uint64_t drained);
+
   bool is_running() const { return length_ != 0; }
+  // It is written to, and its interval ends.
+  bool is_active() const { return is_running() && !is_suspended(); }
   std::size_t events_in_interval() const { return trace_->events_in_interval(); }
   std::uint64_t interval_end() const { return interval_end_; }
-  // Its interval, whose events up to `now` have been written, is to be ended.
+  // Its interval, whose events up to `now` have been written, is to be ended. That of a session
+  // that is suspended ends with the suspension.
   bool IsIntervalOver(std::uint64_t now) const {
-    return is_running() && now >= first_ && (now >= interval_end_ || trace_->interval_is_full());
+    if (!is_running() || now < first_ || now <= interval_start_) return false;
+    if (is_suspended()) return suspension_ == Suspension::kOver;
+    return now >= interval_end_ || trace_->interval_is_full();
   }
   absl::Duration interval() const { return options_.interval; }
-  const std::vector<pid_t>& own_threads() const { return options_.own_threads; }
-  // Writes a sequence point and flushes the file, unless there is nothing to write.
-  void EndInterval(std::uint64_t timestamp);
+  // Writes a sequence point and flushes the file, unless there is nothing to write; or begins a
+  // section, if one is wanted. Returns whether one has begun: it is to be told then which processes
+  // there are.
+  bool EndInterval(std::uint64_t timestamp);
   // Ends the file, with a last sequence point at `timestamp`, or after the last one.
   void Finish(std::uint64_t timestamp);
 
@@ -166,6 +193,12 @@ class Session {
     std::uint64_t after = 0;       // the ring was short of samples after this one; 0: of none since
     std::uint64_t counted_at = 0;  // what was lost before is in the account
     std::uint64_t from = 0;        // what was counted last was lost after this time
+    std::uint64_t dropped = 0;     // events that came since the session was suspended
+  };
+  enum class Suspension {
+    kNone,
+    kFull,  // the sink is full
+    kOver,  // it is not any more; the session goes on when its interval can end
   };
 
   void Check(const absl::Status& status) {
@@ -173,8 +206,13 @@ class Session {
       Fail(status);
   }
   void Fail(const absl::Status& status);
+  void CheckTriggers(const ConvertedEvent& event);
   // Has the account tell of what was lost and is of no known tracepoint.
   void TellUnknownLosses();
+  // Writes what was dropped while the session was suspended as losses.
+  void EndSuspension(std::uint64_t timestamp);
+  std::uint64_t DroppedNow() const;
+  absl::Status TellSection(std::uint64_t timestamp);
   void StartInterval(std::uint64_t timestamp);
   // Nothing has been written or lost since the last sequence point.
   bool IsIntervalEmpty() const {
@@ -184,9 +222,12 @@ class Session {
 
   SessionOptions options_;
   absl::Status status_;
+  nettrace::Sink* sink_ = nullptr;  // the writer's
   std::unique_ptr<nettrace::Writer> writer_;
   CollectorEvents account_;
-  std::optional<TraceWriter> trace_;  // refers to both; none before Begin
+  std::optional<TraceWriter> trace_;            // refers to both; none before Begin
+  std::optional<TriggerSet> triggers_;          // none if the session has no triggers
+  const SampleConverter* converter_ = nullptr;  // of the events; none before Begin
   // Its events have timestamps from `first_` on, for `length_` ns; 0 before Begin and after an
   // error.
   std::uint64_t first_ = 0;
@@ -195,6 +236,11 @@ class Session {
   std::uint64_t interval_end_ = 0;
   std::uint64_t interval_events_ = 0;  // of the writer, when the interval began
   std::uint64_t interval_lost_ = 0;
+  Suspension suspension_ = Suspension::kNone;
+  std::uint64_t suspended_at_ = 0;
+  std::uint64_t dropped_ = 0;  // in earlier suspensions
+  bool wants_section_ = false;
+  std::uint64_t section_ = 0;  // the number of the one that is written
   bool wants_all_ = false;
   std::vector<Losses> losses_;  // by the CPU's index
   std::vector<bool> matched_;   // by selector

@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "tools/collector/base/cgroup2.h"
 #include "tools/collector/base/status_util.h"
 
 #ifndef PIDFD_THREAD
@@ -64,16 +65,6 @@ absl::Status CheckProcess(pid_t pid) {
   return absl::OkStatus();
 }
 
-// Where cgroup v2 is mounted; "" if it is not.
-std::string Cgroup2Mount() {
-  std::ifstream file("/proc/self/mounts");
-  for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
-    if (parts.size() > 2 && parts[2] == "cgroup2") return parts[1];
-  }
-  return "";
-}
-
 bool IsDirectory(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);
@@ -82,30 +73,18 @@ bool IsDirectory(const std::string& path) {
 // The folders of that name below `mount`, none of them below another.
 std::vector<std::string> FindByName(const std::string& mount, const std::string& name) {
   std::vector<std::string> found;
-  std::error_code error;
-  for (std::filesystem::recursive_directory_iterator entry(mount, error), end;
-       !error && entry != end; entry.increment(error)) {
-    if (!entry->is_directory(error)) continue;
-    if (entry->path().filename() != name) continue;
-    found.push_back(entry->path().string());
-    entry.disable_recursion_pending();
-  }
+  ForEachCgroup(mount, [&](const std::string& path) {
+    if (std::filesystem::path(path).filename() != name) return Below::kVisit;
+    found.push_back(path);
+    return Below::kSkip;
+  });
   std::sort(found.begin(), found.end());
   return found;
 }
 
-absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
-  struct statfs facts;
-  if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("--cgroup ", path,
-                     ": not a cgroup of version 2, which is all that can be recorded; those are "
-                     "below ",
-                     Cgroup2Mount()));
-  }
-  return fd;
+// Invalid if there is no such task, or the kernel has no descriptor for it.
+UniqueFd OpenTask(pid_t id, unsigned flags) {
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
 }
 
 bool IsBelow(const std::string& path, const std::string& other) {
@@ -183,6 +162,20 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   return found[0];
 }
 
+absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
+  struct statfs facts;
+  if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--cgroup ", path,
+                     ": not a cgroup of version 2, which is all that can be recorded; those are "
+                     "below ",
+                     Cgroup2Mount()));
+  }
+  return fd;
+}
+
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
   PerfTarget target;
   const int kinds = static_cast<int>(!selection.pids.empty()) +
@@ -194,11 +187,15 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
   if (!selection.pids.empty()) {
     target.kind = PerfTarget::Kind::kProcesses;
     target.ids = selection.pids;
-    for (const pid_t pid : target.ids) COLLECTOR_RETURN_IF_ERROR(CheckProcess(pid));
+    for (const pid_t pid : target.ids) {
+      target.descriptors.push_back(OpenTask(pid, /*flags=*/0));
+      COLLECTOR_RETURN_IF_ERROR(CheckProcess(pid));
+    }
   } else if (!selection.tids.empty()) {
     target.kind = PerfTarget::Kind::kThreads;
     target.ids = selection.tids;
     for (const pid_t tid : target.ids) {
+      target.descriptors.push_back(OpenTask(tid, PIDFD_THREAD));
       if (!IsRunning(tid)) {
         return absl::NotFoundError(absl::StrCat("--tid ", tid, ": there is no such thread"));
       }
@@ -212,10 +209,24 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
   return target;
 }
 
+absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection) {
+  if (selection.cgroups.size() != 1 || !selection.pids.empty() || !selection.tids.empty()) {
+    return absl::InvalidArgumentError("what is followed is one cgroup, and nothing beside it");
+  }
+  const std::string mount = Cgroup2Mount();
+  if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
+  const absl::StatusOr<std::string> path = FindCgroup(mount, selection.cgroups[0]);
+  if (!path.ok() && !absl::IsNotFound(path.status())) return path.status();
+  FollowedTarget followed;
+  followed.target.kind = PerfTarget::Kind::kCgroups;
+  followed.follower.emplace(mount, selection.cgroups[0], path.value_or(""));
+  return followed;
+}
+
 TargetWatch::TargetWatch(const PerfTarget& target) : kind_(target.kind) {
-  const unsigned flags = kind_ == PerfTarget::Kind::kThreads ? PIDFD_THREAD : 0;
-  for (const pid_t id : target.ids) {
-    running_.push_back({id, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)))});
+  for (std::size_t i = 0; i < target.ids.size(); ++i) {
+    const int fd = target.descriptors[i].get();
+    running_.push_back({target.ids[i], UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0))});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/collector/perf/perf_target.h"
+#include "tools/collector/session/cgroup_follower.h"
 
 namespace collector {
 
@@ -23,6 +25,8 @@ struct TargetSelection {
   // Each is a path below the mount of cgroup v2, an absolute path, or the name of a cgroup
   // somewhere in the hierarchy, such as that of a systemd unit.
   std::vector<std::string> cgroups;
+  // The cgroup, which is one then, need not be there yet, and may go and come again.
+  bool follow = false;
 };
 
 // Parses "12,345", numbers above 0; none is there twice in what it returns. InvalidArgument.
@@ -31,14 +35,23 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 // Finds what is selected. InvalidArgument if more than one kind is, or a name is that of several
 // cgroups; NotFound for what is not there; FailedPrecondition if there is no cgroup v2.
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection);
+// The same for a cgroup that is followed: a target with no cgroup so far, and what follows it.
+struct FollowedTarget {
+  PerfTarget target;
+  std::optional<CgroupFollower> follower;
+};
+absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection);
 
 // The directory of a cgroup that is selected as `text`, in the hierarchy mounted at `mount`. The
 // errors are those of OpenTarget.
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text);
+// Opens the folder of one. FailedPrecondition if it is none of version 2.
+absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path);
 
 // Whether the processes or threads of a target have ended. A cgroup never has.
 class TargetWatch {
  public:
+  // By duplicates of its descriptors.
   explicit TargetWatch(const PerfTarget& target);
 
   // They become readable as something ends.

@@ -1,4 +1,4 @@
-// EventHeader tracepoints that are registered before the service that writes to them has run.
+// Tracepoints of user_events that are registered before the service that writes to them has run.
 #ifndef TOOLS_COLLECTOR_TRACEFS_USER_EVENT_REGISTRATIONS_H_
 #define TOOLS_COLLECTOR_TRACEFS_USER_EVENT_REGISTRATIONS_H_
 
@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "tools/collector/base/unique_fd.h"
+#include "tools/collector/tracefs/user_event_definition.h"
 
 namespace collector {
 
@@ -18,8 +19,17 @@ class UserEventRegistrations {
   // InvalidArgument for the name, NotFound for a kernel without user_events, PermissionDenied,
   // AlreadyExists when somebody has defined it with other fields.
   absl::Status Register(const std::string& name, bool persistent);
+  // The same for any definition. A tracepoint that is there already stays as it is, persistent or
+  // not. The message of AlreadyExists has the definition that is there, if it can be read.
+  absl::Status Register(const UserEventDefinition& definition, bool persistent);
+  // Deletes a persistent tracepoint. Errors: FailedPrecondition while anybody uses it, NotFound,
+  // PermissionDenied.
+  absl::Status Delete(const std::string& name);
 
  private:
+  // Opens user_events_data, once. `what` begins the message.
+  absl::Status Open(const std::string& what);
+
   UniqueFd data_;
   // The kernel sets a bit of it while an event is enabled; nobody reads it here.
   std::unique_ptr<std::uint64_t> enabled_ = std::make_unique<std::uint64_t>(0);

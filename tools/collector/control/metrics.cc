@@ -1,0 +1,151 @@
+#include "tools/collector/control/metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "tools/collector/control/losses.h"
+#include "tools/collector/control/messages.h"
+#include "tools/common/text.h"
+
+namespace collector {
+namespace {
+
+// A label's value, quoted.
+std::string Quoted(std::string_view value) {
+  std::string quoted = "\"";
+  for (const char c : tools::Printable(value)) {
+    if (c == '\\' || c == '"') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string Label(const SessionStatus& session) {
+  return absl::StrCat("session=", Quoted(session.name));
+}
+
+// The lines that come before a family's samples. The name of a family with a unit ends with it.
+void PutFamily(std::string* text, const std::string& name, const char* type, const char* unit,
+               const char* help) {
+  absl::StrAppend(text, "# TYPE ", name, " ", type, "\n");
+  if (*unit != '\0') absl::StrAppend(text, "# UNIT ", name, " ", unit, "\n");
+  absl::StrAppend(text, "# HELP ", name, " ", help, "\n");
+}
+
+struct Count {
+  const char* name;
+  const char* type;
+  const char* unit;
+  const char* help;
+  std::uint64_t SessionStatus::*member;
+};
+constexpr char kCounter[] = "counter";
+constexpr char kGauge[] = "gauge";
+constexpr Count kCounts[] = {
+    {"events", kCounter, "", "Events written since the session started.", &SessionStatus::events},
+    {"lost_events", kCounter, "", "Events lost by the kernel and by the output.",
+     &SessionStatus::lost},
+    {"dropped_events", kCounter, "", "Those of the lost events that the output was too slow for.",
+     &SessionStatus::dropped},
+    {"undecoded_events", kCounter, "", "Events whose payload is written as it came.",
+     &SessionStatus::undecoded},
+    {"written_bytes", kCounter, "bytes", "Bytes written, compressed as they are.",
+     &SessionStatus::bytes},
+    {"snapshots", kCounter, "", "Files that the flight recorder has written.",
+     &SessionStatus::snapshots},
+    {"refused_snapshots", kCounter, "", "Snapshots that were refused, as they came too often.",
+     &SessionStatus::snapshots_refused},
+    {"tracepoints", kGauge, "", "Tracepoints that are recorded.", &SessionStatus::tracepoints},
+    {"ring_bytes", kGauge, "bytes", "Size of the ring of each CPU.", &SessionStatus::ring_bytes},
+    {"queue_bytes", kGauge, "bytes", "Bytes that wait for the output.",
+     &SessionStatus::queue_bytes},
+    {"queue_limit_bytes", kGauge, "bytes", "Waiting bytes from which on events are dropped.",
+     &SessionStatus::queue_limit},
+    {"flight_memory_bytes", kGauge, "bytes", "Memory that the flight recorder holds.",
+     &SessionStatus::memory_bytes},
+    {"files", kGauge, "", "Files of the session on disk.", &SessionStatus::files},
+    {"files_bytes", kGauge, "bytes", "Size of the files of the session on disk.",
+     &SessionStatus::file_bytes},
+};
+
+void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
+  using State = SessionStatus::State;
+  const std::string name = "nettraced_session_state";
+  // OpenMetrics has stateset for this, which other readers of the text do not know.
+  PutFamily(text, name, kGauge, "", "1 for the state that the session is in.");
+  for (const SessionStatus& session : sessions) {
+    for (const State state :
+         {State::kRunning, State::kSuspended, State::kFailed, State::kStopped}) {
+      absl::StrAppend(text, name, "{", Label(session), ",state=\"", std::string(StateName(state)),
+                      "\"} ", session.state == state ? 1 : 0, "\n");
+    }
+  }
+}
+
+void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
+  const std::string name = "nettraced_session_start_time_seconds";
+  PutFamily(text, name, kGauge, "seconds", "When the session started, since the epoch.");
+  for (const SessionStatus& session : sessions) {
+    if (session.started == absl::InfinitePast()) continue;
+    absl::StrAppendFormat(text, "%s{%s} %.3f\n", name, Label(session),
+                          absl::ToDoubleSeconds(session.started - absl::UnixEpoch()));
+  }
+}
+
+// Numbers of selectors and tracepoints of which the status has the names.
+void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
+  const auto put = [&](const std::string& name, const char* help,
+                       std::vector<std::string> SessionStatus::*list) {
+    PutFamily(text, name, kGauge, "", help);
+    for (const SessionStatus& session : sessions) {
+      absl::StrAppend(text, name, "{", Label(session), "} ", (session.*list).size(), "\n");
+    }
+  };
+  put("nettraced_session_unmatched_selectors", "Selectors that have no tracepoint.",
+      &SessionStatus::unmatched);
+  put("nettraced_session_left_out_tracepoints", "Tracepoints that cannot be recorded.",
+      &SessionStatus::left_out);
+}
+
+void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
+  const std::string name = "nettraced_session_largest_losses";
+  // As a place can leave the largest, these are no counters.
+  PutFamily(text, name, kGauge, "",
+            "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
+  for (const SessionStatus& session : sessions) {
+    std::uint64_t others = session.lost;
+    for (const Loss& loss : LargestLosses(session.losses, kMaxLossSeries)) {
+      absl::StrAppend(text, name, "{", Label(session), ",cpu=\"", loss.cpu,
+                      "\",tracepoint=", Quoted(loss.tracepoint), "} ", loss.events, "\n");
+      others -= std::min(others, loss.events);
+    }
+    absl::StrAppend(text, name, "{", Label(session), ",cpu=\"other\",tracepoint=\"other\"} ",
+                    others, "\n");
+  }
+}
+
+}  // namespace
+
+std::string FormatMetrics(std::span<const SessionStatus> sessions) {
+  std::string text;
+  PutStates(&text, sessions);
+  PutStartTimes(&text, sessions);
+  for (const Count& count : kCounts) {
+    const std::string name = absl::StrCat("nettraced_session_", count.name);
+    const char* suffix = count.type == kCounter ? "_total" : "";
+    PutFamily(&text, name, count.type, count.unit, count.help);
+    for (const SessionStatus& session : sessions) {
+      absl::StrAppend(&text, name, suffix, "{", Label(session), "} ", session.*count.member, "\n");
+    }
+  }
+  PutListSizes(&text, sessions);
+  PutLosses(&text, sessions);
+  return text + "# EOF\n";
+}
+
+}  // namespace collector

@@ -1,0 +1,130 @@
+#include "tools/collector/identity/cgroup_path.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+
+namespace collector {
+namespace {
+
+constexpr std::string_view kSlice = ".slice";
+constexpr std::string_view kScope = ".scope";
+constexpr std::string_view kService = ".service";
+
+// The next component of the path, which loses it; "" at the end.
+std::string_view TakeComponent(std::string_view* path) {
+  path->remove_prefix(std::min(path->find_first_not_of('/'), path->size()));
+  const std::string_view component = path->substr(0, path->find('/'));
+  path->remove_prefix(component.size());
+  return component;
+}
+
+bool IsUnitCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+         std::string_view(":-_.\\@").find(c) != std::string_view::npos;
+}
+
+// A name that systemd takes for that of a unit with processes.
+bool IsUnit(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kKinds = {kService,  kScope,   kSlice,
+                                                      ".socket", ".mount", ".swap"};
+  constexpr std::size_t kMaxUnit = 255;
+  return name.size() <= kMaxUnit && !name.starts_with('@') &&
+         std::all_of(name.begin(), name.end(), IsUnitCharacter) &&
+         std::any_of(kKinds.begin(), kKinds.end(), [name](std::string_view kind) {
+           return name.size() > kind.size() && name.ends_with(kind);
+         });
+}
+
+// systemd puts this before names that the kernel has for files of its own.
+std::string_view WithoutEscape(std::string_view component) {
+  if (component.starts_with('_')) component.remove_prefix(1);
+  return component;
+}
+
+// The first unit that is no slice, if slices only stand before it; `*path` is what comes after it.
+std::string_view TakeUnit(std::string_view* path) {
+  for (;;) {
+    const std::string_view name = WithoutEscape(TakeComponent(path));
+    if (!IsUnit(name)) return "";
+    if (!name.ends_with(kSlice)) return name;
+  }
+}
+
+// What stands between the two; "" if the text is not of that form.
+std::string_view Between(std::string_view text, std::string_view before, std::string_view after) {
+  if (text.size() <= before.size() + after.size() || !text.starts_with(before) ||
+      !text.ends_with(after)) {
+    return "";
+  }
+  return text.substr(before.size(), text.size() - before.size() - after.size());
+}
+
+int HexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// The name of a machine, in which systemd writes a '-' as "\x2d".
+std::string Unescape(std::string_view text) {
+  constexpr std::size_t kEscapeSize = 4;
+  std::string name;
+  while (!text.empty()) {
+    if (text.size() >= kEscapeSize && text.starts_with("\\x") && HexValue(text[2]) >= 0 &&
+        HexValue(text[3]) >= 0) {
+      name.push_back(static_cast<char>(HexValue(text[2]) * 16 + HexValue(text[3])));
+      text.remove_prefix(kEscapeSize);
+    } else {
+      name.push_back(text.front());
+      text.remove_prefix(1);
+    }
+  }
+  return name;
+}
+
+// The id that an engine's cgroup has in its name: alone ("/docker/ID"), or after the engine's
+// ("docker-ID.scope", "cri-containerd-ID.scope", "kubepods-….slice:cri-containerd:ID").
+std::string_view EngineId(std::string_view component) {
+  constexpr std::size_t kIdSize = 64;
+  if (component.ends_with(kScope)) component.remove_suffix(kScope.size());
+  if (component.size() < kIdSize) return "";
+  const std::string_view id = component.substr(component.size() - kIdSize);
+  const std::string_view before = component.substr(0, component.size() - kIdSize);
+  if (!std::all_of(id.begin(), id.end(), [](char c) { return HexValue(c) >= 0; })) return "";
+  // What looks after a container for podman and CRI-O is not in it.
+  if (before.ends_with("conmon-")) return "";
+  return before.empty() || before.ends_with('-') || before.ends_with(':') ? id : "";
+}
+
+std::string ContainerOf(std::string_view component, std::string_view parent) {
+  if (const std::string_view id = EngineId(component); !id.empty()) return std::string(id);
+  if (const auto machine = Between(component, "systemd-nspawn@", kService); !machine.empty())
+    return Unescape(machine);
+  if (parent == "machine.slice") return Unescape(Between(component, "machine-", kScope));
+  if (parent == "lxc" || parent == "lxc.payload") return std::string(component);
+  return std::string(Between(component, "lxc.payload.", ""));
+}
+
+}  // namespace
+
+CgroupNames ParseCgroupPath(std::string_view path) {
+  CgroupNames names;
+  std::string_view rest = path;
+  const std::string_view unit = TakeUnit(&rest);
+  names.unit = std::string(unit);
+  if (unit.starts_with("user@") && unit.ends_with(kService)) {
+    names.user_unit = std::string(TakeUnit(&rest));
+  }
+  rest = path;
+  std::string_view parent;
+  for (std::string_view component; !(component = TakeComponent(&rest)).empty();
+       parent = component) {
+    names.container = ContainerOf(component, parent);
+    if (!names.container.empty()) break;
+  }
+  return names;
+}
+
+}  // namespace collector

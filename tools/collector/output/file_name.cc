@@ -1,0 +1,110 @@
+#include "tools/collector/output/file_name.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tools/common/text.h"
+
+namespace collector {
+namespace {
+
+constexpr absl::string_view kTime = "{time}";
+constexpr std::string_view kTimeForm = "00000000T000000.000000Z";
+constexpr std::string_view kEnding = ".nettrace";
+constexpr std::string_view kCompressed = ".zst";
+
+// By the numbers of FileNames::Kind.
+constexpr std::array<std::string_view, 4> kKindEndings = {"", ".partial", ".repairing",
+                                                          ".unreadable"};
+// The longest of all endings together.
+constexpr std::size_t kMaxEnding = kEnding.size() + kCompressed.size() + kKindEndings[3].size();
+
+// The host's name, of characters that any file system takes.
+std::string HostName() {
+  std::array<char, HOST_NAME_MAX + 1> buffer = {};
+  if (gethostname(buffer.data(), buffer.size() - 1) != 0 || buffer[0] == '\0') return "localhost";
+  std::string name = buffer.data();
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
+  }
+  return name;
+}
+
+bool IsTime(std::string_view text) {
+  return text.size() == kTimeForm.size() &&
+         std::equal(text.begin(), text.end(), kTimeForm.begin(), [](char c, char form) {
+           return form == '0' ? absl::ascii_isdigit(static_cast<unsigned char>(c)) : c == form;
+         });
+}
+
+absl::Status Refuse(std::string_view text, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("\"", tools::Printable(text), "\": ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<FileNames> FileNames::Create(std::string_view text, std::string_view session) {
+  std::string pattern = absl::StrReplaceAll(
+      absl::string_view(text.data(), text.size()),
+      {{"{session}", absl::string_view(session.data(), session.size())}, {"{host}", HostName()}});
+  const std::size_t time_at = pattern.find(std::string(kTime));
+  if (time_at == std::string::npos) {
+    return Refuse(text, "without {time} all files would have one name; use \"{session}-{time}\"");
+  }
+  if (pattern.find('/') != std::string::npos) {
+    return Refuse(text, "a name has no '/'; `directory` says where the files are");
+  }
+  if (!std::all_of(pattern.begin(), pattern.end(),
+                   [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); })) {
+    return Refuse(text, "a name has letters, digits and signs of ASCII, and no spaces");
+  }
+  if (pattern.front() == '.') return Refuse(text, "begins with '.', so the files would be hidden");
+  const std::string rest = absl::StrReplaceAll(pattern, {{kTime, ""}});
+  if (rest.find_first_of("{}") != std::string::npos) {
+    return Refuse(text, "only {host}, {session} and {time} can stand in braces");
+  }
+  FileNames names(std::move(pattern), time_at);
+  if (names.Format({std::string(kTimeForm)}).size() - kEnding.size() + kMaxEnding > NAME_MAX) {
+    return Refuse(text, absl::StrCat("with its ending it is longer than ", NAME_MAX, " bytes"));
+  }
+  return names;
+}
+
+std::string FileNames::Format(const Name& name) const {
+  std::string text = absl::StrReplaceAll(pattern_, {{kTime, name.time}});
+  text += kEnding;
+  if (name.compressed) text += kCompressed;
+  text += kKindEndings[static_cast<std::size_t>(name.kind)];
+  return text;
+}
+
+std::optional<FileNames::Name> FileNames::Parse(std::string_view file) const {
+  if (file.size() < time_at_ + kTimeForm.size()) return std::nullopt;
+  Name name;
+  name.time = file.substr(time_at_, kTimeForm.size());
+  if (!IsTime(name.time)) return std::nullopt;
+  for (const bool compressed : {false, true}) {
+    for (std::size_t kind = 0; kind < kKindEndings.size(); ++kind) {
+      name.compressed = compressed;
+      name.kind = static_cast<Kind>(kind);
+      if (Format(name) == file) return name;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string FileNames::TimeText(absl::Time time) {
+  // Four digits for the year: what a clock shows that nobody has set is in there, too.
+  static constexpr std::int64_t kLastSecond = 253402300799;
+  time = std::clamp(time, absl::UnixEpoch(), absl::FromUnixSeconds(kLastSecond));
+  return absl::FormatTime("%Y%m%dT%H%M%E6SZ", time, absl::UTCTimeZone());
+}
+
+}  // namespace collector

@@ -1,0 +1,76 @@
+#include "tools/nettraced/capture_pool.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "tools/collector/config/session_options.h"
+
+namespace nettraced {
+namespace {
+
+bool HasFilter(const collector::SessionSettings& settings) {
+  return std::any_of(settings.select.begin(), settings.select.end(),
+                     [](const collector::Selector& selector) { return !selector.filter.empty(); });
+}
+
+// "" for the capture that is shared; no session has that name.
+std::string KeyOf(const collector::SessionSettings& settings) {
+  const bool is_shared = settings.target == collector::TargetSettings() && !HasFilter(settings);
+  return is_shared ? "" : settings.name;
+}
+
+collector::CaptureOptions OptionsOf(const collector::SessionSettings& settings,
+                                    std::size_t ring_size) {
+  collector::CaptureOptions options;
+  options.leave_out_own_process = true;
+  options.identity = true;
+  options.target = collector::TargetOf(settings.target);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  options.ring_size = std::bit_ceil(std::max(ring_size, page));
+  return options;
+}
+
+}  // namespace
+
+void CapturePool::SetSharedRingSize(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  shared_ring_size_ = size;
+}
+
+absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
+    const collector::SessionSettings& settings) {
+  const std::string key = KeyOf(settings);
+  const std::lock_guard opening(opening_);
+  std::size_t ring_size = settings.ring_size;
+  std::shared_ptr<CaptureThread> known;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = captures_.find(key); found != captures_.end()) {
+      known = found->second.lock();
+    }
+    if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
+  }
+  if (known != nullptr && known->status().ok()) return known;
+  collector::CaptureOptions options = OptionsOf(settings, ring_size);
+  options.attachments.memory = memory_;
+  auto capture = CaptureThread::Start(options);
+  if (!capture.ok()) return capture.status();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });
+  std::erase_if(heartbeats_, [](const auto& each) { return each.expired(); });
+  captures_[key] = *capture;
+  heartbeats_.push_back((*capture)->heartbeat());
+  return capture;
+}
+
+bool CapturePool::AreAlive(absl::Duration period) const {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(heartbeats_.begin(), heartbeats_.end(), [period](const auto& each) {
+    const auto heartbeat = each.lock();
+    return heartbeat == nullptr || heartbeat->IsAlive(MonotonicNow(), period);
+  });
+}
+
+}  // namespace nettraced

@@ -1,0 +1,152 @@
+#include "tools/nettraced/capture_thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include <condition_variable>
+#include <new>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/perf/perf_session.h"
+
+namespace nettraced {
+namespace {
+
+// A capture has its own reasons to wake before; this is how often the thread stamps at least.
+constexpr absl::Duration kLongestRound = absl::Seconds(1);
+
+}  // namespace
+
+absl::Duration MonotonicNow() {
+  return absl::Nanoseconds(static_cast<std::int64_t>(collector::SessionClockNow()));
+}
+
+absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
+    const collector::CaptureOptions& options) {
+  collector::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return collector::ErrnoStatus(errno, "eventfd");
+  absl::StatusOr<std::unique_ptr<collector::Capture>> capture = collector::Capture::Open(options);
+  if (!capture.ok()) return capture.status();
+  COLLECTOR_RETURN_IF_ERROR((*capture)->WakeOn(wake.get()));
+  std::shared_ptr<CaptureThread> result(
+      new CaptureThread(*std::move(capture), std::move(wake), options.ring_size));
+  try {
+    result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
+  } catch (const std::system_error& error) {
+    return collector::ErrnoStatus(error.code().value(), "a thread for the capture",
+                                  "raise TasksMax= of the service");
+  }
+  return result;
+}
+
+CaptureThread::CaptureThread(std::unique_ptr<collector::Capture> capture, collector::UniqueFd wake,
+                             std::size_t ring_size)
+    : capture_(std::move(capture)),
+      wake_(std::move(wake)),
+      ring_size_(ring_size),
+      heartbeat_(std::make_shared<Heartbeat>(MonotonicNow())) {}
+
+CaptureThread::~CaptureThread() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  Wake();
+  thread_.join();
+}
+
+void CaptureThread::Post(std::function<void(collector::Capture& capture)> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+  }
+  Wake();
+}
+
+void CaptureThread::Run(const std::function<void(collector::Capture& capture)>& work) {
+  std::mutex mutex;
+  std::condition_variable progress;
+  bool done = false;
+  Post([&](collector::Capture& capture) {
+    // Whatever becomes of the work, who waits for it goes on.
+    const absl::Cleanup tell = [&] {
+      // Under the lock: all this is gone once the other thread sees `done`.
+      const std::lock_guard lock(mutex);
+      done = true;
+      progress.notify_one();
+    };
+    work(capture);
+  });
+  std::unique_lock lock(mutex);
+  progress.wait(lock, [&done] { return done; });
+}
+
+void CaptureThread::AddObserver(const void* key, std::function<void()> look) {
+  observers_.emplace_back(key, std::move(look));
+}
+
+void CaptureThread::RemoveObserver(const void* key) {
+  std::erase_if(observers_, [key](const auto& each) { return each.first == key; });
+}
+
+absl::Status CaptureThread::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void CaptureThread::Loop() {
+  pthread_setname_np(pthread_self(), "capture");
+  for (bool failed = false; !DoWork();) {
+    heartbeat_->Stamp(MonotonicNow());
+    if (failed) {
+      pollfd wake = {wake_.get(), POLLIN, 0};
+      poll(&wake, 1, static_cast<int>(absl::ToInt64Milliseconds(kLongestRound)));
+      continue;
+    }
+    Do([this] { Fail(capture_->Poll(kLongestRound)); });
+    for (const auto& [key, look] : observers_) Do(look);
+    failed = !status().ok();
+  }
+  heartbeat_->End();
+}
+
+bool CaptureThread::DoWork() {
+  eventfd_t count = 0;
+  eventfd_read(wake_.get(), &count);
+  std::vector<std::function<void(collector::Capture&)>> work;
+  bool ends = false;
+  {
+    const std::lock_guard lock(mutex_);
+    work.swap(work_);
+    ends = ends_;
+  }
+  for (const auto& each : work) {
+    heartbeat_->BeginWork(MonotonicNow());
+    Do([&] { each(*capture_); });
+    heartbeat_->EndWork(MonotonicNow());
+  }
+  return ends;
+}
+
+void CaptureThread::Do(const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const std::bad_alloc&) {
+    // What the capture was about is half done.
+    Fail(absl::ResourceExhaustedError("there is not enough memory"));
+  }
+}
+
+void CaptureThread::Fail(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  status_.Update(status);
+}
+
+void CaptureThread::Wake() { eventfd_write(wake_.get(), 1); }
+
+}  // namespace nettraced

@@ -1,0 +1,372 @@
+#include "tools/nettraced/daemon.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/collector/config/read_settings.h"
+#include "tools/nettraced/log.h"
+
+namespace nettraced {
+namespace {
+
+using State = collector::SessionStatus::State;
+
+// How long a capture may take to say how its sessions are: with one that hangs, what it said last
+// is what is known.
+constexpr absl::Duration kLookTime = absl::Milliseconds(500);
+// How long anybody waits for sessions to do what was asked of them.
+constexpr absl::Duration kRequestTime = absl::Seconds(15);
+
+template <typename T>
+bool IsReadyBy(const std::future<T>& value, absl::Duration end) {
+  const absl::Duration left = std::max(end - MonotonicNow(), absl::ZeroDuration());
+  return value.wait_for(absl::ToChronoNanoseconds(left)) == std::future_status::ready;
+}
+
+template <typename T>
+void WaitForAll(const std::vector<std::future<T>>& values) {
+  const absl::Duration end = MonotonicNow() + kRequestTime;
+  for (const std::future<T>& value : values) IsReadyBy(value, end);
+}
+
+absl::Status NoAnswer() {
+  return absl::UnavailableError(
+      absl::StrCat("it has not answered for ", absl::FormatDuration(kRequestTime),
+                   ", as where a disk hangs; what was asked of it is done once it goes on"));
+}
+
+// What a session answers, if that comes in time.
+template <typename T>
+T AnswerOf(std::future<T> answer, absl::Duration limit = kRequestTime) {
+  if (!IsReadyBy(answer, MonotonicNow() + limit)) return NoAnswer();
+  return answer.get();
+}
+
+// A session that names no directory has one of its own in the state directory.
+collector::SessionSettings InDirectory(collector::SessionSettings session,
+                                       const std::string& state_directory) {
+  if (session.files.directory.empty()) {
+    session.files.directory = absl::StrCat(state_directory, "/", session.name);
+  }
+  return session;
+}
+
+std::size_t LargestRing(const std::vector<collector::SessionSettings>& sessions) {
+  std::size_t size = 0;
+  for (const collector::SessionSettings& session : sessions) {
+    size = std::max(size, session.ring_size);
+  }
+  return size;
+}
+
+// Names of tracepoints, see PatternMemory.
+std::string MemoryPath(const std::string& state_directory) {
+  return absl::StrCat(state_directory, "/remembered-names");
+}
+
+void LogFile(int priority, const std::string& path, const std::string& what) {
+  Log(priority, absl::StrCat(path, ": ", what), {{"FILE", path}});
+}
+
+absl::Status Named(std::string_view session, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("session ", std::string(session), ": ", status.message()));
+}
+
+}  // namespace
+
+Daemon::Daemon(collector::DaemonSettings settings, ReadSettings read,
+               std::function<void()> on_change)
+    : memory_(std::make_shared<collector::PatternMemory>(settings.remembered_names)),
+      environment_(memory_),
+      read_(std::move(read)),
+      settings_(std::move(settings)) {
+  environment_.on_change = std::move(on_change);
+}
+
+void Daemon::StartAll() {
+  const std::lock_guard changing(changing_);
+  const std::string path = MemoryPath(settings_.state_directory);
+  const absl::StatusOr<std::size_t> wrong = memory_->Load(path);
+  if (!wrong.ok()) {
+    LogFile(LOG_WARNING, path, absl::StrCat("nothing is remembered: ", wrong.status().message()));
+  } else if (*wrong != 0) {
+    LogFile(LOG_WARNING, path, absl::StrCat(*wrong, " lines are no names, or too many"));
+  }
+  environment_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
+  std::vector<std::future<absl::Status>> started;
+  for (const collector::SessionSettings& session : settings_.sessions) {
+    started.push_back(Add(session, /*is_from_settings=*/true, session.start));
+  }
+  WaitForAll(started);
+}
+
+void Daemon::StopAll() {
+  std::vector<std::future<absl::Status>> stopped;
+  for (const auto& [name, entry] : entries()) stopped.push_back(entry.runner->Stop());
+  for (const auto& each : stopped) each.wait();
+  SaveMemory();
+}
+
+void Daemon::SaveMemory() {
+  const std::string path = MemoryPath(settings_.state_directory);
+  if (const absl::Status status = memory_->Save(path); !status.ok()) {
+    LogFile(LOG_WARNING, path,
+            absl::StrCat("what patterns have met cannot be kept: ", status.message()));
+  }
+}
+
+void Daemon::RotateAll() {
+  std::vector<std::future<absl::StatusOr<std::string>>> rotated;
+  for (const auto& [name, entry] : entries()) {
+    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFiles) {
+      rotated.push_back(entry.runner->Rotate());
+    }
+  }
+  WaitForAll(rotated);
+}
+
+void Daemon::SnapshotAll() {
+  std::vector<std::future<absl::StatusOr<std::string>>> written;
+  for (const auto& [name, entry] : entries()) {
+    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFlight) {
+      written.push_back(entry.runner->Snapshot(absl::ZeroDuration()));
+    }
+  }
+  WaitForAll(written);
+}
+
+std::string Daemon::StatusLine() {
+  std::size_t collecting = 0;
+  std::size_t failed = 0;
+  std::size_t suspended = 0;
+  double rate = 0;
+  std::uint64_t lost = 0;
+  for (const auto& [name, entry] : entries()) {
+    const collector::SessionStatus status = entry.runner->Status(absl::ZeroDuration());
+    if (status.state == State::kFailed) ++failed;
+    if (status.state == State::kSuspended) ++suspended;
+    if (status.state == State::kRunning) ++collecting;
+    rate += status.events_per_second;
+    lost += status.lost;
+  }
+  std::string text = absl::StrCat(collecting, " collecting");
+  if (suspended != 0) absl::StrAppend(&text, ", ", suspended, " suspended");
+  if (failed != 0) absl::StrAppend(&text, ", ", failed, " failed");
+  absl::StrAppendFormat(&text, "; %.0f events/s, %u lost", rate, lost);
+  const std::lock_guard lock(mutex_);
+  if (!reload_error_.empty()) {
+    absl::StrAppend(&text, "; the settings are wrong and those before hold: ", reload_error_);
+  }
+  return text;
+}
+
+std::vector<collector::SessionStatus> Daemon::List() {
+  const Entries all = entries();
+  for (const auto& [name, entry] : all) entry.runner->BeginLook();
+  const absl::Duration end = MonotonicNow() + kLookTime;
+  std::vector<collector::SessionStatus> list;
+  for (const auto& [name, entry] : all) {
+    list.push_back(entry.runner->Status(std::max(end - MonotonicNow(), absl::ZeroDuration())));
+  }
+  return list;
+}
+
+absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session) {
+  const auto runner = Find(session);
+  if (!runner.ok()) return runner.status();
+  (*runner)->BeginLook();
+  return (*runner)->Status(kLookTime);
+}
+
+absl::Status Daemon::Start(std::string_view session) {
+  const auto runner = Find(session);
+  if (!runner.ok()) return runner.status();
+  return Named(session, AnswerOf((*runner)->Start()));
+}
+
+absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
+  const auto sessions = collector::ParseSessions(toml, "the request");
+  if (!sessions.ok()) return sessions.status();
+  const std::lock_guard changing(changing_);
+  for (const collector::SessionSettings& session : *sessions) {
+    if (Find(session.name).ok()) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("there is a session ", session.name, " already"));
+    }
+  }
+  std::vector<std::string> names;
+  std::vector<std::future<absl::Status>> started;
+  for (const collector::SessionSettings& session : *sessions) {
+    names.push_back(session.name);
+    started.push_back(Add(session, /*is_from_settings=*/false, /*starts=*/true));
+  }
+  absl::Status failure;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    failure.Update(Named(names[i], AnswerOf(std::move(started[i]))));
+  }
+  if (failure.ok()) return names;
+  Remove(names);
+  return failure;
+}
+
+absl::Status Daemon::Stop(std::string_view session) {
+  const auto runner = Find(session);
+  if (!runner.ok()) return runner.status();
+  std::future<absl::Status> stopped = (*runner)->Stop();
+  if (!IsReadyBy(stopped, MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
+  absl::Status status = Named(session, stopped.get());
+  const std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(session);
+  if (entry != entries_.end() && entry->second.runner == *runner &&
+      !entry->second.is_from_settings) {
+    entries_.erase(entry);
+  }
+  return status;
+}
+
+absl::StatusOr<std::string> Daemon::Rotate(std::string_view session) {
+  const auto runner = Find(session);
+  if (!runner.ok()) return runner.status();
+  auto path = AnswerOf((*runner)->Rotate());
+  if (!path.ok()) return Named(session, path.status());
+  return path;
+}
+
+absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Duration after) {
+  const auto runner = Find(session);
+  if (!runner.ok()) return runner.status();
+  auto path = AnswerOf((*runner)->Snapshot(after), kRequestTime + after);
+  if (!path.ok()) return Named(session, path.status());
+  return path;
+}
+
+absl::StatusOr<std::unique_ptr<collector::Tail>> Daemon::StartTail(std::string_view session,
+                                                                   collector::UniqueFd socket,
+                                                                   std::string first) {
+  const auto runner = Find(session);
+  if (!runner.ok()) return runner.status();
+  auto tail = (*runner)->StartTail(std::move(socket), std::move(first));
+  if (!tail.ok()) return Named(session, tail.status());
+  return tail;
+}
+
+absl::Status Daemon::Reload() {
+  const std::lock_guard changing(changing_);
+  absl::Status status = ReloadLocked();
+  if (status.ok()) {
+    Log(LOG_INFO, "the settings have been read anew");
+  } else {
+    Log(LOG_ERR, absl::StrCat("the settings are wrong, and those before hold: ", status.message()),
+        {{"ERROR", std::string(status.message())}});
+  }
+  const std::lock_guard lock(mutex_);
+  reload_error_ = status.ok() ? "" : std::string(status.message());
+  return status;
+}
+
+absl::Status Daemon::ReloadLocked() {
+  absl::StatusOr<collector::DaemonSettings> settings = read_();
+  if (!settings.ok()) return settings.status();
+  const Entries before = entries();
+  std::vector<const collector::SessionSettings*> added;
+  std::vector<std::string> removed;
+  for (const collector::SessionSettings& session : settings->sessions) {
+    const auto known = before.find(session.name);
+    if (known == before.end()) {
+      added.push_back(&session);
+    } else if (!known->second.is_from_settings) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          session.origin, ": a session ", session.name,
+          " was started by a request; stop it first: nettrace ctl stop ", session.name));
+    } else if (!InDirectory(session, settings_.state_directory)
+                    .SameAs(known->second.runner->settings())) {
+      added.push_back(&session);
+      removed.push_back(session.name);
+    }
+  }
+  for (const auto& known : before) {
+    const bool is_there =
+        std::any_of(settings->sessions.begin(), settings->sessions.end(),
+                    [&known](const auto& session) { return session.name == known.first; });
+    if (known.second.is_from_settings && !is_there) removed.push_back(known.first);
+  }
+  const std::vector<std::string> hanging = Remove(removed);
+  std::erase_if(added, [&hanging](const collector::SessionSettings* session) {
+    return std::find(hanging.begin(), hanging.end(), session->name) != hanging.end();
+  });
+  environment_.captures.SetSharedRingSize(LargestRing(settings->sessions));
+  std::vector<std::future<absl::Status>> started;
+  started.reserve(added.size());
+  for (const collector::SessionSettings* session : added) {
+    started.push_back(Add(*session, /*is_from_settings=*/true, session->start));
+  }
+  WaitForAll(started);
+  return hanging.empty() ? absl::OkStatus() : Named(hanging.front(), NoAnswer());
+}
+
+std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
+                                      bool is_from_settings, bool starts) {
+  std::shared_ptr<SessionRunner> runner;
+  try {
+    runner = std::make_shared<SessionRunner>(InDirectory(session, settings_.state_directory),
+                                             &environment_);
+  } catch (const std::system_error& error) {
+    const std::string what =
+        absl::StrCat("no thread for it: ", error.what(), "; raise TasksMax= of the service");
+    Log(LOG_ERR, absl::StrCat("session ", session.name, " cannot start: ", what),
+        {{"SESSION", session.name}, {"ERROR", what}});
+    std::promise<absl::Status> failed;
+    failed.set_value(absl::ResourceExhaustedError(what));
+    return failed.get_future();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    entries_.emplace(session.name, Entry{runner, is_from_settings});
+  }
+  if (starts) return runner->Start();
+  std::promise<absl::Status> stopped;
+  stopped.set_value(absl::OkStatus());
+  return stopped.get_future();
+}
+
+std::vector<std::string> Daemon::Remove(const std::vector<std::string>& names) {
+  const Entries all = entries();
+  std::map<std::string, std::future<absl::Status>> stopped;
+  for (const std::string& name : names) {
+    const auto entry = all.find(name);
+    if (entry != all.end()) stopped.emplace(name, entry->second.runner->Stop());
+  }
+  const absl::Duration end = MonotonicNow() + kRequestTime;
+  std::vector<std::string> hanging;
+  for (const auto& [name, status] : stopped) {
+    if (!IsReadyBy(status, end)) hanging.push_back(name);
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, status] : stopped) {
+    if (std::find(hanging.begin(), hanging.end(), name) == hanging.end()) entries_.erase(name);
+  }
+  return hanging;
+}
+
+Daemon::Entries Daemon::entries() const {
+  const std::lock_guard lock(mutex_);
+  return entries_;
+}
+
+absl::StatusOr<std::shared_ptr<SessionRunner>> Daemon::Find(std::string_view session) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = entries_.find(session); entry != entries_.end()) {
+    return entry->second.runner;
+  }
+  return absl::NotFoundError(absl::StrCat("there is no session '", std::string(session),
+                                          "'; 'nettrace ctl list' names them"));
+}
+
+}  // namespace nettraced

@@ -1,0 +1,59 @@
+#include "tools/nettraced/log.h"
+
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/common/text.h"
+
+namespace nettraced {
+namespace {
+
+// systemd names the device and the inode of its stream: standard error may have been sent
+// elsewhere since.
+bool IsJournal(int fd) {
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  struct stat status = {};
+  return stream != nullptr && fstat(fd, &status) == 0 &&
+         absl::StrCat(status.st_dev, ":", status.st_ino) == stream;
+}
+
+bool SendToJournal(int priority, const std::string& message,
+                   std::initializer_list<LogField> fields) {
+  std::vector<std::string> texts = {absl::StrCat("MESSAGE=", message),
+                                    absl::StrCat("PRIORITY=", priority),
+                                    "SYSLOG_IDENTIFIER=nettraced"};
+  for (const LogField& field : fields) {
+    if (!field.value.empty()) texts.push_back(absl::StrCat(field.name, "=", field.value));
+  }
+  std::vector<iovec> parts;
+  parts.reserve(texts.size());
+  for (std::string& text : texts) parts.push_back({text.data(), text.size()});
+  return sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) == 0;
+}
+
+void LogLine(int priority, const std::string& message, std::initializer_list<LogField> fields) {
+  static const bool is_journal = IsJournal(STDERR_FILENO);
+  static const bool is_terminal = isatty(STDERR_FILENO) == 1;
+  if (is_journal && SendToJournal(priority, message, fields)) return;
+  const std::string line =
+      absl::StrCat(is_terminal ? std::string() : absl::StrCat("<", priority, ">"),
+                   "nettraced: ", tools::Printable(message), "\n");
+  // One write, so that lines of several threads do not mix. There is nobody to tell of an error.
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void Log(int priority, const std::string& message, std::initializer_list<LogField> fields) {
+  const std::vector<std::string> lines = absl::StrSplit(message, '\n', absl::SkipEmpty());
+  for (const std::string& line : lines) LogLine(priority, line, fields);
+}
+
+}  // namespace nettraced

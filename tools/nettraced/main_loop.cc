@@ -1,0 +1,179 @@
+#include "tools/nettraced/main_loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/nettraced/capture_thread.h"
+#include "tools/nettraced/log.h"
+
+namespace nettraced {
+namespace {
+
+constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr absl::Duration kTellStatus = absl::Seconds(5);
+constexpr absl::Duration kSaveMemory = absl::Minutes(1);
+// While the last events are on their way to the disk, systemd is asked for so much more time.
+constexpr absl::Duration kExtend = absl::Seconds(20);
+constexpr absl::Duration kExtendEvery = absl::Seconds(5);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int number : kSignals) sigaddset(&taken, number);
+  pthread_sigmask(SIG_BLOCK, &taken, nullptr);
+  // A reader that goes away and a file that may not grow are errors of the write.
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
+  collector::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return collector::ErrnoStatus(errno, "signalfd");
+  collector::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return collector::ErrnoStatus(errno, "eventfd");
+  return std::unique_ptr<MainLoop>(new MainLoop(std::move(signals), std::move(wake)));
+}
+
+MainLoop::MainLoop(collector::UniqueFd signals, collector::UniqueFd wake)
+    : signals_(std::move(signals)), wake_(std::move(wake)) {
+  std::uint64_t period = 0;
+  if (sd_watchdog_enabled(/*unset_environment=*/1, &period) > 0) {
+    watchdog_ = absl::Microseconds(static_cast<std::int64_t>(period));
+  }
+}
+
+void MainLoop::Wake() { eventfd_write(wake_.get(), 1); }
+
+void MainLoop::Run(Daemon* daemon) {
+  daemon_ = daemon;
+  last_save_ = MonotonicNow();
+  Begin([daemon] { daemon->StartAll(); },
+        [this] {
+          if (!stopping_) sd_notify(0, "READY=1");
+        });
+  while (!stopped_) {
+    absl::Duration wait = stopping_ ? kExtendEvery : kTellStatus;
+    if (watchdog_ > absl::ZeroDuration()) wait = std::min(wait, watchdog_ / 4);
+    std::array<pollfd, 2> wakes = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    poll(wakes.data(), wakes.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
+    eventfd_t count = 0;
+    eventfd_read(wake_.get(), &count);
+    TakeSignals();
+    FinishJobs();
+    const absl::Duration now = MonotonicNow();
+    FeedWatchdog(now);
+    if (!stopping_ && now - last_save_ >= kSaveMemory) {
+      last_save_ = now;
+      Begin([daemon] { daemon->SaveMemory(); }, [] {});
+    }
+    TellStatus(now);
+  }
+  jobs_.clear();
+}
+
+void MainLoop::Begin(std::function<void()> work, std::function<void()> then) {
+  try {
+    jobs_.push_back({std::async(std::launch::async,
+                                [this, work = std::move(work)] {
+                                  pthread_setname_np(pthread_self(), "job");
+                                  work();
+                                  Wake();
+                                }),
+                     std::move(then)});
+  } catch (const std::system_error& error) {
+    Log(LOG_ERR, absl::StrCat("no thread for a request: ", error.what(),
+                              "; raise TasksMax= of the service"));
+  }
+}
+
+void MainLoop::FinishJobs() {
+  for (auto job = jobs_.begin(); job != jobs_.end();) {
+    // The thread wakes this one a moment before its end.
+    if (job->done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+      ++job;
+      continue;
+    }
+    const std::function<void()> then = std::move(job->then);
+    job = jobs_.erase(job);
+    then();
+  }
+}
+
+void MainLoop::TakeSignals() {
+  signalfd_siginfo info = {};
+  while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    OnSignal(static_cast<int>(info.ssi_signo));
+  }
+}
+
+void MainLoop::OnSignal(int number) {
+  switch (number) {
+    case SIGHUP:
+      return BeginReload();
+    case SIGUSR1:
+      return Begin([this] { daemon_->RotateAll(); }, [] {});
+    case SIGUSR2:
+      return Begin([this] { daemon_->SnapshotAll(); }, [] {});
+    default:
+      BeginStop();
+  }
+}
+
+void MainLoop::BeginReload() {
+  if (stopping_) return;
+  sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+             static_cast<long long>(absl::ToInt64Microseconds(MonotonicNow())));
+  Begin([this] { daemon_->Reload().IgnoreError(); },
+        [this] {
+          if (stopping_) return;
+          sd_notify(0, "READY=1");
+          last_status_ = absl::ZeroDuration();
+        });
+}
+
+void MainLoop::BeginStop() {
+  if (std::exchange(stopping_, true)) {
+    Log(LOG_WARNING, "asked to end again: not waiting for outputs that take nothing");
+    return daemon_->Hurry();
+  }
+  sd_notify(0, "STOPPING=1\nSTATUS=Writing the last events");
+  Begin([this] { daemon_->StopAll(); }, [this] { stopped_ = true; });
+}
+
+void MainLoop::FeedWatchdog(absl::Duration now) {
+  if (watchdog_ > absl::ZeroDuration() && now - last_fed_ >= watchdog_ / 4 &&
+      daemon_->AreCapturesAlive(watchdog_)) {
+    last_fed_ = now;
+    sd_notify(0, "WATCHDOG=1");
+  }
+}
+
+void MainLoop::TellStatus(absl::Duration now) {
+  if (stopping_) {
+    if (now - last_status_ < kExtendEvery) return;
+    last_status_ = now;
+    sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%lld",
+               static_cast<long long>(absl::ToInt64Microseconds(kExtend)));
+    return;
+  }
+  if (now - last_status_ < kTellStatus) return;
+  last_status_ = now;
+  std::string status = daemon_->StatusLine();
+  if (status == status_) return;
+  sd_notifyf(0, "STATUS=%s", status.c_str());
+  status_ = std::move(status);
+}
+
+}  // namespace nettraced

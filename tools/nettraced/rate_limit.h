@@ -1,0 +1,35 @@
+// How often something may happen.
+#ifndef TOOLS_NETTRACED_RATE_LIMIT_H_
+#define TOOLS_NETTRACED_RATE_LIMIT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "absl/time/time.h"
+
+namespace nettraced {
+
+// At most `count` times within each span of `time`, wherever that begins.
+class RateLimit {
+ public:
+  RateLimit(std::uint64_t count, absl::Duration time) : count_(count), time_(time) {}
+
+  // Whether it may happen at `now`, which is then one of the times. `now` is of a clock that nobody
+  // sets.
+  bool Take(absl::Duration now) {
+    while (!taken_.empty() && now - taken_.front() >= time_) taken_.pop_front();
+    if (taken_.size() >= count_) return false;
+    taken_.push_back(now);
+    return true;
+  }
+
+ private:
+  std::uint64_t count_;
+  absl::Duration time_;
+  std::deque<absl::Duration> taken_;
+};
+
+}  // namespace nettraced
+
+#endif  // TOOLS_NETTRACED_RATE_LIMIT_H_

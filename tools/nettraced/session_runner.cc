@@ -1,0 +1,454 @@
+#include "tools/nettraced/session_runner.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/config/session_options.h"
+#include "tools/nettraced/log.h"
+
+namespace nettraced {
+namespace {
+
+using State = collector::SessionStatus::State;
+
+// How long a snapshot waits for the events up to now to be in it.
+constexpr absl::Duration kSnapshotPatience = absl::Seconds(5);
+
+const char* KindName(collector::SessionSettings::Kind kind) {
+  switch (kind) {
+    case collector::SessionSettings::Kind::kFiles:
+      return "files";
+    case collector::SessionSettings::Kind::kPipe:
+      return "pipe";
+    case collector::SessionSettings::Kind::kFlight:
+      return "flight";
+  }
+  return "";
+}
+
+absl::StatusOr<collector::SessionOptions> OptionsOf(const collector::SessionSettings& settings) {
+  auto selectors = collector::SelectorsOf(settings);
+  if (!selectors.ok()) return selectors.status();
+  collector::SessionOptions options;
+  options.selectors = *std::move(selectors);
+  options.interval = settings.interval;
+  return options;
+}
+
+void TellOf(const std::string& session, int priority, const std::string& what,
+            const absl::Status& error = absl::OkStatus()) {
+  Log(priority,
+      absl::StrCat("session ", session, " ", what, error.ok() ? "" : ": ", error.message()),
+      {{"SESSION", session}, {"ERROR", std::string(error.message())}});
+}
+
+// What the server holds of a tail.
+class ServedTail : public collector::Tail {
+ public:
+  explicit ServedTail(std::shared_ptr<TailStream> stream) : stream_(std::move(stream)) {}
+  bool IsEnded() override { return stream_->IsEnded(); }
+
+ private:
+  const std::shared_ptr<TailStream> stream_;
+};
+
+}  // namespace
+
+SessionRunner::SessionRunner(collector::SessionSettings settings, SessionEnvironment* environment)
+    : settings_(std::move(settings)),
+      environment_(environment),
+      snapshot_limit_(settings_.flight.limit_count, settings_.flight.limit_time) {
+  status_.name = settings_.name;
+  status_.kind = KindName(settings_.kind);
+  status_.state_since = absl::Now();
+  thread_ = std::thread([this] { Loop(); });
+}
+
+SessionRunner::~SessionRunner() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void SessionRunner::Post(std::function<void()> request) {
+  {
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(std::move(request));
+  }
+  wake_.notify_one();
+}
+
+std::future<absl::Status> SessionRunner::Start() {
+  auto promise = std::make_shared<std::promise<absl::Status>>();
+  Post([this, promise] {
+    if (running() != nullptr) {
+      promise->set_value(absl::FailedPreconditionError("it runs already"));
+      return;
+    }
+    backoff_.Reset();
+    promise->set_value(TryStart());
+  });
+  return promise->get_future();
+}
+
+std::future<absl::Status> SessionRunner::Stop() {
+  auto promise = std::make_shared<std::promise<absl::Status>>();
+  Post([this, promise] {
+    next_try_ = absl::InfiniteDuration();
+    const bool ran = running() != nullptr;
+    const absl::Status status = End();
+    if (ran) Tell(status.ok() ? LOG_INFO : LOG_ERR, "has stopped", status);
+    SetState(State::kStopped, status);
+    promise->set_value(status);
+  });
+  return promise->get_future();
+}
+
+std::future<absl::StatusOr<std::string>> SessionRunner::Rotate() {
+  auto promise = std::make_shared<PathPromise>();
+  Post([this, promise] { BeginRotation(promise); });
+  return promise->get_future();
+}
+
+std::future<absl::StatusOr<std::string>> SessionRunner::Snapshot(absl::Duration after) {
+  auto promise = std::make_shared<PathPromise>();
+  Post([this, after, promise] { BeginSnapshot(after, promise); });
+  return promise->get_future();
+}
+
+absl::StatusOr<std::unique_ptr<collector::Tail>> SessionRunner::StartTail(
+    collector::UniqueFd socket, std::string first) {
+  const std::shared_ptr<const Running> session = running();
+  if (session == nullptr) return absl::FailedPreconditionError("it does not collect");
+  auto options = OptionsOf(settings_);
+  if (!options.ok()) return options.status();
+  auto tail =
+      TailStream::Start(session->capture, *std::move(options), std::move(socket), std::move(first));
+  if (!tail.ok()) return tail.status();
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(tails_, [](const auto& each) { return each.expired(); });
+    tails_.push_back(*tail);
+    // Else it has ended meanwhile, and so does the tail.
+    if (running_ == session) return std::make_unique<ServedTail>(*std::move(tail));
+  }
+  (*tail)->End();
+  return std::make_unique<ServedTail>(*std::move(tail));
+}
+
+void SessionRunner::BeginLook() {
+  const std::shared_ptr<const Running> session = running();
+  if (session == nullptr) return;
+  const std::uint64_t ticket = session->view->NewTicket();
+  session->capture->Post(
+      [view = session->view, ticket](collector::Capture&) { view->LookNow(ticket); });
+  const std::lock_guard lock(mutex_);
+  ticket_ = ticket;
+}
+
+collector::SessionStatus SessionRunner::Status(absl::Duration limit) {
+  std::shared_ptr<const Running> session;
+  collector::SessionStatus status;
+  std::uint64_t ticket = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    status = status_;
+    session = running_;
+    ticket = ticket_;
+  }
+  if (session == nullptr) return status;
+  session->view->WaitFor(ticket, limit);
+  session->view->FillIn(&status);
+  session->output->FillIn(&status);
+  status.ring_bytes = session->capture->ring_size();
+  return status;
+}
+
+void SessionRunner::Notice() {
+  {
+    const std::lock_guard lock(mutex_);
+    noticed_ = true;
+  }
+  wake_.notify_one();
+}
+
+std::shared_ptr<const SessionRunner::Running> SessionRunner::running() const {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+absl::Duration SessionRunner::NextWork() const {
+  // A loss that was not told because of the one before it is told when its time comes.
+  const bool owes_losses = running_ != nullptr && running_->view->lost() != lost_told_;
+  return std::min({next_try_, snapshot_at_,
+                   owes_losses ? losses_told_ + kTellLosses : absl::InfiniteDuration()});
+}
+
+void SessionRunner::Loop() {
+  pthread_setname_np(pthread_self(), absl::StrCat("s:", settings_.name).substr(0, 15).c_str());
+  std::unique_lock lock(mutex_);
+  while (!ends_ || !requests_.empty()) {
+    const auto is_woken = [this] { return ends_ || noticed_ || !requests_.empty(); };
+    const absl::Duration next = NextWork();
+    if (next == absl::InfiniteDuration()) {
+      wake_.wait(lock, is_woken);
+    } else {
+      wake_.wait_for(lock, absl::ToChronoNanoseconds(next - MonotonicNow()), is_woken);
+    }
+    noticed_ = false;
+    const auto requests = std::exchange(requests_, {});
+    lock.unlock();
+    for (const auto& request : requests) request();
+    LookAtSession();
+    if (MonotonicNow() >= snapshot_at_) FinishSnapshot();
+    if (MonotonicNow() >= next_try_) TryStart().IgnoreError();
+    lock.lock();
+  }
+  lock.unlock();
+  if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has stopped", status);
+}
+
+void SessionRunner::LookAtSession() {
+  const std::shared_ptr<const Running> session = running();
+  if (session == nullptr) return;
+  TellLosses();
+  AnswerTrigger();
+  absl::Status failure = session->capture->status();
+  if (failure.ok()) failure = session->view->status();
+  if (!failure.ok()) {
+    if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has ended", status);
+    // One that has gone well for a while begins anew with short waits.
+    if (MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
+    return Fail(failure, "has failed");
+  }
+  const State state = session->view->is_suspended() ? State::kSuspended : State::kRunning;
+  {
+    const std::lock_guard lock(mutex_);
+    if (status_.state == state) return;
+  }
+  SetState(state);
+}
+
+void SessionRunner::AnswerTrigger() {
+  std::optional<std::size_t> trigger;
+  {
+    const std::lock_guard lock(mutex_);
+    trigger.swap(trigger_);
+  }
+  // The file that is about to be written is that of this trigger, too.
+  if (!trigger || snapshot_at_ != absl::InfiniteDuration()) return;
+  const std::string& text = settings_.flight.triggers[*trigger].text;
+  if (snapshot_limit_.Take(MonotonicNow())) {
+    snapshot_at_ = MonotonicNow() + settings_.flight.after;
+    refusal_told_ = false;
+    Tell(LOG_NOTICE, absl::StrCat("writes a snapshot, as its trigger fires: ", text));
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++status_.snapshots_refused;
+  }
+  if (std::exchange(refusal_told_, true)) return;
+  Tell(LOG_WARNING,
+       absl::StrCat("writes no snapshot, though its trigger fires: ", settings_.flight.limit_count,
+                    " in ", absl::FormatDuration(settings_.flight.limit_time),
+                    " is its limit; it counts those that it refuses: ", text));
+}
+
+void SessionRunner::TellLosses() {
+  const std::uint64_t lost = running()->view->lost();
+  if (lost == lost_told_ || MonotonicNow() - losses_told_ < kTellLosses) return;
+  Log(LOG_WARNING,
+      absl::StrCat("session ", settings_.name, ": ", lost - lost_told_, " events were lost; ",
+                   "'nettrace ctl status ", settings_.name, "' says where"),
+      {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_told_)}});
+  lost_told_ = lost;
+  losses_told_ = MonotonicNow();
+}
+
+absl::Status SessionRunner::TryStart() {
+  next_try_ = absl::InfiniteDuration();
+  absl::Status status;
+  try {
+    status = Begin();
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("there is not enough memory");
+  }
+  if (!status.ok()) {
+    Fail(status, "cannot start");
+    return status;
+  }
+  started_ = MonotonicNow();
+  SetState(State::kRunning);
+  Tell(LOG_INFO, "collects");
+  return status;
+}
+
+void SessionRunner::Fail(const absl::Status& status, const char* what) {
+  const absl::Duration wait = backoff_.Next();
+  next_try_ = MonotonicNow() + wait;
+  SetState(State::kFailed, status);
+  Tell(LOG_ERR, what,
+       absl::Status(status.code(), absl::StrCat(status.message(), "; it is tried again in ",
+                                                absl::FormatDuration(wait))));
+}
+
+absl::Status SessionRunner::Begin() {
+  auto options = OptionsOf(settings_);
+  if (!options.ok()) return options.status();
+  auto capture = environment_->captures.Get(settings_);
+  if (!capture.ok()) return capture.status();
+  auto session = std::make_shared<Running>();
+  session->capture = *std::move(capture);
+  session->view = std::make_shared<SessionView>([this] { Notice(); });
+  // The output's thread may outlive the session, if it hangs.
+  auto output =
+      SessionOutput::Open(settings_, [name = settings_.name](const absl::Status& written) {
+        if (written.ok()) return TellOf(name, LOG_NOTICE, "writes again");
+        TellOf(name, LOG_ERR, "cannot write and tries again; events are counted as lost meanwhile",
+               written);
+      });
+  if (!output.ok()) return output.status();
+  session->output = *std::move(output);
+  options->triggers = settings_.flight.triggers;
+  options->fire = [this](std::size_t trigger, std::uint64_t) {
+    {
+      const std::lock_guard lock(mutex_);
+      trigger_ = trigger;
+    }
+    Notice();
+  };
+  absl::Status status;
+  session->capture->Run([&](collector::Capture& with) {
+    const auto started = with.StartSession(
+        *std::move(options), [&]() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
+          return session->output->MakeSink();
+        });
+    if (!started.ok()) {
+      status = started.status();
+      return;
+    }
+    session->session = *started;
+    session->view->SetSession(&with, *started);
+    session->capture->AddObserver(session.get(),
+                                  [this, capture = session->capture.get(), view = session->view] {
+                                    if (!capture->status().ok()) return Notice();
+                                    view->Look(MonotonicNow());
+                                  });
+  });
+  if (session->session == nullptr) {
+    return status.ok() ? session->capture->status() : status;
+  }
+  lost_told_ = 0;
+  const std::lock_guard lock(mutex_);
+  running_ = std::move(session);
+  status_.started = absl::Now();
+  status_.snapshots_refused = 0;
+  return absl::OkStatus();
+}
+
+absl::Status SessionRunner::End() {
+  const std::shared_ptr<const Running> session = running();
+  if (session == nullptr) return absl::OkStatus();
+  if (snapshot_at_ != absl::InfiniteDuration()) FinishSnapshot();
+  std::vector<std::weak_ptr<TailStream>> tails;
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = nullptr;
+    tails.swap(tails_);
+  }
+  for (const auto& each : tails) {
+    if (const auto tail = each.lock()) tail->End();
+  }
+  collector::SessionSummary summary;
+  session->capture->Run([&](collector::Capture& capture) {
+    session->capture->RemoveObserver(session.get());
+    summary = capture.StopSession(session->session);
+    session->view->SetSession(nullptr, nullptr);
+  });
+  const absl::Status closed = session->output->Close(environment_->hurry);
+  {
+    // What it came to stays to be seen.
+    const std::lock_guard lock(mutex_);
+    session->view->FillIn(&status_);
+    session->output->FillIn(&status_);
+    status_.events = summary.events;
+    status_.lost = summary.lost;
+    status_.events_per_second = status_.bytes_per_second = 0;
+  }
+  return summary.status.ok() ? closed : summary.status;
+}
+
+void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
+  const std::shared_ptr<const Running> session = running();
+  if (session == nullptr) {
+    promise->set_value(absl::FailedPreconditionError("it does not collect"));
+    return;
+  }
+  const absl::Status status = session->output->Rotate(
+      [promise](absl::StatusOr<std::string> path) { promise->set_value(std::move(path)); });
+  if (!status.ok()) {
+    promise->set_value(status);
+    return;
+  }
+  session->capture->Post([session](collector::Capture&) {
+    if (session->view->has_session()) session->session->RequestSection();
+  });
+}
+
+void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
+  const std::shared_ptr<const Running> session = running();
+  if (session == nullptr) {
+    promise->set_value(absl::FailedPreconditionError("it does not collect"));
+    return;
+  }
+  const absl::Duration at = MonotonicNow() + after;
+  snapshot_at_ = snapshot_at_ == absl::InfiniteDuration() ? at : std::max(snapshot_at_, at);
+  snapshot_for_.push_back(std::move(promise));
+}
+
+void SessionRunner::FinishSnapshot() {
+  snapshot_at_ = absl::InfiniteDuration();
+  const std::shared_ptr<const Running> session = running();
+  session->capture->Post([session](collector::Capture&) {
+    if (session->view->has_session()) session->session->RequestSection();
+  });
+  const absl::StatusOr<std::string> path = session->output->WriteSnapshot(kSnapshotPatience);
+  if (path.ok()) {
+    Log(LOG_NOTICE, absl::StrCat("session ", settings_.name, ": snapshot ", *path),
+        {{"SESSION", settings_.name}, {"FILE", *path}});
+  } else {
+    Tell(LOG_ERR, "could not write a snapshot", path.status());
+  }
+  for (const auto& promise : std::exchange(snapshot_for_, {})) promise->set_value(path);
+}
+
+void SessionRunner::SetState(State state, const absl::Status& error) {
+  const absl::Time now = absl::Now();
+  {
+    const std::lock_guard lock(mutex_);
+    status_.state = state;
+    status_.state_since = now;
+    if (!error.ok()) {
+      status_.error = std::string(error.message());
+      status_.error_time = now;
+    }
+  }
+  environment_->on_change();
+}
+
+void SessionRunner::Tell(int priority, const std::string& what, const absl::Status& error) {
+  TellOf(settings_.name, priority, what, error);
+}
+
+}  // namespace nettraced

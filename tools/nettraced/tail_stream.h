@@ -1,0 +1,45 @@
+// A live stream of a session's events to a socket: a session of its own on the same capture.
+#ifndef TOOLS_NETTRACED_TAIL_STREAM_H_
+#define TOOLS_NETTRACED_TAIL_STREAM_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tools/collector/base/unique_fd.h"
+#include "tools/collector/output/output_queue.h"
+#include "tools/collector/session/session.h"
+#include "tools/nettraced/capture_thread.h"
+
+namespace nettraced {
+
+// All functions may be called from any thread.
+class TailStream {
+ public:
+  // The stream begins with `first`. After an error nothing has been written.
+  static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
+                                                           collector::SessionOptions options,
+                                                           collector::UniqueFd socket,
+                                                           std::string first);
+  ~TailStream();
+  TailStream(const TailStream&) = delete;
+  TailStream& operator=(const TailStream&) = delete;
+
+  // Ends the stream as NetTrace streams end, if it has not ended. Does not wait for the peer.
+  void End();
+  bool IsEnded() const;
+
+ private:
+  TailStream(std::shared_ptr<CaptureThread> capture, std::shared_ptr<collector::OutputQueue> queue)
+      : capture_(std::move(capture)), queue_(std::move(queue)) {}
+
+  const std::shared_ptr<CaptureThread> capture_;
+  const std::shared_ptr<collector::OutputQueue> queue_;
+  collector::Session* session_ = nullptr;  // the capture thread's; null once it has ended
+  std::atomic<bool> ended_ = false;
+};
+
+}  // namespace nettraced
+
+#endif  // TOOLS_NETTRACED_TAIL_STREAM_H_
