@@ -1,135 +1,52 @@
-// eventheader: registers and lists EventHeader tracepoints, before any service has run.
-#include <fnmatch.h>
-
+// eventheader: registers, shows and explains EventHeader tracepoints, for scripts and people.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "eventheader/tracepoint_name.h"
-#include "tools/collector/tracefs/tracefs.h"
-#include "tools/collector/tracefs/user_event_registrations.h"
+#include "tools/common/completion.h"
 #include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
 #include "tools/common/text.h"
 #include "tools/common/usage.h"
+#include "tools/eventheader/commands.h"
 
 namespace {
 
-using tools::kExitFailed;
-using tools::kExitOk;
-
-void PrintError(const absl::Status& status) {
-  absl::FPrintF(stderr, "eventheader: %s\n", tools::Printable(std::string(status.message())));
-}
-
-int RegisterAll(const std::vector<std::string>& names) {
-  collector::UserEventRegistrations registrations;
-  int exit_code = kExitOk;
-  for (const std::string& name : names) {
-    if (const absl::Status status = registrations.Register(name, /*persistent=*/true);
-        !status.ok()) {
-      PrintError(status);
-      exit_code = kExitFailed;
-    }
-  }
-  return exit_code;
-}
-
-void PrintJson(const collector::UserEvent& event, const eh::TracepointName& parts) {
-  rapidjson::StringBuffer buffer;
-  tools::JsonWriter json(buffer);
-  json.StartObject();
-  tools::PutText(&json, "name", event.name);
-  tools::PutText(&json, "provider", parts.provider);
-  tools::PutNumber(&json, "level", parts.level);
-  tools::PutText(&json, "keyword", absl::StrFormat("0x%x", parts.keyword));
-  tools::PutText(&json, "options", parts.options);
-  tools::PutText(&json, "usedBy", event.used_by);
-  json.EndObject();
-  tools::PrintJsonLine(buffer);
-}
-
-void PrintRow(const collector::UserEvent& event, const std::optional<eh::TracepointName>& parts) {
-  absl::PrintF("%-40s %-6s %-12s %s\n", tools::Printable(event.name),
-               parts ? absl::StrCat(parts->level) : "-",
-               parts ? absl::StrFormat("0x%x", parts->keyword) : "-",
-               tools::Printable(event.used_by));
-}
-
-int List(const std::string& pattern, bool json) {
-  absl::StatusOr<collector::Tracefs> tracefs = collector::Tracefs::Find();
-  if (!tracefs.ok()) {
-    PrintError(tracefs.status());
-    return kExitFailed;
-  }
-  if (!tracefs->HasUserEvents()) {
-    PrintError(absl::UnimplementedError(
-        "this kernel has no user_events; use Linux 6.4 or newer with CONFIG_USER_EVENTS=y"));
-    return kExitFailed;
-  }
-  if (!json) absl::PrintF("%-40s %-6s %-12s %s\n", "TRACEPOINT", "LEVEL", "KEYWORD", "USED BY");
-  const absl::StatusOr<std::size_t> unclear =
-      tracefs->ForEachUserEvent([&](const collector::UserEvent& event) {
-        if (fnmatch(pattern.c_str(), std::string(event.name).c_str(), 0) != 0) return;
-        const auto parts = eh::ParseTracepointName(event.name);
-        if (!json) {
-          PrintRow(event, parts);
-        } else if (parts) {
-          PrintJson(event, *parts);
-        }
-      });
-  if (!unclear.ok()) {
-    PrintError(unclear.status());
-    return kExitFailed;
-  }
-  if (*unclear != 0) {
-    absl::FPrintF(stderr,
-                  "eventheader: %d lines of user_events_status are parts of names with line feeds "
-                  "that tracefs does not show; they are not listed\n",
-                  *unclear);
-  }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    PrintError(absl::DataLossError("standard output cannot be written"));
-    return kExitFailed;
-  }
-  return kExitOk;
-}
-
 int Main(int argc, char** argv) {
-  CLI::App app("Registers and lists EventHeader tracepoints of user_events.", "eventheader");
+  CLI::App app(
+      "Registers and lists EventHeader tracepoints of user_events, and says why nothing "
+      "is collected from them.",
+      "eventheader");
   app.require_subcommand(1);
+  app.fallthrough();
+  tools::Invocation invocation;
+  app.add_flag("-q,--quiet", invocation.quiet,
+               "Print no messages, but for those about the command line; the exit code tells");
   app.footer(
-      "Exit code: 0 done; 1 something failed, standard error says what; 2 usage.\n\n"
+      "Results go to standard output, messages to standard error. 'eventheader COMMAND --help' "
+      "says\n"
+      "more.\n\n"
+      "Exit code: 0 done; 1 it failed, standard error says what; 2 usage; 3 nothing matched; 4 in\n"
+      "use; 5 a name is taken by another definition; 6 doctor has found something; 78 a file of\n"
+      "registrations is wrong.\n\n"
       "Examples:\n"
-      "  eventheader register MyCompany_MyService_L4K1 MyCompany_MyService_L2K1\n"
-      "  eventheader list\n"
-      "  eventheader list --json 'MyCompany_*'\n");
-
-  std::vector<std::string> names;
-  CLI::App* register_command = app.add_subcommand(
-      "register",
-      "Register tracepoints so that they stay until they are deleted or the machine restarts");
-  register_command->add_option("names", names, "Tracepoint names, Provider_L<level>K<keyword>")
-      ->required();
-
-  std::string pattern = "*";
-  bool json = false;
-  CLI::App* list_command =
-      app.add_subcommand("list", "List the registered tracepoints and their users");
-  list_command->add_option("pattern", pattern, "Shell pattern for the names");
-  list_command->add_flag("--json", json, "One JSON object a line; EventHeader tracepoints only");
-
+      "  eventheader register MyCompany_MyService --levels 1-4 --keywords 0x1\n"
+      "  eventheader list --json 'MyCompany_*'\n"
+      "  eventheader catalog /usr/bin/my-service\n"
+      "  eventheader unregister 'MyCompany_*'\n");
+  tools::AddRegister(app, &invocation);
+  tools::AddUnregister(app, &invocation);
+  tools::AddList(app, &invocation);
+  tools::AddWatch(app, &invocation);
+  tools::AddCatalog(app, &invocation);
+  tools::AddDoctor(app, &invocation);
+  tools::AddName(app, &invocation);
+  tools::AddCompletion(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return tools::PrintUsage(app, error);
   }
-  return register_command->parsed() ? RegisterAll(names) : List(pattern, json);
+  return invocation.exit_code;
 }
 
 }  // namespace
@@ -139,6 +56,6 @@ int main(int argc, char** argv) {
     return Main(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "eventheader: %s\n", tools::Printable(error.what()).c_str());
-    return kExitFailed;
+    return tools::kExitFailed;
   }
 }

@@ -1,0 +1,189 @@
+// `eventheader catalog`: what events programs may write, before they have run.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "eventheader/decoder.h"
+#include "eventheader/tracepoint_name.h"
+#include "tools/common/eventheader_keys.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/json_text.h"
+#include "tools/common/text.h"
+#include "tools/eventheader/commands.h"
+#include "tools/eventheader/elf_catalog.h"
+#include "tools/eventheader/program_files.h"
+#include "tools/eventheader/tracepoint_json.h"
+
+namespace tools {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> programs;
+  bool json = false;
+};
+
+std::string ArrayOf(const eh::FieldDefinition& field) {
+  switch (field.arity) {
+    case eh::Arity::kScalar:
+      return "";
+    case eh::Arity::kConstantArray:
+      return absl::StrCat("[", field.array_length, "]");
+    case eh::Arity::kVariableArray:
+      return "[]";
+  }
+  return "";
+}
+
+// The names of an event's fields, and which of them are arrays and structs: "(a, b[], c{x, y})".
+std::string Signature(eh::MetadataReader metadata) {
+  std::string text = "(";
+  int depth = 0;
+  eh::FieldDefinition field;
+  bool is_first = true;
+  while (metadata.Next(&field)) {
+    for (; depth > field.depth; --depth) text += '}';
+    if (!is_first) text += ", ";
+    text += field.name;
+    text += ArrayOf(field);
+    is_first = field.encoding == eh::Encoding::kStruct;
+    if (is_first) {
+      text += '{';
+      ++depth;
+    }
+  }
+  for (; depth > 0; --depth) text += '}';
+  return text + ")";
+}
+
+void PutFields(JsonWriter* json, eh::MetadataReader metadata) {
+  json->Key("fields");
+  json->StartArray();
+  int depth = 0;
+  eh::FieldDefinition field;
+  while (metadata.Next(&field)) {
+    for (; depth > field.depth; --depth) {
+      json->EndArray();
+      json->EndObject();
+    }
+    json->StartObject();
+    PutText(json, "name", field.name);
+    const std::optional<std::uint16_t> tag =
+        field.has_tag ? std::optional(field.tag) : std::nullopt;
+    PutText(json, "type",
+            FormatFieldNote({field.encoding, field.format, tag, std::string(field.attributes)}));
+    PutText(json, "array", ArrayOf(field));
+    if (field.encoding == eh::Encoding::kStruct) {
+      json->Key("fields");
+      json->StartArray();
+      ++depth;
+    } else {
+      json->EndObject();
+    }
+  }
+  for (; depth > 0; --depth) {
+    json->EndArray();
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void PutEvent(JsonWriter* json, const CatalogEvent& event) {
+  eh::EventView view;
+  static_cast<void>(eh::ParseEvent(event.head, &view));  // ReadCatalog has
+  const eh::MetadataReader metadata(view.metadata, view.little_endian);
+  json->StartObject();
+  PutText(json, "name", event.name);
+  PutNumber(json, "id", view.header.id);
+  PutNumber(json, "version", view.header.version);
+  PutNumber(json, "opcode", view.header.opcode);
+  PutNumber(json, "tag", view.header.tag);
+  PutText(json, "attributes", metadata.event_attributes());
+  PutFields(json, metadata);
+  json->EndObject();
+}
+
+void PrintJson(const std::string& file, const Catalog& catalog) {
+  auto event = catalog.events.begin();
+  for (const std::string& tracepoint : catalog.tracepoints) {
+    rapidjson::StringBuffer buffer;
+    JsonWriter json(buffer);
+    json.StartObject();
+    PutText(&json, "file", file);
+    PutText(&json, "tracepoint", tracepoint);
+    PutName(&json, eh::ParseTracepointName(tracepoint));
+    json.Key("events");
+    json.StartArray();
+    for (; event != catalog.events.end() && event->tracepoint == tracepoint; ++event) {
+      PutEvent(&json, *event);
+    }
+    json.EndArray();
+    json.EndObject();
+    PrintJsonLine(buffer);
+  }
+}
+
+void PrintTable(const std::string& file, const Catalog& catalog) {
+  absl::PrintF("%s\n", Printable(file));
+  auto event = catalog.events.begin();
+  for (const std::string& tracepoint : catalog.tracepoints) {
+    absl::PrintF("  %s\n", Printable(tracepoint));
+    for (; event != catalog.events.end() && event->tracepoint == tracepoint; ++event) {
+      eh::EventView view;
+      static_cast<void>(eh::ParseEvent(event->head, &view));  // ReadCatalog has
+      absl::PrintF("    %s%s\n", Printable(event->name),
+                   Printable(Signature({view.metadata, view.little_endian})));
+    }
+  }
+}
+
+void ShowCatalogs(const Arguments& arguments, Invocation* invocation) {
+  for (const std::string& program : arguments.programs) {
+    const auto catalogs = CatalogsOf(program);
+    if (!catalogs.ok()) {
+      invocation->Fail(catalogs.status());
+      continue;
+    }
+    for (const ProgramFile& file : *catalogs) {
+      if (arguments.json) {
+        PrintJson(file.path, file.catalog);
+      } else {
+        PrintTable(file.path, file.catalog);
+      }
+      for (const std::string& text : file.catalog.unclear) {
+        invocation->Fail(absl::DataLossError(absl::StrCat(file.path, ": ", text)));
+      }
+    }
+    if (catalogs->empty()) FailEmpty(program, invocation);
+  }
+  invocation->FinishOutput();
+}
+
+}  // namespace
+
+void AddCatalog(CLI::App& app, Invocation* invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "catalog", "List the tracepoints and events that programs may write, before they have run");
+  command
+      ->add_option("program", arguments->programs,
+                   "A program, a shared object, or the name of a Debian package that is installed: "
+                   "all of its programs and shared objects")
+      ->required();
+  command->add_flag("--json", arguments->json, "One JSON object a line, for each tracepoint");
+  command->footer(
+      "It reads what libeventheader has put into the file as an ELF note. Nothing of the program\n"
+      "is run. Events whose provider gets its name only when the program runs are not in it.\n\n"
+      "Exit code: 0 some are listed; 1 it failed, or not all of a file is clear; 2 wrong usage;\n"
+      "3 a program has no events.\n\n"
+      "Examples:\n"
+      "  eventheader catalog /usr/bin/my-service\n"
+      "  eventheader catalog --json my-package | jq -r .tracepoint\n");
+  command->callback([arguments, invocation] { ShowCatalogs(*arguments, invocation); });
+}
+
+}  // namespace tools

@@ -1,0 +1,342 @@
+#include "tools/eventheader/doctor_facts.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "tools/collector/control/client.h"
+#include "tools/collector/control/messages.h"
+#include "tools/collector/perf/cpu_list.h"
+#include "tools/eventheader/command_output.h"
+
+namespace tools {
+namespace {
+
+// More than any text that is read here has: the configuration of a kernel, what systemd says.
+constexpr std::size_t kMaxText = std::size_t{1} << 20;
+// A daemon that has not answered by then hangs: it replies within 15 s even if a disk does.
+constexpr absl::Duration kPatience = absl::Seconds(20);
+
+// What is asked of a unit.
+constexpr char kProperties[] =
+    "--property=LoadState,ActiveState,Result,ExecMainStatus,MainPID,ProtectKernelTunables,"
+    "ReadWritePaths,ReadOnlyPaths,InaccessiblePaths,BindPaths,RootDirectory,RootImage";
+
+// The text of a file, up to kMaxText; no value if it cannot be read.
+std::optional<std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text(kMaxText, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return std::nullopt;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+std::string FirstLine(const std::string& path) {
+  const std::string text = ReadText(path).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+template <typename Number>
+std::optional<Number> ReadNumber(const std::string& path) {
+  Number number = 0;
+  if (!absl::SimpleAtoi(FirstLine(path), &number)) return std::nullopt;
+  return number;
+}
+
+// No value if the file cannot be read.
+std::optional<std::uint64_t> CountLines(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+}
+
+std::optional<std::string> ReadCompressed(const std::string& path) {
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rbe"), gzclose);
+  if (file == nullptr) return std::nullopt;
+  std::string text(kMaxText, '\0');
+  const int got = gzread(file.get(), text.data(), static_cast<unsigned>(text.size()));
+  if (got <= 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(got));
+  return text;
+}
+
+std::optional<bool> ReadConfig(const std::string& root, const std::string& release) {
+  if (const auto text = ReadCompressed(root + "/proc/config.gz")) return HasConfigUserEvents(*text);
+  for (const std::string& path :
+       {absl::StrCat("/boot/config-", release), absl::StrCat("/lib/modules/", release, "/config"),
+        absl::StrCat("/usr/lib/modules/", release, "/config")}) {
+    if (const auto text = ReadText(root + path)) return HasConfigUserEvents(*text);
+  }
+  return std::nullopt;
+}
+
+FileFacts Look(const std::string& root, const std::string& path) {
+  FileFacts facts;
+  facts.path = path;
+  struct stat status = {};
+  if (stat((root + path).c_str(), &status) != 0) {
+    facts.error = errno;
+  } else {
+    facts.user = status.st_uid;
+    facts.group = status.st_gid;
+    facts.mode = status.st_mode;
+  }
+  return facts;
+}
+
+// Each folder on the way to the file at `path`, and the file.
+std::vector<FileFacts> LookAlong(const std::string& root, const std::string& path) {
+  std::vector<FileFacts> way = {Look(root, "/")};
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    way.push_back(Look(root, path.substr(0, slash)));
+  }
+  way.push_back(Look(root, path));
+  return way;
+}
+
+std::string DataPath(const std::vector<Mount>& mounts) {
+  const Mount* const tracefs = TracefsMount(mounts);
+  return tracefs == nullptr ? "" : tracefs->point + "/user_events_data";
+}
+
+// The soft limit of this name in /proc/PID/limits; no value, too, if it is "unlimited".
+std::optional<std::uint64_t> SoftLimit(std::string_view limits, absl::string_view name) {
+  for (absl::string_view line :
+       absl::StrSplit(absl::string_view(limits.data(), limits.size()), '\n')) {
+    if (!absl::ConsumePrefix(&line, name)) continue;
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    std::uint64_t limit = 0;
+    if (!words.empty() && absl::SimpleAtoi(words[0], &limit)) return limit;
+  }
+  return std::nullopt;
+}
+
+void LookAtFiles(const std::string& proc, ProcessFacts* facts) {
+  std::error_code error;
+  std::uint64_t count = 0;
+  for (std::filesystem::directory_iterator entry(proc + "/fd", error), end; !error && entry != end;
+       entry.increment(error)) {
+    ++count;
+    std::error_code unread;
+    const auto target = std::filesystem::read_symlink(entry->path(), unread).native();
+    if (absl::EndsWith(target, "/user_events_data")) facts->has_user_events_open = true;
+  }
+  if (!error) facts->open_files = count;
+}
+
+// No value if there is no such process.
+std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::string& pid) {
+  const std::string proc = absl::StrCat(root, "/proc/", pid);
+  std::error_code error;
+  if (!std::filesystem::is_directory(proc, error)) return std::nullopt;
+  ProcessFacts facts;
+  if (!absl::SimpleAtoi(pid, &facts.pid)) facts.pid = getpid();
+  facts.name = FirstLine(proc + "/comm");
+  if (const auto status = ReadText(proc + "/status")) facts.identity = ParseProcessStatus(*status);
+  if (const auto mounts = ReadText(proc + "/mountinfo"); mounts && !mounts->empty()) {
+    facts.mounts = ParseMountInfo(*mounts);
+    const std::string data = DataPath(*facts.mounts);
+    if (!data.empty()) facts.way = LookAlong(proc + "/root", data);
+  }
+  const std::string map = ReadText(proc + "/uid_map").value_or("");
+  const std::vector<std::string> words =
+      absl::StrSplit(map, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  if (!words.empty() && words != std::vector<std::string>{"0", "0", "4294967295"}) {
+    facts.uid_map = absl::StrCat("user ", words[0], " in it is ", words.size() > 1 ? words[1] : "?",
+                                 " of the machine");
+  }
+  const std::string limits = ReadText(proc + "/limits").value_or("");
+  facts.open_files_limit = SoftLimit(limits, "Max open files");
+  facts.locked_bytes_limit = SoftLimit(limits, "Max locked memory");
+  LookAtFiles(proc, &facts);
+  return facts;
+}
+
+absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::string& socket) {
+  auto client = collector::ControlClient::Connect(socket, kPatience);
+  if (!client.ok()) return client.status();
+  const auto reply = client->Call("List", "{}");
+  if (!reply.ok()) return reply.status();
+  const auto found = reply->FindMember("sessions");
+  if (found == reply->MemberEnd() || !found->value.IsArray()) {
+    return absl::InternalError("the daemon's reply has no sessions");
+  }
+  std::vector<collector::SessionStatus> sessions;
+  for (const rapidjson::Value& value : found->value.GetArray()) {
+    auto session = collector::ParseSession(value);
+    if (!session.ok()) return session.status();
+    sessions.push_back(*std::move(session));
+  }
+  return sessions;
+}
+
+// The rights of a user's processes, without capabilities.
+std::optional<Identity> IdentityOfUser(const std::string& name) {
+  const passwd* const entry = getpwnam(name.c_str());
+  if (entry == nullptr) return std::nullopt;
+  Identity identity;
+  identity.user = entry->pw_uid;
+  int count = 1024;
+  identity.groups.resize(static_cast<std::size_t>(count));
+  if (getgrouplist(name.c_str(), entry->pw_gid, identity.groups.data(), &count) < 0) {
+    count = 0;
+  }
+  identity.groups.resize(static_cast<std::size_t>(count));
+  if (identity.user == 0) identity.capabilities = ~std::uint64_t{0};
+  return identity;
+}
+
+// A process of the user, as it would be that this one starts.
+std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::string& name) {
+  auto facts = LookAtProcess(root, "self");
+  if (!facts) return std::nullopt;
+  facts->identity = IdentityOfUser(name);
+  facts->name = name;
+  facts->pid = 0;
+  facts->open_files.reset();
+  return facts;
+}
+
+std::string Property(const UnitFacts& unit, const std::string& name) {
+  const auto found = unit.find(name);
+  return found == unit.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::optional<Identity> ParseProcessStatus(std::string_view text) {
+  Identity identity;
+  bool has_user = false;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    std::uint32_t id = 0;
+    // Real, effective, saved, and that of file systems.
+    if (words.size() == 5 && words[0] == "Uid:" && absl::SimpleAtoi(words[4], &id)) {
+      identity.user = id;
+      has_user = true;
+    } else if (words.size() == 5 && words[0] == "Gid:" && absl::SimpleAtoi(words[4], &id)) {
+      identity.groups.push_back(id);
+    } else if (!words.empty() && words[0] == "Groups:") {
+      for (std::size_t i = 1; i < words.size(); ++i) {
+        if (absl::SimpleAtoi(words[i], &id)) identity.groups.push_back(id);
+      }
+    } else if (words.size() == 2 && words[0] == "CapEff:") {
+      if (!absl::SimpleHexAtoi(words[1], &identity.capabilities)) return std::nullopt;
+    }
+  }
+  if (!has_user) return std::nullopt;
+  return identity;
+}
+
+UnitFacts ParseUnitProperties(std::string_view text) {
+  UnitFacts unit;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> property =
+        absl::StrSplit(line, absl::MaxSplits('=', 1));
+    unit[std::string(property.first)] = std::string(property.second);
+  }
+  return unit;
+}
+
+bool HasConfigUserEvents(std::string_view config) {
+  return config.find("\nCONFIG_USER_EVENTS=y\n") != std::string_view::npos;
+}
+
+FactSources MachineSources(const std::string& socket) {
+  FactSources sources;
+  sources.show_unit = [](const std::string& unit) {
+    return ParseUnitProperties(
+        OutputOf({"systemctl", "show", "--no-pager", kProperties, "--", unit}).value_or(""));
+  };
+  sources.daemon_sessions = [socket] { return AskDaemon(socket); };
+  sources.tracepoints = []() -> absl::StatusOr<std::vector<Tracepoint>> {
+    const auto tracefs = FindUserEvents();
+    if (!tracefs.ok()) return tracefs.status();
+    auto list = ListTracepoints(*tracefs, {});
+    if (!list.ok()) return list.status();
+    return std::move(list->tracepoints);
+  };
+  return sources;
+}
+
+absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources& sources) {
+  Subject subject;
+  if (text.empty()) return subject;
+  if (absl::SimpleAtoi(text, &subject.pid) && subject.pid > 0) {
+    if (LookAtProcess(sources.root, std::to_string(subject.pid))) return subject;
+    return absl::InvalidArgumentError(absl::StrCat("there is no process ", text));
+  }
+  subject.pid = 0;
+  // First a unit: that of a dynamic user has the user's name.
+  const std::string unit = absl::StrContains(text, ".") ? text : text + ".service";
+  if (Property(sources.show_unit(unit), "LoadState") == "loaded") {
+    subject.unit = unit;
+  } else if (getpwnam(text.c_str()) != nullptr) {
+    subject.user = text;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no process, no user and no unit that systemd has"));
+  }
+  return subject;
+}
+
+Facts GatherFacts(const Subject& subject, const FactSources& sources) {
+  const std::string& root = sources.root;
+  Facts facts;
+  facts.release = FirstLine(root + "/proc/sys/kernel/osrelease");
+  facts.config_user_events = ReadConfig(root, facts.release);
+  facts.mounts = ParseMountInfo(ReadText(root + "/proc/self/mountinfo").value_or(""));
+  if (const std::string data = DataPath(facts.mounts); !data.empty()) {
+    facts.data = Look(root, data);
+    if (facts.data->error != ENOENT) facts.tracepoints = sources.tracepoints();
+    const std::string folder = root + data.substr(0, data.rfind('/'));
+    facts.all_tracepoints = CountLines(folder + "/available_events");
+  }
+  facts.user_events_max = ReadNumber<std::uint64_t>(root + "/proc/sys/kernel/user_events_max");
+  facts.perf_event_paranoid = ReadNumber<int>(root + "/proc/sys/kernel/perf_event_paranoid");
+  facts.perf_event_mlock_kib =
+      ReadNumber<std::uint64_t>(root + "/proc/sys/kernel/perf_event_mlock_kb");
+  const auto cpus = collector::ParseCpuList(FirstLine(root + "/sys/devices/system/cpu/online"));
+  if (cpus.ok()) facts.cpus = cpus->size();
+
+  if (subject.pid != 0) facts.subject = LookAtProcess(root, std::to_string(subject.pid));
+  facts.user_name = subject.user;
+  if (!subject.user.empty()) facts.subject = LookAtUser(root, subject.user);
+  facts.unit_name = subject.unit;
+  if (!subject.unit.empty()) {
+    facts.unit = sources.show_unit(subject.unit);
+    const std::string pid = Property(*facts.unit, "MainPID");
+    if (!pid.empty() && pid != "0") facts.subject = LookAtProcess(root, pid);
+  }
+
+  facts.daemon.sessions = sources.daemon_sessions();
+  facts.daemon.unit = sources.show_unit("nettraced.service");
+  const std::string pid = Property(facts.daemon.unit, "MainPID");
+  if (!pid.empty() && pid != "0") facts.daemon.process = LookAtProcess(root, pid);
+  return facts;
+}
+
+}  // namespace tools

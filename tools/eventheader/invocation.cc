@@ -1,0 +1,27 @@
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
+#include "tools/eventheader/commands.h"
+
+namespace tools {
+
+void Invocation::Fail(const absl::Status& status, int code) {
+  Say(std::string(status.message()));
+  if (exit_code == kExitOk) exit_code = code;
+}
+
+void Invocation::Fail(const absl::Status& status) { Fail(status, kExitFailed); }
+
+void Invocation::Say(const std::string& message) const {
+  if (!quiet) absl::FPrintF(stderr, "eventheader: %s\n", Printable(message));
+}
+
+void Invocation::FinishOutput() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    Fail(absl::DataLossError("standard output cannot be written"));
+  }
+}
+
+}  // namespace tools

@@ -1,0 +1,104 @@
+// `eventheader list`: the tracepoints of user_events that there are.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
+#include "tools/eventheader/commands.h"
+#include "tools/eventheader/tracepoint_json.h"
+#include "tools/eventheader/tracepoints.h"
+
+namespace tools {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> patterns;
+  bool json = false;
+};
+
+constexpr char kRow[] = "%-40s %-6s %-12s %-10s %-10s %-8s %s\n";
+
+void PrintRow(const Tracepoint& tracepoint, const Holders& holders) {
+  const auto parts = tracepoint.EventHeader();
+  const auto group = parts ? eh::FindOption(parts->options, 'G') : std::nullopt;
+  absl::PrintF(kRow, Printable(tracepoint.name), parts ? absl::StrCat(parts->level) : "-",
+               parts ? absl::StrFormat("0x%x", parts->keyword) : "-",
+               group ? std::string(*group) : "-", IsPersistent(tracepoint, holders) ? "yes" : "?",
+               tracepoint.hits ? absl::StrCat(*tracepoint.hits) : "-",
+               Printable(tracepoint.used_by));
+}
+
+void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  PutTracepoint(&json, tracepoint);
+  json.Key("persistent");
+  if (const auto persistent = IsPersistent(tracepoint, holders); persistent) {
+    json.Bool(*persistent);
+  } else {
+    json.Null();
+  }
+  json.EndObject();
+  PrintJsonLine(buffer);
+}
+
+void List(const Arguments& arguments, Invocation* invocation) {
+  const auto tracefs = FindUserEvents();
+  if (!tracefs.ok()) return invocation->Fail(tracefs.status());
+  const auto list = ListTracepoints(*tracefs, arguments.patterns);
+  if (!list.ok()) return invocation->Fail(list.status());
+  const Holders holders = FindHolders();
+  if (!arguments.json && !list->tracepoints.empty()) {
+    absl::PrintF(kRow, "TRACEPOINT", "LEVEL", "KEYWORD", "GROUP", "PERSISTENT", "HITS", "USED BY");
+  }
+  for (const Tracepoint& tracepoint : list->tracepoints) {
+    if (arguments.json) {
+      PrintJson(tracepoint, holders);
+    } else {
+      PrintRow(tracepoint, holders);
+    }
+    if (tracepoint.IsTaken()) {
+      invocation->Say(absl::StrCat("tracepoint ", tracepoint.name,
+                                   " has an EventHeader name and the fields '", *tracepoint.fields,
+                                   "'; no EventHeader service can use it"));
+    }
+  }
+  if (list->unclear != 0) {
+    invocation->Say(
+        absl::StrCat(list->unclear,
+                     " lines of user_events_status are parts of names with line feeds that tracefs "
+                     "does not show; they are not listed"));
+  }
+  if (list->tracepoints.empty()) {
+    invocation->Fail(absl::NotFoundError(arguments.patterns.empty() ? "no tracepoint is registered"
+                                                                    : "no tracepoint matches"),
+                     kExitUnmatched);
+  }
+  invocation->FinishOutput();
+}
+
+}  // namespace
+
+void AddList(CLI::App& app, Invocation* invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("list", "List the tracepoints, and who uses them");
+  command->add_option("pattern", arguments->patterns, "Shell patterns for their names");
+  command->add_flag("--json", arguments->json, "One JSON object a line");
+  command->footer(
+      "'-' stands for what a tracepoint has not got: level and keyword if its name or its fields\n"
+      "are not EventHeader's, hits if nobody has set a histogram on it. '?' stands for what the\n"
+      "kernel does not tell: whether it would stay if those that use it went.\n\n"
+      "Exit code: 0 some are listed; 1 it failed; 2 wrong usage; 3 there is none that matches.\n\n"
+      "Examples:\n"
+      "  eventheader list\n"
+      "  eventheader list --json 'MyCompany_*' | jq -r 'select(.usedBy == \"\") | .name'\n");
+  command->callback([arguments, invocation] { List(*arguments, invocation); });
+}
+
+}  // namespace tools

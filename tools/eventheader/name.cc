@@ -1,0 +1,148 @@
+// `eventheader name`: the names of EventHeader tracepoints, taken apart and put together. It needs
+// no kernel.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "eventheader/tracepoint_name.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/text.h"
+#include "tools/eventheader/commands.h"
+#include "tools/eventheader/name_problem.h"
+#include "tools/eventheader/tracepoint_json.h"
+
+namespace tools {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> names;
+  bool json = false;
+  std::string provider;
+  std::string level;
+  std::string keyword;
+  std::string group;
+  std::string options;
+};
+
+void FailName(const std::string& name, Invocation* invocation) {
+  invocation->Fail(absl::InvalidArgumentError(absl::StrCat("'", name, "': ", NameProblem(name))),
+                   kExitViolations);
+}
+
+void Parse(const Arguments& arguments, Invocation* invocation) {
+  for (const std::string& name : arguments.names) {
+    const auto parts = eh::ParseTracepointName(name);
+    if (!parts) {
+      FailName(name, invocation);
+      continue;
+    }
+    if (!arguments.json) {
+      absl::PrintF("%s %d 0x%x %s\n", std::string(parts->provider), parts->level, parts->keyword,
+                   parts->options.empty() ? "-" : std::string(parts->options));
+      continue;
+    }
+    rapidjson::StringBuffer buffer;
+    JsonWriter json(buffer);
+    json.StartObject();
+    PutText(&json, "name", name);
+    PutName(&json, parts);
+    json.EndObject();
+    PrintJsonLine(buffer);
+  }
+  invocation->FinishOutput();
+}
+
+void Format(const Arguments& arguments, Invocation* invocation) {
+  const auto fail = [invocation](const std::string& message) {
+    invocation->Fail(absl::InvalidArgumentError(message), kExitUsage);
+  };
+  const auto level = ParseUint64(arguments.level);
+  const auto keyword = ParseUint64(arguments.keyword);
+  if (!eh::IsValidProviderName(arguments.provider)) {
+    return fail(absl::StrCat("'", arguments.provider,
+                             "' is no provider's name; use letters, digits and _"));
+  }
+  if (!level || *level == 0 || *level > 255) {
+    return fail(absl::StrCat("'", arguments.level, "' is no level; use 1 to 255"));
+  }
+  if (!keyword) {
+    return fail(absl::StrCat("'", arguments.keyword, "' is no keyword; use a number, as 0x1"));
+  }
+  const std::string options = arguments.group.empty() ? arguments.options : "G" + arguments.group;
+  if (!eh::AreValidOptions(options)) {
+    return fail(absl::StrCat("'", options,
+                             "' are no options; use upper-case letters in ascending order, each "
+                             "with lower-case letters and digits after it"));
+  }
+  std::array<char, eh::kMaxTracepointName + 1> name;
+  const std::size_t size = eh::FormatTracepointName(
+      {arguments.provider, static_cast<std::uint8_t>(*level), *keyword, options}, name);
+  if (size == 0) {
+    return fail(
+        absl::StrCat("a tracepoint's name has up to ", eh::kMaxTracepointName, " characters"));
+  }
+  std::puts(name.data());
+  invocation->FinishOutput();
+}
+
+void Check(const Arguments& arguments, Invocation* invocation) {
+  for (const std::string& name : arguments.names) {
+    if (!eh::ParseTracepointName(name)) FailName(name, invocation);
+  }
+}
+
+}  // namespace
+
+void AddName(CLI::App& app, Invocation* invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      app.add_subcommand("name", "Take names of tracepoints apart, or put them together");
+  command->require_subcommand(1);
+  command->footer(
+      "They need no kernel and no rights. 'eventheader name COMMAND --help' says more.\n");
+
+  CLI::App* parse = command->add_subcommand("parse", "Print the parts of EventHeader names");
+  parse->add_option("name", arguments->names, "Names of tracepoints")->required();
+  parse->add_flag("--json", arguments->json, "One JSON object a line");
+  parse->footer(
+      "A line each: provider, level, keyword, options, with blanks between them; '-' if there are\n"
+      "no options.\n\n"
+      "Exit code: 0 done; 1 one is no EventHeader name; 2 wrong usage.\n\n"
+      "Examples:\n"
+      "  eventheader name parse MyCompany_MyService_L4K1\n"
+      "  eventheader list --json | jq -r 'select(.eventHeader) | .name' | xargs eventheader name "
+      "parse\n");
+  parse->callback([arguments, invocation] { Parse(*arguments, invocation); });
+
+  CLI::App* format = command->add_subcommand("format", "Print the name that parts make");
+  format->add_option("provider", arguments->provider, "Name of the provider")->required();
+  format->add_option("level", arguments->level, "Level, 1 to 255")->required();
+  format->add_option("keyword", arguments->keyword, "Keyword, decimal or, after 0x, hexadecimal")
+      ->required();
+  CLI::Option* group = format->add_option("--group", arguments->group, "Group of the provider");
+  format->add_option("--options", arguments->options, "All options, such as Gmygroup")
+      ->excludes(group);
+  format->footer(
+      "Exit code: 0 done; 2 they make no name, or wrong usage.\n\n"
+      "Example:\n"
+      "  eventheader register \"$(eventheader name format MyCompany_MyService 4 0x1)\"\n");
+  format->callback([arguments, invocation] { Format(*arguments, invocation); });
+
+  CLI::App* check = command->add_subcommand("check", "Say what is wrong with names");
+  check->add_option("name", arguments->names, "Names of tracepoints")->required();
+  check->footer(
+      "Exit code: 0 all are EventHeader names; 1 one is not, and standard error says why; 2 wrong\n"
+      "usage.\n\n"
+      "Example:\n"
+      "  eventheader name check MyCompany_MyService_L4K1\n");
+  check->callback([arguments, invocation] { Check(*arguments, invocation); });
+}
+
+}  // namespace tools

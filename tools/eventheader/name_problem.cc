@@ -1,0 +1,79 @@
+#include "tools/eventheader/name_problem.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "eventheader/tracepoint_name.h"
+
+namespace tools {
+namespace {
+
+struct Numbers {
+  std::uint64_t level = 0;
+  std::uint64_t keyword = 0;
+  std::string_view options;
+};
+
+// Takes `letter` and the hex digits after it off the front of `*text`, in either case.
+std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
+  if (text->empty() || absl::ascii_toupper(static_cast<unsigned char>(text->front())) != letter) {
+    return std::nullopt;
+  }
+  std::size_t end = 1;
+  while (end < text->size() && absl::ascii_isxdigit(static_cast<unsigned char>((*text)[end]))) {
+    ++end;
+  }
+  std::uint64_t number = 0;
+  if (!absl::SimpleHexAtoi(absl::string_view(text->data() + 1, end - 1), &number)) {
+    return std::nullopt;
+  }
+  text->remove_prefix(end);
+  return number;
+}
+
+// "L4K1Goptions", written in whatever way.
+std::optional<Numbers> ParseNumbers(std::string_view text) {
+  const auto level = TakeNumber('L', &text);
+  if (!level) return std::nullopt;
+  const auto keyword = TakeNumber('K', &text);
+  if (!keyword) return std::nullopt;
+  return Numbers{*level, *keyword, text};
+}
+
+}  // namespace
+
+std::string NameProblem(std::string_view name) {
+  if (eh::ParseTracepointName(name)) return "";
+  if (name.size() > eh::kMaxTracepointName) {
+    return absl::StrCat("it has ", name.size(), " characters; a tracepoint's name has up to ",
+                        eh::kMaxTracepointName);
+  }
+  const std::size_t underscore = name.rfind('_');
+  const auto numbers = underscore == std::string_view::npos
+                           ? std::nullopt
+                           : ParseNumbers(name.substr(underscore + 1));
+  if (!numbers) return "it does not end with _L<level>K<keyword>, as in MyCompany_MyService_L4K1";
+  const std::string_view provider = name.substr(0, underscore);
+  if (!eh::IsValidProviderName(provider)) {
+    return "the provider's name is not of letters, digits and _, or begins with a digit";
+  }
+  if (numbers->level == 0 || numbers->level > 255) return "the level is not between 1 and ff";
+  if (!eh::AreValidOptions(numbers->options)) {
+    return "the options are not upper-case letters in ascending order, each with lower-case "
+           "letters and digits after it";
+  }
+  std::array<char, eh::kMaxTracepointName + 1> right;
+  const std::size_t size = eh::FormatTracepointName(
+      {provider, static_cast<std::uint8_t>(numbers->level), numbers->keyword, numbers->options},
+      right);
+  return absl::StrCat("level and keyword are lower-case hex without leading zeros: '",
+                      absl::string_view(right.data(), size), "'");
+}
+
+}  // namespace tools

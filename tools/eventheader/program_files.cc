@@ -1,0 +1,65 @@
+#include "tools/eventheader/program_files.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tools/common/exit_codes.h"
+#include "tools/eventheader/command_output.h"
+#include "tools/eventheader/commands.h"
+
+namespace tools {
+namespace {
+
+// The paths that dpkg has installed for a package; directories among them.
+absl::StatusOr<std::vector<std::string>> PathsOfPackage(const std::string& package) {
+  const std::optional<std::string> listed = OutputOf({"dpkg-query", "--listfiles", "--", package});
+  if (!listed) {
+    return absl::NotFoundError(
+        absl::StrCat(package, ": there is neither such a file nor an installed Debian package"));
+  }
+  return absl::StrSplit(*listed, '\n', absl::SkipEmpty());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ProgramFile>> CatalogsOf(const std::string& program) {
+  std::vector<ProgramFile> files;
+  if (program.find('/') != std::string::npos || access(program.c_str(), F_OK) == 0) {
+    absl::StatusOr<Catalog> catalog = ReadCatalog(program);
+    if (!catalog.ok()) return catalog.status();
+    if (!catalog->empty()) files.push_back({program, *std::move(catalog)});
+    return files;
+  }
+  const absl::StatusOr<std::vector<std::string>> paths = PathsOfPackage(program);
+  if (!paths.ok()) return paths.status();
+  for (const std::string& path : *paths) {
+    absl::StatusOr<Catalog> catalog = ReadCatalog(path);
+    // What is no program of this kind of machine has no events of it, and dpkg lists files that it
+    // was told to leave out, or that somebody has deleted.
+    if (absl::IsInvalidArgument(catalog.status()) || absl::IsUnimplemented(catalog.status()) ||
+        absl::IsNotFound(catalog.status())) {
+      continue;
+    }
+    if (!catalog.ok()) {
+      catalog = Catalog();
+      catalog->unclear.emplace_back("it cannot be read; run as root");
+    }
+    if (!catalog->empty()) files.push_back({path, *std::move(catalog)});
+  }
+  return files;
+}
+
+void FailEmpty(const std::string& program, Invocation* invocation) {
+  invocation->Fail(absl::NotFoundError(absl::StrCat(
+                       program,
+                       ": no events; it is not instrumented with libeventheader, or its events are "
+                       "made while it runs, or it was built before programs had catalogues")),
+                   kExitUnmatched);
+}
+
+}  // namespace tools

@@ -1,0 +1,51 @@
+// A tracepoint as a JSON object: what `list` and `watch` have in common.
+#ifndef TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
+#define TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "tools/common/json_text.h"
+#include "tools/eventheader/tracepoints.h"
+
+namespace tools {
+
+inline void PutTextOrNull(JsonWriter* json, const char* key,
+                          const std::optional<std::string_view>& text) {
+  json->Key(key);
+  if (text) {
+    PutString(json, *text);
+  } else {
+    json->Null();
+  }
+}
+
+// The members that the parts of an EventHeader name make; null if it is none.
+inline void PutName(JsonWriter* json, const std::optional<eh::TracepointName>& parts) {
+  PutTextOrNull(json, "provider", parts ? std::optional(parts->provider) : std::nullopt);
+  PutNumber(json, "level", parts ? std::optional<std::uint64_t>(parts->level) : std::nullopt);
+  const std::string keyword = parts ? absl::StrFormat("0x%x", parts->keyword) : "";
+  PutTextOrNull(json, "keyword", parts ? std::optional<std::string_view>(keyword) : std::nullopt);
+  PutTextOrNull(json, "group", parts ? eh::FindOption(parts->options, 'G') : std::nullopt);
+  PutTextOrNull(json, "options", parts ? std::optional(parts->options) : std::nullopt);
+}
+
+// Members of an object that is begun.
+inline void PutTracepoint(JsonWriter* json, const Tracepoint& tracepoint) {
+  const auto parts = tracepoint.EventHeader();
+  PutText(json, "name", tracepoint.name);
+  json->Key("eventHeader");
+  json->Bool(parts.has_value());
+  PutName(json, parts);
+  PutTextOrNull(
+      json, "fields",
+      tracepoint.fields ? std::optional<std::string_view>(*tracepoint.fields) : std::nullopt);
+  PutText(json, "usedBy", tracepoint.used_by);
+  PutNumber(json, "hits", tracepoint.hits);
+}
+
+}  // namespace tools
+
+#endif  // TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_

@@ -1,0 +1,94 @@
+// `eventheader unregister`: deletes tracepoints that stay.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/tracefs/user_event_registrations.h"
+#include "tools/common/exit_codes.h"
+#include "tools/eventheader/commands.h"
+#include "tools/eventheader/tracepoints.h"
+
+namespace tools {
+namespace {
+
+bool IsPattern(const std::string& word) { return word.find_first_of("*?[") != std::string::npos; }
+
+// The names that the words stand for. A word that stands for none fails the invocation, and leaves
+// the others as they are.
+std::set<std::string> NamesOf(const std::vector<std::string>& words,
+                              const collector::Tracefs& tracefs, Invocation* invocation) {
+  std::set<std::string> names;
+  for (const std::string& word : words) {
+    if (!IsPattern(word)) {
+      names.insert(word);
+      continue;
+    }
+    const auto list = ListTracepoints(tracefs, {word});
+    if (!list.ok()) {
+      invocation->Fail(list.status());
+    } else if (list->tracepoints.empty()) {
+      invocation->Fail(absl::NotFoundError(absl::StrCat("no tracepoint matches '", word, "'")),
+                       kExitUnmatched);
+    } else {
+      for (const Tracepoint& tracepoint : list->tracepoints) names.insert(tracepoint.name);
+    }
+  }
+  return names;
+}
+
+// Says who uses the tracepoint `name`, which cannot be deleted.
+void FailInUse(const absl::Status& status, const std::string& name,
+               const collector::Tracefs& tracefs, const Holders& holders, Invocation* invocation) {
+  Tracepoint tracepoint;
+  tracepoint.name = name;
+  (void)tracefs.ForEachUserEvent([&](const collector::UserEvent& event) {
+    if (event.name == name) tracepoint.used_by = std::string(event.used_by);
+  });
+  invocation->Fail(
+      absl::FailedPreconditionError(absl::StrCat(
+          status.message(), ": ", DescribeUsers(tracepoint, holders),
+          ". One that is not persistent goes with the last of them; 'eventheader list' shows it")),
+      kExitInUse);
+}
+
+void Unregister(const std::vector<std::string>& words, Invocation* invocation) {
+  const auto tracefs = FindUserEvents();
+  if (!tracefs.ok()) return invocation->Fail(tracefs.status());
+  const std::set<std::string> names = NamesOf(words, *tracefs, invocation);
+  // Its descriptor keeps nothing, because it registers nothing.
+  collector::UserEventRegistrations registrations;
+  std::optional<Holders> holders;
+  for (const std::string& name : names) {
+    const absl::Status status = registrations.Delete(name);
+    if (absl::IsFailedPrecondition(status)) {
+      if (!holders) holders = FindHolders();
+      FailInUse(status, name, *tracefs, *holders, invocation);
+    } else if (!status.ok()) {
+      invocation->Fail(status, absl::IsNotFound(status) ? kExitUnmatched : kExitFailed);
+    }
+  }
+}
+
+}  // namespace
+
+void AddUnregister(CLI::App& app, Invocation* invocation) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* command =
+      app.add_subcommand("unregister", "Delete tracepoints that stay, and that nobody uses");
+  command->add_option("name", *words, "Names of tracepoints, or shell patterns for them")
+      ->required();
+  command->footer(
+      "Each is deleted that can be. It needs CAP_PERFMON.\n\n"
+      "Exit code: 0 done; 1 it failed; 2 wrong usage; 3 there is none of a name; 4 one is in use.\n"
+      "Where several things went wrong, it is that of the first.\n\n"
+      "Examples:\n"
+      "  eventheader unregister MyCompany_MyService_L4K1\n"
+      "  eventheader unregister 'MyCompany_*'\n");
+  command->callback([words, invocation] { Unregister(*words, invocation); });
+}
+
+}  // namespace tools

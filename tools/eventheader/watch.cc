@@ -1,0 +1,168 @@
+// `eventheader watch`: tracepoints of user_events as they appear and go.
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tools/collector/base/monotonic_clock.h"
+#include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/perf/registration_probe.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/signals.h"
+#include "tools/common/text.h"
+#include "tools/eventheader/commands.h"
+#include "tools/eventheader/tracepoint_json.h"
+#include "tools/eventheader/tracepoints.h"
+
+namespace tools {
+namespace {
+
+// How often the kernel's list is read where the kernel tells of registrations. It does not tell of
+// those that end with their process.
+constexpr absl::Duration kSlow = absl::Seconds(1);
+// Where it does not.
+constexpr absl::Duration kPoll = absl::Milliseconds(50);
+// The least time between two looks: a process that registers in a loop costs no more than a tenth
+// of the time here.
+constexpr absl::Duration kLeast = absl::Milliseconds(5);
+constexpr int kShare = 10;
+
+struct Arguments {
+  std::vector<std::string> patterns;
+  bool json = false;
+};
+
+// A probe for each CPU that is online; none if the kernel cannot tell of registrations.
+std::vector<collector::RegistrationProbe> OpenProbes() {
+  std::vector<collector::RegistrationProbe> probes;
+  const auto cpus = collector::OnlineCpus();
+  if (!cpus.ok()) return probes;
+  for (const int cpu : *cpus) {
+    auto probe = collector::RegistrationProbe::Open(cpu);
+    if (probe.ok()) {
+      probes.push_back(*std::move(probe));
+    } else if (!absl::IsNotFound(probe.status())) {
+      return {};
+    }
+  }
+  return probes;
+}
+
+// Waits until something may have changed. False once the process has been asked to end.
+class Waiter {
+ public:
+  Waiter() : probes_(OpenProbes()) {
+    fds_.push_back({StopDescriptor(), POLLIN, 0});
+    for (const auto& probe : probes_) fds_.push_back({probe.fd().get(), POLLIN, 0});
+  }
+
+  // `busy` is how long the last look took.
+  bool Wait(absl::Duration busy) {
+    if (!Poll(1, std::max(kLeast, (kShare - 1) * busy))) return false;
+    if (!Poll(fds_.size(), probes_.empty() ? kPoll : kSlow)) return false;
+    for (auto& probe : probes_) probe.Clear();
+    return true;
+  }
+
+ private:
+  bool Poll(std::size_t count, absl::Duration timeout) {
+    poll(fds_.data(), count, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+    return !IsStopRequested();
+  }
+
+  std::vector<collector::RegistrationProbe> probes_;
+  std::vector<pollfd> fds_;  // the first is that of signals
+};
+
+void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
+  if (!as_json) {
+    absl::PrintF("%s %s\n", has_come ? "+" : "-", Printable(tracepoint.name));
+    return;
+  }
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  PutText(&json, "time", FormatUtc(absl::Now()));
+  PutText(&json, "change", has_come ? "registered" : "gone");
+  PutTracepoint(&json, tracepoint);
+  json.EndObject();
+  PrintJsonLine(buffer);
+}
+
+using Known = std::map<std::string, Tracepoint>;  // by name
+
+// Reads which there are, prints what has changed, and updates `known`.
+absl::Status Look(const collector::Tracefs& tracefs, const Arguments& arguments, bool is_first,
+                  Known* known) {
+  Known now;
+  const auto unclear = tracefs.ForEachUserEvent([&](const collector::UserEvent& event) {
+    std::string name(event.name);
+    if (!MatchesAny(name, arguments.patterns)) return;
+    const auto before = known->find(name);
+    Tracepoint tracepoint = before == known->end() ? Tracepoint() : before->second;
+    tracepoint.name = name;
+    tracepoint.used_by = std::string(event.used_by);
+    now.emplace(std::move(name), std::move(tracepoint));
+  });
+  if (!unclear.ok()) return unclear.status();
+  for (auto& [name, tracepoint] : now) {
+    if (known->contains(name)) continue;
+    ReadDetails(tracefs, &tracepoint);
+    if (!is_first) Print(tracepoint, true, arguments.json);
+  }
+  for (const auto& [name, tracepoint] : *known) {
+    if (!now.contains(name)) Print(tracepoint, false, arguments.json);
+  }
+  *known = std::move(now);
+  return absl::OkStatus();
+}
+
+void Watch(const Arguments& arguments, Invocation* invocation) {
+  if (const absl::Status status = CatchSignals(); !status.ok()) return invocation->Fail(status);
+  const auto tracefs = FindUserEvents();
+  if (!tracefs.ok()) return invocation->Fail(tracefs.status());
+  // Before the first look, so that nothing comes between.
+  Waiter waiter;
+  Known known;
+  absl::Duration busy;
+  for (bool is_first = true; is_first || waiter.Wait(busy); is_first = false) {
+    const absl::Duration start = collector::MonotonicNow();
+    if (const absl::Status status = Look(*tracefs, arguments, is_first, &known); !status.ok()) {
+      return invocation->Fail(status);
+    }
+    if (is_first) invocation->Say("watching");
+    invocation->FinishOutput();
+    if (invocation->exit_code != kExitOk) return;
+    busy = collector::MonotonicNow() - start;
+  }
+}
+
+}  // namespace
+
+void AddWatch(CLI::App& app, Invocation* invocation) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      app.add_subcommand("watch", "Print tracepoints as they are registered, and as they go");
+  command->add_option("pattern", arguments->patterns, "Shell patterns for their names");
+  command->add_flag("--json", arguments->json, "One JSON object a line");
+  command->footer(
+      "A line each: + and the name when it has been registered, - when it is gone. What is there\n"
+      "already is not printed; 'watching' on standard error says that the watch has begun. SIGINT\n"
+      "or SIGTERM ends it.\n\n"
+      "Exit code: 0 it was asked to end; 1 it failed; 2 wrong usage.\n\n"
+      "Examples:\n"
+      "  eventheader watch\n"
+      "  eventheader watch --json 'MyCompany_*' | jq -r 'select(.change == "
+      "\"registered\").name'\n");
+  command->callback([arguments, invocation] { Watch(*arguments, invocation); });
+}
+
+}  // namespace tools
