@@ -16,6 +16,8 @@ void AddVerify(CLI::App& app, int* exit_code);
 void AddRepair(CLI::App& app, int* exit_code);
 void AddCut(CLI::App& app, int* exit_code);
 void AddMerge(CLI::App& app, int* exit_code);
+void AddExport(CLI::App& app, int* exit_code);
+void AddCtl(CLI::App& app, int* exit_code);
 
 }  // namespace tools
 

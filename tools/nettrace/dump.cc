@@ -63,7 +63,11 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
   const PayloadStyle raw = arguments.json ? PayloadStyle::kRaw : PayloadStyle::kRawForPeople;
   PayloadJson payloads(arguments.raw ? raw : style);
   for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
-    if (step == Step::kSequencePoint) payloads.ForgetRows();
+    if (step == Step::kSequencePoint) {
+      payloads.ForgetRows();
+      // Where the trace is still being recorded, what comes next takes a while.
+      std::fflush(stdout);
+    }
     if (step != Step::kEvent) continue;
     const nettrace::Event& event = steps->event();
     if (!arguments.filter.Passes(reader, event)) continue;

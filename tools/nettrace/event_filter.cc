@@ -89,7 +89,7 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
   return (!from || time >= *from) && (!to || time < *to);
 }
 
-void AddFilterOptions(CLI::App* command, EventFilter* filter) {
+void AddFilterOptions(CLI::App* command, EventFilter* filter, const char* to) {
   const std::string group = "Choosing events";
   AddRepeated(command, "--provider", &filter->providers, "Of this provider; may be repeated")
       ->group(group);
@@ -115,7 +115,7 @@ void AddFilterOptions(CLI::App* command, EventFilter* filter) {
       ->group(group);
   AddTime(command, "--from", &filter->from, "At or after this time, 2026-11-21T10:00:00.5Z")
       ->group(group);
-  AddTime(command, "--to", &filter->to, "Before this time")->group(group);
+  AddTime(command, to, &filter->to, "Before this time")->group(group);
 }
 
 }  // namespace tools

@@ -49,9 +49,9 @@ struct EventFilter {
 // processes from it, and people do not ask for it.
 bool DescribesProcess(const nettrace::Event& event);
 
-// Adds --provider, --event, --pid, --tid, --level, --keyword, --from and --to. `filter` must live
-// until the command line has been parsed, and is filled by then.
-void AddFilterOptions(CLI::App* command, EventFilter* filter);
+// Adds --provider, --event, --pid, --tid, --level, --keyword, --from and --to, the last one by the
+// name `to`. `filter` must live until the command line has been parsed, and is filled by then.
+void AddFilterOptions(CLI::App* command, EventFilter* filter, const char* to = "--to");
 
 }  // namespace tools
 

@@ -102,6 +102,15 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   } else {
     json.Null();
   }
+  if (!event.thread->key_values.empty()) {
+    json.Key("threadInfo");
+    json.StartObject();
+    for (const auto& [key, value] : event.thread->key_values) {
+      PutKey(&json, key);
+      PutString(&json, value);
+    }
+    json.EndObject();
+  }
   PutNumber(&json, "cpu", ProcessorOf(event));
   PutOptionalGuid(&json, "activityId", event.labels->activity_id);
   PutOptionalGuid(&json, "relatedActivityId", event.labels->related_activity_id);

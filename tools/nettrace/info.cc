@@ -16,10 +16,10 @@
 #include "tools/common/exit_codes.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
+#include "tools/common/unknown_end.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/open_input.h"
-#include "tools/nettrace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -61,7 +61,7 @@ struct Events {
     if (IsAccount(event)) {
       ++of_account;
       const std::optional<AccountEvent> parsed = ParseAccount(event);
-      if (!parsed) return;
+      if (!parsed || BeginsWithin(*parsed)) return;
       account.Add(*parsed);
       if (parsed->kind == AccountEvent::Kind::kTracepointLeftOut) ++left_out;
       return;
@@ -70,6 +70,19 @@ struct Events {
     first_timestamp = std::min(first_timestamp.value_or(event.timestamp), event.timestamp);
     last_timestamp = std::max(last_timestamp.value_or(0), event.timestamp);
   }
+
+  // To be called at a sequence point; `lost` is all up to there.
+  void EndInterval(std::uint64_t lost) { has_intervals_ = others != 0 || lost != 0; }
+
+ private:
+  // Whether it is of a section that begins after others of the same file, as after a time in which
+  // the output was full: what is before that section is in this file. In an interval the account
+  // may come after events that are later, so that it is intervals that tell.
+  bool BeginsWithin(const AccountEvent& event) const {
+    return event.kind == AccountEvent::Kind::kSectionBegan && has_intervals_;
+  }
+
+  bool has_intervals_ = false;  // something was written or lost before this one
 };
 
 void PrintJson(const nettrace::Reader& reader, const Events& events) {
@@ -83,7 +96,18 @@ void PrintJson(const nettrace::Reader& reader, const Events& events) {
   PutNumber(&json, "collectorEvents", events.of_account);
   PutNumber(&json, "lost", stats.lost);
   PutAccount(events.account, &json);
+  PutNumber(&json, "dropped", events.account.dropped());
   PutNumber(&json, "tracepointsLeftOut", events.left_out);
+  json.Key("continues");
+  if (const auto& section = events.account.section()) {
+    json.StartObject();
+    PutNumber(&json, "section", section->number);
+    PutNumber(&json, "eventsBefore", section->events_before);
+    PutNumber(&json, "lostBefore", section->lost_before);
+    json.EndObject();
+  } else {
+    json.Null();
+  }
   json.Key("unknown");
   if (const auto& unknown = events.account.unknown()) {
     json.StartObject();
@@ -155,6 +179,14 @@ void PrintAccount(const Events& events) {
     left -= count;
   }
   if (left != 0) PrintRow("lost of", absl::StrCat("others: ", left));
+  if (account.dropped() != 0) {
+    PrintRow("dropped", absl::StrCat(account.dropped(), " of these: ", account.dropped_reason()));
+  }
+  if (const auto& section = account.section()) {
+    PrintRow("continues",
+             absl::StrCat("section ", section->number, ", after ", section->events_before,
+                          " events and ", section->lost_before, " lost"));
+  }
   const auto& changes = account.cpu_changes();
   const std::size_t skipped = changes.size() - std::min(changes.size(), kShown);
   for (std::size_t i = skipped; i < changes.size(); ++i) {
@@ -218,6 +250,7 @@ int Info(const std::string& path, bool json) {
   using Step = nettrace::Reader::Step;
   for (Step step = (*reader)->Next(); step != Step::kEnd; step = (*reader)->Next()) {
     if (step == Step::kEvent) events.Count((*reader)->event());
+    if (step == Step::kSequencePoint) events.EndInterval((*reader)->stats().lost);
   }
   progress.Hide();
   if (const std::optional<AccountEvent> unknown = UnknownEnd(**reader, file)) {

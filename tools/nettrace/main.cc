@@ -1,8 +1,9 @@
-// nettrace: records, shows and checks NetTrace files.
+// nettrace: records, shows and checks NetTrace files, and talks to nettraced.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
+#include "tools/common/completion.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/text.h"
 #include "tools/common/usage.h"
@@ -23,6 +24,9 @@ int Main(int argc, char** argv) {
   tools::AddRepair(app, &exit_code);
   tools::AddCut(app, &exit_code);
   tools::AddMerge(app, &exit_code);
+  tools::AddExport(app, &exit_code);
+  tools::AddCtl(app, &exit_code);
+  tools::AddCompletion(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {

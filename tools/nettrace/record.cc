@@ -21,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tools/collector/output/output_queue.h"
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/capture.h"
@@ -60,6 +61,8 @@ struct RecordArguments {
   std::vector<std::string> cgroups;
   std::string duration;
   std::size_t ring_size = 1 << 20;
+  bool identity = false;
+  bool follow = false;
   std::string when_full = kStopWhenFull;
   bool json = false;
   std::vector<std::string> command;
@@ -74,10 +77,11 @@ class Output {
     auto destination = std::make_unique<LateSink>();
     destination_ = destination.get();
     compressed_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-    auto sink = collector::ZstdSink::Create(std::move(destination), {.written = compressed_bytes_});
-    if (!sink.ok()) return sink.status();
-    thread_ = (*sink)->thread_id();
-    compressing_ = *std::move(sink);
+    auto queue =
+        collector::CompressOnThread(std::move(destination), {.written = compressed_bytes_});
+    if (!queue.ok()) return queue.status();
+    thread_ = (*queue)->thread_id();
+    compressing_ = std::make_unique<collector::QueueSink>(*std::move(queue));
     return absl::OkStatus();
   }
   bool is_compressed() const { return compressed_bytes_ != nullptr; }
@@ -334,6 +338,8 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   capture->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
+  capture->identity = arguments.identity;
+  target.follow = arguments.follow;
   return absl::OkStatus();
 }
 
@@ -435,6 +441,10 @@ void AddTargets(CLI::App* record, RecordArguments* arguments) {
       "--cgroup", arguments->cgroups,
       "Only events of what is in this cgroup (v2) or below it: its path, or its name, such as "
       "nginx.service; may be given several times");
+  record
+      ->add_flag("--follow", arguments->follow,
+                 "The cgroup, one then, need not be there yet, and may go and come again")
+      ->needs(cgroup);
   for (CLI::Option* option : {pid, tid, cgroup}) option->allow_extra_args(false);
   pid->excludes(tid, cgroup);
   tid->excludes(cgroup);
@@ -454,8 +464,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
       record
           ->add_option(
               "-e,--event", arguments->selectors,
-              "Events to record: Provider[:level[:keyword mask]], Provider_LxKy, system:event or a "
-              "pattern such as 'sched:*'; may be given several times")
+              "Events to record: Provider[:level[:keyword mask[:keywords all]]], Provider_LxKy, "
+              "system:event or a pattern such as 'sched:*'; may be given several times")
           ->required()
           ->allow_extra_args(false);
   CLI::Option* filters =
@@ -473,6 +483,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
                    "Memory of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->default_str("1M");
+  record->add_flag("--identity", arguments->identity,
+                   "Say of each thread its executable, cgroup, systemd unit and container, too");
   record
       ->add_option("--when-full", arguments->when_full,
                    "When the disk is full: stop with an error, or wait until there is space")

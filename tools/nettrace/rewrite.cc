@@ -13,13 +13,14 @@
 
 #include "absl/strings/str_format.h"
 #include "nettrace/merger.h"
+#include "tools/collector/output/output_queue.h"
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/text.h"
+#include "tools/common/unknown_end.h"
 #include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
-#include "tools/nettrace/unknown_end.h"
 
 namespace tools {
 namespace {
@@ -47,7 +48,9 @@ absl::Status Merge(const Rewrite& rewrite, AtomicFile* file, const FileAccess& a
   collector::ZstdSinkOptions options;
   options.written = std::make_shared<std::atomic<std::uint64_t>>(0);
   if (sink.ok() && IsCompressedName(rewrite.output)) {
-    sink = collector::ZstdSink::Create(*std::move(sink), options);
+    auto queue = collector::CompressOnThread(*std::move(sink), options);
+    if (!queue.ok()) return queue.status();
+    sink = std::make_unique<collector::QueueSink>(*std::move(queue));
   }
   if (!sink.ok()) return sink.status();
   absl::Status status = merger->Run(*std::move(sink));
@@ -80,9 +83,7 @@ std::vector<nettrace::AddedEvent> TellUnknownEnd(const char* command, const std:
   if (!unknown) return {};
   absl::FPrintF(stderr, "nettrace %s: %s: what is missing is not known %s\n", command, input,
                 UnknownText({unknown->since, unknown->until}));
-  absl::StatusOr<std::vector<std::byte>> payload = AccountPayload(*unknown);
-  if (!payload.ok()) return {};
-  return {{AccountMetadata(unknown->kind), *std::move(payload), "repair"}};
+  return UnknownEndEvents(*unknown);
 }
 
 // Prints what was wrong with the inputs; false if the output must not be kept then.

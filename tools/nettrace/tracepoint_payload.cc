@@ -18,9 +18,6 @@ using nettrace::Type;
 using nettrace::TypeCode;
 using Kind = TracepointValue::Kind;
 
-// Of all notes of a row.
-constexpr std::size_t kMaxRowPieces = 4 * kMaxNotePieces;
-
 bool IsInteger(TypeCode code) {
   switch (code) {
     case TypeCode::kByte:
@@ -113,15 +110,7 @@ std::string HexOf(std::uint64_t number, std::size_t size) {
 
 std::unique_ptr<TracepointPayload> TracepointPayload::Read(
     const nettrace::EventMetadata& metadata) {
-  absl::flat_hash_map<std::string, TracepointNote> notes;
-  std::size_t pieces_left = kMaxRowPieces;
-  for (const auto& [key, value] : metadata.key_values) {
-    const std::optional<std::string_view> name = ParseTracepointKey(key);
-    if (!name) continue;
-    if (std::optional<TracepointNote> note = ParseTracepointNote(value, &pieces_left)) {
-      notes.try_emplace(std::string(*name), *std::move(note));
-    }
-  }
+  const absl::flat_hash_map<std::string, TracepointNote> notes = ReadTracepointNotes(metadata);
   if (notes.empty()) return nullptr;
   auto row = std::make_unique<TracepointPayload>();
   for (const nettrace::Field& field : metadata.fields) {

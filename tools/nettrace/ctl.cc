@@ -1,0 +1,502 @@
+// `nettrace ctl`: requests to the daemon, over its control socket.
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/collector/control/client.h"
+#include "tools/collector/control/messages.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/json_text.h"
+#include "tools/common/output_sink.h"
+#include "tools/common/signals.h"
+#include "tools/common/text.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/ctl_tables.h"
+#include "tools/nettrace/open_input.h"
+
+namespace tools {
+namespace {
+
+using collector::ControlClient;
+using collector::SessionStatus;
+
+// How long the daemon has to end a tail that is to end.
+constexpr int kTailEndTime = 5000;  // ms
+
+struct Arguments {
+  std::string socket = collector::kControlPath;
+  bool json = false;
+  std::vector<std::string> sessions;
+  std::string session;
+  std::string from;
+  std::string after;
+  std::string state;
+  std::string timeout;
+  std::optional<std::uint64_t> files;
+  std::optional<std::uint64_t> events;
+};
+
+// The parameters of a request, put together.
+class RequestText {
+ public:
+  RequestText() : json_(buffer_) { json_.StartObject(); }
+  RequestText& Text(const char* key, std::string_view text) {
+    PutText(&json_, key, text);
+    return *this;
+  }
+  RequestText& Number(const char* key, std::uint64_t number) {
+    json_.Key(key);
+    json_.Uint64(number);
+    return *this;
+  }
+  // To be called once, at the end.
+  std::string Finish() {
+    json_.EndObject();
+    return buffer_.GetString();
+  }
+
+ private:
+  rapidjson::StringBuffer buffer_;
+  JsonWriter json_;
+};
+
+std::string OfSession(const std::string& session) {
+  return RequestText().Text("session", session).Finish();
+}
+
+// Prints the message, which has a line for each thing that is wrong.
+int Fail(const std::string& command, const absl::Status& status) {
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    absl::FPrintF(stderr, "nettrace ctl %s: %s\n", command, Printable(std::string(line)));
+  }
+  return absl::IsDeadlineExceeded(status) ? kExitTimedOut : kExitFailed;
+}
+
+absl::Status WrongReply() {
+  return absl::InternalError("the daemon's reply is not as it should be");
+}
+
+absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
+  const auto found = reply.FindMember(name);
+  if (found == reply.MemberEnd() || !found->value.IsString()) return WrongReply();
+  return std::string(found->value.GetString(), found->value.GetStringLength());
+}
+
+absl::StatusOr<SessionStatus> SessionOf(const rapidjson::Document& reply) {
+  const auto found = reply.FindMember("session");
+  if (found == reply.MemberEnd()) return WrongReply();
+  return collector::ParseSession(found->value);
+}
+
+absl::StatusOr<std::vector<SessionStatus>> SessionsOf(const rapidjson::Document& reply) {
+  const auto found = reply.FindMember("sessions");
+  if (found == reply.MemberEnd() || !found->value.IsArray()) return WrongReply();
+  std::vector<SessionStatus> sessions;
+  for (const rapidjson::Value& json : found->value.GetArray()) {
+    absl::StatusOr<SessionStatus> session = collector::ParseSession(json);
+    if (!session.ok()) return session.status();
+    sessions.push_back(*std::move(session));
+  }
+  return sessions;
+}
+
+void PrintSessionJson(const SessionStatus& session) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  collector::PutSession(&json, session);
+  PrintJsonLine(buffer);
+}
+
+std::size_t TerminalWidth() {
+  winsize size = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kAnyWidth;
+}
+
+// Prints all sessions, as `to_text` shows them if not as JSON.
+absl::Status PrintSessions(ControlClient* client, bool as_json,
+                           std::string (*to_text)(const std::vector<SessionStatus>& sessions)) {
+  const auto reply = client->Call("List", "{}");
+  if (!reply.ok()) return reply.status();
+  const auto sessions = SessionsOf(*reply);
+  if (!sessions.ok()) return sessions.status();
+  if (as_json) {
+    for (const SessionStatus& session : *sessions) PrintSessionJson(session);
+  } else {
+    std::fputs(to_text(*sessions).c_str(), stdout);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrintSession(const absl::StatusOr<rapidjson::Document>& reply, bool as_json) {
+  if (!reply.ok()) return reply.status();
+  const auto session = SessionOf(*reply);
+  if (!session.ok()) return session.status();
+  if (as_json) {
+    PrintSessionJson(*session);
+  } else {
+    std::fputs(StatusDetails(*session, absl::Now()).c_str(), stdout);
+  }
+  return absl::OkStatus();
+}
+
+// Prints the path that a reply has.
+absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
+  if (!reply.ok()) return reply.status();
+  const auto path = TextOf(*reply, "path");
+  if (path.ok()) std::puts(Printable(*path).c_str());
+  return path.status();
+}
+
+// All of a file of settings, of standard input for "-".
+absl::StatusOr<std::string> ReadSettings(const std::string& path) {
+  const bool is_input = path == "-";
+  std::FILE* file = is_input ? stdin : std::fopen(path.c_str(), "re");
+  if (file == nullptr) return collector::ErrnoStatus(errno, path);
+  std::string text;
+  char buffer[4096];
+  for (std::size_t got = 1; got > 0 && text.size() <= collector::kMaxRequest;) {
+    got = std::fread(buffer, 1, sizeof buffer, file);
+    text.append(buffer, got);
+  }
+  const bool failed = std::ferror(file) != 0;
+  if (!is_input) std::fclose(file);
+  if (failed) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
+  return text;
+}
+
+absl::Status StartFrom(ControlClient* client, const Arguments& arguments) {
+  const auto settings = ReadSettings(arguments.from);
+  if (!settings.ok()) return settings.status();
+  const auto reply = client->Call("StartFrom", RequestText().Text("settings", *settings).Finish());
+  if (!reply.ok()) {
+    const std::string file = InputName(arguments.from) + ": ";
+    const std::string message(reply.status().message());
+    return absl::Status(reply.status().code(),
+                        file + absl::StrReplaceAll(message, {{"\n", "\n" + file}}));
+  }
+  const auto found = reply->FindMember("sessions");
+  if (found == reply->MemberEnd() || !found->value.IsArray()) return WrongReply();
+  for (const rapidjson::Value& name : found->value.GetArray()) {
+    if (!name.IsString()) return WrongReply();
+    std::puts(Printable({name.GetString(), name.GetStringLength()}).c_str());
+  }
+  return absl::OkStatus();
+}
+
+// The milliseconds of an option's time, which is 0 or more.
+absl::StatusOr<std::uint64_t> MillisecondsOf(const char* option, const std::string& text) {
+  absl::Duration time;
+  if (!absl::ParseDuration(text, &time) || time < absl::ZeroDuration() ||
+      time == absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " ", text, ": is no time; 500ms, 10s and 1h30m are some"));
+  }
+  return static_cast<std::uint64_t>(
+      absl::ToInt64Milliseconds(absl::Ceil(time, absl::Milliseconds(1))));
+}
+
+absl::Status List(ControlClient* client, const Arguments& arguments) {
+  return PrintSessions(client, arguments.json, [](const std::vector<SessionStatus>& sessions) {
+    return ListText(sessions);
+  });
+}
+
+absl::Status Status(ControlClient* client, const Arguments& arguments) {
+  if (arguments.session.empty()) {
+    return PrintSessions(client, arguments.json, [](const std::vector<SessionStatus>& sessions) {
+      return StatusTable(sessions, absl::Now(), TerminalWidth());
+    });
+  }
+  return PrintSession(client->Call("Status", OfSession(arguments.session)), arguments.json);
+}
+
+absl::Status Start(ControlClient* client, const Arguments& arguments) {
+  if (!arguments.from.empty()) return StartFrom(client, arguments);
+  return client->Call("Start", OfSession(arguments.session)).status();
+}
+
+absl::Status Stop(ControlClient* client, const Arguments& arguments) {
+  return client->Call("Stop", OfSession(arguments.session)).status();
+}
+
+absl::Status Rotate(ControlClient* client, const Arguments& arguments) {
+  return PrintPath(client->Call("Rotate", OfSession(arguments.session)));
+}
+
+absl::Status Snapshot(ControlClient* client, const Arguments& arguments) {
+  RequestText request;
+  request.Text("session", arguments.session);
+  if (!arguments.after.empty()) {
+    request.Number("after", *MillisecondsOf("--after", arguments.after));
+  }
+  return PrintPath(client->Call("Snapshot", request.Finish()));
+}
+
+absl::Status Reload(ControlClient* client, const Arguments& /*arguments*/) {
+  return client->Call("Reload", "{}").status();
+}
+
+absl::Status Wait(ControlClient* client, const Arguments& arguments) {
+  RequestText request;
+  request.Text("session", arguments.session);
+  if (!arguments.state.empty()) request.Text("state", arguments.state);
+  if (arguments.files) request.Number("files", *arguments.files);
+  if (arguments.events) request.Number("events", *arguments.events);
+  if (!arguments.timeout.empty()) {
+    request.Number("timeout", *MillisecondsOf("--timeout", arguments.timeout));
+  }
+  const auto reply = client->Call("Wait", request.Finish());
+  if (!reply.ok() || !arguments.json) return reply.status();
+  return PrintSession(reply, true);
+}
+
+absl::Status Metrics(ControlClient* client, const Arguments& /*arguments*/) {
+  const auto reply = client->Call("Metrics", "{}");
+  if (!reply.ok()) return reply.status();
+  const auto text = TextOf(*reply, "text");
+  if (text.ok()) std::fwrite(text->data(), 1, text->size(), stdout);
+  return text.status();
+}
+
+// Writes what comes from `socket` to standard output until its end. Once the process has been asked
+// to end, so is the daemon, which completes the stream. A reader that goes away is noticed also
+// while there is nothing to write.
+absl::Status CopyStream(int socket, const std::string& first) {
+  auto output = OpenOutputSink(kStandardOutput, 0);
+  if (!output.ok()) return output.status();
+  std::size_t taken = 0;
+  COLLECTOR_RETURN_IF_ERROR((*output)->Append(std::as_bytes(std::span(first)), &taken));
+  for (bool is_ending = false;;) {
+    std::array<pollfd, 3> fds = {
+        pollfd{socket, POLLIN, 0},
+        pollfd{is_ending ? HurryDescriptor() : StopDescriptor(), POLLIN, 0},
+        pollfd{STDOUT_FILENO, 0, 0}};
+    const int ready = poll(fds.data(), fds.size(), is_ending ? kTailEndTime : -1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
+      return absl::UnavailableError("the stream has been ended before the daemon did");
+    }
+    if ((fds[2].revents & POLLERR) != 0) {
+      // The reader may have seen the stream's end before the daemon closes the socket.
+      if (is_ending) return absl::OkStatus();
+      raise(SIGPIPE);
+      return collector::ErrnoStatus(EPIPE, "standard output");
+    }
+    if (fds[1].revents != 0) {
+      is_ending = true;
+      shutdown(socket, SHUT_WR);
+      continue;
+    }
+    std::array<std::byte, 65536> buffer;
+    const ssize_t got = recv(socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return collector::ErrnoStatus(errno, "the daemon's stream cannot be read");
+    if (got == 0) return absl::OkStatus();
+    COLLECTOR_RETURN_IF_ERROR(
+        (*output)->Append(std::span(buffer).first(static_cast<std::size_t>(got)), &taken));
+  }
+}
+
+absl::Status Tail(ControlClient* client, const Arguments& arguments) {
+  std::string first;
+  const auto socket = std::move(*client).Upgrade("Tail", OfSession(arguments.session), &first);
+  if (!socket.ok()) return socket.status();
+  struct sigaction on_broken_pipe = {};
+  sigaction(SIGPIPE, nullptr, &on_broken_pipe);
+  COLLECTOR_RETURN_IF_ERROR(CatchSignals());
+  // A reader that has enough ends it, as it ends `nettrace dump`.
+  sigaction(SIGPIPE, &on_broken_pipe, nullptr);
+  return CopyStream(socket->get(), first);
+}
+
+using Request = absl::Status (*)(ControlClient* client, const Arguments& arguments);
+
+// Connects and calls `request`, once for each of the sessions if the command line has some, also if
+// it fails for one. Returns the exit code.
+int Run(const char* command, const Arguments& arguments, Request request) {
+  absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
+  if (!client.ok()) return Fail(command, client.status());
+  int exit_code = kExitOk;
+  const auto call = [&](const Arguments& one) {
+    const absl::Status status = request(&*client, one);
+    if (!status.ok()) exit_code = Fail(command, status);
+  };
+  if (arguments.sessions.empty()) call(arguments);
+  for (const std::string& session : arguments.sessions) {
+    Arguments one = arguments;
+    one.session = session;
+    call(one);
+  }
+  return FinishOutput("ctl", exit_code);
+}
+
+// What the options' own checks do not find.
+absl::Status CheckUsage(std::string_view command, const Arguments& arguments) {
+  if (command == "start" && arguments.sessions.empty() && arguments.from.empty()) {
+    return absl::InvalidArgumentError("names of sessions or --from are missing");
+  }
+  if (command == "tail" && isatty(STDOUT_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a trace is nothing for a terminal; 'nettrace ctl tail ", arguments.session,
+                     " | nettrace dump -' shows it"));
+  }
+  for (const auto& [option, time] :
+       {std::pair("--after", &arguments.after), std::pair("--timeout", &arguments.timeout)}) {
+    if (!time->empty()) COLLECTOR_RETURN_IF_ERROR(MillisecondsOf(option, *time).status());
+  }
+  return absl::OkStatus();
+}
+
+// Adds commands to `nettrace ctl`.
+class Commands {
+ public:
+  Commands(CLI::App* ctl, std::shared_ptr<Arguments> arguments, int* exit_code)
+      : ctl_(ctl), arguments_(std::move(arguments)), exit_code_(exit_code) {}
+
+  CLI::App* Add(const char* name, const char* description, const char* footer, Request request) {
+    CLI::App* command = ctl_->add_subcommand(name, description);
+    command->fallthrough();  // --socket may stand after it
+    command->footer(footer);
+    command->callback([name, request, arguments = arguments_, exit_code = exit_code_] {
+      if (const absl::Status status = CheckUsage(name, *arguments); !status.ok()) {
+        Fail(name, status);
+        *exit_code = kExitUsage;
+        return;
+      }
+      *exit_code = Run(name, *arguments, request);
+    });
+    return command;
+  }
+  void AddJson(CLI::App* command) {
+    command->add_flag("--json", arguments_->json, "One JSON object a line for each session");
+  }
+  CLI::Option* AddSessions(CLI::App* command) {
+    return command->add_option("session", arguments_->sessions, "Names of sessions");
+  }
+  void AddSession(CLI::App* command) {
+    command->add_option("session", arguments_->session, "Name of a session")->required();
+  }
+
+ private:
+  CLI::App* const ctl_;
+  const std::shared_ptr<Arguments> arguments_;
+  int* const exit_code_;
+};
+
+void AddLooking(Commands* commands, Arguments* arguments) {
+  CLI::App* list =
+      commands->Add("list", "Name the sessions", "Example:\n  nettrace ctl list\n", List);
+  commands->AddJson(list);
+  CLI::App* status =
+      commands->Add("status", "Show what sessions do, and what they have lost",
+                    "Without a session: a line for each. With some: all that is known of them.\n\n"
+                    "Examples:\n  nettrace ctl status\n  nettrace ctl status web\n"
+                    "  nettrace ctl status --json | jq -c '{name, state, lost}'\n",
+                    Status);
+  commands->AddSessions(status);
+  commands->AddJson(status);
+  CLI::App* tail =
+      commands->Add("tail", "Write a session's events to standard output as they come, as NetTrace",
+                    "What its reader is too slow for is lost to it alone, and counted in the "
+                    "stream. SIGINT ends\n"
+                    "the stream.\n\n"
+                    "Examples:\n  nettrace ctl tail web | nettrace dump -\n"
+                    "  nettrace ctl tail web > now.nettrace\n",
+                    Tail);
+  commands->AddSession(tail);
+  CLI::App* wait = commands->Add(
+      "wait", "Wait until a session is in a state, or has had events",
+      "All that is given has to hold; without any, the session has to run. Exit code 124: it did\n"
+      "not within the time.\n\n"
+      "Examples:\n  nettrace ctl wait web --timeout 10s\n"
+      "  nettrace ctl wait web --events 1 --timeout 1m\n",
+      Wait);
+  commands->AddSession(wait);
+  commands->AddJson(wait);
+  wait->add_option("--state", arguments->state, "running, suspended, failed or stopped");
+  wait->add_option("--events", arguments->events, "Events since the session started")
+      ->check(CLI::NonNegativeNumber);
+  wait->add_option("--files", arguments->files, "Files on disk")->check(CLI::NonNegativeNumber);
+  wait->add_option("--timeout", arguments->timeout, "Wait no longer, e.g. 500ms, 10s, 1h30m");
+  commands->Add("metrics", "Print the sessions' counts as OpenMetrics text",
+                "Example:\n  nettrace ctl metrics > /var/lib/prometheus/nettraced.prom\n", Metrics);
+}
+
+void AddChanging(Commands* commands, Arguments* arguments) {
+  CLI::App* start =
+      commands->Add("start", "Start sessions that have been stopped, or those of a file",
+                    "Sessions of --from are gone when the daemon ends; their names are printed.\n\n"
+                    "Examples:\n  nettrace ctl start web\n  nettrace ctl start --from debug.toml\n",
+                    Start);
+  CLI::Option* sessions = commands->AddSessions(start);
+  CLI::Option* from =
+      start->add_option("--from", arguments->from,
+                        "A file as in nettraced.toml(5), with sessions; - is standard input");
+  sessions->excludes(from);
+  CLI::App* stop =
+      commands->Add("stop", "Stop sessions; returns when their last files are complete",
+                    "Example:\n  nettrace ctl stop web\n", Stop);
+  commands->AddSessions(stop)->required();
+  CLI::App* rotate =
+      commands->Add("rotate", "Complete the sessions' files and begin new ones; prints the paths",
+                    "Example:\n  cp \"$(nettrace ctl rotate web)\" /tmp\n", Rotate);
+  commands->AddSessions(rotate)->required();
+  CLI::App* snapshot =
+      commands->Add("snapshot", "Have flight recorders write their files; prints the paths",
+                    "Example:\n  nettrace ctl snapshot box --after 2s\n", Snapshot);
+  commands->AddSessions(snapshot)->required();
+  snapshot->add_option("--after", arguments->after, "With what comes in this time, e.g. 2s");
+  commands->Add("reload", "Have the daemon read its settings again",
+                "Sessions whose settings are the same go on without a loss.\n\n"
+                "Example:\n  nettrace ctl reload\n",
+                Reload);
+}
+
+}  // namespace
+
+void AddCtl(CLI::App& app, int* exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* ctl = app.add_subcommand("ctl", "Ask nettraced, the daemon, or have it do something");
+  ctl->require_subcommand(1);
+  ctl->add_option("--socket", arguments->socket, "The daemon's control socket")
+      ->capture_default_str();
+  ctl->footer(
+      "Members of the daemon's look_group may list, status, tail, wait and metrics; root and\n"
+      "members of its control_group may do everything.\n\n"
+      "Exit code: 0 it is done; 1 it is not, and standard error says why; 2 wrong usage; 124 "
+      "'wait'\n"
+      "has waited for its time.\n\n"
+      "Examples:\n"
+      "  nettrace ctl status\n"
+      "  nettrace ctl tail web | nettrace dump -\n"
+      "  nettrace ctl snapshot box --after 2s\n");
+  Commands commands(ctl, arguments, exit_code);
+  AddLooking(&commands, arguments.get());
+  AddChanging(&commands, arguments.get());
+}
+
+}  // namespace tools

@@ -1,0 +1,231 @@
+#include "tools/nettrace/ctl_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/collector/control/losses.h"
+#include "tools/collector/control/messages.h"
+#include "tools/common/text.h"
+
+namespace tools {
+namespace {
+
+using collector::SessionStatus;
+
+// Losses that the details have; the largest.
+constexpr std::size_t kLossesShown = 20;
+
+// Characters of valid UTF-8, each of which takes a column.
+std::size_t WidthOf(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+// The first `width` characters, the last of which is "~" if there are more.
+std::string Cut(const std::string& text, std::size_t width) {
+  if (WidthOf(text) <= width) return text;
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (begins && shown++ + 1 >= width) break;
+  }
+  return text.substr(0, end) + "~";
+}
+
+// Text in columns, two spaces apart.
+class Columns {
+ public:
+  // Names of the columns; one that begins with '>' is flush right.
+  explicit Columns(std::vector<std::string> heads) {
+    for (std::string& head : heads) {
+      right_.push_back(head.starts_with('>'));
+      if (right_.back()) head.erase(0, 1);
+    }
+    Add(std::move(heads));
+  }
+  void Add(std::vector<std::string> row) {
+    widths_.resize(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths_[i] = std::max(widths_[i], WidthOf(row[i]));
+    }
+    rows_.push_back(std::move(row));
+  }
+  std::string Text(std::size_t width, std::string_view indent = "") const {
+    std::string text;
+    for (const std::vector<std::string>& row : rows_) {
+      std::string line(indent);
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (i > 0) line += "  ";
+        const std::string padding(widths_[i] - WidthOf(row[i]), ' ');
+        line += right_[i] ? padding + row[i] : row[i] + padding;
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += Cut(line, width) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<bool> right_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `number` with three significant digits at least: "7", "1500", "12.3k", "4.56M".
+std::string FormatCount(double number) {
+  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
+  if (number < 9999.5) return absl::StrFormat("%.0f", number);
+  std::size_t unit = 0;
+  for (; number >= 999.5 && unit + 1 < kUnits.size(); ++unit) number /= 1000;
+  const int digits = number < 9.995 ? 2 : number < 99.95 ? 1 : 0;
+  return absl::StrFormat("%.*f%s", digits, number, kUnits[unit]);
+}
+
+// All digits, in groups of three.
+std::string FormatExact(std::uint64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string AgeSince(absl::Time time, absl::Time now) {
+  return time == absl::InfinitePast() ? "-" : FormatAge(now - time);
+}
+
+std::string FormatLocal(absl::Time time, absl::Time now) {
+  if (time == absl::InfinitePast()) return "-";
+  return absl::StrCat(absl::FormatTime("%Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone()), " (",
+                      FormatAge(now - time), " ago)");
+}
+
+std::string State(const SessionStatus& session) {
+  return std::string(collector::StateName(session.state));
+}
+
+void PutFact(std::string* text, const char* name, const std::string& value) {
+  absl::StrAppendFormat(text, "  %-12s %s\n", name, value);
+}
+
+void PutList(std::string* text, const char* title, const std::vector<std::string>& entries) {
+  if (entries.empty()) return;
+  absl::StrAppend(text, "  ", title, ":\n");
+  for (const std::string& entry : entries) absl::StrAppend(text, "    ", Printable(entry), "\n");
+}
+
+void PutLosses(std::string* text, const SessionStatus& session) {
+  if (session.losses.empty()) return;
+  Columns columns({">EVENTS", ">CPU", "TRACEPOINT"});
+  std::uint64_t elsewhere = session.lost;
+  for (const collector::Loss& loss : collector::LargestLosses(session.losses, kLossesShown)) {
+    const std::string tracepoint(loss.tracepoint);
+    columns.Add({FormatExact(loss.events), absl::StrCat(loss.cpu),
+                 tracepoint.empty() ? "(not known)" : Printable(tracepoint)});
+    elsewhere -= std::min(elsewhere, loss.events);
+  }
+  if (elsewhere > 0) columns.Add({FormatExact(elsewhere), "", "(elsewhere)"});
+  absl::StrAppend(text, "  where events were lost:\n", columns.Text(kAnyWidth, "    "));
+}
+
+void PutOutput(std::string* text, const SessionStatus& session) {
+  PutFact(text, "output",
+          session.kind == "flight" ? "a flight recorder, in memory" : Printable(session.kind));
+  if (!session.current_file.empty()) PutFact(text, "writes", Printable(session.current_file));
+  PutFact(text, "written",
+          absl::StrCat(FormatBytes(session.bytes), ", ",
+                       FormatBytes(static_cast<std::uint64_t>(session.bytes_per_second)), "/s"));
+  PutFact(text, "on disk",
+          absl::StrCat(session.files, session.files == 1 ? " file, " : " files, ",
+                       FormatBytes(session.file_bytes)));
+  if (session.kind != "flight") return;
+  PutFact(text, "in memory", FormatBytes(session.memory_bytes));
+  PutFact(
+      text, "snapshots",
+      absl::StrCat(FormatExact(session.snapshots), " written, ",
+                   FormatExact(session.snapshots_refused), " refused by the limit of their rate"));
+}
+
+}  // namespace
+
+std::string FormatBytes(std::uint64_t bytes) {
+  constexpr std::array<const char*, 6> kUnits = {"KB", "MB", "GB", "TB", "PB", "EB"};
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1023.5 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return absl::StrFormat("%.*f %s", value < 9.95 ? 1 : 0, value, kUnits[unit]);
+}
+
+std::string FormatAge(absl::Duration age) {
+  const std::int64_t seconds = std::max<std::int64_t>(absl::ToInt64Seconds(age), 0);
+  if (seconds < 60) return absl::StrCat(seconds, "s");
+  const std::int64_t minutes = seconds / 60;
+  if (minutes < 60) return absl::StrFormat("%dm %02ds", minutes, seconds % 60);
+  const std::int64_t hours = minutes / 60;
+  if (hours < 24) return absl::StrFormat("%dh %02dm", hours, minutes % 60);
+  return absl::StrFormat("%dd %02dh", hours / 24, hours % 24);
+}
+
+std::string ListText(std::span<const SessionStatus> sessions) {
+  if (sessions.empty()) return "There are no sessions.\n";
+  Columns columns({"SESSION", "KIND", "STATE"});
+  for (const SessionStatus& session : sessions) {
+    columns.Add({Printable(session.name), Printable(session.kind), State(session)});
+  }
+  return columns.Text(kAnyWidth);
+}
+
+std::string StatusTable(std::span<const SessionStatus> sessions, absl::Time now,
+                        std::size_t width) {
+  if (sessions.empty()) return "There are no sessions.\n";
+  Columns columns({"SESSION", "STATE", ">SINCE", ">EVENTS", ">EVENTS/S", ">LOST", ">WRITTEN",
+                   ">FILES", "LAST ERROR"});
+  for (const SessionStatus& session : sessions) {
+    columns.Add(
+        {Cut(Printable(session.name), 32), State(session), AgeSince(session.state_since, now),
+         FormatCount(static_cast<double>(session.events)), FormatCount(session.events_per_second),
+         FormatCount(static_cast<double>(session.lost)), FormatBytes(session.bytes),
+         FormatCount(static_cast<double>(session.files)),
+         session.error.empty() ? "-" : Printable(session.error)});
+  }
+  return columns.Text(width);
+}
+
+std::string StatusDetails(const SessionStatus& session, absl::Time now) {
+  std::string text = absl::StrCat(Printable(session.name), ": ", State(session), " since ",
+                                  FormatLocal(session.state_since, now), "\n");
+  PutFact(&text, "started", FormatLocal(session.started, now));
+  PutFact(&text, "last error",
+          session.error.empty()
+              ? "none"
+              : absl::StrCat(Printable(session.error), ", ", FormatLocal(session.error_time, now)));
+  PutFact(&text, "events",
+          absl::StrCat(FormatExact(session.events), ", ", FormatCount(session.events_per_second),
+                       "/s"));
+  PutFact(&text, "lost",
+          absl::StrCat(FormatExact(session.lost), ", of which ", FormatExact(session.dropped),
+                       " by a slow output"));
+  PutFact(&text, "undecoded", FormatExact(session.undecoded));
+  PutFact(&text, "tracepoints", FormatExact(session.tracepoints));
+  PutFact(&text, "rings", absl::StrCat(FormatBytes(session.ring_bytes), " for each CPU"));
+  PutFact(&text, "queue",
+          absl::StrCat(FormatBytes(session.queue_bytes), " of ", FormatBytes(session.queue_limit),
+                       " wait for the output"));
+  PutOutput(&text, session);
+  PutLosses(&text, session);
+  PutList(&text, "selectors without a tracepoint", session.unmatched);
+  PutList(&text, "tracepoints left out", session.left_out);
+  return text;
+}
+
+}  // namespace tools

@@ -1,0 +1,337 @@
+// `nettrace export`: a file in the formats of other tools.
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_format.h"
+#include "nettrace/time_ordered_reader.h"
+#include "tools/common/atomic_file.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/json_text.h"
+#include "tools/common/signals.h"
+#include "tools/common/text.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/event_filter.h"
+#include "tools/nettrace/export/csv/csv_exporter.h"
+#include "tools/nettrace/export/ctf/ctf_exporter.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/json/trace_event_exporter.h"
+#include "tools/nettrace/export/process_names.h"
+#include "tools/nettrace/open_input.h"
+#include "tools/nettrace/output_options.h"
+#include "tools/nettrace/payload_json.h"
+
+namespace tools {
+namespace {
+
+using exporting::Exporter;
+
+constexpr char kCommand[] = "export";
+
+struct Arguments {
+  std::string format;
+  std::string input;
+  std::string output;
+  std::string profile;
+  bool raw = false;
+  bool processes = false;
+  bool account = false;
+  std::optional<mode_t> mode;
+  EventFilter filter;
+};
+
+// Passes what a file holds to an exporter.
+class Export {
+ public:
+  Export(const Arguments& arguments, std::unique_ptr<nettrace::Reader> reader)
+      : filter_(arguments.filter),
+        payloads_(arguments.raw ? PayloadStyle::kRaw : PayloadStyle::kForPrograms),
+        ordered_(std::move(reader)),
+        reader_(ordered_.reader()) {}
+
+  // The exporter's error, or that of the temporary file.
+  absl::Status Run(Exporter* exporter);
+
+  const nettrace::Reader& reader() const { return reader_; }
+  bool sort_failed() const { return !ordered_.sort_status().ok(); }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  using Step = nettrace::Reader::Step;
+
+  absl::Status OnEvent(const nettrace::Event& event, Exporter* exporter);
+  absl::Status OnSequencePoint(const nettrace::SequencePoint& point, Exporter* exporter);
+  // Which events were lost is not known: only the time chooses.
+  absl::Status OnLoss(const exporting::Loss& loss, Exporter* exporter);
+
+  const EventFilter& filter_;
+  PayloadJson payloads_;
+  nettrace::TimeOrderedReader ordered_;
+  nettrace::Reader& reader_;
+  exporting::ProcessNames processes_;
+  absl::Time now_ = absl::InfinitePast();  // of the last step
+  std::uint64_t events_ = 0;
+  std::uint64_t lost_ = 0;
+};
+
+absl::Status Export::Run(Exporter* exporter) {
+  for (Step step = ordered_.Next(); step != Step::kEnd; step = ordered_.Next()) {
+    if (IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    absl::Status status;
+    if (step == Step::kEvent) {
+      status = OnEvent(ordered_.event(), exporter);
+    } else if (step == Step::kSequencePoint) {
+      status = OnSequencePoint(ordered_.sequence_point(), exporter);
+    } else {
+      const nettrace::RemovedThread& removed = ordered_.removed_thread();
+      status = OnLoss({removed.thread_index, removed.thread, removed.lost, now_}, exporter);
+    }
+    if (!status.ok()) return status;
+  }
+  return ordered_.sort_status().ok() ? exporter->Finish() : ordered_.sort_status();
+}
+
+absl::Status Export::OnEvent(const nettrace::Event& event, Exporter* exporter) {
+  now_ = reader_.TimeOf(event.timestamp);
+  const exporting::Loss loss = {event.capture_thread_index, event.capture_thread, event.lost_before,
+                                now_, &event};
+  if (absl::Status status = OnLoss(loss, exporter); !status.ok()) return status;
+  processes_.OnEvent(event);
+  if (!filter_.Passes(reader_, event)) return absl::OkStatus();
+  ++events_;
+  exporting::ExportedEvent exported;
+  exported.event = &event;
+  exported.time = now_;
+  exported.process = processes_.NameOf(*event.thread);
+  if (!exporter->wants_payload_json()) return exporter->OnEvent(exported);
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  const std::string error(payloads_.Put(event, &json).message());
+  exported.payload_json = {buffer.GetString(), buffer.GetSize()};
+  exported.payload_error = error;
+  return exporter->OnEvent(exported);
+}
+
+absl::Status Export::OnSequencePoint(const nettrace::SequencePoint& point, Exporter* exporter) {
+  now_ = reader_.TimeOf(point.timestamp);
+  for (const nettrace::SequencePoint::Loss& lost : point.losses) {
+    const exporting::Loss loss = {lost.thread_index, lost.thread, lost.count, now_};
+    if (absl::Status status = OnLoss(loss, exporter); !status.ok()) return status;
+  }
+  payloads_.ForgetRows();
+  exporter->OnRowsEnd((point.flags & nettrace::kSequencePointFlushThreads) != 0);
+  return absl::OkStatus();
+}
+
+absl::Status Export::OnLoss(const exporting::Loss& loss, Exporter* exporter) {
+  if (loss.count == 0) return absl::OkStatus();
+  if ((filter_.from && loss.time < *filter_.from) || (filter_.to && loss.time >= *filter_.to)) {
+    return absl::OkStatus();
+  }
+  lost_ += loss.count;
+  return exporter->OnLoss(loss);
+}
+
+// Runs the export, and prints its error; returns whether the output may be kept.
+bool RunAndReport(const Arguments& arguments, Export* run, Exporter* exporter, Progress* progress) {
+  const absl::Status status = run->Run(exporter);
+  progress->Hide();
+  if (status.ok()) return true;
+  const bool is_inputs = run->sort_failed() || absl::IsUnimplemented(status);
+  PrintInputError(kCommand, is_inputs ? arguments.input : arguments.output, status);
+  return false;
+}
+
+int ExportCtf(const Arguments& arguments, const FileAccess& access, Export* run,
+              Progress* progress) {
+  AtomicFolder folder(arguments.output);
+  absl::Status status = folder.Create(access);
+  if (!status.ok()) {
+    PrintInputError(kCommand, arguments.output, status);
+    return kExitFailed;
+  }
+  const auto profile = arguments.profile == "lttng" ? ctf::Profile::kLttng : ctf::Profile::kPlain;
+  ctf::CtfExporter exporter(run->reader(), profile, &folder);
+  if (!RunAndReport(arguments, run, &exporter, progress)) return kExitFailed;
+  status = folder.Keep();
+  if (!status.ok()) {
+    PrintInputError(kCommand, arguments.output, status);
+    return kExitFailed;
+  }
+  if (exporter.events_moved() > 0) {
+    absl::FPrintF(stderr,
+                  "nettrace export: %s: %d times are beyond what readers of CTF count; they became "
+                  "the nearest that is not\n",
+                  InputName(arguments.input), exporter.events_moved());
+  }
+  return kExitOk;
+}
+
+// The columns of all events that will be exported. The order of events does not matter.
+absl::StatusOr<csv::FieldColumns> FindColumns(const Arguments& arguments, Progress* progress) {
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.input, progress);
+  if (!opened.ok()) return opened.status();
+  nettrace::Reader& reader = **opened;
+  using Step = nettrace::Reader::Step;
+  csv::FieldColumns columns;
+  absl::flat_hash_set<const nettrace::EventMetadata*> known;
+  for (Step step = reader.Next(); step != Step::kEnd; step = reader.Next()) {
+    if (IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    if (step == Step::kSequencePoint) known.clear();
+    if (step != Step::kEvent || known.contains(reader.event().metadata) ||
+        !arguments.filter.Passes(reader, reader.event())) {
+      continue;
+    }
+    if (absl::Status status = columns.Add(*reader.event().metadata); !status.ok()) return status;
+    known.insert(reader.event().metadata);
+  }
+  return columns;
+}
+
+// The exporter of a format that is one file.
+absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const Arguments& arguments,
+                                                         const nettrace::Reader& reader,
+                                                         Progress* progress, nettrace::Sink* sink) {
+  if (arguments.format == "json") {
+    return std::make_unique<json::TraceEventExporter>(reader, sink);
+  }
+  absl::StatusOr<csv::FieldColumns> columns = FindColumns(arguments, progress);
+  if (!columns.ok()) return columns.status();
+  auto exporter = std::make_unique<csv::CsvExporter>(*std::move(columns), sink);
+  if (absl::Status status = exporter->WriteHeader(); !status.ok()) return status;
+  return exporter;
+}
+
+int ExportFile(const Arguments& arguments, const FileAccess& access, Export* run,
+               Progress* progress) {
+  AtomicFile file(arguments.output);
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
+  if (!sink.ok()) {
+    PrintInputError(kCommand, arguments.output, sink.status());
+    return kExitFailed;
+  }
+  absl::StatusOr<std::unique_ptr<Exporter>> exporter =
+      CreateExporter(arguments, run->reader(), progress, sink->get());
+  if (!exporter.ok()) {
+    progress->Hide();
+    PrintInputError(kCommand, arguments.input, exporter.status());
+    return kExitFailed;
+  }
+  if (!RunAndReport(arguments, run, exporter->get(), progress)) return kExitFailed;
+  if (const absl::Status status = file.Keep(); !status.ok()) {
+    PrintInputError(kCommand, arguments.output, status);
+    return kExitFailed;
+  }
+  return kExitOk;
+}
+
+int RunExport(const Arguments& arguments) {
+  if (arguments.output == "-") {
+    absl::FPrintF(stderr,
+                  "nettrace export: -o -: the output appears as a whole, so it cannot be standard "
+                  "output; name a path\n");
+    return kExitUsage;
+  }
+  Progress progress(kCommand);
+  struct stat input = {};
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      OpenInput(arguments.input, &progress, &input);
+  if (!reader.ok()) {
+    PrintInputError(kCommand, arguments.input, reader.status());
+    return kExitUnreadable;
+  }
+  if (arguments.format == "csv" && !S_ISREG(input.st_mode)) {
+    absl::FPrintF(stderr,
+                  "nettrace export: %s: it is read twice for csv, so it must be a file: write what "
+                  "comes into one first\n",
+                  InputName(arguments.input));
+    return kExitUsage;
+  }
+  // A run that is stopped leaves nothing. One that waits for a pipe could not be stopped then.
+  if (S_ISREG(input.st_mode)) {
+    if (const absl::Status status = CatchSignals(); !status.ok()) {
+      PrintInputError(kCommand, arguments.input, status);
+      return kExitFailed;
+    }
+  }
+  FileAccess access = AccessToAll({&input, 1});
+  access.mode = arguments.mode.value_or(access.mode);
+  Export run(arguments, *std::move(reader));
+  const int exit_code = arguments.format == "ctf" ? ExportCtf(arguments, access, &run, &progress)
+                                                  : ExportFile(arguments, access, &run, &progress);
+  if (exit_code != kExitOk) {
+    absl::FPrintF(stderr, "nettrace export: nothing was written\n");
+    return exit_code;
+  }
+  absl::FPrintF(stderr, "nettrace export: %s: %d events, %d lost\n", InputName(arguments.output),
+                run.events(), run.lost());
+  if (run.reader().status().ok()) return kExitOk;
+  PrintInputError(kCommand, arguments.input, run.reader().status());
+  absl::FPrintF(stderr, "nettrace export: what comes before that was written\n");
+  return kExitDamaged;
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, int* exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("export", "Write a file in a format of other tools");
+  command->add_option("--to", arguments->format, "The format: ctf, csv or json")
+      ->required()
+      ->check(CLI::IsMember({"ctf", "csv", "json"}));
+  command->add_option("file", arguments->input, "File to read; - is standard input")->required();
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "What to write: a directory for ctf, else a file")
+      ->required();
+  command
+      ->add_option("--profile", arguments->profile,
+                   "Of ctf: lttng, to be read as a trace of LTTng-UST, for Trace Compass's views")
+      ->check(CLI::IsMember({"lttng"}));
+  command->add_flag("--raw", arguments->raw,
+                    "Of csv and json: values as they are in the file, not in their EventHeader\n"
+                    "formats; those of ctf are so at all times");
+  command->add_flag("--processes", arguments->processes,
+                    "The events that describe processes (provider Universal.System), too");
+  command->add_flag("--account", arguments->account,
+                    "What the recording says of itself (provider NetTrace.Collector), too");
+  AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
+  // --to is the format here.
+  AddFilterOptions(command, &arguments->filter, "--until");
+  command->footer(
+      "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "
+      "It\n"
+      "appears by rename, whole or not at all, and only where there is nothing or an empty\n"
+      "directory. csv is a line for each event, with a column for each field of any. json is the\n"
+      "trace-event format, which chrome://tracing, Perfetto and speedscope read. Both appear by\n"
+      "rename, too, in place of a file that was there.\n\n"
+      "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and\n"
+      "all that came before was written; 2 the input cannot be read, or wrong usage.\n\n"
+      "Examples:\n"
+      "  nettrace export --to ctf trace.nettrace -o trace.ctf && babeltrace2 trace.ctf\n"
+      "  nettrace export --to ctf --profile lttng trace.nettrace -o for-trace-compass\n"
+      "  nettrace export --to ctf --provider MyProvider trace.nettrace.zst -o mine\n"
+      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
+      "  nettrace export --to json trace.nettrace -o trace.json\n");
+  command->callback([arguments, exit_code] {
+    if (!arguments->profile.empty() && arguments->format != "ctf") {
+      throw CLI::ValidationError("--profile", "only ctf has profiles");
+    }
+    if (IsCompressedName(arguments->output)) {
+      throw CLI::ValidationError("-o", arguments->output + " would not be compressed");
+    }
+    if (!arguments->processes) arguments->filter.processes = EventFilter::Added::kHidden;
+    if (!arguments->account) arguments->filter.account = EventFilter::Added::kHidden;
+    *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunExport(*arguments); });
+  });
+}
+
+}  // namespace tools

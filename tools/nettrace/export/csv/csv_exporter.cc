@@ -1,0 +1,240 @@
+#include "tools/nettrace/export/csv/csv_exporter.h"
+
+#include <rapidjson/reader.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/common/json_text.h"
+#include "tools/common/text.h"
+
+namespace tools::csv {
+namespace {
+
+// The columns that every line has. One with `lost` is no event: it counts those that are missing.
+enum Column : std::size_t {
+  kTime,
+  kProvider,
+  kEvent,
+  kLevel,
+  kKeywords,
+  kOpcode,
+  kPid,
+  kTid,
+  kProcess,
+  kThread,
+  kCpu,
+  kActivityId,
+  kRelatedActivityId,
+  kLost,
+  kError,
+  kColumns
+};
+constexpr std::array<const char*, kColumns> kNames = {"time",
+                                                      "provider",
+                                                      "event",
+                                                      "level",
+                                                      "keywords",
+                                                      "opcode",
+                                                      "pid",
+                                                      "tid",
+                                                      "process",
+                                                      "thread",
+                                                      "cpu",
+                                                      "activity_id",
+                                                      "related_activity_id",
+                                                      "lost",
+                                                      "error"};
+
+// Calls `use` with the name of each field that has a column, in the order of values.
+void ForEachField(const std::vector<nettrace::Field>& fields, const std::string& parent,
+                  const std::function<void(const std::string&)>& use) {
+  for (const nettrace::Field& field : fields) {
+    const std::string name = parent + ValidUtf8(field.name);
+    if (field.type.code == nettrace::TypeCode::kObject) {
+      ForEachField(field.type.fields, name + ".", use);
+    } else {
+      use(name);
+    }
+  }
+}
+
+// Calls `use` with the key of each field in FieldColumns.
+void ForEachKey(const nettrace::EventMetadata& metadata,
+                const std::function<void(const std::pair<std::string, std::size_t>&)>& use) {
+  absl::flat_hash_map<std::string, std::size_t> counts;
+  ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
+}
+
+// Puts the values of a payload into cells: a handler for rapidjson::Reader.
+class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFiller> {
+ public:
+  CellFiller(const std::vector<std::size_t>& columns, std::vector<std::string>* cells)
+      : columns_(columns), cells_(cells) {}
+
+  bool Null() { return depth_ == 0 ? Put("") : array_.Null(); }
+  bool Bool(bool value) { return depth_ == 0 ? Put(value ? "true" : "false") : array_.Bool(value); }
+  bool RawNumber(const char* digits, rapidjson::SizeType size, bool /*copy*/) {
+    return depth_ == 0 ? Put({digits, size})
+                       : array_.RawValue(digits, size, rapidjson::kNumberType);
+  }
+  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    return depth_ == 0 ? Put({text, size}) : array_.String(text, size);
+  }
+  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    return depth_ == 0 || array_.Key(text, size);
+  }
+  bool StartObject() { return depth_ == 0 || array_.StartObject(); }
+  bool EndObject(rapidjson::SizeType /*members*/) { return depth_ == 0 || array_.EndObject(); }
+  bool StartArray() {
+    if (depth_++ == 0) {
+      buffer_.Clear();
+      array_.Reset(buffer_);
+    }
+    return array_.StartArray();
+  }
+  bool EndArray(rapidjson::SizeType /*elements*/) {
+    array_.EndArray();
+    return --depth_ != 0 || Put({buffer_.GetString(), buffer_.GetSize()});
+  }
+
+ private:
+  bool Put(std::string_view text) {
+    if (next_ == columns_.size()) return false;
+    (*cells_)[kColumns + columns_[next_++]] = Cell(text);
+    return true;
+  }
+
+  const std::vector<std::size_t>& columns_;
+  std::vector<std::string>* cells_;
+  std::size_t next_ = 0;
+  int depth_ = 0;  // arrays that are open
+  rapidjson::StringBuffer buffer_;
+  JsonWriter array_;
+};
+
+std::string NumberCell(const std::optional<std::uint64_t>& number) {
+  return number ? absl::StrCat(*number) : "";
+}
+
+std::string GuidCell(const std::optional<nettrace::Guid>& guid) {
+  return guid ? FormatGuid(*guid) : "";
+}
+
+bool LooksLikeFormula(const std::string& text) {
+  constexpr std::string_view kBeginnings = "=+-@";
+  double number = 0;
+  return !text.empty() && kBeginnings.find(text[0]) != kBeginnings.npos &&
+         !absl::SimpleAtod(text, &number);
+}
+
+}  // namespace
+
+std::string Cell(std::string_view text) {
+  std::string cell = Printable(text);
+  if (LooksLikeFormula(cell)) cell.insert(0, 1, '\'');
+  if (cell.find_first_of("\",") == cell.npos && !cell.starts_with(' ') && !cell.ends_with(' ')) {
+    return cell;
+  }
+  std::string quoted = "\"";
+  for (const char c : cell) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+FieldColumns::FieldColumns() : taken_(kNames.begin(), kNames.end()) {}
+
+absl::Status FieldColumns::Add(const nettrace::EventMetadata& metadata) {
+  bool fits = true;
+  ForEachKey(metadata, [&](const std::pair<std::string, std::size_t>& key) {
+    if (places_.contains(key)) return;
+    fits = fits && names_.size() < kMaxColumns;
+    if (!fits) return;
+    std::string name = key.first;
+    for (std::size_t count = 2; !taken_.insert(name).second; ++count) {
+      name = absl::StrCat(key.first, "_", count);
+    }
+    places_.emplace(key, names_.size());
+    names_.push_back(std::move(name));
+  });
+  if (fits) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("its events have more than ", kMaxColumns,
+                   " fields, each of which would be a column; --provider and --event choose some"));
+}
+
+std::vector<std::size_t> FieldColumns::ColumnsOf(const nettrace::EventMetadata& metadata) const {
+  std::vector<std::size_t> columns;
+  ForEachKey(metadata, [&](const std::pair<std::string, std::size_t>& key) {
+    columns.push_back(places_.at(key));
+  });
+  return columns;
+}
+
+CsvExporter::CsvExporter(FieldColumns columns, nettrace::Sink* sink)
+    : columns_(std::move(columns)), output_(sink), cells_(kColumns + columns_.names().size()) {}
+
+absl::Status CsvExporter::WriteRow() {
+  std::string row;
+  for (std::string& cell : cells_) {
+    if (&cell != &cells_.front()) row += ',';
+    row += cell;
+    cell.clear();
+  }
+  return output_.Write(row + "\r\n");
+}
+
+absl::Status CsvExporter::WriteHeader() {
+  for (std::size_t i = 0; i < kColumns; ++i) cells_[i] = kNames[i];
+  for (std::size_t i = 0; i < columns_.names().size(); ++i) {
+    cells_[kColumns + i] = Cell(columns_.names()[i]);
+  }
+  return WriteRow();
+}
+
+absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  const nettrace::EventMetadata& metadata = *event.metadata;
+  cells_[kTime] = FormatUtc(exported.time);
+  cells_[kProvider] = Cell(metadata.provider);
+  cells_[kEvent] = Cell(metadata.name);
+  cells_[kLevel] = absl::StrCat(event.level());
+  cells_[kKeywords] = absl::StrFormat("0x%x", event.keywords());
+  cells_[kOpcode] = absl::StrCat(event.opcode());
+  cells_[kPid] = NumberCell(event.thread->process_id);
+  cells_[kTid] = NumberCell(event.thread->thread_id);
+  cells_[kProcess] = Cell(exported.process);
+  if (event.thread->name) cells_[kThread] = Cell(*event.thread->name);
+  if (event.processor != nettrace::kNoProcessor) cells_[kCpu] = absl::StrCat(event.processor);
+  cells_[kActivityId] = GuidCell(event.labels->activity_id);
+  cells_[kRelatedActivityId] = GuidCell(event.labels->related_activity_id);
+  cells_[kError] = Cell(exported.payload_error);
+  const auto [columns, added] = columns_of_row_.try_emplace(&metadata);
+  if (added) columns->second = columns_.ColumnsOf(metadata);
+  CellFiller filler(columns->second, &cells_);
+  rapidjson::MemoryStream stream(exported.payload_json.data(), exported.payload_json.size());
+  rapidjson::Reader().Parse<rapidjson::kParseNumbersAsStringsFlag>(stream, filler);
+  return WriteRow();
+}
+
+absl::Status CsvExporter::OnLoss(const exporting::Loss& loss) {
+  cells_[kTime] = FormatUtc(loss.time);
+  if (loss.next != nullptr && loss.next->processor != nettrace::kNoProcessor) {
+    cells_[kCpu] = absl::StrCat(loss.next->processor);
+  }
+  if (loss.capture_thread->name) cells_[kThread] = Cell(*loss.capture_thread->name);
+  cells_[kLost] = absl::StrCat(loss.count);
+  return WriteRow();
+}
+
+void CsvExporter::OnRowsEnd(bool /*threads_too*/) { columns_of_row_.clear(); }
+
+}  // namespace tools::csv

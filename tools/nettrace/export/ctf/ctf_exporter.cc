@@ -1,0 +1,246 @@
+#include "tools/nettrace/export/ctf/ctf_exporter.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "libnettrace-writer/core/sha1.h"
+#include "tools/common/text.h"
+#include "tools/nettrace/export/ctf/tsdl.h"
+
+namespace tools::ctf {
+namespace {
+
+using nettrace::internal::ByteWriter;
+
+// Readers count nanoseconds since 1970 in 63 bits and a sign.
+constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max() - 1;
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr std::size_t kMaxEnvironment = 1024;  // entries
+
+// The same trace has the same id whenever it is exported.
+Uuid UuidOf(const nettrace::TraceInfo& trace) {
+  ByteWriter facts;
+  facts.Fixed(absl::ToUnixNanos(trace.sync_time));
+  facts.Fixed(trace.sync_ticks);
+  facts.Fixed(trace.ticks_per_second);
+  for (const auto& [key, value] : trace.key_values) {
+    facts.String(key);
+    facts.String(value);
+  }
+  const auto hash = nettrace::internal::Sha1(facts.bytes());
+  Uuid uuid;
+  std::copy_n(hash.begin(), uuid.size(), uuid.begin());
+  // Version 5 of RFC 4122, which is made of a hash.
+  uuid[6] = (uuid[6] & std::byte{0x0F}) | std::byte{0x50};
+  uuid[8] = (uuid[8] & std::byte{0x3F}) | std::byte{0x80};
+  return uuid;
+}
+
+std::string UuidText(const Uuid& uuid) { return FormatGuid(nettrace::GuidFromUuid(uuid)); }
+
+std::optional<std::uint32_t> CpuOf(const nettrace::Event& event) {
+  if (event.processor == nettrace::kNoProcessor) return std::nullopt;
+  return event.processor;
+}
+
+// The CPU by the name that recordings give its capture thread: of one that has lost all its events
+// nothing else is known.
+std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
+  absl::string_view name = thread.name ? absl::string_view(*thread.name) : "";
+  std::uint32_t cpu = 0;
+  if (!absl::ConsumePrefix(&name, "CPU ") || !absl::SimpleAtoi(name, &cpu)) return std::nullopt;
+  return cpu;
+}
+
+std::string DeclareEnvironment(const nettrace::TraceInfo& trace, Profile profile) {
+  std::string text = "env {\n";
+  if (profile == Profile::kLttng) {
+    // What LTTng-UST 2.13 says of itself.
+    absl::StrAppend(&text,
+                    "\tdomain = \"ust\";\n\ttracer_name = \"lttng-ust\";\n\ttracer_major = 2;\n"
+                    "\ttracer_minor = 13;\n\ttracer_patchlevel = 0;\n");
+  } else {
+    absl::StrAppend(&text, "\ttracer_name = \"nettrace\";\n");
+  }
+  absl::flat_hash_set<std::string> names;
+  for (const auto& [key, value] : trace.key_values) {
+    if (names.size() == kMaxEnvironment) break;
+    const std::string lower = absl::AsciiStrToLower(key);
+    const bool is_host = lower == "hostname" || lower == "host";
+    if (is_host && names.insert("hostname").second) {
+      absl::StrAppend(&text, "\thostname = ", Quote(value), ";\n");
+    }
+    const std::string name = absl::StrCat("trace_", Identifier(key));
+    if (names.insert(name).second) absl::StrAppend(&text, "\t", name, " = ", Quote(value), ";\n");
+  }
+  return text + "};\n\n";
+}
+
+std::string DeclareClock(std::int64_t start) {
+  // The rest of the seconds must not be negative.
+  std::int64_t seconds = start / kNanosecondsPerSecond;
+  std::int64_t rest = start % kNanosecondsPerSecond;
+  if (rest < 0) {
+    rest += kNanosecondsPerSecond;
+    --seconds;
+  }
+  return absl::StrFormat(
+      "clock {\n\tname = \"trace_clock\";\n\tdescription = \"The clock of the NetTrace file\";\n"
+      "\tfreq = 1000000000;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = FALSE;\n};\n\n"
+      "typealias integer { size = 64; align = 8; signed = false; map = clock.trace_clock.value; } "
+      ":= time_t;\n\n",
+      seconds, rest);
+}
+
+// Where the file's clock was 0, if readers can count from there.
+std::int64_t ClockStart(const nettrace::Reader& reader) {
+  return std::clamp(absl::ToUnixNanos(reader.TimeOf(0)), -kMaxTime / 2, kMaxTime / 2);
+}
+
+}  // namespace
+
+CtfExporter::CtfExporter(const nettrace::Reader& reader, Profile profile, AtomicFolder* folder)
+    : trace_(reader.trace()),
+      profile_(profile),
+      folder_(folder),
+      uuid_(UuidOf(trace_)),
+      clock_start_(ClockStart(reader)) {}
+
+std::uint64_t CtfExporter::ClockTime(absl::Time time) {
+  const std::int64_t nanoseconds = absl::ToUnixNanos(time);  // saturated
+  const std::int64_t known = std::clamp(nanoseconds, clock_start_, kMaxTime);
+  if (known != nanoseconds) ++events_moved_;
+  return static_cast<std::uint64_t>(known) - static_cast<std::uint64_t>(clock_start_);
+}
+
+absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time) {
+  std::vector<Stream*>& streams = streams_of_cpu_[cpu];
+  for (Stream* const stream : streams) {
+    if (stream->last_time() <= time) return stream;
+  }
+  if (streams.size() == kMaxStreamsOfCpu) {
+    return absl::UnimplementedError(
+        "its events go back in time too often for CTF; 'nettrace repair' writes a file with all in "
+        "order, which can be exported");
+  }
+  if (streams_.size() == kMaxStreams) {
+    return absl::UnimplementedError(
+        absl::StrCat("it has events of more than ", kMaxStreams, " CPUs"));
+  }
+  streams_.push_back(std::make_unique<Stream>(uuid_, streams_.size(), cpu, folder_));
+  return streams.emplace_back(streams_.back().get());
+}
+
+absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata& metadata,
+                                                   bool with_fields, std::uint32_t stream_class) {
+  std::optional<std::uint32_t>& id =
+      classes_of_row_[&metadata].ids[stream_class][with_fields ? 1 : 0];
+  if (id) return *id;
+  std::vector<const std::string*>& declarations = declarations_[stream_class];
+  const auto [entry, added] = classes_[stream_class].try_emplace(
+      DeclareClass(metadata, with_fields), static_cast<std::uint32_t>(declarations.size()));
+  if (added) {
+    metadata_size_ += entry->first.size();
+    if (metadata_size_ > kMaxMetadata) {
+      return absl::UnimplementedError(
+          "it has more kinds of events than readers of CTF have memory for; --provider and --event "
+          "choose some");
+    }
+    declarations.push_back(&entry->first);
+  }
+  id = entry->second;
+  return *id;
+}
+
+absl::Status CtfExporter::PutEvent(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  const Cpu cpu = CpuOf(event);
+  cpu_of_thread_[event.capture_thread_index] = cpu;
+  const std::uint64_t time = ClockTime(exported.time);
+  absl::StatusOr<Stream*> stream = StreamAt(cpu, time);
+  if (!stream.ok()) return stream.status();
+  fields_.Clear();
+  PutContext(event, exported.process, profile_, trace_.pointer_size, &fields_);
+  const absl::Status unfit = PutPayload(event, &fields_);
+  if (!unfit.ok()) PutUnfitPayload(event, std::string(unfit.message()), &fields_);
+  const absl::StatusOr<std::uint32_t> event_class =
+      ClassOf(*event.metadata, unfit.ok(), (*stream)->stream_class());
+  if (!event_class.ok()) return event_class.status();
+  const std::size_t before = (*stream)->buffered();
+  absl::Status status = (*stream)->AddEvent(time, *event_class, fields_.bytes());
+  buffered_ += (*stream)->buffered() - before;  // less, if a packet was written
+  return status;
+}
+
+absl::Status CtfExporter::OnEvent(const exporting::ExportedEvent& event) {
+  if (absl::Status status = PutEvent(event); !status.ok()) return status;
+  return buffered_ > kMaxBuffered ? FlushStreams() : absl::OkStatus();
+}
+
+absl::Status CtfExporter::OnLoss(const exporting::Loss& loss) {
+  const auto known = cpu_of_thread_.find(loss.capture_thread_index);
+  const Cpu cpu = loss.next != nullptr            ? CpuOf(*loss.next)
+                  : known != cpu_of_thread_.end() ? known->second
+                                                  : CpuByName(*loss.capture_thread);
+  const std::uint64_t time = ClockTime(loss.time);
+  absl::StatusOr<Stream*> stream = StreamAt(cpu, time);
+  if (!stream.ok()) return stream.status();
+  const std::size_t before = (*stream)->buffered();
+  absl::Status status = (*stream)->AddLoss(time, loss.count);
+  buffered_ += (*stream)->buffered() - before;
+  return status;
+}
+
+void CtfExporter::OnRowsEnd(bool threads_too) {
+  classes_of_row_.clear();
+  if (threads_too) cpu_of_thread_.clear();
+}
+
+absl::Status CtfExporter::FlushStreams() {
+  for (const std::unique_ptr<Stream>& stream : streams_) {
+    if (absl::Status status = stream->Flush(); !status.ok()) return status;
+  }
+  buffered_ = 0;
+  return absl::OkStatus();
+}
+
+std::string CtfExporter::Metadata() const {
+  std::string text = absl::StrCat(
+      "/* CTF 1.8 */\n\n", DeclareTypes(), "\ntrace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"",
+      UuidText(uuid_), "\";\n\tbyte_order = le;\n\tpacket.header := ", DeclarePacketHeader(),
+      ";\n};\n\n", DeclareEnvironment(trace_, profile_), DeclareClock(clock_start_));
+  for (const std::uint32_t stream_class : {kStreamOfCpu, kStreamWithoutCpu}) {
+    const std::vector<const std::string*>& declarations = declarations_[stream_class];
+    absl::StrAppend(
+        &text, "stream {\n\tid = ", stream_class,
+        ";\n\tpacket.context := ", DeclarePacketContext(stream_class),
+        ";\n\tevent.header := struct {\n\t\tuint32_t id;\n\t\ttime_t timestamp;\n\t};\n");
+    // babeltrace2 2.0.4 aborts at a context with sequences where there are no events.
+    if (!declarations.empty()) {
+      absl::StrAppend(&text, "\tevent.context := ", DeclareContext(profile_), ";\n");
+    }
+    absl::StrAppend(&text, "};\n\n");
+    for (std::size_t id = 0; id < declarations.size(); ++id) {
+      absl::StrAppend(&text, "event {\n\tid = ", id, ";\n\tstream_id = ", stream_class, ";\n",
+                      *declarations[id], "};\n\n");
+    }
+  }
+  return text;
+}
+
+absl::Status CtfExporter::Finish() {
+  if (absl::Status status = FlushStreams(); !status.ok()) return status;
+  const std::string metadata = Metadata();
+  return folder_->Append("metadata", std::as_bytes(std::span(metadata)));
+}
+
+}  // namespace tools::ctf

@@ -1,0 +1,89 @@
+// Writes a trace of the Common Trace Format, version 1.8: a folder with `metadata`, in TSDL, and a
+// stream for each CPU.
+//
+// An event that is earlier than one before it on its CPU, as one may be after a sequence point of a
+// file that breaks the rules, goes to a further stream of that CPU: readers merge streams by time.
+//
+// Memory: kMaxBuffered bytes of events, and the metadata, up to kMaxMetadata.
+#ifndef TOOLS_NETTRACE_EXPORT_CTF_CTF_EXPORTER_H_
+#define TOOLS_NETTRACE_EXPORT_CTF_CTF_EXPORTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "libnettrace-writer/core/byte_writer.h"
+#include "tools/common/atomic_file.h"
+#include "tools/nettrace/export/ctf/event_class.h"
+#include "tools/nettrace/export/ctf/stream.h"
+#include "tools/nettrace/export/exporter.h"
+
+namespace tools::ctf {
+
+class CtfExporter : public exporting::Exporter {
+ public:
+  static constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;
+  static constexpr std::size_t kMaxMetadata = std::size_t{64}
+                                              << 20;  // far beyond what readers take
+  static constexpr std::size_t kMaxStreams = 8192;
+  static constexpr std::size_t kMaxStreamsOfCpu = 64;
+
+  // `folder` was created, and must live as long.
+  CtfExporter(const nettrace::Reader& reader, Profile profile, AtomicFolder* folder);
+
+  absl::Status OnEvent(const exporting::ExportedEvent& event) override;
+  absl::Status OnLoss(const exporting::Loss& loss) override;
+  void OnRowsEnd(bool threads_too) override;
+  absl::Status Finish() override;
+
+  // Events whose times are none of the years that CTF's readers know: they have the nearest one.
+  std::uint64_t events_moved() const { return events_moved_; }
+
+ private:
+  using Cpu = std::optional<std::uint32_t>;
+
+  // The time on the trace's clock.
+  std::uint64_t ClockTime(absl::Time time);
+  // A stream of `cpu` that has nothing later than `time`.
+  absl::StatusOr<Stream*> StreamAt(const Cpu& cpu, std::uint64_t time);
+  // The number of the class in a stream of this class.
+  absl::StatusOr<std::uint32_t> ClassOf(const nettrace::EventMetadata& metadata, bool with_fields,
+                                        std::uint32_t stream_class);
+  absl::Status PutEvent(const exporting::ExportedEvent& event);
+  absl::Status FlushStreams();
+  std::string Metadata() const;
+
+  struct RowClasses {
+    // By stream class, and without or with fields.
+    std::optional<std::uint32_t> ids[2][2];
+  };
+
+  const nettrace::TraceInfo trace_;
+  const Profile profile_;
+  AtomicFolder* const folder_;
+  const Uuid uuid_;
+  const std::int64_t clock_start_;  // nanoseconds since 1970
+  std::vector<std::unique_ptr<Stream>> streams_;
+  absl::flat_hash_map<Cpu, std::vector<Stream*>> streams_of_cpu_;
+  absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;  // where its last event was
+  absl::flat_hash_map<const nettrace::EventMetadata*, RowClasses> classes_of_row_;
+  // The declarations of event classes, and their numbers: rows are read again after sequence
+  // points.
+  absl::node_hash_map<std::string, std::uint32_t> classes_[2];
+  std::vector<const std::string*> declarations_[2];
+  std::size_t metadata_size_ = 0;
+  std::size_t buffered_ = 0;
+  nettrace::internal::ByteWriter fields_;
+  std::uint64_t events_moved_ = 0;
+};
+
+}  // namespace tools::ctf
+
+#endif  // TOOLS_NETTRACE_EXPORT_CTF_CTF_EXPORTER_H_

@@ -1,0 +1,83 @@
+#include "tools/nettrace/export/ctf/stream.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tools::ctf {
+
+using nettrace::internal::ByteWriter;
+
+std::string DeclarePacketHeader() {
+  return "struct {\n"
+         "\t\tuint32_hex_t magic;\n"
+         "\t\tuint8_hex_t uuid[16];\n"
+         "\t\tuint32_t stream_id;\n"
+         "\t\tuint64_t stream_instance_id;\n"
+         "\t}";
+}
+
+std::string DeclarePacketContext(std::uint32_t stream_class) {
+  return absl::StrCat(
+      "struct {\n"
+      "\t\ttime_t timestamp_begin;\n"
+      "\t\ttime_t timestamp_end;\n"
+      "\t\tuint64_t content_size;\n"
+      "\t\tuint64_t packet_size;\n"
+      "\t\tuint64_t packet_seq_num;\n"
+      "\t\tuint64_t events_discarded;\n",
+      stream_class == kStreamOfCpu ? "\t\tuint32_t cpu_id;\n" : "", "\t}");
+}
+
+Stream::Stream(const Uuid& trace, std::uint64_t instance, std::optional<std::uint32_t> cpu,
+               AtomicFolder* folder)
+    : trace_(trace), instance_(instance), cpu_(cpu), folder_(folder) {}
+
+absl::Status Stream::AddEvent(std::uint64_t time, std::uint32_t event_class,
+                              std::span<const std::byte> fields) {
+  if (events_.empty()) first_time_ = time;
+  last_time_ = time;
+  events_.Fixed(event_class);
+  events_.Fixed(time);
+  events_.Bytes(fields);
+  return events_.size() >= kPacketSize ? Flush() : absl::OkStatus();
+}
+
+absl::Status Stream::AddLoss(std::uint64_t time, std::uint64_t count) {
+  if (absl::Status status = Flush(); !status.ok()) return status;
+  last_time_ = std::max(last_time_, time);
+  if (packets_ == 0) {
+    // Readers compare the counter with that of the packet before.
+    if (absl::Status status = WritePacket(last_time_); !status.ok()) return status;
+  }
+  lost_ += count;
+  return WritePacket(last_time_);
+}
+
+absl::Status Stream::Flush() {
+  return events_.empty() ? absl::OkStatus() : WritePacket(first_time_);
+}
+
+absl::Status Stream::WritePacket(std::uint64_t begin) {
+  constexpr std::uint32_t kMagic = 0xC1FC1FC1;
+  ByteWriter packet;
+  packet.Fixed(kMagic);
+  packet.Bytes(trace_);
+  packet.Fixed(stream_class());
+  packet.Fixed(instance_);
+  packet.Fixed(begin);
+  packet.Fixed(last_time_);
+  const std::size_t sizes = packet.Reserve(2 * sizeof(std::uint64_t));
+  packet.Fixed(packets_++);
+  packet.Fixed(lost_);
+  if (cpu_) packet.Fixed(*cpu_);
+  packet.Bytes(events_.bytes());
+  const std::uint64_t bits = packet.size() * 8;
+  packet.FixedAt(sizes, bits);
+  packet.FixedAt(sizes + sizeof bits, bits);
+  // A burst must not keep its memory for good.
+  events_ = ByteWriter();
+  return folder_->Append(absl::StrCat("stream-", instance_), packet.bytes());
+}
+
+}  // namespace tools::ctf

@@ -1,0 +1,162 @@
+#include "tools/nettrace/export/json/trace_event_exporter.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "eventheader/wire.h"
+#include "tools/common/text.h"
+
+namespace tools::json {
+namespace {
+
+constexpr char kLost[] = "lost events";
+
+// Not a thread that the kernel has: what all threads of a process have in common.
+constexpr std::uint64_t kNoThread = 0;
+
+bool BeginsSlice(const nettrace::Event& event) {
+  return event.labels->activity_id &&
+         event.opcode() == static_cast<std::uint8_t>(eh::Opcode::kActivityStart);
+}
+
+bool EndsSlice(const nettrace::Event& event) {
+  return event.labels->activity_id &&
+         event.opcode() == static_cast<std::uint8_t>(eh::Opcode::kActivityStop);
+}
+
+}  // namespace
+
+TraceEventExporter::TraceEventExporter(const nettrace::Reader& reader, nettrace::Sink* sink)
+    : clock_start_(reader.TimeOf(0)), output_(sink), json_(buffer_) {}
+
+void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::Time time,
+                               const Ids& ids) {
+  buffer_.Clear();
+  json_.Reset(buffer_);
+  json_.StartObject();
+  PutText(&json_, "name", name);
+  PutText(&json_, "ph", phase);
+  // Negative only in files whose ticks are beyond what a time can be.
+  const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(time - clock_start_);
+  const std::uint64_t size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
+                                             : static_cast<std::uint64_t>(nanoseconds);
+  const std::string digits =
+      absl::StrFormat("%s%d.%03d", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
+  json_.Key("ts");
+  json_.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
+  PutNumber(&json_, "pid", ids.first);
+  PutNumber(&json_, "tid", ids.second);
+}
+
+absl::Status TraceEventExporter::End() {
+  json_.EndObject();
+  const std::string_view text(buffer_.GetString(), buffer_.GetSize());
+  const char* const before = is_first_ ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" : ",\n";
+  is_first_ = false;
+  return output_.Write(absl::StrCat(before, Printable(text)));
+}
+
+absl::Status TraceEventExporter::PutName(const char* kind, const Ids& ids, std::string_view name) {
+  if (name.empty()) return absl::OkStatus();
+  if (names_.size() >= kMaxRemembered) names_.clear();
+  std::string& known = names_[ids];
+  if (known == name) return absl::OkStatus();
+  known = name;
+  Begin(kind, "M", clock_start_, ids);
+  json_.Key("args");
+  json_.StartObject();
+  PutText(&json_, "name", name);
+  json_.EndObject();
+  return End();
+}
+
+std::string TraceEventExporter::SliceName(const nettrace::Event& event) {
+  const std::string& own = event.metadata->name;
+  if (BeginsSlice(event)) {
+    if (open_slices_ == kMaxRemembered) {
+      open_.clear();
+      open_slices_ = 0;
+    }
+    ++open_slices_;
+    open_[*event.labels->activity_id].push_back(own);
+    return own;
+  }
+  const auto open = open_.find(*event.labels->activity_id);
+  if (open == open_.end()) return own;
+  std::string name = std::move(open->second.back());
+  open->second.pop_back();
+  --open_slices_;
+  if (open->second.empty()) open_.erase(open);
+  return name;
+}
+
+void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  json_.Key("args");
+  json_.StartObject();
+  json_.Key("payload");
+  json_.RawValue(exported.payload_json.data(), exported.payload_json.size(),
+                 rapidjson::kObjectType);
+  if (!exported.payload_error.empty()) PutText(&json_, "error", exported.payload_error);
+  PutNumber(&json_, "level", event.level());
+  PutText(&json_, "keywords", absl::StrFormat("0x%x", event.keywords()));
+  if (event.opcode() != 0) PutNumber(&json_, "opcode", event.opcode());
+  if (event.processor != nettrace::kNoProcessor) PutNumber(&json_, "cpu", event.processor);
+  if (event.labels->activity_id) {
+    PutText(&json_, "activityId", FormatGuid(*event.labels->activity_id));
+  }
+  if (event.labels->related_activity_id) {
+    PutText(&json_, "relatedActivityId", FormatGuid(*event.labels->related_activity_id));
+  }
+  json_.EndObject();
+}
+
+absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  const Ids ids = {event.thread->process_id.value_or(0), event.thread->thread_id.value_or(0)};
+  if (ids.first != 0) {
+    absl::Status status = PutName("process_name", {ids.first, kNoThread}, exported.process);
+    if (!status.ok()) return status;
+  }
+  if (ids.second != 0 && event.thread->name) {
+    absl::Status status = PutName("thread_name", ids, *event.thread->name);
+    if (!status.ok()) return status;
+  }
+  if (BeginsSlice(event) || EndsSlice(event)) {
+    Begin(SliceName(event), BeginsSlice(event) ? "b" : "e", exported.time, ids);
+    PutText(&json_, "id", FormatGuid(*event.labels->activity_id));
+  } else {
+    Begin(event.metadata->name, "i", exported.time, ids);
+    PutText(&json_, "s", "t");
+  }
+  PutText(&json_, "cat", event.metadata->provider);
+  PutArguments(exported);
+  return End();
+}
+
+absl::Status TraceEventExporter::OnLoss(const exporting::Loss& loss) {
+  Begin(kLost, "i", loss.time, {0, 0});
+  PutText(&json_, "s", "g");
+  json_.Key("args");
+  json_.StartObject();
+  PutNumber(&json_, "count", loss.count);
+  if (loss.capture_thread->name) PutText(&json_, "thread", *loss.capture_thread->name);
+  json_.EndObject();
+  if (absl::Status status = End(); !status.ok()) return status;
+  lost_ += loss.count;
+  Begin(kLost, "C", loss.time, {0, 0});
+  json_.Key("args");
+  json_.StartObject();
+  PutNumber(&json_, "events", lost_);
+  json_.EndObject();
+  return End();
+}
+
+absl::Status TraceEventExporter::Finish() {
+  const char* const before = is_first_ ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" : "\n";
+  const std::string end =
+      absl::StrCat(before, "],\"otherData\":{\"clockStart\":\"", FormatUtc(clock_start_), "\"}}\n");
+  if (absl::Status status = output_.Write(end); !status.ok()) return status;
+  return output_.Flush();
+}
+
+}  // namespace tools::json

@@ -1,0 +1,71 @@
+// Writes the trace-event format, JSON that chrome://tracing, Perfetto and speedscope read:
+// {"traceEvents":[...]}.
+//
+// An event is an instant on its thread, with its payload among its arguments. One whose opcode is
+// start or stop, and that has an activity id, begins or ends a slice of that id instead; the stop
+// has the name of the start, by which readers match them. Lost events are an instant and a counter.
+//
+// Times are microseconds, to the nanosecond, since the clock of the file was 0: readers keep them
+// as doubles, in which those since 1970 would not be exact.
+#ifndef TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
+#define TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "tools/common/json_text.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/text_output.h"
+
+namespace tools::json {
+
+class TraceEventExporter : public exporting::Exporter {
+ public:
+  // So many threads, processes, and open activities are remembered. Beyond it all are forgotten:
+  // names come again then, and a stop has its own name.
+  static constexpr std::size_t kMaxRemembered = 65536;
+
+  // `sink` must live as long.
+  TraceEventExporter(const nettrace::Reader& reader, nettrace::Sink* sink);
+
+  bool wants_payload_json() const override { return true; }
+  absl::Status OnEvent(const exporting::ExportedEvent& event) override;
+  absl::Status OnLoss(const exporting::Loss& loss) override;
+  void OnRowsEnd(bool /*threads_too*/) override {}
+  absl::Status Finish() override;
+
+ private:
+  using Ids = std::pair<std::uint64_t, std::uint64_t>;  // of process and thread
+
+  // Begins an object, with what all have. `phase` is the format's letter.
+  void Begin(std::string_view name, const char* phase, absl::Time time, const Ids& ids);
+  absl::Status End();
+  // Names the process or thread, unless its last name is this one.
+  absl::Status PutName(const char* kind, const Ids& ids, std::string_view name);
+  // The name of the slice that the event begins or ends.
+  std::string SliceName(const nettrace::Event& event);
+  void PutArguments(const exporting::ExportedEvent& event);
+
+  const absl::Time clock_start_;
+  exporting::TextOutput output_;
+  rapidjson::StringBuffer buffer_;
+  JsonWriter json_;
+  bool is_first_ = true;
+  absl::flat_hash_map<Ids, std::string> names_;
+  absl::flat_hash_map<nettrace::Guid, std::vector<std::string>> open_;  // slices of each activity
+  std::size_t open_slices_ = 0;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace tools::json
+
+#endif  // TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_

@@ -1,0 +1,40 @@
+// Text that goes to a sink in large pieces.
+#ifndef TOOLS_NETTRACE_EXPORT_TEXT_OUTPUT_H_
+#define TOOLS_NETTRACE_EXPORT_TEXT_OUTPUT_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "nettrace/sink.h"
+
+namespace tools::exporting {
+
+class TextOutput {
+ public:
+  // `sink` must live as long.
+  explicit TextOutput(nettrace::Sink* sink) : sink_(sink) {}
+
+  absl::Status Write(std::string_view text) {
+    text_ += text;
+    return text_.size() < kPieceSize ? absl::OkStatus() : Flush();
+  }
+  absl::Status Flush() {
+    std::size_t taken = 0;
+    absl::Status status = sink_->Append(std::as_bytes(std::span(text_)), &taken);
+    text_.clear();
+    return status;
+  }
+
+ private:
+  static constexpr std::size_t kPieceSize = 256 << 10;
+
+  nettrace::Sink* const sink_;
+  std::string text_;
+};
+
+}  // namespace tools::exporting
+
+#endif  // TOOLS_NETTRACE_EXPORT_TEXT_OUTPUT_H_
