@@ -1,0 +1,133 @@
+"""Fresh minimal Debian 12 roots, and the packages that are installed in them."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from support import script
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+# Lower than any version that debian/changelog has had.
+OLD_VERSION = "0.0.1"
+# To compile all without optimization and debug information takes half the time; who sets options has what they say.
+QUICK = {} if "DEB_BUILD_OPTIONS" in os.environ else {
+    "DEB_BUILD_OPTIONS": "noopt noautodbgsym", "DEB_CFLAGS_APPEND": "-g0", "DEB_CXXFLAGS_APPEND": "-g0"}
+
+
+def need_root():
+    """Ends a test that cannot make a root."""
+    if os.geteuid() != 0:
+        raise script.Skipped("a fresh Debian root is made and entered by root only")
+    if not shutil.which("mmdebstrap"):
+        raise script.Skipped("mmdebstrap is not installed")
+
+
+def call(*command, **options):
+    """The output, of both streams, of a command that has to succeed."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def build_packages(folder, *options, environment=None):
+    """Builds the packages into a folder; returns their files by package."""
+    call(REPOSITORY / "scripts/package.sh", "--output", folder, *options, env={**os.environ, **(environment or {})})
+    return {file.name.partition("_")[0]: file for file in sorted(pathlib.Path(folder).glob("*.deb"))}
+
+
+def _sources():
+    """Where this machine gets Debian 12 from."""
+    folder = pathlib.Path("/etc/apt")
+    files = [file for file in (folder / "sources.list", *sorted((folder / "sources.list.d").glob("*")))
+             if file.suffix in (".list", ".sources") and file.exists() and "bookworm" in file.read_text()]
+    if not files:
+        raise script.Skipped("/etc/apt names no source of Debian 12 (bookworm)")
+    return files
+
+
+class Root:
+    """A root file system in a folder, with commands run in it by chroot."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def run(self, *command, cwd="/"):
+        return call("chroot", self.path, "env", "--chdir", cwd, "-i", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8",
+                    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *command)
+
+    def install(self, *files):
+        """Installs packages, of these files or of Debian by name, with what they depend on."""
+        names = []
+        for file in files:
+            if isinstance(file, pathlib.Path):
+                shutil.copy(file, self.path / "var/cache/apt/archives")
+                file = f"/var/cache/apt/archives/{file.name}"
+            names.append(file)
+        self._apt("install", *names)
+
+    def satisfy(self, *files):
+        """Installs what these packages depend on, and not them."""
+        for file in files:
+            self._apt("satisfy", call("dpkg-deb", "--field", file, "Depends").strip())
+
+    def _apt(self, *words):
+        self.run("apt-get", "-q", "-y", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-unsafe-io",
+                 "--no-install-recommends", *words)
+
+    def files(self):
+        """What there is: its type, mode, owner, and target or content, by path; without what any use of apt, dpkg or a
+        program changes."""
+        changing = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/tmp/", "/run/", "/proc/", "/sys/", "/dev/")
+        found = {}
+        for folder, folders, names in os.walk(self.path):
+            for name in (*folders, *names):
+                file = pathlib.Path(folder, name)
+                path = "/" + str(file.relative_to(self.path))
+                if (path + "/").startswith(changing):
+                    continue
+                status = file.lstat()
+                content = os.readlink(file) if file.is_symlink() else file.read_bytes() if file.is_file() else b""
+                found[path] = (oct(status.st_mode), status.st_uid, status.st_gid, content)
+        return found
+
+
+@contextlib.contextmanager
+def _folder():
+    """A temporary folder, in which there may be mounts."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="debian-", dir="/var/tmp"))
+    try:
+        yield folder
+    finally:
+        # Also those that a test has made; nothing is deleted of what cannot be unmounted.
+        mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
+        for mount in reversed([mount for mount in mounts if mount.startswith(f"{folder}/")]):
+            call("umount", mount)
+        call("rm", "--recursive", "--force", "--one-file-system", folder)
+
+
+@contextlib.contextmanager
+def fresh():
+    """A minimal Debian 12."""
+    with _folder() as folder:
+        path = folder / "root"
+        call("mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", "bookworm", path, *_sources())
+        shutil.copy("/etc/resolv.conf", path / "etc/resolv.conf")
+        for file in pathlib.Path("/etc/apt/apt.conf.d").glob("*"):
+            # How this machine gets packages: a proxy, dates that are not checked.
+            if "Acquire::" in file.read_text():
+                shutil.copy(file, path / "etc/apt/apt.conf.d")
+        (path / "dev").mkdir(exist_ok=True)
+        for kind, where in (("proc", "proc"), ("sysfs", "sys")):
+            call("mount", "-t", kind, kind, path / where)
+        # Nothing is started in a chroot.
+        policy = path / "usr/sbin/policy-rc.d"
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+        root = Root(path)
+        root.run("apt-get", "-q", "update")
+        yield root
