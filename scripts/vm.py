@@ -4,13 +4,16 @@
 The machine's root is this machine's own root file system, under an overlay in memory: everything
 installed here is there, and whatever the command changes is gone afterwards, except in /out, which
 is --out on the host. The command runs as root in the current folder; its stdout, stderr and exit
-status are passed on. Without a command: an interactive shell.
+status are passed on. Without a command: an interactive shell. With --systemd, systemd boots first, with
+no more than the journal, the users and files of packages, and tracefs. With --root, another folder's tree
+is the root, such as debootstrap or mmdebstrap make, and the command runs in /.
 
 examples:
   ./run vm -- uname -a
   ./run vm --cpus 1 -- build/bin/eventheader list
   ./run vm -- sh -c 'build/bin/nettrace record -o /out/all.nettrace -e Example --duration 2s'
   ./run vm --icount -- perf-like-program      # 1 ns of the guest's clock = 1 instruction
+  ./run vm --systemd -- systemd-run --wait true
   ./run vm                                    # a shell
 
 exit status: the command's own; 124 when it did not end within --timeout; 125 when the machine could
@@ -32,6 +35,8 @@ import time
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 INIT = REPOSITORY / "tests/vm/init.sh"
 QEMU = "qemu-system-x86_64"
+
+HOST_ROOT = pathlib.Path("/")
 
 EXIT_TIMEOUT = 124
 EXIT_MACHINE = 125
@@ -115,7 +120,7 @@ def qemu_command(args, kernel, control):
                *share("control", control, "multidevs=remap"),
                *share("out", args.out, "multidevs=remap"),
                "-append", f"console=ttyS0 quiet panic=-1 root=root rootfstype=9p "
-                          f"rootflags={root_flags} init=\"{INIT}\""]
+                          f"rootflags={root_flags} init=\"{INIT}\" -- \"{args.root}\""]
     if args.tty:
         command += ["-device", "virtio-serial-pci", "-chardev", "stdio,id=tty,signal=off",
                     "-device", "virtconsole,chardev=tty"]
@@ -141,9 +146,11 @@ def write_strings(path, strings):
 def prepare_control(control, args):
     write_strings(control / "argv", args.command)
     write_strings(control / "env", [f"{n}={v}" for n, v in guest_environment(args.env).items()])
-    (control / "cwd").write_text(os.getcwd())
-    for name in ("stdout", "stderr", "console"):
+    (control / "cwd").write_text(os.getcwd() if args.root == HOST_ROOT else "/")
+    for name in ("stdout", "stderr", "console", *(["systemd"] if args.systemd else [])):
         (control / name).touch()
+    if args.files:
+        shutil.copytree(args.files, control / "files", symlinks=True)
     if args.tty:
         columns, rows = os.get_terminal_size()
         (control / "tty").write_text(f"{rows} {columns}\n")
@@ -224,6 +231,12 @@ def parse(arguments):
     parser.add_argument("--memory", default="2G", help="the guest's memory (default 2G)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]",
                         help="a variable for the command")
+    parser.add_argument("--systemd", action="store_true",
+                        help="boot systemd, into vm.target, and run the command when sysinit.target is reached")
+    parser.add_argument("--root", type=pathlib.Path, metavar="DIR", default=HOST_ROOT,
+                        help="the folder that is the guest's root (default /); it stays as it is")
+    parser.add_argument("--files", type=pathlib.Path, metavar="DIR",
+                        help="a tree of files that is laid over the root, before systemd boots")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         default=os.environ.get("VM_OUT") or REPOSITORY / "build/vm-out",
                         help="the host's folder that is /out in the guest (default $VM_OUT, else build/vm-out); "
@@ -235,6 +248,9 @@ def parse(arguments):
     if args.icount:
         args.cpus = 1
     args.out = args.out.absolute()
+    args.root = args.root.resolve()
+    if not (args.root / "bin/bash").exists():
+        parser.error(f"--root: {args.root} is no root of a Linux with bash")
     args.tty = not args.command
     if args.tty:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):

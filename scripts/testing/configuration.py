@@ -28,8 +28,11 @@ class Program:
 
 
 class Configuration:
-    def __init__(self, name, compiler, *options):
+    """`inside` is the command that runs others where there is what this way to compile needs; none: here."""
+
+    def __init__(self, name, compiler, *options, inside=()):
         self.folder = REPOSITORY / f"build-{name}"
+        self.inside = list(inside)
         self._compiler = compiler
         # Lines are enough of debug information: the rest of it would be a quarter of the time to compile.
         self._options = ["-Dtests=true", "-Dwerror=true", "-Dc_args=-g1", "-Dcpp_args=-g1", *options]
@@ -76,10 +79,19 @@ class Configuration:
     def _call(self, command):
         cc, cxx = self._compiler
         done = subprocess.run(
-            command, cwd=REPOSITORY, env={**os.environ, "CC": cc, "CXX": cxx}, stdin=subprocess.DEVNULL,
+            # One cache for all checkouts: the folder they are in, which debug information names, does not matter.
+            [*self.inside, *command], cwd=REPOSITORY, env={**os.environ, "CC": cc, "CXX": cxx, "CCACHE_NOHASHDIR": "1"},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
         if done.returncode != 0:
             raise BuildError(done.stdout)
+
+
+def _cross(architecture):
+    """Another architecture's, by its cross file, in a Debian root that has its libraries and qemu-user."""
+    folder = REPOSITORY / "scripts/cross"
+    return Configuration(architecture, GCC_COMPILER, "-Doptimization=1", "--cross-file", str(folder / f"{architecture}.ini"),
+                         inside=[folder / "in_root.sh", architecture])
 
 
 GCC_COMPILER = ("ccache gcc", "ccache g++")
@@ -94,3 +106,4 @@ ASAN = Configuration("asan", CLANG_COMPILER, "-Dfuzzers=true", "-Doptimization=1
                      "-Db_lundef=false")
 TSAN = Configuration("tsan", CLANG_COMPILER, "-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false")
 RELEASE = Configuration("bench", GCC_COMPILER, "--buildtype=release")
+CROSS = {architecture: _cross(architecture) for architecture in ("arm64", "s390x", "i386")}

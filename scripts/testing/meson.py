@@ -14,12 +14,15 @@ GUEST_SLOWNESS = 10
 
 DEFAULT_CPUS = "4"
 
+# In a build folder: what is laid over the root of machines that boot systemd (tests/vm/systemd/meson.build).
+SYSTEMD_FILES = "tests/vm/systemd/files"
+
 
 def run_here(build, suite, prefix, slowness=1):
     """The cases of the tests of `suite`, which are built; `slowness` stretches their time limits."""
     tests = build.registered(suite)
     logbase = build.folder / "meson-logs" / f"testlog-{prefix}"
-    return _run(build, tests, prefix, logbase, [*_command(build, suite, tests, logbase), "-t", str(slowness)])
+    return _run(build, tests, prefix, logbase, [*build.inside, *_command(build, suite, tests, logbase), "-t", str(slowness)])
 
 
 def run_in_vm(build, suite, tests, prefix):
@@ -32,7 +35,8 @@ def run_in_vm(build, suite, tests, prefix):
         log = f"testlog-{number}"
         seconds = 60 + GUEST_SLOWNESS * sum(test.seconds or 600 for test in group)
         cases += _run(build, group, prefix, out / log, [
-            SCRIPTS / "vm.py", "--out", out, "--timeout", str(seconds), *vm_options(group[0]), "--",
+            SCRIPTS / "vm.py", "--out", out, "--timeout", str(seconds), *vm_options(group[0]),
+            *(["--files", build.folder / SYSTEMD_FILES] if "systemd" in group[0].suites else []), "--",
             # --verbose shows which test ran when the machine went down.
             *_command(build, suite, group, f"/out/{log}"), "-t", str(GUEST_SLOWNESS), "--num-processes", "1", "--verbose"])
     return cases
@@ -43,7 +47,8 @@ def vm_options(test):
     if "icount" in test.suites:
         return ["--icount"]
     cpus = [suite.removeprefix("cpus-") for suite in test.suites if suite.startswith("cpus-")]
-    return ["--cpus", cpus[0] if cpus else DEFAULT_CPUS]
+    systemd = ["--systemd"] if "systemd" in test.suites else []
+    return ["--cpus", cpus[0] if cpus else DEFAULT_CPUS, *systemd]
 
 
 def groups(tests):

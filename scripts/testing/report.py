@@ -60,7 +60,9 @@ def _cases(name, test, entry, junit):
     if entry["result"] == "SKIP":
         return [case.skipped(name, (entry["stdout"].strip() or "no reason given").splitlines()[-1])]
     if not test.is_gtest:
-        return [case.failed(name, f"{_describe(status)}; {output}") if status else case.passed(name)]
+        if status:
+            return [case.failed(name, f"{_describe(status)}; {output}")]
+        return [case.passed(name), *_skipped_in_script(name, entry)]
     suites = [suite for suite in junit.iter("testsuite")
               if suite.get("name").startswith(f"nettraced.{entry['name']}.")]
     cases = [_gtest_case(name, element) for suite in suites for element in suite.iter("testcase")]
@@ -74,6 +76,13 @@ def _cases(name, test, entry, junit):
         # For example a leak, which only shows at the end.
         cases.append(case.failed(name, f"{_describe(status)} though no case failed; {output}"))
     return cases
+
+
+def _skipped_in_script(name, entry):
+    """The cases of a script that unittest has skipped; it tells their number only."""
+    summary = re.search(r"^OK \(.*\bskipped=(\d+)", entry["stdout"], re.MULTILINE)
+    skipped = case.skipped(f"{name}: a case of the script", "run it with -v, and it says why")
+    return [skipped] * int(summary[1] if summary else 0)
 
 
 def _describe(status):

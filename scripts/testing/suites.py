@@ -13,7 +13,7 @@ from testing import bench
 from testing import case
 from testing import lint
 from testing import meson
-from testing.configuration import ASAN, CLANG, GCC, TSAN, BuildError
+from testing.configuration import ASAN, CLANG, CROSS, GCC, TSAN, BuildError
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 
@@ -24,7 +24,7 @@ class Suite:
     what: str
     run: typing.Callable[[str], list]  # Takes the suite's name, returns its cases.
     in_vm: bool = False  # At least sometimes.
-    by_name: bool = False  # Takes hours: runs only if it is named.
+    by_name: bool = False  # Takes long: runs only if it is named.
 
 
 def _here(build, suite, prefix, slowness=1):
@@ -90,6 +90,9 @@ SUITES = [
     _suite("unit-clang", "... by clang", _all_built, CLANG, "unit"),
     _suite("unit-asan", WITH_ASAN, _here, ASAN, "unit", slowness=16),
     _suite("unit-tsan", WITH_TSAN, _here, TSAN, "unit", slowness=16),
+    _suite("unit-arm64", "... for arm64, under qemu-user; only if it is named", _here, CROSS["arm64"], "unit", slowness=20, by_name=True),
+    _suite("unit-s390x", "... for s390x, which is big-endian", _here, CROSS["s390x"], "unit", slowness=20, by_name=True),
+    _suite("unit-i386", "... for i386, which has 32 bits", _here, CROSS["i386"], "unit", slowness=2, by_name=True),
     _suite("programs-gcc", "the programs, the examples and the installed libraries, by g++", _here, GCC, "programs", slowness=2),
     _suite("programs-clang", "... by clang", _here, CLANG, "programs", slowness=2),
     _suite("programs-asan", WITH_ASAN, _here, ASAN, "programs", slowness=16),
@@ -102,14 +105,22 @@ SUITES = [
     _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", _fuzz),
     _suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
     _suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),
-    _suite("soak", "how exact recordings are, again and again; only if it is named", _here, GCC, "soak", by_name=True),
+    _suite("browser", "the documents' site in Chromium, where that is installed", _here, GCC, "browser", by_name=True),
+    _suite("package", "the Debian packages: built, checked by lintian, and what is in them", _here, GCC, "package", by_name=True),
+    _suite("package-root", "... in fresh roots: installed, upgraded, purged; README's first program", _here, GCC, "package-root",
+           by_name=True),
+    _suite("package-arm64", "... for arm64, cross-built; what is in them runs under qemu-user", _here, GCC, "package-arm64", by_name=True),
+    _suite("package-vm", "... under systemd, in the VM", _here, GCC, "package-vm", in_vm=True, by_name=True),
+    _suite("soak", "how exact recordings are, and nettraced under load and kills, for hours; only if it is named", _here, GCC, "soak", by_name=True),
     _suite("soak-vm", "... in the VM", _in_vm, GCC, "soak-vm", in_vm=True, by_name=True),
 ]
 
 
 def named(name):
-    """The suites that a name on the command line means: itself, or all that it begins."""
-    return [suite for suite in SUITES if suite.name == name or suite.name.startswith(name + "-")]
+    """The suites that a name on the command line means: itself, and all that it begins, without those among them that run
+    by name only where others do not."""
+    meant = [suite for suite in SUITES if suite.name == name or suite.name.startswith(name + "-")]
+    return [suite for suite in meant if not suite.by_name] or meant
 
 
 def run(suite):

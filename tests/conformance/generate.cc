@@ -1,5 +1,5 @@
 // Writes the files that the conformance tests read: every type, label and kind of sequence point,
-// threads that come and go, lost events. Usage: generate DIR
+// threads that come and go, lost events, sections. Usage: generate DIR
 // types.expected, quirks.expected and account.expected have the payloads that readers must show of
 // the .nettrace of that name, one JSON object a line.
 
@@ -22,6 +22,7 @@
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tests/conformance/type_cases.h"
+#include "tests/support/nettrace/sectioned_sink.h"
 #include "tools/common/account.h"
 
 namespace conformance {
@@ -51,14 +52,18 @@ T Must(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-std::unique_ptr<Writer> Create(const std::string& path) {
+nettrace::TraceInfo Info() {
   nettrace::TraceInfo info;
   info.sync_time =
       absl::FromCivil(absl::CivilSecond(2026, 11, 21, 12, 30, 45), absl::UTCTimeZone()) +
       absl::Milliseconds(678);
   info.sync_ticks = static_cast<std::int64_t>(kStart);
   info.key_values = {{"HardwareThreadCount", "4"}, {"Host", "größe"}};
-  return Must(Writer::Create(Must(nettrace::FdSink::Create(path)), info));
+  return info;
+}
+
+std::unique_ptr<Writer> Create(const std::string& path) {
+  return Must(Writer::Create(Must(nettrace::FdSink::Create(path)), Info()));
 }
 
 ThreadIndex AddThread(Writer* writer, const std::string& name, std::uint64_t pid,
@@ -318,6 +323,53 @@ void WriteLost(const std::string& path) {
   Must(writer->Finish());
 }
 
+// Three sections in which the same ids and indices are those of other rows, with 5 events lost in
+// the first and 3 in the last: one file with all, and one with each.
+void WriteSections(const std::string& path) {
+  const auto sections = std::make_shared<nettrace::testing::Sections>();
+  const std::unique_ptr<Writer> writer =
+      Must(Writer::Create(std::make_unique<nettrace::testing::SectionedSink>(sections), Info()));
+  EventRow row;
+  row.timestamp = kStart;
+  const auto write = [&row, &writer](std::uint32_t number) {
+    row.timestamp += 10;
+    Must(writer->WriteEvent(row, Number(number)));
+  };
+  row.metadata_id = Must(writer->AddMetadata(Numbered("First", 1)));
+  row.capture_thread = AddCpu(writer.get(), 0);
+  row.thread = AddThread(writer.get(), "main", 100, 101);
+  write(1);
+  Must(writer->AddLost(row.capture_thread, 5));
+  write(2);
+  Must(writer->StartSection(row.timestamp));
+  row.metadata_id = Must(writer->AddMetadata(Numbered("Second", 2)));
+  row.thread = AddThread(writer.get(), "other", 200, 201);
+  row.capture_thread = AddCpu(writer.get(), 1);
+  write(3);
+  const EventRow before = row;
+  row.metadata_id = Must(writer->AddMetadata(Numbered("First", 1)));
+  row.thread = AddThread(writer.get(), "main", 100, 101);
+  write(4);
+  Must(writer->StartSection(row.timestamp));
+  row.metadata_id = Must(writer->AddMetadata(Numbered("First", 1)));
+  row.thread = row.capture_thread = AddCpu(writer.get(), 0);
+  if (row.metadata_id != before.metadata_id || row.thread != before.thread) {
+    Must(absl::InternalError("a section's ids do not begin anew"));
+  }
+  Must(writer->AddLost(row.capture_thread, 3));
+  write(5);
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+  const auto save = [](const std::string& name, const std::string& bytes) {
+    std::ofstream file(name, std::ios::binary);
+    if (!(file << bytes).flush()) Must(absl::UnknownError("writing " + name + " failed"));
+  };
+  save(path + ".nettrace", sections->bytes);
+  for (std::size_t i = 0; i < sections->starts.size(); ++i) {
+    save(path + "-" + std::to_string(i) + ".nettrace", sections->Stream(i));
+  }
+}
+
 // Each event of a recording's account, with the payloads that readers must show in the file of the
 // same name that ends with .expected.
 void WriteAccount(const std::string& path) {
@@ -348,6 +400,17 @@ void WriteAccount(const std::string& path) {
       {{Kind::kAccountUnknown, 0, 0, "", "", since, until},
        R"("AccountUnknown","payload":{"Since":"1795319466500931407",)"
        R"("Until":"1795319466500931408"})"},
+      {{Kind::kEventsDropped, 3, 7, "", "the output is full", since, until},
+       R"("EventsDropped","payload":{"Cpu":3,"Count":7,"From":"1795319466500931407",)"
+       R"("Until":"1795319466500931408","Reason":"the output is full"})"},
+      {{Kind::kSectionBegan, 3, 7, "", "", 0, 0, 2, 9},
+       R"("SectionBegan","payload":{"Cpu":3,"Section":2,"Events":7,"Lost":9})"},
+      {{Kind::kTracepointMet, 0, 0, "user_events:A_L4K1", "", 0, until},
+       R"("TracepointMet","payload":{"Tracepoint":"user_events:A_L4K1",)"
+       R"("NotRecordedUntil":"1795319466500931408"})"},
+      {{Kind::kTargetCame, 0, 0, "", "", since, until},
+       R"("TargetCame","payload":{"NotRecordedSince":"1795319466500931407",)"
+       R"("NotRecordedUntil":"1795319466500931408","Reason":""})"},
   };
   for (const auto& [event, json] : cases) {
     row.metadata_id = Must(writer->AddMetadata(tools::AccountMetadata(event.kind)));
@@ -381,6 +444,7 @@ int main(int argc, char** argv) {
   conformance::WriteNames(folder + "/names.nettrace");
   conformance::Intervals(folder + "/intervals.nettrace").Write();
   conformance::WriteLost(folder + "/lost.nettrace");
+  conformance::WriteSections(folder + "/sections");
   conformance::WriteAccount(folder + "/account");
   conformance::WriteEmpty(folder + "/empty.nettrace");
   return 0;

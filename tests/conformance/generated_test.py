@@ -14,8 +14,8 @@ import reader
 
 # Each file, with what TraceEvent shows in its own way there: it may and it has to.
 FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
-         "repaired": ()}
-LOST = {"lost": 129, "repaired": 129}
+         "repaired": (), "sections": (), "sections-0": (), "sections-1": (), "sections-2": ()}
+LOST = {"lost": 129, "repaired": 129, "sections": 8, "sections-0": 5, "sections-2": 3}
 
 
 def check_expected(folder, name, nettrace):

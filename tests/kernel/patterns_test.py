@@ -14,9 +14,10 @@ import unittest
 from support import commands
 from support import failures
 from support import script
+from support.kernel import tracepoints
 
 ARGS = script.options(__doc__, "nettrace")
-EVENTS = pathlib.Path("/sys/kernel/tracing/events")
+EVENTS = tracepoints.EVENTS
 # More than these are not named one by one.
 MAX_NAMED = 20
 
@@ -184,11 +185,5 @@ class PatternsTest(unittest.TestCase):
                           if event["tid"] == recorder and event["provider"] == "raw_syscalls"][:1], [])
 
 
-def check():
-    if os.geteuid() != 0 or not EVENTS.exists():
-        raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
-    return unittest.main(exit=False).result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    script.main(check)
+    script.run_cases(lambda: tracepoints.require("sched:sched_switch"))

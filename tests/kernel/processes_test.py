@@ -17,6 +17,7 @@ from unittest import mock
 
 from support import commands
 from support import script
+from support.kernel import tracepoints
 
 PROVIDER = "Universal.System"
 LOAD = "load"
@@ -147,14 +148,8 @@ def exec_in_thread():
     time.sleep(60)
 
 
-def check():
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/tracing/events"):
-        raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
-    return unittest.main(exit=False).result.wasSuccessful()
-
-
 if __name__ == "__main__":
     if ARGS is None:
         globals()[sys.argv[2]]()
     else:
-        script.main(check)
+        script.run_cases(lambda: tracepoints.require("sched:sched_switch"))

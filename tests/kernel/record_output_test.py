@@ -16,20 +16,13 @@ import time
 import unittest
 
 from support import script
+from support.kernel import tracepoints
 
 ARGS = script.options(__doc__, "nettrace")
 SELECTOR = "sched:sched_switch"
-TRACEFS = pathlib.Path("/sys/kernel/tracing")
 # Starts and ends processes, which are switches.
 LOAD = ["sh", "-c", "while :; do /bin/true; done"]
 SHORT_LOAD = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; sleep 1.5"]
-
-
-def needs_tracefs():
-    if os.geteuid() != 0:
-        raise script.Skipped("needs root")
-    if not (TRACEFS / "events/sched/sched_switch/id").exists():
-        raise script.Skipped("needs tracefs in /sys/kernel/tracing with the tracepoint sched:sched_switch")
 
 
 class RecordOutputTest(unittest.TestCase):
@@ -332,9 +325,4 @@ def until(condition):
 
 
 if __name__ == "__main__":
-    try:
-        needs_tracefs()
-    except script.Skipped as reason:
-        print(reason)
-        raise SystemExit(script.EXIT_SKIPPED) from None
-    unittest.main()
+    script.run_cases(lambda: tracepoints.require(SELECTOR))

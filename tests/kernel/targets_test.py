@@ -17,21 +17,14 @@ import unittest
 from support import commands
 from support import failures
 from support import script
+from support.kernel import cgroups
+from support.kernel import tracepoints
 
 ARGS = script.options(__doc__, "nettrace", "load")
-TRACEFS = pathlib.Path("/sys/kernel/tracing")
+TRACEFS = tracepoints.TRACEFS
 CALL = "syscalls:sys_enter_getppid"
 LARGE_RINGS = ("--ring-size", "8M")
 SMALL_RINGS = ("--ring-size", "4K")
-
-
-def cgroup_mount():
-    """Where cgroup v2 is mounted; None if it is not."""
-    for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
-        _, mount, kind = line.split()[:3]
-        if kind == "cgroup2":
-            return pathlib.Path(mount)
-    return None
 
 
 class Load:
@@ -161,7 +154,7 @@ class TargetsTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def cgroups(self, *names):
-        mount = cgroup_mount()
+        mount = cgroups.mount()
         if mount is None or not os.access(mount / "cgroup.procs", os.W_OK):
             self.skipTest("no cgroup v2 is mounted that can be written to")
         folders = [mount / name for name in names]
@@ -216,6 +209,61 @@ class TargetsTest(unittest.TestCase):
                 summary, _ = self.record(["--cgroup", group.name, *SMALL_RINGS], [outside, inside])
                 self.assertGreater(summary["lost"], 0)
                 self.assertEqual(summary["events"] + summary["lost"], inside.total() + sum(inside.child.values()))
+
+    def test_a_unit_that_starts_stops_and_starts_again(self):
+        # Calls that have numbers and times, in a cgroup of its own that is there as long as they last.
+        load = '''if 1:
+            import json, os, pathlib, sys, time
+            folder = pathlib.Path(sys.argv[1])
+            times = []
+            for _ in range(3):
+                folder.mkdir()
+                child = os.fork()
+                if child == 0:
+                    (folder / "cgroup.procs").write_text("0")
+                    for number in range(len(times), len(times) + 2000):
+                        # There is no such process.
+                        try:
+                            os.getpgid(1000000000 + number)
+                        except ProcessLookupError:
+                            print(number, time.time_ns(), flush=True)
+                        time.sleep(0.0005)
+                    os._exit(0)
+                os.waitpid(child, 0)
+                times += [0] * 2000
+                folder.rmdir()
+                time.sleep(0.1)
+        '''
+        with self.cgroups(f"nettraced-test-{os.getpid()}.slice") as (top,):
+            name = f"nettraced-test-{os.getpid()}.service"
+            for text in (name, f"{top.name}/{name}"):
+                with self.subTest(text):
+                    done = commands.record(ARGS.nettrace, self.file, ["syscalls:sys_enter_getpgid"],
+                                           ["python3", "-c", load, str(top / name)],
+                                           ["--cgroup", text, "--follow", "--filter", "pid >= 1000000000"])
+                    self.check_followed(dict(map(int, line.split()) for line in done.splitlines()))
+                    self.file.unlink()
+
+    def check_followed(self, times):
+        subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
+        shown, told = collections.Counter(), []
+        for event in commands.dump(ARGS.nettrace, self.file, "--account"):
+            payload = event["payload"]
+            if event["name"] == "sys_enter_getpgid":
+                shown[int(payload["pid"], 0) - 1000000000] += 1
+            elif event["name"] == "TargetCame":
+                self.assertEqual(payload["Reason"], "")
+                told.append((int(payload["NotRecordedSince"]), int(payload["NotRecordedUntil"])))
+        self.assertEqual(len(told), 3)
+        self.assertEqual(set(shown.values()), {1})
+        # The time of a call was taken after it.
+        slack = 1000000
+        missing = set(times) - set(shown)
+        not_told = [number for number in missing
+                    if not any(since <= times[number] <= until + slack for since, until in told)]
+        self.assertEqual(not_told, [])
+        for start in range(0, 6000, 2000):
+            self.assertGreater(len([number for number in shown if start <= number < start + 2000]), 0)
 
     def test_filters(self):
         def of(load, *tids):
@@ -301,7 +349,7 @@ class TargetsTest(unittest.TestCase):
             for text in ("0", "-1", "x", "1,,2", "1 2"):
                 self.check_failure([f"{option}={text}"], f"{option} '{text}'.*12,345", 2)
         self.check_failure(["--pid", str(mine.worker)], f"a thread of process {mine.pid}; use --pid {mine.pid} or --tid")
-        if cgroup_mount() is not None:
+        if cgroups.mount() is not None:
             self.check_failure(["--cgroup", "no-such.service"], "no cgroup of that name below /.*does the unit run")
             self.check_failure(["--cgroup", "/no/such"], "no such cgroup below /")
             self.check_failure(["--cgroup", "/tmp"], "not a cgroup of version 2")
@@ -322,11 +370,5 @@ class TargetsTest(unittest.TestCase):
                                "no cgroup v2 is mounted.*mount -t cgroup2.*--pid")
 
 
-def check():
-    if os.geteuid() != 0 or not (TRACEFS / "events/syscalls/sys_enter_getppid").exists():
-        raise script.Skipped("needs root, and the tracepoint syscalls:sys_enter_getppid at /sys/kernel/tracing")
-    return unittest.main(exit=False).result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    script.main(check)
+    script.run_cases(lambda: tracepoints.require(CALL))

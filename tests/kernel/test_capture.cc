@@ -2,17 +2,23 @@
 // in each session of a capture.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/sched.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,7 +28,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "nettrace/source.h"
+#include "nettrace/verifier.h"
 #include "tests/support/collector/file_in_memory.h"
+#include "tests/support/nettrace/sectioned_sink.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/collector/session/capture.h"
 #include "tools/common/account.h"
@@ -53,6 +62,29 @@ class Load {
   std::atomic<int> finished_ = 0;
   std::vector<std::thread> threads_;
 };
+
+// A process that calls the traced system call until it is killed, with this pid if it is not 0. -1
+// if there is none to be had.
+pid_t StartCaller(pid_t pid = 0) {
+  clone_args arguments = {};
+  arguments.exit_signal = SIGCHLD;
+  if (pid != 0) {
+    arguments.set_tid = reinterpret_cast<std::uintptr_t>(&pid);
+    arguments.set_tid_size = 1;
+  }
+  const auto child = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
+  while (child == 0) {
+    syscall(SYS_getppid);
+    constexpr timespec kPause = {0, 100'000};
+    nanosleep(&kPause, nullptr);
+  }
+  return child;
+}
+void EndCaller(pid_t pid) {
+  if (pid <= 0) return;  // which would be many
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
 
 class CaptureTest : public ::testing::Test {
  protected:
@@ -211,6 +243,129 @@ TEST_F(CaptureTest, EventsAndLostAreTheHitsWhereTheRingsAreTooSmall) {
   ASSERT_TRUE(summary.hits.has_value());
   EXPECT_EQ(*summary.hits, summary.events + summary.lost);
   EXPECT_GE(*summary.hits, 400'000u);
+}
+
+// What the files of a session's sections say: of each CPU, and in all.
+struct Continuity {
+  struct Counts {
+    std::uint64_t events = 0;
+    std::uint64_t lost = 0;  // by the account
+  };
+  std::map<std::uint32_t, Counts> cpus;
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;  // by the numbers of the events
+
+  // Adds a file, which is to say what those before it have.
+  void Add(const std::string& file, std::size_t section) {
+    const auto source = [&file] {
+      return std::make_unique<nettrace::MemorySource>(std::as_bytes(std::span(file)));
+    };
+    const auto report = nettrace::Verify(source());
+    ASSERT_TRUE(report.ok()) << report.status();
+    for (const nettrace::Finding& finding : report->findings) {
+      ADD_FAILURE() << section << ": " << finding.rule->name << ": " << finding.explanation;
+    }
+    const auto reader = *nettrace::Reader::Open(source());
+    const std::map<std::uint32_t, Counts> before = cpus;
+    std::size_t told = 0;
+    std::size_t processes = 0;
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent) continue;
+      const nettrace::Event& event = reader->event();
+      if (const auto account = tools::ParseAccount(event)) {
+        if (account->kind != tools::AccountEvent::Kind::kSectionBegan) {
+          cpus[account->cpu].lost += account->count;
+          continue;
+        }
+        ++told;
+        ASSERT_TRUE(before.contains(account->cpu));
+        EXPECT_EQ(account->section, section);
+        EXPECT_EQ(account->count, before.at(account->cpu).events);
+        EXPECT_EQ(account->lost, before.at(account->cpu).lost);
+      } else if (event.metadata->provider == "syscalls") {
+        ++cpus[event.processor].events;
+        ++events;
+      } else if (event.metadata->name == "ExistingProcess") {
+        ++processes;
+      }
+    }
+    EXPECT_TRUE(reader->stats().complete);
+    EXPECT_EQ(told, before.size());
+    EXPECT_GT(processes, 1u);
+    lost += reader->stats().lost;
+  }
+};
+
+class SectionsTest : public CaptureTest, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(SectionsTest, AreFilesThatContinueEachOtherAlsoWhereTheSinkWasFull) {
+  CaptureOptions options;
+  options.ring_size = GetParam();
+  Open(options);
+  const auto sections = std::make_shared<nettrace::testing::Sections>();
+  SessionOptions session_options = Selecting({kTracepoint});
+  session_options.interval = absl::Milliseconds(20);
+  const auto started = capture_->StartSession(session_options, [&sections] {
+    return std::make_unique<nettrace::testing::SectionedSink>(sections);
+  });
+  ASSERT_TRUE(started.ok()) << started.status();
+  {
+    const Load load(4, 50'000);
+    for (int i = 0; !load.finished() || i < 30; ++i) {
+      sections->is_full = i % 8 >= 5;
+      if (i % 3 == 0) sections->wants_section = true;
+      ASSERT_TRUE(capture_->Poll(absl::Milliseconds(10)).ok());
+    }
+  }
+  sections->is_full = true;
+  Run(1, 1000);  // the session ends while it is suspended
+  const bool was_suspended = (*started)->is_suspended();
+  const SessionSummary summary = Stop(*started);
+  EXPECT_TRUE(was_suspended);
+  EXPECT_GE(summary.dropped, 1000u);
+  ASSERT_TRUE(summary.hits.has_value());
+  EXPECT_EQ(*summary.hits, summary.events + summary.lost);
+  EXPECT_GE(*summary.hits, 200'000u);
+  ASSERT_GT(sections->starts.size(), 3u);
+  Continuity all;
+  for (std::size_t i = 0; i < sections->starts.size(); ++i) all.Add(sections->Stream(i), i);
+  EXPECT_EQ(all.events, summary.events);
+  EXPECT_EQ(all.lost, summary.lost);
+  EXPECT_EQ(summary.account.lost(), summary.lost);
+  EXPECT_EQ(summary.section + 1, sections->starts.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(RingSizes, SectionsTest, ::testing::Values(64 << 10, 16 << 20));
+
+TEST_F(CaptureTest, ASessionWithTheSameFiltersMayJoinAndNoOther) {
+  const auto filtered = [](const std::string& filter) {
+    SessionOptions options = Selecting({kTracepoint});
+    options.selectors[0].filter = filter;
+    return options;
+  };
+  CaptureOptions options;
+  options.ring_size = 16 << 20;
+  Open(options);
+  tests::FileInMemory first;
+  tests::FileInMemory second;
+  Session* const one = Start(filtered("common_pid != 1"), &first);
+  ASSERT_NE(one, nullptr);
+  for (const char* other : {"", "common_pid != 2"}) {
+    tests::FileInMemory refused;
+    const auto started =
+        capture_->StartSession(filtered(other), [&refused] { return refused.MakeSink(); });
+    EXPECT_TRUE(absl::IsFailedPrecondition(started.status())) << started.status();
+    EXPECT_FALSE(refused.made());
+  }
+  Session* const two = Start(filtered("common_pid != 1"), &second);
+  ASSERT_NE(two, nullptr);
+  EXPECT_TRUE(two->Unmatched().empty());
+  Run(1, 1000);
+  Stop(two);
+  Stop(one);
+  EXPECT_EQ(OwnEvents(first), (std::map<std::string, std::uint64_t>{{"sys_enter_getppid", 1000}}));
+  EXPECT_EQ(OwnEvents(second), OwnEvents(first));
 }
 
 // The load ends while the rings are full: nothing comes after what they lost.
@@ -479,6 +634,26 @@ TEST_F(CaptureTest, SessionsOneAfterTheOtherHaveEachTheirHits) {
     EXPECT_EQ(OwnEvents(file), (Events{{"sys_enter_getppid", static_cast<std::uint64_t>(calls)}}));
     ASSERT_TRUE(summary.hits.has_value());
     EXPECT_EQ(*summary.hits, summary.events + summary.lost);
+  }
+}
+
+// Events are opened by number when a tracepoint is attached, and when a CPU comes online.
+TEST_F(CaptureTest, NumberOfATargetThatHasEndedIsNoTarget) {
+  for (const bool as_thread : {false, true}) {
+    const pid_t target = StartCaller();
+    ASSERT_GT(target, 0) << strerror(errno);
+    CaptureOptions options;
+    (as_thread ? options.target.tids : options.target.pids) = {target};
+    Open(options);
+    EndCaller(target);
+    const pid_t other = StartCaller(target);
+    if (other < 0) GTEST_SKIP() << "clone3 with a pid: " << strerror(errno);
+    tests::FileInMemory file;
+    Session* const session = Start(Selecting({kTracepoint}), &file);
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(capture_->Poll(absl::Milliseconds(10)).ok());
+    EXPECT_TRUE(capture_->HasTargetEnded());
+    EXPECT_EQ(Stop(session).events, 0u);
+    EndCaller(other);
   }
 }
 

@@ -29,3 +29,4 @@ def test_own_boot_is_alone():
 def test_suites_become_options():
     assert meson.vm_options(registered("a", "cpus-2")) == ["--cpus", "2"]
     assert meson.vm_options(registered("a", "icount")) == ["--icount"]
+    assert meson.vm_options(registered("a", "cpus-2", "systemd")) == ["--cpus", "2", "--systemd"]

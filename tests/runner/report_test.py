@@ -29,6 +29,7 @@ SCRIPTS = {
     "passes": 'test "$OF_THE_TEST" = "registered"',
     "fails": "echo to stdout; echo to stderr >&2; exit 3",
     "skips": "echo more; echo no tracefs; exit 77",
+    "skips cases": "echo 'Ran 3 tests in 1.5s' >&2; echo >&2; echo 'OK (skipped=2)' >&2",
     "crashes": "kill -SEGV $$",
     "prints what XML cannot have": r"printf 'bold \033[1m and \000\n'",
     "hangs": "echo before; sleep 60 & wait",
@@ -67,7 +68,7 @@ def fixture_build(tmp_path_factory):
     subprocess.run([configuration.MESON, "setup", folder, source], stdout=subprocess.DEVNULL, check=True)
     # A report of an earlier run, which is not to be taken for this one's.
     (folder / "gtest crashes.xml").write_text(f"<testsuites><testsuite name='S'>{ONE}</testsuite></testsuites>")
-    return types.SimpleNamespace(folder=folder, registered=suites.get)
+    return types.SimpleNamespace(folder=folder, inside=[], registered=suites.get)
 
 
 @pytest.fixture(name="cases_of", scope="module")
@@ -90,6 +91,11 @@ def test_plain_programs_are_one_case(cases_of):
     assert cases_of("prints what XML cannot have") == [case.passed("suite/prints what XML cannot have")]
     assert cases_of("skips") == [case.skipped("suite/skips", "no tracefs")]
     assert_failed(cases_of("fails"), "suite/fails", "exit status 3", "to stdout", "to stderr")
+
+
+def test_cases_that_a_script_skips_count(cases_of):
+    skipped = case.skipped("suite/skips cases: a case of the script", "run it with -v, and it says why")
+    assert cases_of("skips cases") == [case.passed("suite/skips cases"), skipped, skipped]
 
 
 def test_a_crash_is_failed_and_names_the_signal(cases_of):

@@ -54,6 +54,28 @@ class Vm(unittest.TestCase):
         _, second, third = map(int, stdout.split())
         self.assertLess(abs(second - third), max(second, third) * 0.05)
 
+    def test_systemd_boots_with_the_files_that_are_laid_over_the_root(self):
+        with tempfile.TemporaryDirectory() as files:
+            units = pathlib.Path(files) / "etc/systemd/system"
+            (units / "vm.target.wants").mkdir(parents=True)
+            (units / "hello.service").write_text("[Service]\nType=oneshot\nExecStart=echo hello\n")
+            # Not the file itself: systemd leaves out what is not a link.
+            (units / "vm.target.wants/hello.service").symlink_to("../hello.service")
+            status, stdout, stderr, _ = vm("--systemd", "--files", files, "--cpus", "2", script="""
+                systemctl is-system-running --wait
+                journalctl --sync
+                journalctl --unit hello.service --output cat | grep '^hello$'
+                mountpoint /sys/kernel/tracing
+                exit 42""")
+        self.assertEqual(status, 42, stderr)
+        self.assertEqual(stdout, b"running\nhello\n/sys/kernel/tracing is a mountpoint\n")
+
+    def test_a_root_that_is_none_is_wrong_usage(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, _, stderr, _ = vm("--root", folder, script="true")
+        self.assertEqual(status, 2)
+        self.assertIn(f"--root: {folder} is no root".encode(), stderr)
+
     def test_a_kernel_that_is_not_there_is_125_and_named(self):
         done = subprocess.run(
             ["env", "EVENTHEADER_VM_KERNEL=/no/kernel", REPOSITORY / "run", "vm", "--", "true"],

@@ -21,6 +21,7 @@ import unittest
 from support import commands
 from support import failures
 from support import script
+from support.kernel import tracepoints
 from support.load import load
 from support.load import watched
 
@@ -222,15 +223,11 @@ class Peaks:
             self._kib += [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")]
 
 
-def check():
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/tracing/events"):
-        raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
+def require():
+    tracepoints.require("sched:sched_switch" if failures.has_user_events() else load.CALL_TRACEPOINT)
     if shutil.which("perf") is None:
         raise script.Skipped("there is no perf (the package linux-perf)")
-    if not failures.has_user_events() and not os.path.exists(f"/sys/kernel/tracing/events/syscalls/{load.CALL}"):
-        raise script.Skipped("this kernel has neither user_events nor tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)")
-    return unittest.main(exit=False).result.wasSuccessful()
 
 
 if __name__ == "__main__":
-    script.main(check)
+    script.run_cases(require)

@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 import sys
+import unittest
 
 EXIT_SKIPPED = 77
 
@@ -37,3 +38,11 @@ def main(check):
     except Skipped as reason:
         print(reason)
         sys.exit(EXIT_SKIPPED)
+
+
+def run_cases(require):
+    """Ends the script as `main` does, with the cases of its unittest classes, which need what `require` checks."""
+    def check():
+        require()
+        return unittest.main(exit=False).result.wasSuccessful()
+    main(check)

@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/bench/measure.h"
 #include "tests/support/collector/memory_ring.h"
+#include "tests/support/collector/tracepoint_format.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
 
@@ -52,27 +53,20 @@ struct Format {
   int id;
   const char* system;
   const char* event;
-  const char* text;
+  std::string text;
 };
 
-constexpr Format kGetppid = {7, "syscalls", "sys_enter_getppid",
-                             "name: sys_enter_getppid\nID: 7\n" COMMON_FIELDS
-                             "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n\n"
-                             "print fmt: \"\"\n"};
-constexpr Format kSysEnter = {8, "raw_syscalls", "sys_enter",
-                              "name: sys_enter\nID: 8\n" COMMON_FIELDS
-                              "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-                              "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n\n"
-                              "print fmt: \"\"\n"};
-constexpr Format kEventHeader = {9, "user_events", "Bench_Engine_L4K1",
-                                 "name: Bench_Engine_L4K1\nID: 9\n" COMMON_FIELDS
-                                 "\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
-                                 "\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
-                                 "\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
-                                 "\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
-                                 "\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
-                                 "\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
-                                 "print fmt: \"\"\n"};
+const Format kGetppid = {7, "syscalls", "sys_enter_getppid",
+                         "name: sys_enter_getppid\nID: 7\n" COMMON_FIELDS
+                         "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+                         "print fmt: \"\"\n"};
+const Format kSysEnter = {8, "raw_syscalls", "sys_enter",
+                          "name: sys_enter\nID: 8\n" COMMON_FIELDS
+                          "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+                          "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n\n"
+                          "print fmt: \"\"\n"};
+const Format kEventHeader = {9, "user_events", "Bench_Engine_L4K1",
+                             collector::EventHeaderFormat(9, "Bench_Engine_L4K1")};
 
 #undef COMMON_FIELDS
 

@@ -4,6 +4,7 @@
 //   traceevent FILE                   as programs that read events do (EventPipeEventSource)
 //   traceevent --log FILE             as PerfView does: converted to a TraceLog, with processes and stacks
 //   traceevent --log --continue FILE  likewise, with "continue on error"
+//   traceevent --totals FILE...       as without options, but of each file only the last object
 //
 // Exit code 0: read to the end; 1: TraceEvent threw (the last line says what); 2: wrong usage.
 
@@ -25,19 +26,25 @@ internal static class Program
 
     private static int Main(string[] args)
     {
+        using Stream output = new BufferedStream(Console.OpenStandardOutput(), 1 << 20);
+        if (args.Length > 1 && args[0] == "--totals")
+        {
+            int result = 0;
+            foreach (string file in args[1..]) result |= PrintSource(output, file, totalsOnly: true);
+            return result;
+        }
         bool log = args.Length > 1 && args[0] == "--log";
         bool continueOnError = log && args.Length > 2 && args[1] == "--continue";
         int options = (log ? 1 : 0) + (continueOnError ? 1 : 0);
         if (args.Length != options + 1 || args[options].StartsWith('-'))
         {
-            Console.Error.WriteLine("usage: traceevent [--log [--continue]] FILE");
+            Console.Error.WriteLine("usage: traceevent [--log [--continue]] FILE\n       traceevent --totals FILE...");
             return 2;
         }
-        using Stream output = new BufferedStream(Console.OpenStandardOutput(), 1 << 20);
         return log ? PrintLog(output, args[options], continueOnError) : PrintSource(output, args[options]);
     }
 
-    private static int PrintSource(Stream output, string file)
+    private static int PrintSource(Stream output, string file, bool totalsOnly = false)
     {
         Exception? failure = null;
         long events = 0;
@@ -53,7 +60,7 @@ internal static class Program
             source.AllEvents += traceEvent =>
             {
                 ++events;
-                if (!WriteEvent(output, traceEvent)) ++payloadFailures;
+                if (!(totalsOnly ? TryReadAll(traceEvent) : WriteEvent(output, traceEvent))) ++payloadFailures;
             };
             try
             {
@@ -222,25 +229,36 @@ internal static class Program
             for (int i = 0; i < names.Length; ++i)
             {
                 json.WritePropertyName(names[i]);
-                object? value;
-                try
-                {
-                    value = traceEvent.PayloadValue(i);
-                }
-                catch (Exception exception)
-                {
-                    readable = false;
-                    json.WriteStringValue("EXCEPTION " + exception.GetType().Name + ": " + exception.Message);
-                    continue;
-                }
-                // What TraceEvent gives in place of a value when its own code threw.
-                if (value is string text && text.StartsWith("<<<EXCEPTION")) readable = false;
+                if (!TryRead(traceEvent, i, out object? value)) readable = false;
                 WriteValue(json, value);
             }
             json.WriteEndObject();
             json.WriteEndObject();
         }
         output.WriteByte((byte)'\n');
+        return readable;
+    }
+
+    // Returns false if a payload value could not be read; `value` then says why.
+    private static bool TryRead(TraceEvent traceEvent, int field, out object? value)
+    {
+        try
+        {
+            value = traceEvent.PayloadValue(field);
+        }
+        catch (Exception exception)
+        {
+            value = "EXCEPTION " + exception.GetType().Name + ": " + exception.Message;
+            return false;
+        }
+        // What TraceEvent gives in place of a value when its own code threw.
+        return !(value is string text && text.StartsWith("<<<EXCEPTION"));
+    }
+
+    private static bool TryReadAll(TraceEvent traceEvent)
+    {
+        bool readable = true;
+        for (int i = 0; i < (traceEvent.PayloadNames?.Length ?? 0); ++i) readable &= TryRead(traceEvent, i, out _);
         return readable;
     }
 

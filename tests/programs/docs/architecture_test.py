@@ -62,14 +62,17 @@ class ArchitectureTest(unittest.TestCase):
                     self.assertIn(target, {None, *allowed.get(folder, ())})
 
     def test_only_record_uses_the_engine(self):
-        """The commands that read files need no kernel: their folder may include what record.cc alone does."""
+        """The commands that read files need no kernel: their folder may include what record.cc alone does, and what ctl
+        alone does."""
         below = reachable(table())["tools/common"] | {"tools/collector/output"}
+        below |= {folder for folder in table() if folder.startswith("tools/nettrace/export")}
         for path in sorted((SOURCE / "tools/nettrace").glob("*")):
             if path.suffix in SOURCES and path.name != "record.cc":
                 for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
                     target = folder_of_include(path, included)
+                    client = {"tools/collector/control"} if path.name.startswith("ctl") else set()
                     with self.subTest(source=path.name, included=included):
-                        self.assertIn(target, {None, "tools/nettrace", *below})
+                        self.assertIn(target, {None, "tools/nettrace", *below, *client})
                         self.assertFalse(included.startswith(("tracefs", "traceevent/", "linux/")))
 
 

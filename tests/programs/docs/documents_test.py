@@ -30,7 +30,7 @@ def files_of_tree():
     paths = []
     for folder, folders, files in os.walk(SOURCE):
         folders[:] = [name for name in folders
-                      if name != ".git" and not (pathlib.Path(folder) / name / "meson-private").exists()]
+                      if name not in (".git", "build-package", "dist") and not (pathlib.Path(folder) / name / "meson-private").exists()]
         below = os.path.relpath(folder, SOURCE)
         paths += [os.path.normpath(os.path.join(below, name)) for name in folders + files]
     return paths

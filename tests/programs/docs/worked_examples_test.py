@@ -8,18 +8,18 @@ import subprocess
 import tempfile
 import unittest
 
+from support import documents
 from support import script
 
 ARGS = script.options(__doc__, "source", "examples", "nettrace")
 
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^ *(\d+) +(\d+) {2}(.+?)(?: {2,}\S.*)?$")
 
 
 def blocks(document, language):
-    """The contents of the document's fenced blocks in a language."""
-    text = (ARGS.source / "docs/format" / document).read_text(encoding="utf-8")
-    return [content for kind, content in BLOCK.findall(text) if kind == language]
+    """The contents of the document's blocks in a language that name this test."""
+    return [block.text for block in documents.taken_by(__file__, ARGS.source)
+            if (block.document, block.language) == (f"docs/format/{document}", language)]
 
 
 def parse_bytes(text):

@@ -2,6 +2,7 @@
 """The commands of nettrace that read files, run as a user runs them."""
 
 import datetime
+import fcntl
 import json
 import os
 import pathlib
@@ -10,7 +11,9 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -527,6 +530,8 @@ class CommandsTest(unittest.TestCase):
             os.close(theirs)
             process.stdin.write(bytes_[:len(bytes_) // 2])
             process.stdin.flush()
+            # It begins to count its time before it reads.
+            until(lambda: unread(process.stdin) == 0)
             time.sleep(0.55)
             process.stdin.write(bytes_[len(bytes_) // 2:])
             process.stdin.close()
@@ -543,6 +548,11 @@ def read_or_end(fd):
         return os.read(fd, 4096)
     except OSError:  # A terminal that nobody has open any more.
         return b""
+
+
+def unread(pipe):
+    """The bytes in a pipe that nobody has read."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def until(condition):

@@ -1,9 +1,12 @@
 """Tracepoints of the running kernel: their format files, and the values in their records. It knows nothing of
 libtraceevent, and nothing of how a recording is made."""
 
+import os
 import pathlib
 import re
 import struct
+
+from support import script
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 EVENTS = TRACEFS / "events"
@@ -75,3 +78,10 @@ def of(systems):
     """All tracepoints of the systems that there are."""
     return [Tracepoint(system, folder.name) for system in systems
             for folder in sorted((EVENTS / system).glob("*/")) if (folder / "format").exists()]
+
+
+def require(name):
+    """Skips the test unless it is root's, and `name` (system:event) is there."""
+    system, _, event = name.partition(":")
+    if os.geteuid() != 0 or not (EVENTS / system / event / "id").exists():
+        raise script.Skipped(f"needs root, and the tracepoint {name} at {TRACEFS}")

@@ -11,6 +11,7 @@ PROVIDER = "Load"
 TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
 # Of --calls.
 CALL = "sys_enter_sched_rr_get_interval"
+CALL_NUMBER = 148
 CALL_TRACEPOINT = f"syscalls:{CALL}"
 NUMBER_BITS = 20
 MAX_SHOWN = 20
@@ -22,7 +23,7 @@ def expected(service, thread, number):
 
 
 def _expected_call(thread, number):
-    payload = {"__syscall_nr": 148, "pid": hex(thread + 1 << NUMBER_BITS | number), "interval": "0x0"}
+    payload = {"__syscall_nr": CALL_NUMBER, "pid": hex(thread + 1 << NUMBER_BITS | number), "interval": "0x0"}
     return {"provider": "syscalls", "name": CALL, "level": 0, "keywords": "0x0", "payload": payload}
 
 

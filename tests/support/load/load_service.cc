@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,8 @@
 namespace {
 
 inline constinit eh::Provider provider("Load");
+
+std::atomic<bool> ends = false;  // set by a signal
 
 using ThreadField = eh::Field<"thread", std::uint32_t>;
 using NumberField = eh::Field<"number", std::uint32_t>;
@@ -148,7 +151,7 @@ void Run(const Options& options, std::uint32_t thread, Worker* worker, std::latc
   if (options.pin) Pin(thread);
   ready->count_down();
   go->wait();
-  for (std::uint32_t number = 0; number < worker->to_write; ++number) {
+  for (std::uint32_t number = 0; number < worker->to_write && !ends; ++number) {
     const bool written = options.processes ? WriteInProcess(options, *worker, thread, number)
                                            : WriteOne(options, thread, number);
     ++(written ? worker->written : worker->not_written);
@@ -179,6 +182,7 @@ int Usage(std::FILE* to, int exit_code) {
       "[--pin]\n"
       "                    [--wait]\n"
       "Writes N numbered events (100000), the same part in each of 4 threads, as provider Load.\n"
+      "After SIGTERM it writes no more, and ends as ever.\n"
       "  --pause      sleep for so many microseconds after every 16 events of a thread\n"
       "  --calls      make system calls in place of events, sched_rr_get_interval(2) of a pid\n"
       "  --processes  write each event in a process of its own, named THREAD-NUMBER\n"
@@ -230,6 +234,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--help") return Usage(stdout, 0);
   if (!Parse(argc, argv, &options)) return Usage(stderr, 2);
 
+  signal(SIGTERM, [](int /*number*/) { ends = true; });
   std::vector<Worker> workers(options.threads);
   std::latch ready(options.threads);
   std::latch go(1);

@@ -9,9 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
+#include "nettrace/source.h"
+#include "nettrace/verifier.h"
 #include "tests/support/collector/file_in_memory.h"
 #include "tests/support/collector/memory_ring.h"
 #include "tests/support/collector/tracepoint_format.h"
+#include "tests/support/nettrace/sectioned_sink.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
 #include "tools/common/account.h"
@@ -60,25 +63,35 @@ class DistributorTest : public ::testing::Test {
 
   // A session that has the tracepoints `ids`, from `start` on.
   Session* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
-                 absl::Duration interval = absl::Seconds(1), std::vector<pid_t> own_threads = {}) {
+                 absl::Duration interval = absl::Seconds(1)) {
+    return Start([file] { return file->MakeSink(); }, start, ids, interval);
+  }
+  Session* Start(const SinkFactory& make_sink, std::uint64_t start, const std::vector<int>& ids,
+                 absl::Duration interval = absl::Seconds(1)) {
     SessionOptions options;
     options.interval = interval;
-    options.own_threads = std::move(own_threads);
+    return Start(make_sink, start, ids, std::move(options));
+  }
+  Session* Start(const SinkFactory& make_sink, std::uint64_t start, const std::vector<int>& ids,
+                 SessionOptions options) {
     Session* const session =
         sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
-    const absl::Status opened = session->Open([file] { return file->MakeSink(); }, {});
+    const absl::Status opened = session->Open(make_sink, {});
     EXPECT_TRUE(opened.ok()) << opened;
     distributor_.Begin(session, start);
     for (const int id : ids) distributor_.Give(id, session);
     return session;
   }
 
-  void Put(const std::string& record, std::uint64_t time, std::uint32_t tid = kTid) {
-    memory_.Put(MemoryRing::Sample(kPid, tid, time, std::as_bytes(std::span(record))));
+  void Put(const std::string& record, std::uint64_t time, std::uint32_t tid = kTid,
+           std::uint32_t pid = kPid) {
+    memory_.Put(MemoryRing::Sample(pid, tid, time, std::as_bytes(std::span(record))));
   }
 
   // Drains the ring up to `limit`, and ends the intervals whose time is over then.
   void Drain(std::uint64_t limit) {
+    distributor_.FollowSinks(drained_);
+    drained_ = limit;
     ring_.Drain(limit, [this](const PerfRecord& record) {
       SampleRecord sample;
       ASSERT_TRUE(ParseSample(record, &sample));
@@ -86,7 +99,9 @@ class DistributorTest : public ::testing::Test {
     });
     distributor_.WriteProcessEvents(limit);
     for (const auto& session : sessions_) {
-      if (session->IsIntervalOver(limit)) session->EndInterval(limit);
+      if (session->IsIntervalOver(limit) && session->EndInterval(limit)) {
+        distributor_.TellProcesses(session.get(), limit);
+      }
     }
   }
 
@@ -134,7 +149,33 @@ class DistributorTest : public ::testing::Test {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<int> unused_;  // as Remove has said last
   std::uint64_t lost_ = 0;
+  std::uint64_t drained_ = 0;
 };
+
+TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
+  tests::FileInMemory file;
+  tests::FileInMemory other_file;
+  std::vector<std::string> fired;
+  SessionOptions options;
+  options.triggers = {*ParseTrigger("P:a where s == \"now\""), *ParseTrigger("P:b:error"),
+                      *ParseTrigger("P:c")};
+  options.fire = [&fired](std::size_t trigger, std::uint64_t timestamp) {
+    fired.push_back(absl::StrCat(trigger, " at ", timestamp));
+  };
+  Session* const session =
+      Start([&file] { return file.MakeSink(); }, 100, {kFirst}, std::move(options));
+  Session* const other = Start(&other_file, 100, {kFirst, kSecond});
+  const std::uint64_t pause = absl::ToInt64Milliseconds(absl::Seconds(1)) * 1'000'000;
+  Put(Record(kFirst, "a", "later"), 200);
+  Put(Record(kFirst, "a", "now"), 300);
+  Put(Record(kSecond, "c", "now"), 400 + pause);
+  Put(Record(kFirst, "b", "now"), 500 + pause);
+  Put(Record(kFirst, "c", "now"), 600 + pause);
+  Drain(700 + pause);
+  EXPECT_EQ(fired, (std::vector<std::string>{"0 at 300", absl::StrCat("2 at ", 600 + pause)}));
+  Stop(session, 800 + pause);
+  Stop(other, 800 + pause);
+}
 
 TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   tests::FileInMemory first;
@@ -492,30 +533,243 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
                                 "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
 }
 
-TEST_F(DistributorTest, WhatASessionsThreadsDoIsInNoSessionsKernelEvents) {
+// What a stream that is a file of its own says.
+struct File {
+  std::vector<std::uint64_t> events;  // their times
+  std::uint64_t lost = 0;
+  std::vector<std::string> processes;
+  std::vector<tools::AccountEvent> account;
+};
+
+class SectionTest : public DistributorTest {
+ protected:
+  Session* StartWithSections(std::uint64_t start, absl::Duration interval = absl::Milliseconds(1)) {
+    return Start([this] { return std::make_unique<nettrace::testing::SectionedSink>(sections_); },
+                 start, {kFirst}, interval);
+  }
+
+  void PutAndDrain(std::initializer_list<std::uint64_t> times, std::uint64_t limit) {
+    for (const std::uint64_t time : times) Put(Record(kFirst, "A", "x"), time);
+    Drain(limit);
+  }
+
+  // The file that has the sections `first` and the `count - 1` after it.
+  File ReadSections(std::size_t first, std::size_t count = 1) const {
+    File file;
+    const std::string bytes = sections_->Stream(first, count);
+    const auto source = [&bytes] {
+      return std::make_unique<nettrace::MemorySource>(std::as_bytes(std::span(bytes)));
+    };
+    const auto report = nettrace::Verify(source());
+    EXPECT_TRUE(report.ok()) << report.status();
+    for (const nettrace::Finding& finding : report->findings) {
+      ADD_FAILURE() << finding.rule->name << ": " << finding.explanation;
+    }
+    const auto reader = *nettrace::Reader::Open(source());
+    using Step = nettrace::Reader::Step;
+    for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
+      if (step != Step::kEvent) continue;
+      const nettrace::Event& event = reader->event();
+      if (tools::IsAccount(event)) {
+        file.account.push_back(tools::ParseAccount(event).value());
+      } else if (event.metadata->provider == "P") {
+        file.events.push_back(event.timestamp);
+      } else {
+        file.processes.push_back(absl::StrCat(event.timestamp, " ", event.metadata->name, " ",
+                                              *event.thread->process_id));
+      }
+    }
+    EXPECT_TRUE(reader->stats().complete);
+    file.lost = reader->stats().lost;
+    return file;
+  }
+
+  // The account says that a section begins after so much.
+  static tools::AccountEvent SectionBegan(std::uint64_t section, std::uint64_t events,
+                                          std::uint64_t lost) {
+    tools::AccountEvent event;
+    event.kind = tools::AccountEvent::Kind::kSectionBegan;
+    event.section = section;
+    event.count = events;
+    event.lost = lost;
+    return event;
+  }
+  static tools::AccountEvent EventsDropped(std::uint64_t count, std::uint64_t from,
+                                           std::uint64_t until) {
+    return {
+        tools::AccountEvent::Kind::kEventsDropped, 0, count, "", "the output is full", from, until};
+  }
+  using Account = std::vector<tools::AccountEvent>;
+
+  // In ms, as the shortest interval is one.
+  static constexpr std::uint64_t kMs = 1'000'000;
+  std::shared_ptr<nettrace::testing::Sections> sections_ =
+      std::make_shared<nettrace::testing::Sections>();
+};
+
+TEST_F(SectionTest, EachSectionIsAFileThatGoesOnWhereTheOneBeforeEnds) {
+  ProcessTracker& processes = tasks_.processes();
+  processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
+  Session* const session = StartWithSections(10);
+  PutAndDrain({20, 30}, kMs);
+  EXPECT_EQ(sections_->starts.size(), 1u);
+  sections_->wants_section = true;
+  processes.Created(2, 1, "", kMs + 5);
+  processes.Created(3, 1, "", kMs + 6);
+  distributor_.CountLost(0, kFirst, 7, {kMs + 7, kMs + 8});
+  distributor_.SettleLosses();
+  PutAndDrain({kMs + 10}, 2 * kMs);
+  EXPECT_EQ(sections_->starts.size(), 2u);
+  PutAndDrain({2 * kMs + 1, 2 * kMs + 2}, 3 * kMs);
+  EXPECT_EQ(sections_->starts.size(), 2u);
+  EXPECT_EQ(session->Summary().section, 1u);
+  sections_->wants_section = true;
+  processes.EndThread(2, 2, 3 * kMs + 5);
+  processes.Created(4, 1, "", 4 * kMs + 5);  // known before the section begins
+  processes.EndThread(3, 3, 4 * kMs + 6);
+  Drain(4 * kMs);  // without an event
+  EXPECT_EQ(sections_->starts.size(), 3u);
+  PutAndDrain({4 * kMs + 10}, 4 * kMs + 20);
+  distributor_.CountLost(0, kFirst, 2, {4 * kMs, 4 * kMs + 30});
+  distributor_.SettleLosses();
+  const SessionSummary summary = Stop(session, 4 * kMs + 30);
+  EXPECT_EQ(summary.events, 6u);
+  EXPECT_EQ(summary.lost, 9u);
+  EXPECT_EQ(summary.section, 2u);
+
+  const File first = ReadSections(0);
+  EXPECT_EQ(first.events, (TimeList{20, 30, kMs + 10}));
+  EXPECT_EQ(first.lost, 7u);
+  EXPECT_EQ(first.processes,
+            (std::vector<std::string>{"10 ExistingProcess 1", "1000005 ProcessCreate 2",
+                                      "1000006 ProcessCreate 3"}));
+  const File second = ReadSections(1);
+  EXPECT_EQ(second.events, (TimeList{2 * kMs + 1, 2 * kMs + 2}));
+  EXPECT_EQ(second.lost, 0u);
+  EXPECT_EQ(second.account, (Account{SectionBegan(1, 3, 7)}));
+  EXPECT_EQ(second.processes,
+            (std::vector<std::string>{"2000000 ExistingProcess 1", "2000000 ExistingProcess 2",
+                                      "2000000 ExistingProcess 3", "3000005 ProcessExit 2"}));
+  const File third = ReadSections(2);
+  EXPECT_EQ(third.events, (TimeList{4 * kMs + 10}));
+  EXPECT_EQ(third.lost, 2u);
+  EXPECT_EQ(third.account[0], SectionBegan(2, 5, 7));
+  EXPECT_EQ(third.processes,
+            (std::vector<std::string>{"4000000 ExistingProcess 1", "4000000 ExistingProcess 3",
+                                      "4000005 ProcessCreate 4", "4000006 ProcessExit 3"}));
+  // Any that follow each other are a file, too.
+  EXPECT_EQ(ReadSections(1, 2).events.size(), 3u);
+  EXPECT_EQ(ReadSections(0, 3).lost, 9u);
+}
+
+TEST_F(SectionTest, ASectionIsBegunOnRequestAndOnlyOnce) {
+  Session* const session = StartWithSections(10, absl::Hours(1));
+  PutAndDrain({20}, 30);
+  EXPECT_FALSE(session->IsIntervalOver(30));
+  session->RequestSection();
+  const std::uint64_t now = SessionClockNow();
+  EXPECT_TRUE(session->IsIntervalOver(now));
+  Drain(now);
+  EXPECT_EQ(sections_->starts.size(), 2u);
+  Drain(now + 1);
+  EXPECT_EQ(sections_->starts.size(), 2u);
+  Stop(session, now + 2);
+  EXPECT_EQ(ReadSections(0).events, (TimeList{20}));
+  EXPECT_EQ(ReadSections(1).events, TimeList{});
+}
+
+TEST_F(SectionTest, WhatComesWhileTheSinkIsFullIsCountedAndTheNextSectionTellsOfIt) {
+  ProcessTracker& processes = tasks_.processes();
+  processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
+  tests::FileInMemory other_file;
+  Session* const other = Start(&other_file, 10, {kFirst}, absl::Milliseconds(1));
+  Session* const session = StartWithSections(10);
+  PutAndDrain({20}, kMs / 2);
+  sections_->is_full = true;
+  const std::size_t bytes = sections_->bytes.size();
+  processes.Created(2, 1, "", kMs / 2 + 7);
+  PutAndDrain({kMs / 2 + 5, kMs / 2 + 6}, kMs);
+  EXPECT_TRUE(session->is_suspended());
+  EXPECT_FALSE(other->is_suspended());
+  EXPECT_GT(sections_->bytes.size(), bytes);  // what came before
+  const std::size_t flushed = sections_->bytes.size();
+  PutAndDrain({kMs + 5}, 5 * kMs);
+  EXPECT_EQ(sections_->bytes.size(), flushed);
+  SessionSummary summary = session->Summary();
+  EXPECT_EQ(summary.events, 1u);
+  EXPECT_EQ(summary.lost, 3u);
+  EXPECT_EQ(summary.dropped, 3u);
+  sections_->is_full = false;
+  PutAndDrain({5 * kMs + 1}, 6 * kMs);  // also dropped: the interval ends after it
+  EXPECT_FALSE(session->is_suspended());
+  PutAndDrain({6 * kMs + 1}, 7 * kMs);
+  summary = Stop(session, 7 * kMs + 1);
+  EXPECT_EQ(summary.events, 2u);
+  EXPECT_EQ(summary.lost, 4u);
+  EXPECT_EQ(summary.dropped, 4u);
+  EXPECT_EQ(summary.account.dropped(), 4u);
+  EXPECT_EQ(Stop(other, 7 * kMs + 1).lost, 0u);
+  EXPECT_EQ(Times(Read(other_file)).size(), 6u);
+
+  const File first = ReadSections(0);
+  EXPECT_EQ(first.events, (TimeList{20}));
+  EXPECT_EQ(first.lost, 4u);
+  EXPECT_EQ(first.account, (Account{EventsDropped(4, kMs / 2, 6 * kMs)}));
+  const File second = ReadSections(1);
+  EXPECT_EQ(second.events, (TimeList{6 * kMs + 1}));
+  EXPECT_EQ(second.account, (Account{SectionBegan(1, 1, 4)}));
+  EXPECT_EQ(second.processes,
+            (std::vector<std::string>{"6000000 ExistingProcess 1", "6000000 ExistingProcess 2"}));
+}
+
+TEST_F(SectionTest, ASessionThatStopsWhileItsSinkIsFullHasItsAccount) {
+  Session* const session = StartWithSections(10);
+  PutAndDrain({20}, 30);
+  sections_->is_full = true;
+  PutAndDrain({40}, 3 * kMs);
+  // Lost by the kernel meanwhile.
+  distributor_.CountLost(0, kFirst, 5, {100, 110});
+  distributor_.SettleLosses();
+  PutAndDrain({3 * kMs + 1}, 4 * kMs);
+  session->EndAt(4 * kMs);
+  PutAndDrain({4 * kMs + 1}, 5 * kMs);  // too late
+  const SessionSummary summary = Stop(session, 5 * kMs);
+  EXPECT_EQ(summary.events, 1u);
+  EXPECT_EQ(summary.lost, 7u);
+  EXPECT_EQ(summary.dropped, 2u);
+  ASSERT_EQ(sections_->starts.size(), 1u);
+  const File file = ReadSections(0);
+  EXPECT_EQ(file.lost, 7u);
+  ASSERT_EQ(file.account.size(), 2u);
+  EXPECT_EQ(file.account[0].kind, tools::AccountEvent::Kind::kEventsLost);
+  EXPECT_EQ(file.account[0].count, 5u);
+  EXPECT_EQ(file.account[1], EventsDropped(2, 30, 5 * kMs));
+}
+
+TEST_F(DistributorTest, WhatTheCollectorDoesIsInNoSessionsKernelEvents) {
   constexpr int kKernels = 9;
+  constexpr std::uint32_t kOwnPid = kPid + 1;
   ASSERT_TRUE(
       distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", EventHeaderFormat(9, "P_L4K3"))
           .ok());
-  tests::FileInMemory first;
-  tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirst, kKernels});
-  Put(Record(kKernels, "A", "x"), 1, kTid + 1);
+  tests::FileInMemory file;
+  Session* const session = Start(&file, 0, {kFirst, kKernels});
+  Put(Record(kKernels, "A", "x"), 1, kTid, kOwnPid);
   Drain(1);
+  // A task that has given up its ids, and the idle one.
+  Put(Record(kKernels, "A", "x"), 2, kExitedTask, kExitedTask);
+  Put(Record(kKernels, "A", "x"), 3, 0, 0);
+  Drain(3);
   EXPECT_FALSE(distributor_.HasLeftOut(kKernels));
-  Session* const two =
-      Start(&second, 1, {kFirst}, absl::Seconds(1), {static_cast<pid_t>(kTid + 1)});
-  Put(Record(kKernels, "A", "x"), 2, kTid + 1);
-  Put(Record(kKernels, "A", "x"), 3, kTid + 2);
-  Put(Record(kFirst, "A", "x"), 4, kTid + 1);  // a service's
-  Drain(4);
+  distributor_.LeaveOut(kOwnPid);
+  Put(Record(kKernels, "A", "x"), 4, kTid, kOwnPid);
+  Put(Record(kKernels, "A", "x"), 5, kTid + 1);
+  Put(Record(kKernels, "A", "x"), 6, kExitedTask, kExitedTask);
+  Put(Record(kFirst, "A", "x"), 7, kTid, kOwnPid);  // a service's
+  Drain(7);
   EXPECT_TRUE(distributor_.HasLeftOut(kKernels));
-  Stop(two, 5);
-  Put(Record(kKernels, "A", "x"), 6, kTid + 1);  // another thread by now
-  Drain(6);
-  Stop(one, 7);
-  EXPECT_EQ(Times(Read(first)), (TimeList{1, 3, 4, 6}));
-  EXPECT_EQ(Times(Read(second)), (TimeList{4}));
+  Stop(session, 8);
+  EXPECT_EQ(Times(Read(file)), (TimeList{1, 2, 3, 5, 6, 7}));
 }
 
 // The events that a session is to have, in the order of time.

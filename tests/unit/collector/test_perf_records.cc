@@ -44,6 +44,34 @@ TEST(PerfRecords, SampleHasItsParts) {
   EXPECT_EQ(static_cast<char>(sample.raw[0]), 'a');
 }
 
+TEST(PerfRecords, SampleMayHaveACgroup) {
+  SampleRecord sample;
+  const std::string raw = "\4\0\0\0"s + "abcd";
+  const std::string body =
+      "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s + "\1\0\0\0\0\0\0\0"s + raw;
+  const std::string with = Record(PERF_RECORD_SAMPLE, body + "\x07\0\0\0\0\0\0\0"s);
+  ASSERT_TRUE(ParseSample(View(with), &sample));
+  EXPECT_EQ(sample.cgroup, 7u);
+  EXPECT_EQ(sample.raw.size(), 4u);
+  ASSERT_TRUE(ParseSample(View(Record(PERF_RECORD_SAMPLE, body)), &sample));
+  EXPECT_EQ(sample.cgroup, 0u);
+  ASSERT_TRUE(ParseSample(View(with.substr(0, with.size() - 1)), &sample));
+  EXPECT_EQ(sample.cgroup, 0u);
+}
+
+TEST(PerfRecords, CgroupHasItsParts) {
+  CgroupRecord cgroup;
+  const std::string id = "\x07\0\0\0\1\0\0\0"s;
+  const std::string record = Record(PERF_RECORD_CGROUP, id + "/a/b\0\0\0\0"s + kTrailer);
+  ASSERT_TRUE(ParseCgroup(View(record), &cgroup));
+  EXPECT_EQ(cgroup.id, 0x1'0000'0007u);
+  EXPECT_EQ(cgroup.path, "/a/b");
+  // The kernel had no memory for it.
+  EXPECT_FALSE(ParseCgroup(View(Record(PERF_RECORD_CGROUP, id + "//enomem"s + kTrailer)), &cgroup));
+  EXPECT_FALSE(ParseCgroup(View(Record(PERF_RECORD_CGROUP, id)), &cgroup));
+  EXPECT_FALSE(ParseCgroup(View(kComm), &cgroup));
+}
+
 TEST(PerfRecords, TaskHasItsParts) {
   TaskRecord task;
   ASSERT_TRUE(ParseFork(View(Record(PERF_RECORD_FORK, kTask + kTrailer)), &task));

@@ -35,6 +35,19 @@ TEST(Selector, KeywordMatchesIfAnyBitIsCommonOrTheEventHasNone) {
   EXPECT_FALSE(selector.MatchesUserEvent("P_L5K1"));
 }
 
+TEST(Selector, AllKeywordsAreDemandedOfEventsThatHaveAny) {
+  const Selector selector = Parse("P:5:*:0x6");
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L5K6"));
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L5Kf"));
+  EXPECT_TRUE(selector.MatchesUserEvent("P_L5K0"));
+  EXPECT_FALSE(selector.MatchesUserEvent("P_L5K2"));
+  EXPECT_FALSE(selector.MatchesUserEvent("P_L5K9"));
+  const Selector both = Parse("P:5:0x8:0x2");
+  EXPECT_TRUE(both.MatchesUserEvent("P_L5Ka"));
+  EXPECT_FALSE(both.MatchesUserEvent("P_L5K2"));
+  EXPECT_FALSE(both.MatchesUserEvent("P_L5K8"));
+}
+
 TEST(Selector, PatternMatchesTheProviderOnly) {
   const Selector selector = Parse("MyCompany_*:*:*");
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_A_L1K0"));
@@ -99,9 +112,27 @@ TEST(Selector, LevelAfterThePatternOfAProviderIsALevel) {
 }
 
 TEST(Selector, ErrorsShowTheForms) {
-  for (const char* text : {"", ":", "P:", "P:0", "P:256", "P:1:x", "P:1:0x1:2", "P Q", "sched:a/b",
-                           "P:0x1:", "../x:y", "P:1:0x10000000000000000", "sched:", ":*",
-                           "*:", "*:a b", "../*:x*", "sched:sched_*:3", "a:b:c*"}) {
+  for (const char* text : {"",
+                           ":",
+                           "P:",
+                           "P:0",
+                           "P:256",
+                           "P:1:x",
+                           "P:1:0x1:2:3",
+                           "P:1:0x1:*",
+                           "P:1:0x1:",
+                           "P Q",
+                           "sched:a/b",
+                           "P:0x1:",
+                           "../x:y",
+                           "P:1:0x10000000000000000",
+                           "sched:",
+                           ":*",
+                           "*:",
+                           "*:a b",
+                           "../*:x*",
+                           "sched:sched_*:3",
+                           "a:b:c*"}) {
     const absl::StatusOr<Selector> selector = ParseSelector(text);
     ASSERT_FALSE(selector.ok()) << text;
     EXPECT_TRUE(absl::IsInvalidArgument(selector.status()));

@@ -107,12 +107,14 @@ TEST(TargetWatch, EndsWithTheLastProcess) {
     }
   }
   for (const auto kind : {PerfTarget::Kind::kThreads, PerfTarget::Kind::kProcesses}) {
-    PerfTarget target;
-    target.kind = kind;
-    target.ids = children;
-    TargetWatch watch(target);
+    const bool are_threads = kind == PerfTarget::Kind::kThreads;
+    TargetSelection selection;
+    (are_threads ? selection.tids : selection.pids) = children;
+    const auto target = OpenTarget(selection);
+    ASSERT_TRUE(target.ok()) << target.status();
+    TargetWatch watch(*target);
     EXPECT_FALSE(watch.HaveEnded());
-    if (kind == PerfTarget::Kind::kThreads) continue;
+    if (are_threads) continue;
     EXPECT_EQ(watch.descriptors().size(), 2u);
     for (std::size_t i = 0; i < children.size(); ++i) {
       kill(children[i], SIGKILL);

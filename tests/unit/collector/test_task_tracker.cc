@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/collector/identity/cgroup_table.h"
 #include "tools/collector/identity/task_tracker.h"
 
 namespace collector {
@@ -47,6 +48,10 @@ class TaskTrackerTest : public ::testing::Test {
     name.resize(16);
     Apply(PERF_RECORD_COMM, Words({pid, tid}) + name + Words({0, 0, 0, 0}), time);
   }
+  void MakeCgroup(std::uint32_t id, std::string path, std::uint64_t time) {
+    path.resize((path.size() / 8 + 1) * 8);
+    Apply(PERF_RECORD_CGROUP, Words({id, 0}) + path + Words({0, 0, 0, 0}), time);
+  }
   void Lost() { Apply(PERF_RECORD_LOST, Words({0, 0, 1, 0}) + Words({0, 0, 0, 0}), 0); }
 
   // The name that the thread had at `time`.
@@ -56,7 +61,18 @@ class TaskTrackerTest : public ::testing::Test {
     found_.emplace(slot.index(), slot.generation());
     return tasks_.InfoOf(slot).name.value_or("");
   }
-  // How many identities NameAt has met.
+  // What the row says of the thread beside its name, at `time`.
+  std::string RowAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time,
+                    std::uint64_t cgroup = 0) {
+    const Slot slot = tasks_.Find(pid, tid, time, cgroup);
+    found_.emplace(slot.index(), slot.generation());
+    std::string text;
+    for (const auto& [key, value] : tasks_.InfoOf(slot).key_values) {
+      absl::StrAppend(&text, text.empty() ? "" : " ", key, "=", value);
+    }
+    return text;
+  }
+  // How many identities NameAt and RowAt have met.
   std::size_t found() const { return found_.size(); }
 
   // What has happened to processes beyond those of this machine, up to `limit`.
@@ -291,7 +307,7 @@ TEST_F(TaskTrackerTest, ProgramThatIsRunLaterIsNoSecondProcess) {
   EXPECT_EQ(Processes(), Texts{"10 0 created /bin/first"});
   Exec(kPid, "second", "/bin/second (deleted)", 20);
   Exit(kPid, kPid, 30);
-  EXPECT_EQ(Processes(), (Texts{"20 0 exists /bin/second", "30 0 exited"}));
+  EXPECT_EQ(Processes(), (Texts{"20 0 exists /bin/second", "30 0 exited /bin/second"}));
 }
 
 TEST_F(TaskTrackerTest, ProcessEndsWithItsLastThread) {
@@ -314,7 +330,7 @@ TEST_F(TaskTrackerTest, ProgramEndsTheOtherThreads) {
   EXPECT_EQ(NameAt(kPid, kPid, 22), "program");
   Fork(kPid + 9, kTid, kPid, 25);  // kTid is free
   Exit(kPid, kPid, 30);
-  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/program", "30 0 exited"}));
+  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/program", "30 0 exited /bin/program"}));
 }
 
 TEST_F(TaskTrackerTest, PidThatIsUsedAgainIsAnotherProcess) {
@@ -324,8 +340,8 @@ TEST_F(TaskTrackerTest, PidThatIsUsedAgainIsAnotherProcess) {
   Fork(kPid, kPid, 1, 30);
   Exec(kPid, "two", "/bin/two", 30);
   Exit(kPid, kPid, 40);
-  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/one", "20 0 exited", "30 0 created /bin/two",
-                                "40 0 exited"}));
+  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/one", "20 0 exited /bin/one",
+                                "30 0 created /bin/two", "40 0 exited /bin/two"}));
 }
 
 TEST_F(TaskTrackerTest, PidThatIsUsedAgainEndsTheProcessWhoseEndWasLost) {
@@ -429,6 +445,100 @@ TEST_F(TaskTrackerTest, ProcessThatWasGoneBeforeTheRecordingIsNotInIt) {
   Fork(kPid, kPid, 1, 900);
   Exit(kPid, kPid, 910);
   EXPECT_EQ(Processes(), Texts{});
+}
+
+class DescribedThreadsTest : public TaskTrackerTest {
+ protected:
+  // Without a hierarchy: cgroups are those of MakeCgroup.
+  DescribedThreadsTest() { tasks_.DescribeThreads(CgroupTable("")); }
+};
+
+TEST_F(TaskTrackerTest, RowsSayNoMoreThanIsAskedFor) {
+  Fork(kPid, kPid, kPid + 9, 10);
+  Exec(kPid, "a", "/usr/bin/a", 20);
+  MakeCgroup(7, "/system.slice/a.service", 20);
+  EXPECT_EQ(RowAt(kPid, kPid, 30, 7), "");
+}
+
+TEST_F(DescribedThreadsTest, RowSaysExecutableAndCgroup) {
+  MakeCgroup(7, "/system.slice/a.service", 5);
+  Fork(kPid, kPid, kPid + 9, 10);
+  Exec(kPid, "a", "/usr/bin/a", 20);
+  Fork(kPid, kTid, kPid, 30);
+  EXPECT_EQ(RowAt(kPid, kPid, 15, 7), "Cgroup=/system.slice/a.service Unit=a.service");
+  const std::string row = "Executable=/usr/bin/a Cgroup=/system.slice/a.service Unit=a.service";
+  EXPECT_EQ(RowAt(kPid, kPid, 25, 7), row);
+  EXPECT_EQ(RowAt(kPid, kTid, 35, 7), row);
+  // No sample, or of a cgroup that nobody knows.
+  EXPECT_EQ(RowAt(kPid, kPid, 35), "Executable=/usr/bin/a");
+  EXPECT_EQ(RowAt(kPid, kPid, 35, 8), "Executable=/usr/bin/a");
+}
+
+TEST_F(DescribedThreadsTest, ThreadThatMovesHasARowForEachCgroup) {
+  MakeCgroup(7, "/a", 5);
+  MakeCgroup(8, "/b", 5);
+  Fork(kPid, kPid, kPid + 9, 10);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(RowAt(kPid, kPid, 20, 7), "Cgroup=/a");
+  EXPECT_EQ(found(), 1u);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(RowAt(kPid, kPid, 30, 8), "Cgroup=/b");
+  EXPECT_EQ(found(), 2u);
+  // An event of before the move, from another CPU's ring.
+  EXPECT_EQ(RowAt(kPid, kPid, 21, 7), "Cgroup=/a");
+}
+
+TEST_F(DescribedThreadsTest, ProgramOfTheSameNameIsAnotherOne) {
+  Fork(kPid, kPid, kPid + 9, 10);
+  Exec(kPid, "app", "/opt/1/app", 20);
+  EXPECT_EQ(RowAt(kPid, kPid, 25), "Executable=/opt/1/app");
+  Exec(kPid, "app", "", 30);
+  EXPECT_EQ(RowAt(kPid, kPid, 35), "");
+  MapCode(kPid, "/opt/2/app (deleted)", 40);
+  EXPECT_EQ(RowAt(kPid, kPid, 45), "Executable=/opt/2/app");
+  EXPECT_EQ(RowAt(kPid, kPid, 25), "Executable=/opt/1/app");
+}
+
+TEST_F(DescribedThreadsTest, RenamedThreadAndPidUsedAgain) {
+  Fork(kPid, kPid, kPid + 9, 10);
+  Exec(kPid, "app", "/usr/bin/app", 20);
+  Comm(kPid, kPid, "renamed", 30);
+  EXPECT_EQ(RowAt(kPid, kPid, 35), "Executable=/usr/bin/app");
+  EXPECT_EQ(NameAt(kPid, kPid, 35), "renamed");
+  Exit(kPid, kPid, 40);
+  Fork(kPid, kPid, kPid + 9, 50);
+  EXPECT_EQ(RowAt(kPid, kPid, 55), "");
+  EXPECT_EQ(RowAt(kPid, kPid, 35), "Executable=/usr/bin/app");
+}
+
+TEST_F(DescribedThreadsTest, ProcShowsExecutables) {
+  tasks_.LoadFromProc(1);
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  const std::string row = RowAt(pid, pid, 10);
+  EXPECT_TRUE(row.starts_with("Executable=/") && row.ends_with("test_collector_task_tracker"))
+      << row;
+  // It is looked again after a loss, and nothing has changed.
+  Lost();
+  tasks_.CatchUp(20);
+  RowAt(pid, pid, 30);
+  EXPECT_EQ(found(), 1u);
+}
+
+TEST(CgroupTable, IsBoundedAndKeepsWhatIsUsed) {
+  CgroupTable cgroups("");
+  cgroups.Add(1, "/used");
+  cgroups.Add(2, "/not-used");
+  for (std::uint64_t id = 10; id < 10 * CgroupTable::kMaxCgroups; ++id) {
+    cgroups.Add(id, "/hostile");
+    if (id % 1000 == 0) {
+      ASSERT_EQ(cgroups.Find(1), "/used");
+    }
+  }
+  EXPECT_LE(cgroups.size(), CgroupTable::kMaxCgroups);
+  EXPECT_EQ(cgroups.Find(2), "");
+  const std::string path = "/" + std::string(4000, 'x');
+  for (std::uint64_t id = 1; id < 4 * CgroupTable::kMaxBytes / path.size(); ++id) {
+    cgroups.Add(id, path);
+  }
+  EXPECT_LE(cgroups.size() * path.size(), CgroupTable::kMaxBytes + path.size());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "nettrace/writer.h"
 #include "tests/support/nettrace/read_all.h"
 #include "tests/support/nettrace/writer_to_string.h"
+#include "tools/collector/output/output_queue.h"
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/common/zstd_source.h"
 
@@ -79,10 +80,11 @@ class DeviceSink : public nettrace::Sink {
   Device* const device_;
 };
 
-std::unique_ptr<ZstdSink> MakeSink(Device* device, const ZstdSinkOptions& options = {}) {
-  auto sink = ZstdSink::Create(std::make_unique<DeviceSink>(device), options);
-  EXPECT_TRUE(sink.ok()) << sink.status();
-  return *std::move(sink);
+// Compression on a thread, as the programs use it that write one file.
+std::unique_ptr<QueueSink> MakeSink(Device* device, const ZstdSinkOptions& options = {}) {
+  auto queue = CompressOnThread(std::make_unique<DeviceSink>(device), options);
+  EXPECT_TRUE(queue.ok()) << queue.status();
+  return std::make_unique<QueueSink>(*std::move(queue));
 }
 
 // What the tools read of the compressed bytes.
@@ -264,10 +266,8 @@ TEST(ZstdSinkTest, SyncReturnsTheErrorOfTheDevicesSync) {
 
 TEST(ZstdSinkTest, AppendWaitsWhileTheQueueIsFull) {
   Device device;
-  ZstdSinkOptions options;
-  options.queue_bytes = 2 * ZstdSink::kChunk;
-  auto sink = MakeSink(&device, options);
-  const std::string text = SomeText(10 * ZstdSink::kChunk);
+  auto sink = MakeSink(&device);
+  const std::string text = SomeText(6 << 20);
   std::future<void> writer;
   {
     const auto held = device.Hold();

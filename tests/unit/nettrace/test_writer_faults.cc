@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "nettrace/reader.h"
+#include "nettrace/verifier.h"
 #include "nettrace/writer.h"
 #include "tests/support/nettrace/writer_to_string.h"
 
@@ -21,9 +22,10 @@ namespace {
 // The bytes a faulty device has, apart from the sink so that they outlive the writer.
 struct Device {
   std::string bytes;
-  std::size_t durable = 0;  // what a crash leaves
-  int appends = 0;
-  int fail_every = 0;    // appends; 0: never
+  std::vector<std::size_t> sections;  // where each begins
+  std::size_t durable = 0;            // what a crash leaves
+  int calls = 0;
+  int fail_every = 0;    // calls; 0: never
   bool failing = false;  // all of them
   bool tear = false;     // takes a part before it fails
   int error = EIO;
@@ -36,13 +38,17 @@ class FaultySink : public Sink {
   explicit FaultySink(Device* device) : device_(device) {}
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
-    ++device_->appends;
-    const bool fails = device_->failing ||
-                       (device_->fail_every > 0 && device_->appends % device_->fail_every == 0);
+    const bool fails = Fails();
     *taken = bytes.size();
     if (fails) *taken = device_->tear ? device_->random() % bytes.size() : 0;
     device_->bytes.append(reinterpret_cast<const char*>(bytes.data()), *taken);
     return fails ? absl::ErrnoToStatus(device_->error, "faulty") : absl::OkStatus();
+  }
+
+  absl::Status BeginSection() override {
+    if (Fails()) return absl::ErrnoToStatus(device_->error, "faulty section");
+    device_->sections.push_back(device_->bytes.size());
+    return absl::OkStatus();
   }
 
   absl::Status Sync() override {
@@ -52,6 +58,12 @@ class FaultySink : public Sink {
   }
 
  private:
+  bool Fails() {
+    ++device_->calls;
+    return device_->failing ||
+           (device_->fail_every > 0 && device_->calls % device_->fail_every == 0);
+  }
+
   Device* device_;
 };
 
@@ -81,15 +93,19 @@ ReadBack Read(std::string_view bytes) {
 
 constexpr int kThreads = 3;
 
+void AddRows(Writer* writer) {
+  EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.event_id = 1;
+  EXPECT_TRUE(writer->AddMetadata(metadata).ok());
+  for (int i = 0; i < kThreads; ++i) EXPECT_TRUE(writer->AddThread({}).ok());
+}
+
 std::unique_ptr<Writer> MakeWriter(std::unique_ptr<Sink> sink, std::size_t event_block_size) {
   WriterOptions options;
   options.event_block_size = event_block_size;
   auto writer = Writer::Create(std::move(sink), TraceInfo(), options);
-  EventMetadata metadata;
-  metadata.provider = "P";
-  metadata.event_id = 1;
-  EXPECT_TRUE((*writer)->AddMetadata(metadata).ok());
-  for (int i = 0; i < kThreads; ++i) EXPECT_TRUE((*writer)->AddThread({}).ok());
+  AddRows(writer->get());
   return *std::move(writer);
 }
 
@@ -139,7 +155,12 @@ TEST_P(WriterFaults, EveryEventIsReadOrLostWhateverFails) {
   constexpr std::uint64_t kEvents = 5000;
   for (std::uint64_t number = 1; number <= kEvents; ++number) {
     if (WriteNumber(writer.get(), number).ok()) accepted.push_back(number);
-    if (number % 500 == 0) UntilOk([&] { return writer->WriteSequencePoint(number); });
+    if (number % 1000 == 0) {
+      UntilOk([&] { return writer->StartSection(number); });
+      AddRows(writer.get());
+    } else if (number % 500 == 0) {
+      UntilOk([&] { return writer->WriteSequencePoint(number); });
+    }
   }
   UntilOk([&] { return writer->Finish(); });
 
@@ -154,6 +175,43 @@ TEST_P(WriterFaults, EveryEventIsReadOrLostWhateverFails) {
   std::sort(back.payloads.begin(), back.payloads.end());
   EXPECT_EQ(back.payloads, accepted);
   EXPECT_EQ(back.stats.lost, stats.events_dropped);
+
+  // Each section is a stream of its own.
+  ASSERT_EQ(device.sections.size(), 1 + kEvents / 1000);
+  std::vector<std::uint64_t> of_sections;
+  for (std::size_t i = 0; i < device.sections.size(); ++i) {
+    const std::size_t begin = device.sections[i];
+    const bool is_last = i + 1 == device.sections.size();
+    std::string stream = device.bytes.substr(0, device.sections[0]);
+    stream +=
+        device.bytes.substr(begin, is_last ? std::string::npos : device.sections[i + 1] - begin);
+    if (!is_last) stream.append(kEndOfStreamBlock.size(), '\0');
+    const auto report = Verify(std::make_unique<MemorySource>(testing::Span(stream)));
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_TRUE(report->findings.empty()) << report->findings[0].explanation;
+    back = Read(stream);
+    EXPECT_TRUE(back.stats.complete);
+    of_sections.insert(of_sections.end(), back.payloads.begin(), back.payloads.end());
+  }
+  std::sort(of_sections.begin(), of_sections.end());
+  EXPECT_EQ(of_sections, accepted);
+}
+
+// The sink hears of a section when it has taken all of the one before.
+TEST(WriterFault, ASectionBeginsBetweenTwoBlocks) {
+  Device device;
+  const std::unique_ptr<Writer> writer = MakeWriter(&device);
+  ASSERT_TRUE(WriteNumber(writer.get(), 1).ok());
+  ASSERT_TRUE(writer->Flush().ok());
+  device.tear = device.failing = true;
+  UntilOk([&] { return writer->StartSection(2); });  // the sink has taken its first bytes
+  EXPECT_EQ(device.sections.size(), 1u);
+  AddRows(writer.get());
+  EXPECT_FALSE(writer->Flush().ok());
+  device.failing = false;
+  EXPECT_TRUE(writer->Flush().ok());
+  ASSERT_EQ(device.sections.size(), 2u);
+  EXPECT_EQ(static_cast<BlockKind>(device.bytes[device.sections[1] + 3]), BlockKind::kMetadata);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryNth, WriterFaults,

@@ -453,6 +453,23 @@ TEST_F(WriterGolden, AfterAFlushOfMetadataRowsAreDefinedAgain) {
   ExpectEnd();
 }
 
+TEST_F(WriterGolden, ASectionBeginsWithTheFirstIdsAndNumbers) {
+  BeginWithRows(1, 1);
+  ASSERT_OK(Write(1, 1, 1));
+  ASSERT_OK(writer().StartSection(2));
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
+  ASSERT_EQ(*writer().AddMetadata(Event(1)), MetadataId{1});
+  ASSERT_EQ(*writer().AddThread({}), ThreadIndex{1});
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 1)));  // of the section before
+  ASSERT_OK(Write(1, 1, 3));
+  ExpectGolden();
+  ExpectEvent(1, 1, 1, 1);
+  ExpectSequencePoint(2, kSequencePointFlushThreads | kSequencePointFlushMetadata);
+  ExpectEvent(1, 1, 1, 3);
+  EXPECT_EQ(event().lost_before, 0U);
+  ExpectEnd();
+}
+
 TEST_F(WriterGolden, LabelsAndStacksBeginAgainAtASequencePoint) {
   BeginWithRows(1, 1);
   for (std::uint8_t i = 1; i <= 2; ++i) {

@@ -40,6 +40,10 @@ TEST(Account, EveryEventReadsBackAsItWas) {
       {Kind::kCpuOnline, 7, 0, "", "why", 5, 0},
       {Kind::kTracepointLeftOut, 0, 0, "a:b", "ü", 0, 0},
       {Kind::kAccountUnknown, 0, 0, "", "", 5, 6},
+      {Kind::kEventsDropped, 3, 9, "", "the output is full", 5, 6},
+      {Kind::kSectionBegan, 3, 9, "", "", 0, 0, 2, 4},
+      {Kind::kTracepointMet, 0, 0, "a:b", "", 0, 6},
+      {Kind::kTargetCame, 0, 0, "", "why", 5, 6},
   };
   for (const AccountEvent& event : events) {
     const auto payload = AccountPayload(event);
@@ -105,6 +109,28 @@ TEST(AccountSummary, LossesAddUpByCpuAndTracepointAndByInterval) {
       R"({"from":"1970-01-01T00:00:00.000000090Z","until":"1970-01-01T00:00:00.000000200Z","count":7},)"
       R"({"from":"1970-01-01T00:00:00.000000250Z","until":"1970-01-01T00:00:00.000000300Z","count":5}],)"
       R"("lossIntervalsLeftOut":0,"cpuChanges":[],"cpuChangesLeftOut":0})");
+}
+
+TEST(AccountSummary, WhatWasDroppedIsLost) {
+  AccountSummary summary;
+  summary.Add({Kind::kEventsLost, 1, 5, "a:b", "", 100, 200});
+  summary.Add({Kind::kEventsDropped, 1, 3, "", "the output is full", 200, 300});
+  summary.Add({Kind::kSectionBegan, 1, 50, "", "", 0, 0, 1, 8});
+  EXPECT_EQ(summary.lost(), 8u);
+  EXPECT_EQ(summary.dropped(), 3u);
+  EXPECT_EQ(summary.dropped_reason(), "the output is full");
+}
+
+TEST(AccountSummary, OfSectionsTheFirstSaysWhatWasBefore) {
+  AccountSummary summary;
+  EXPECT_FALSE(summary.section().has_value());
+  summary.Add({Kind::kSectionBegan, 1, 70, "", "", 0, 0, 3, 9});
+  summary.Add({Kind::kSectionBegan, 0, 50, "", "", 0, 0, 2, 8});
+  summary.Add({Kind::kSectionBegan, 1, 40, "", "", 0, 0, 2, 1});
+  ASSERT_TRUE(summary.section().has_value());
+  EXPECT_EQ(summary.section()->number, 2u);
+  EXPECT_EQ(summary.section()->events_before, 90u);
+  EXPECT_EQ(summary.section()->lost_before, 9u);
 }
 
 TEST(AccountSummary, CpuChangesAreListed) {

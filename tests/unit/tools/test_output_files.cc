@@ -99,6 +99,44 @@ TEST_F(OutputFilesTest, AtomicFileLeavesNothingUnlessKept) {
   EXPECT_EQ(FilesInFolder(), 0);
 }
 
+TEST_F(OutputFilesTest, AtomicFolderAppearsWithAllItsFiles) {
+  std::filesystem::create_directory(Path("trace"));
+  AtomicFolder folder(Path("trace/"));
+  ASSERT_TRUE(folder.Create({.mode = 0640, .owner = {}, .group = {}}).ok());
+  for (const std::string text : {"a", "b"}) {
+    ASSERT_TRUE(folder.Append("one", std::as_bytes(std::span(text))).ok());
+    ASSERT_TRUE(folder.Append(text, std::as_bytes(std::span(text))).ok());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(Path("trace"))) << "the one that was there";
+  ASSERT_TRUE(folder.Keep().ok());
+  EXPECT_EQ(FilesInFolder(), 1);
+  EXPECT_EQ(Read(Path("trace/one")), "ab");
+  EXPECT_EQ(Read(Path("trace/b")), "b");
+  EXPECT_EQ(Mode(Path("trace/one")), 0640u);
+  EXPECT_EQ(Mode(Path("trace")), 0750u);
+}
+
+TEST_F(OutputFilesTest, AtomicFolderReplacesNothing) {
+  std::filesystem::create_directories(Path("full/of"));
+  std::filesystem::create_directory(Path("empty"));
+  std::filesystem::create_symlink(Path("empty"), Path("link"));
+  for (const std::string& path : {Write("file", "old"), Path("full"), Path("link")}) {
+    AtomicFolder folder(path);
+    EXPECT_TRUE(absl::IsAlreadyExists(folder.Create({}))) << path;
+  }
+  EXPECT_EQ(FilesInFolder(), 4);
+}
+
+TEST_F(OutputFilesTest, AtomicFolderLeavesNothingUnlessKept) {
+  {
+    AtomicFolder folder(Path("trace"));
+    ASSERT_TRUE(folder.Create({}).ok());
+    ASSERT_TRUE(folder.Append("one", {}).ok());
+    EXPECT_EQ(FilesInFolder(), 1);
+  }
+  EXPECT_EQ(FilesInFolder(), 0);
+}
+
 TEST_F(OutputFilesTest, AtomicFileReplacesALinkAndNotWhatItLeadsTo) {
   const std::string target = Write("target", "old");
   std::filesystem::create_symlink(target, Path("link"));

@@ -3,6 +3,7 @@
 Needs root and a kernel with user_events (./run vm)."""
 
 import collections
+import json
 import os
 import pathlib
 import re
@@ -15,7 +16,7 @@ import unittest
 from support import commands
 from support import script
 
-ARGS = script.options(__doc__, "nettrace", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin")
+ARGS = script.options(__doc__, "nettrace", "eventheader", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin")
 
 STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
 # An event as far as an example decides it. `activity` and `related` are ids, or None; `labels` those of traces.
@@ -28,9 +29,11 @@ INFO, START, STOP = 0, 1, 2  # Opcodes.
 class ExampleTest(unittest.TestCase):
     maxDiff = None
 
-    def recorded(self, provider, tracepoints, *command):
+    def recorded(self, provider, tracepoints, *command, program=None):
         """The output of `command`, and all events of the recording as `nettrace dump --json` has them, in the
-        order of their time."""
+        order of their time. `tracepoints` are all that `program` may write, as its catalogue says, too."""
+        if program is not None:
+            self.check_catalogue(provider, tracepoints, program)
         with tempfile.TemporaryDirectory(prefix="examples-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
             selectors = [f"{provider}_{suffix}" for suffix in tracepoints]
@@ -41,6 +44,16 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual({event["provider"] for event in events} - {provider}, set())
         self.assertEqual({(event["id"], event["version"]) for event in events} - {(0, 0)}, set())
         return printed.splitlines(), sorted(events, key=lambda event: event["timestamp"])
+
+    def check_catalogue(self, provider, tracepoints, program):
+        """Registers, before the program runs, what it says that it may write."""
+        subprocess.run([ARGS.eventheader, "register", "--from", program], check=True)
+        listed = subprocess.run([ARGS.eventheader, "list", "--json", f"{provider}_*"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout
+        names = [json.loads(line)["name"] for line in listed.splitlines()]
+        # Other tests look whether theirs go by themselves.
+        self.addCleanup(subprocess.run, [ARGS.eventheader, "unregister", *names], check=True)
+        self.assertEqual(sorted(names), sorted(f"{provider}_{suffix}" for suffix in tracepoints))
 
     def check_counted(self, line, events):
         self.assertRegex(line, rf"^{len(events)} events written,.* 0 failed; registered$")
@@ -65,7 +78,7 @@ def with_numbered_activities(events):
 class ServiceTest(ExampleTest):
     def test_events_of_both_threads(self):
         [line], events = self.recorded("ExampleService", ["L4K1", "L4K2", "L2K2"],
-                                       ARGS.service, "--events", "6", "--threads", "2")
+                                       ARGS.service, "--events", "6", "--threads", "2", program=ARGS.service)
         self.assertTrue(line.startswith("12 events written, 0 failed"), line)
         by_thread = collections.defaultdict(list)
         for event in events:
@@ -89,7 +102,8 @@ class ServiceTest(ExampleTest):
 
 class CServiceTest(ExampleTest):
     def test_events_of_every_round(self):
-        [line], events = self.recorded("ExampleC", ["L4K1", "L3K1"], ARGS.c_service, "--rounds", "3")
+        [line], events = self.recorded("ExampleC", ["L4K1", "L3K1"], ARGS.c_service, "--rounds", "3",
+                                       program=ARGS.c_service)
         expected = []
         for number in range(3):
             celsius = [18.5 + 0.25 * number + 2 * room for room in range(4)]
@@ -107,7 +121,8 @@ class CServiceTest(ExampleTest):
 
 class Cxx17ServiceTest(ExampleTest):
     def test_events_of_every_order(self):
-        [line], events = self.recorded("ExampleOrders", ["L4K1", "L2K1"], ARGS.cxx17_service, "--orders", "3")
+        [line], events = self.recorded("ExampleOrders", ["L4K1", "L2K1"], ARGS.cxx17_service, "--orders", "3",
+                                       program=ARGS.cxx17_service)
         expected = []
         for number in range(3):
             expected.append(Event("Order", 4, "0x1", START, number, None,
@@ -155,7 +170,8 @@ class LoggerBridgeTest(ExampleTest):
 
 class PluginTest(ExampleTest):
     def test_events_of_every_round(self):
-        printed, events = self.recorded("ExamplePlugin", ["L4K1"], ARGS.plugin_host, "--rounds", "20", ARGS.plugin)
+        printed, events = self.recorded("ExamplePlugin", ["L4K1"], ARGS.plugin_host, "--rounds", "20", ARGS.plugin,
+                                        program=ARGS.plugin)
         self.assertEqual(printed, [f"round {n}: {what}" for n in range(20) for what in ("loaded; registered", "unloaded")])
         self.assertEqual(as_events(events), [Event("WorkDone", 4, "0x1", INFO, None, None, {"round": n, "step": step})
                                              for n in range(20) for step in range(3)])
@@ -195,7 +211,8 @@ class HttpServiceTest(ExampleTest):
 
     def test_each_request_is_an_activity_of_its_callers_trace(self):
         [_, *lines, last], events = self.recorded("ExampleHttp", self.TRACEPOINTS,
-                                                  ARGS.http_service, "--requests", "40", "--threads", "4")
+                                                  ARGS.http_service, "--requests", "40", "--threads", "4",
+                                                  program=ARGS.http_service)
         self.check_counted(last, events)
         requests = requests_of(events)
         self.assertEqual(len(lines), 40)

@@ -29,6 +29,11 @@ class NoUserEventsTest(unittest.TestCase):
         for command in (["register", "Load_L4K1"], ["list"]):
             failures.check_failure(self, [ARGS.eventheader, *command], "user_events.*CONFIG_USER_EVENTS")
 
+    def test_doctor_names_the_kernel_first(self):
+        done = subprocess.run([ARGS.eventheader, "doctor", "--json"], stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 6)
+        self.assertEqual(json.loads(done.stdout.splitlines()[0])["check"], "kernel")
+
     def test_service_runs_unharmed_and_makes_no_write_for_its_events(self):
         self.assertEqual(self.write_calls_of_service(0), self.write_calls_of_service(100_000))
 
@@ -45,13 +50,12 @@ class NoUserEventsTest(unittest.TestCase):
         return int(re.search(r"^syscw: (\d+)$", counts, re.MULTILINE).group(1))
 
 
-def check():
+def require():
     if os.geteuid() != 0 or not os.path.exists("/sys/kernel/tracing/events"):
         raise script.Skipped("needs root and tracefs at /sys/kernel/tracing")
     if failures.has_user_events():
         raise script.Skipped("this kernel has user_events")
-    return unittest.main(exit=False).result.wasSuccessful()
 
 
 if __name__ == "__main__":
-    script.main(check)
+    script.run_cases(require)

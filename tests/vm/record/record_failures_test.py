@@ -84,7 +84,7 @@ class RecordFailuresTest(unittest.TestCase):
 
     def test_selector_out_of_form(self):
         for selector in ("", ":4", "Pro vider", "Provider:0", "Provider:256", "Provider:loud!", "Provider:4:mask",
-                         "a:4:1:1", "sched:", ":sched_switch", "../sched:sched_switch", "sched:../sched_switch"):
+                         "a:4:1:1:1", "sched:", ":sched_switch", "../sched:sched_switch", "sched:../sched_switch"):
             with self.subTest(selector):
                 self.check_start_failure(self.record(selector=selector), "selector.*use Provider", status=2)
 
@@ -168,7 +168,7 @@ class RecordFailuresTest(unittest.TestCase):
             command = [ARGS.eventheader, *command]
             failures.check_failure(self, [*failures.WITHOUT_TRACEFS, *command], "tracefs.*mount")
             failures.check_failure(self, [*failures.AS_NOBODY, *command], "root")
-        failures.check_failure(self, [ARGS.eventheader, "register", "NotAName"], "NotAName.*_L.*K")
+        failures.check_failure(self, [ARGS.eventheader, "register", "NotAName"], "NotAName.*_L.*K", status=2)
 
     def test_hostile_names_do_not_reach_a_terminal(self):
         hostile = b"Evil\x1b[2J\xc2\x9b31m\xe2\x80\xae\xff_L1K1"

@@ -251,4 +251,4 @@ class TargetsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    script.main(lambda: unittest.main(exit=False).result.wasSuccessful())
+    unittest.main()

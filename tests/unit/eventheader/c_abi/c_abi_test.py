@@ -7,12 +7,25 @@ import errno
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 
 from support import script
 
 ARGS = script.options(__doc__, "library", "headers")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K1")
+
+
+def architecture(file):
+    """The class, byte order and machine in an ELF file's header."""
+    header = pathlib.Path(file).read_bytes()[:20]
+    return header[4:6] + header[18:20]
+
+
+def need_its_architecture():
+    """Ends a test that cannot load the library."""
+    if architecture(ARGS.library) != architecture(sys.executable):
+        raise script.Skipped("the library is for another architecture than this Python")
 
 
 class Library(unittest.TestCase):
@@ -81,4 +94,4 @@ class KernelTest(Library):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases(need_its_architecture)

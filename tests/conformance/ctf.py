@@ -1,0 +1,193 @@
+"""Compares what babeltrace2 shows of an exported CTF trace with what `nettrace dump --json --raw` shows of its file:
+the same events in the order of time, with the same names, values, times, threads, CPUs and labels, and as many lost.
+
+Values are compared in one form: what CTF has another type for is turned into what dump shows."""
+
+import collections
+import datetime
+import math
+import re
+import struct
+
+from support import script
+
+MAX_SHOWN = 20
+OF_ROWS = ("OpCode", "Keywords", "Level", "Version")  # Labels in the place of what metadata rows say.
+NUL_SHOWN = "\u2400"  # A NUL would end a string in CTF.
+EMPTY_SHOWN = "\u200b"  # babeltrace2 2.0.4 shows an earlier event's text in place of an empty one.
+
+
+def babeltrace():
+    """The Python module of babeltrace2; Skipped if it is not installed."""
+    try:
+        import bt2
+    except ImportError as reason:
+        raise script.Skipped(f"babeltrace2 cannot be had: {reason}")
+    return bt2
+
+
+Trace = collections.namedtuple("Trace", "events discarded environment")
+
+
+def read(folder):
+    """The Trace that babeltrace2 makes of the directory. `discarded`: (begin, end, count) of each loss, times in ns."""
+    bt2 = babeltrace()
+    events, discarded, environment = [], [], {}
+    for message in bt2.TraceCollectionMessageIterator(str(folder)):
+        if type(message) is bt2._StreamBeginningMessageConst:
+            environment.update({key: str(value) for key, value in message.stream.trace.environment.items()})
+        elif type(message) is bt2._DiscardedEventsMessageConst:
+            discarded.append((message.beginning_default_clock_snapshot.ns_from_origin,
+                              message.end_default_clock_snapshot.ns_from_origin, message.count))
+        elif type(message) is bt2._EventMessageConst:
+            events.append(_event(bt2, message))
+    return Trace(events, discarded, environment)
+
+
+def _event(bt2, message):
+    event = message.event
+    packet = event.packet.context_field or {}
+    context = _value(bt2, event.common_context_field)
+    return {"time": message.default_clock_snapshot.ns_from_origin, "name": event.name,
+            "cpu": int(packet["cpu_id"]) if "cpu_id" in packet else None,
+            "context": context, "payload": _value(bt2, event.payload_field) if event.payload_field is not None else {}}
+
+
+def _value(bt2, field):
+    """A field as Python's own values, without the lengths of sequences."""
+    if isinstance(field, bt2._StructureFieldConst):
+        members = {name: _value(bt2, field[name]) for name in field}
+        return {name: value for name, value in members.items()
+                if not (re.fullmatch("_.*_length", name) and name[1:-len("_length")] in members)}
+    if isinstance(field, bt2._ArrayFieldConst):
+        return [_value(bt2, element) for element in field]
+    if isinstance(field, bt2._StringFieldConst):
+        return "" if str(field) == EMPTY_SHOWN else str(field)
+    if isinstance(field, bt2._RealFieldConst):
+        return float(field)
+    if isinstance(field, bt2._EnumerationFieldConst):
+        return Named(int(field), tuple(field.labels))
+    return int(field)
+
+
+class Named(int):
+    """A number of an enumeration, with the names that it has there."""
+
+    def __new__(cls, number, names):
+        self = super().__new__(cls, number)
+        self.names = names
+        return self
+
+
+class Comparison:
+    def __init__(self):
+        self.count = 0
+        self.differences = []
+
+    def trace(self, dumped, trace, lost):
+        self._same("number of events", len(dumped), len(trace.events))
+        times = [event["time"] for event in trace.events]
+        self._same("the order of time", sorted(times), times)
+        self._same("events lost", lost, sum(count for _, _, count in trace.discarded))
+        # Among events of one time and several CPUs the order says nothing.
+        ours = sorted(map(_expected, dumped), key=_sort_key)
+        theirs = sorted(trace.events, key=_sort_key)
+        for number, (one, other) in enumerate(zip(ours, theirs), 1):
+            where = f"event {number} ({one['name']!r} at {one['time']})"
+            for key in ("time", "name", "cpu"):
+                self._same(f"{where}: {key}", one[key], other[key])
+            for key, value in one["context"].items():
+                self.value(f"{where}: {key}", value, other["context"][key])
+            # JSON that names a label twice has its last value here.
+            labels = {label["name"]: label["value"] for label in other["context"]["labels"]}
+            self._same(f"{where}: labels", one["labels"], labels)
+            self._payload(where, one, other)
+
+    def _payload(self, where, one, other):
+        if one["error"] is not None:
+            self._same(f"{where}: error", one["error"], other["payload"].get("error"))
+            return
+        # Names are mangled: values are compared by their places.
+        self.value(f"{where}: payload", one["payload"], other["payload"])
+
+    def value(self, where, ours, theirs):
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            self._same(f"{where}: number of members", len(ours), len(theirs))
+            for (name, one), (mangled, other) in zip(ours.items(), theirs.items()):
+                if not re.fullmatch(re.escape(identifier(name)) + "(_[0-9]+)?", mangled):
+                    self._differ(f"{where}: {name!r} became {mangled!r}")
+                self.value(f"{where}.{name}", one, other)
+        elif isinstance(ours, list) and isinstance(theirs, list):
+            self._same(f"{where}: number of elements", len(ours), len(theirs))
+            for index, (one, other) in enumerate(zip(ours, theirs)):
+                # An array in an array is the member of a struct.
+                inner = isinstance(one, list) and isinstance(other, dict)
+                self.value(f"{where}[{index}]", one, other["value"] if inner else other)
+        elif not _same_scalar(ours, theirs):
+            self._differ(f"{where}: {ours!r} became {theirs!r}")
+
+    def _same(self, what, ours, theirs):
+        if ours != theirs:
+            self._differ(f"{what}: {str(ours)[:200]} became {str(theirs)[:200]}")
+
+    def _differ(self, text):
+        self.count += 1
+        if self.count <= MAX_SHOWN:
+            self.differences.append(text)
+
+
+def printable(text):
+    """Text of the metadata, as programs show it to people: in one line, and without what a terminal obeys."""
+    return re.sub("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]",
+                  lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def identifier(name):
+    """The name that readers show for a field."""
+    return re.sub(b"[^A-Za-z0-9]", b"_", name.encode()[:200]).decode()
+
+
+def _sort_key(event):
+    return event["time"], -1 if event["cpu"] is None else event["cpu"]
+
+
+def _expected(dumped):
+    """An event of dump as _event shows those of CTF."""
+    labels = dict(dumped["labels"])
+    context = {
+        "pid": -1 if dumped["pid"] is None else int(dumped["pid"]),
+        "tid": -1 if dumped["tid"] is None else int(dumped["tid"]), "thread": "-" if dumped["thread"] is None else dumped["thread"],
+        "level": dumped["level"], "opcode": dumped["opcode"], "version": dumped["version"],
+        "keywords": int(dumped["keywords"], 16),
+        "activity_id": dumped["activityId"] or "-", "related_activity_id": dumped["relatedActivityId"] or "-",
+        "trace_id": labels.pop("TraceId", "-"), "span_id": labels.pop("SpanId", "-"),
+        "stack": [int(frame, 16) for frame in dumped.get("stack", [])]}
+    return {"time": nanoseconds(dumped["time"]), "name": printable(f"{dumped['provider']}:{dumped['name']}"), "cpu": dumped["cpu"],
+            "context": context, "payload": dumped["payload"], "error": dumped.get("error"),
+            "labels": {name: str(value) for name, value in labels.items() if name not in OF_ROWS}}
+
+
+def nanoseconds(utc):
+    """Nanoseconds since 1970 of 2026-11-21T10:00:00.123456789Z."""
+    whole, _, fraction = utc.removesuffix("Z").partition(".")
+    seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
+    return round(seconds) * 10**9 + int(fraction.ljust(9, "0") or 0)
+
+
+def _same_scalar(ours, theirs):
+    if isinstance(ours, bool):
+        return theirs == int(ours) and ("true" if ours else "false") in theirs.names
+    if isinstance(theirs, float):
+        ours = float(ours)
+        return ours == theirs or (math.isnan(ours) and math.isnan(theirs)) or _single(ours) == theirs
+    if isinstance(theirs, int):
+        return not isinstance(ours, (dict, list)) and ours is not None and int(ours) == theirs
+    return isinstance(ours, str) and ours.replace("\0", NUL_SHOWN) == theirs
+
+
+def _single(number):
+    """What dump shows of a single is the shortest text that reads back as it."""
+    try:
+        return struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return None

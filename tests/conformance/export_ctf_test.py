@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""babeltrace2 shows what `nettrace export --to ctf` writes as `nettrace dump` shows the file: generated files with
+every type, label and loss, those of the .NET runtime, and recordings of kernel tracepoints."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+from support import commands
+from support import script
+from support.kernel import workload
+
+import ctf
+import recorded_test
+
+# Each file, and how many events it lost.
+FILES = {"types": 0, "quirks": 0, "labels": 0, "names": 0, "intervals": 0, "lost": 129, "account": 0, "empty": 0,
+         "sections": 8, "sections-0": 5, "sections-1": 0, "sections-2": 3}
+SEEDS = range(1, 4)
+
+
+def export(args, file, *options):
+    """The directory that the file is exported to."""
+    folder = args.out / f"{file.stem}{''.join(options)}.ctf"
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([args.nettrace, "export", "--to", "ctf", *options, file, "-o", folder], check=True,
+                   stderr=subprocess.DEVNULL)
+    return folder
+
+
+def check(args, file):
+    """Whether the exported file is as dump shows it."""
+    folder = export(args, file, "--processes", "--account")
+    dumped = list(commands.dump(args.nettrace, file, "--raw", "--processes", "--account"))
+    comparison = ctf.Comparison()
+    comparison.trace(dumped, ctf.read(folder), commands.info(args.nettrace, file)["lost"])
+    print(f"{file.name}: {len(dumped)} events, {comparison.count} differences")
+    for text in comparison.differences:
+        print(f"  {text}")
+    return comparison.count == 0
+
+
+def check_program(folder):
+    """Whether the program of babeltrace2 reads it without a word."""
+    done = subprocess.run(["babeltrace2", folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    warnings = [line for line in done.stderr.splitlines() if "discarded" not in line and line]
+    if done.returncode != 0 or warnings:
+        print(f"babeltrace2 {folder}: {done.returncode}: {warnings[:5]}")
+        return False
+    return True
+
+
+def check_generated(args):
+    subprocess.run([args.generate, args.out], check=True)
+    passed = True
+    for name, lost in FILES.items():
+        file = args.out / f"{name}.nettrace"
+        passed &= check(args, file)
+        found = commands.info(args.nettrace, file)["lost"]
+        if found != lost:
+            print(f"{name}: {found} events are lost instead of {lost}")
+            passed = False
+    return passed
+
+
+def check_random(args):
+    """Schemas, values and losses that no one has thought of."""
+    subprocess.run([args.random, args.out, "100", *map(str, SEEDS)], check=True)
+    return all([check(args, args.out / f"random-{seed}.nettrace") for seed in SEEDS])
+
+
+def check_losses(args):
+    """Each loss is where it happened: between the events around it."""
+    # The times of the sequence points and events of the generator's file.
+    start = ctf.nanoseconds("2026-11-21T12:30:45.678Z")
+    wanted = [(start + 10, start + 10, 5), (start + 10, start + 20, 3), (start + 20, start + 30, 4),
+              (start + 30, start + 30, 10), (start + 30, start + 30, 100), (start + 30, start + 40, 7)]
+    found = ctf.read(export(args, args.out / "lost.nettrace")).discarded
+    if sorted(found) != sorted(wanted):
+        print(f"lost.nettrace: the losses are {sorted(found)} instead of {sorted(wanted)}")
+        return False
+    return True
+
+
+def check_profile(args):
+    """Trace Compass takes these for LTTng-UST's."""
+    trace = ctf.read(export(args, args.out / "lost.nettrace", "--profile", "lttng"))
+    environment = {key: trace.environment.get(key) for key in ("domain", "tracer_name", "tracer_major")}
+    event = trace.events[0]["context"]
+    who = {key: event.get(key) for key in ("vpid", "vtid", "procname")}
+    if environment == {"domain": "ust", "tracer_name": "lttng-ust", "tracer_major": "2"} and \
+            who == {"vpid": 100, "vtid": 101, "procname": "main"}:
+        return True
+    print(f"--profile lttng: {environment}, {who}")
+    return False
+
+
+def check_vectors(args):
+    archives = sorted(args.vectors.glob("*.nettrace.zip"))
+    passed = True
+    for archive in archives:
+        zipfile.ZipFile(archive).extractall(args.out)
+        file = args.out / archive.stem
+        facts = json.loads(archive.with_name(archive.stem + ".facts.json").read_text())
+        passed &= check(args, file) and bool(facts)
+    return passed and bool(archives)
+
+
+def check_recorded(args):
+    """A recording of the kernel, and one that has lost events."""
+    if os.geteuid() != 0 or not recorded_test.TRACEFS.exists():
+        print("kernel tracepoints are not recorded: that needs root and tracefs")
+        return True
+    files = [args.out / "kernel.nettrace", args.out / "small-ring.nettrace"]
+    # Those of which there are tens of thousands are in the second one, which loses most: babeltrace2's module is slow.
+    many = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
+    tracepoints = [[name for name in recorded_test.KERNEL_TRACEPOINTS if name not in many], sorted(many)]
+    load_command = [sys.executable, workload.__file__, args.out, args.out / "times"]
+    for file, names, ring in zip(files, tracepoints, ("8M", "4K")):
+        commands.record(args.nettrace, file, names, load_command, ["--ring-size", ring])
+    passed = all([check(args, file) for file in files])
+    return check_names(args, files[0]) and check_processes(args, files[0]) and passed
+
+
+def check_names(args, file):
+    """Numbers that the kernel has names for are enumerations."""
+    dumped = {(event["name"], event["payload"]["state"]): event["symbols"]["state"]
+              for event in commands.dump(args.nettrace, file, "--event", "inet_sock_set_state") for event in [
+                  dict(event, payload={"state": event["payload"]["newstate"]},
+                       symbols={"state": event.get("symbols", {}).get("newstate")})]}
+    shown = {(event["name"].partition(":")[2], int(event["payload"]["newstate"])):
+             (event["payload"]["newstate"].names or (None,))[0]
+             for event in ctf.read(export(args, file, "--event", "inet_sock_set_state")).events}
+    if dumped != shown or not any(shown.values()):
+        print(f"{file.name}: the names of states are {shown} instead of {dumped}")
+        return False
+    return True
+
+
+def check_processes(args, file):
+    """An event has the name of its process."""
+    events = ctf.read(export(args, file, "--event", "task_rename")).events
+    names = {event["context"]["process"] for event in events}
+    if not any(pathlib.PurePath(name).name.startswith("python3") for name in names):
+        print(f"{file.name}: the processes are {sorted(names)[:20]}")
+        return False
+    return True
+
+
+def main():
+    args = script.parser(__doc__, "nettrace", "generate", "random", "vectors", "out").parse_args()
+    ctf.babeltrace()
+    args.out.mkdir(parents=True, exist_ok=True)
+    passed = [check_generated(args), check_random(args), check_losses(args), check_profile(args), check_recorded(args)]
+    passed.append(check_program(args.out / "types--processes--account.ctf"))
+    if not args.vectors.is_dir():
+        print("the files of the .NET runtime are not here")
+        return all(passed)
+    return check_vectors(args) and all(passed)
+
+
+if __name__ == "__main__":
+    script.main(main)

@@ -1,0 +1,77 @@
+// Takes any bytes for what a client of the control socket sends: the first byte chooses what the
+// client may do, the rest are messages, each of which ends with a NUL. Each is replied to with one
+// message that the client can parse. The same bytes are taken for a session's status.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tests/support/collector/fake_service.h"
+#include "tools/collector/control/dispatcher.h"
+#include "tools/collector/control/messages.h"
+
+namespace {
+
+class FakeCaller : public collector::Caller {
+ public:
+  explicit FakeCaller(collector::Access access) : access_(access) {}
+  collector::Access access() const override { return access_; }
+  bool Pause(absl::Duration) override { return false; }
+  absl::StatusOr<collector::UniqueFd> DuplicateSocket() override { return collector::UniqueFd(); }
+
+ private:
+  const collector::Access access_;
+};
+
+std::string SessionText(const collector::SessionStatus& session) {
+  rapidjson::StringBuffer buffer;
+  tools::JsonWriter json(buffer);
+  collector::PutSession(&json, session);
+  return buffer.GetString();
+}
+
+// A session that can be read can be written, and is read as the same again.
+void CheckSession(const rapidjson::Document& document) {
+  const auto session = collector::ParseSession(document);
+  if (!session.ok()) return;
+  const std::string text = SessionText(*session);
+  const auto again = collector::ParseMessage(text);
+  if (!again.ok()) std::abort();
+  const auto session_again = collector::ParseSession(*again);
+  if (!session_again.ok() || SessionText(*session_again) != text) std::abort();
+}
+
+void CheckReply(const collector::Reply& reply) {
+  if (reply.message.empty()) return;
+  if (reply.message.back() != '\0') std::abort();
+  const std::string_view text(reply.message.data(), reply.message.size() - 1);
+  if (text.find('\0') != std::string_view::npos) std::abort();
+  const auto document = collector::ParseMessage(text);
+  if (!document.ok() || !document->HasMember("parameters")) std::abort();
+  if (!reply.status.ok() && !document->HasMember("error")) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  FakeService service;
+  const bool may_change = (data[0] & 1) != 0;
+  FakeCaller caller(may_change ? collector::Access::kChange : collector::Access::kLook);
+  const collector::Dispatcher dispatcher(&service, "1");
+  const std::string before = SessionText(*service.Status("web"));
+  std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  while (!rest.empty()) {
+    const std::string_view message = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(message.size() + 1, rest.size()));
+    CheckReply(dispatcher.Handle(message, &caller));
+    const auto document = collector::ParseMessage(message);
+    if (document.ok()) CheckSession(*document);
+  }
+  const bool is_changed = service.List().size() != 2 || service.reloads != 0 ||
+                          SessionText(*service.Status("web")) != before;
+  if (!may_change && is_changed) std::abort();
+  return 0;
+}

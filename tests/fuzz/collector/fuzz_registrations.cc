@@ -1,0 +1,46 @@
+// Any text in the place of a file of registrations: what comes of it are definitions that the
+// kernel could take, each once, that are read again as they are, and errors that name a line.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "eventheader/tracepoint_name.h"
+#include "libeventheader/base/user_events.h"
+#include "tools/collector/tracefs/user_event_definition.h"
+#include "tools/eventheader/registrations.h"
+
+namespace {
+
+void Require(bool promise) {
+  if (!promise) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  tools::Registrations registrations;
+  registrations.AddText(text, "f");
+  Require(registrations.definitions().size() <= tools::Registrations::kMaxTracepoints);
+  Require(registrations.errors().size() <= tools::Registrations::kMaxErrors);
+  Require(registrations.errors().size() <= registrations.error_count());
+  for (const std::string& error : registrations.errors()) Require(error.starts_with("f:"));
+  std::set<std::string> names;
+  std::size_t checked = 0;
+  for (const auto& definition : registrations.definitions()) {
+    if (++checked > 64) break;  // a provider may have thousands, which are all alike
+    Require(names.insert(definition.name).second);
+    Require(eh::IsValidProviderName(definition.name));
+    Require(definition.Text().size() < eh::internal::user_events::kMaxCommand);
+    Require(!eh::ParseTracepointName(definition.name) || definition.IsEventHeader());
+    const auto again = collector::ParseUserEventDefinition(
+        definition.fields.empty() ? definition.name + ";" : definition.Text());
+    Require(again.ok() && *again == definition);
+  }
+  // The same bytes as what a kernel says of a tracepoint that somebody else has defined.
+  Require(collector::FieldsOfFormat(text).size() <= 2 * size);
+  return 0;
+}

@@ -1,0 +1,30 @@
+// Takes any bytes for a file of the daemon's settings: they are settings that agree with each
+// other, or an error whose message is bounded and may be shown.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tools/collector/config/read_settings.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto settings = collector::ParseSettings(text, "f");
+  if (!settings.ok()) {
+    const absl::string_view message = settings.status().message();
+    if (message.empty() || message.size() > 65536) std::abort();
+    for (const char c : message) {
+      if (static_cast<unsigned char>(c) < ' ' && c != '\n') std::abort();
+    }
+    return 0;
+  }
+  for (const collector::SessionSettings& session : settings->sessions) {
+    if (session.name.empty() || session.name.find('/') != std::string::npos) std::abort();
+    if (session.select.empty() || session.ring_size == 0 || !session.SameAs(session)) std::abort();
+  }
+  // Sessions are the same whoever asks for them.
+  const auto sessions = collector::ParseSessions(text, "f");
+  if (sessions.ok() && sessions->size() != settings->sessions.size()) std::abort();
+  return 0;
+}

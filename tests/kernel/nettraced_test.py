@@ -1,0 +1,379 @@
+#!/usr/bin/python3
+"""nettraced on the running kernel: what its files hold, what it tells systemd and its control, and what becomes of it
+when directories, disks and processes go away. Needs root and the tracepoints of system calls."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from support import commands
+from support import script
+from support import threads
+from support.daemon import nettraced
+from support.kernel import tracepoints
+from support.load import load
+
+ARGS = script.options(__doc__, "nettrace", "nettraced", "load")
+# The rings hold all that a load writes, so that a machine on which much else runs loses nothing.
+SELECT = f'select = ["{load.CALL_TRACEPOINT}"]\nring_size = "8M"\n'
+
+
+class NettracedTest(unittest.TestCase):
+    def daemon(self, **settings):
+        daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, settings)
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def pipe(self):
+        """The path of a named pipe."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name) / "pipe"
+        os.mkfifo(path)
+        return path
+
+    def names(self, daemon):
+        return [nettraced.json.loads(line)["name"] for line in daemon.ask("list", "--json").splitlines()]
+
+    def load(self, events=20_000, threads=2, pause=0):
+        """Makes the calls; returns what load_service says of them."""
+        command = [ARGS.load, "--calls", "--events", str(events), "--threads", str(threads)]
+        if pause:
+            command += ["--pause", str(pause)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        return nettraced.json.loads(done.stdout)
+
+    def background_load(self, **options):
+        """Makes the calls in a thread; the function that it returns waits for them, and returns what was said."""
+        said = []
+        thread = threading.Thread(target=lambda: said.append(self.load(**options)))
+        thread.start()
+
+        def finish():
+            thread.join()
+            return said[0]
+
+        return finish
+
+    def check_files(self, files, services, lossy=None):
+        """Every file verifies and says what is in those before it, which are all of the daemon's run, and over all of
+        them each call of `services` is there once or counted as lost."""
+        calls = sum(thread["written"] for service in services for thread in service["threads"])
+        seen, lost = set(), 0
+        for file in files:
+            done = subprocess.run([ARGS.nettrace, "verify", "--strict", file], stdout=subprocess.PIPE, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            info = commands.info(ARGS.nettrace, file)
+            before = info["continues"] or {"eventsBefore": 0, "lostBefore": 0}
+            self.assertEqual((before["eventsBefore"], before["lostBefore"]), (len(seen), lost), file)
+            lost += info["lost"]
+            for event in commands.dump(ARGS.nettrace, file):
+                if event["provider"] != "syscalls":
+                    continue
+                key = (event["pid"], load.key_of(event, {"calls": True}))
+                self.assertNotIn(key, seen, file)
+                seen.add(key)
+        self.assertLessEqual({pid for pid, _ in seen}, {service["pid"] for service in services})
+        self.assertEqual(len(seen) + lost, calls)
+        if lossy is not None:
+            self.assertEqual(lost != 0, lossy)
+
+    def test_it_is_ready_when_it_collects_and_ends_with_everything_in_the_file(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT)
+        daemon.start(watchdog=1)
+        service = self.load()
+        time.sleep(1.5)  # Rings that are not a quarter full are drained each second.
+        status = daemon.status("one")
+        self.assertEqual((status["state"], status["events"], status["tracepoints"]), ("running", 20_000, 1))
+        for _ in range(20):
+            daemon.hear(0.1)
+        self.assertGreater(daemon.said.count("WATCHDOG=1"), 4)
+        self.assertTrue(any(line.startswith("STATUS=1 collecting") for line in daemon.said), daemon.said)
+        self.assertEqual(daemon.stop(), 0)
+        daemon.hear(0)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def test_threads_say_what_they_run(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT)
+        daemon.start()
+        service = self.load(events=100)
+        self.assertEqual(daemon.stop(), 0)
+        events = [event for event in commands.dump(ARGS.nettrace, daemon.files("one")[0])
+                  if event["provider"] == "syscalls"]
+        self.assertEqual(len(events), sum(thread["written"] for thread in service["threads"]))
+        self.assertEqual({event["threadInfo"]["Executable"] for event in events}, {os.path.realpath(ARGS.load)})
+
+    def test_wrong_settings_end_it_with_their_place(self):
+        daemon = self.daemon(wrong="[session.one]\nselct = []\n")
+        daemon.start(ready=False)
+        self.assertEqual(daemon.process.wait(10), 78)
+        self.assertRegex(daemon.log(), r"wrong\.toml:2:1: ")
+        check = subprocess.run([ARGS.nettraced, "--check-config", "--config", daemon.path / "conf"],
+                               stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(check.returncode, 78)
+        self.assertRegex(check.stderr, r"wrong\.toml:2:1: ")
+
+    def test_files_that_follow_one_another_have_each_event_once_within_their_bounds(self):
+        bound = 256 << 10
+        daemon = self.daemon(
+            all="[session.all]\n" + SELECT + 'interval = "100ms"\nfiles = { rotate_every = "1s" }\n',
+            few="[session.few]\n" + SELECT + 'interval = "100ms"\ncompression = 1\n'
+                f'files = {{ rotate_bytes = "16K", keep_bytes = {bound} }}\n')
+        daemon.start()
+        finish = self.background_load(events=40_000, pause=3000)
+        largest = 0
+        time.sleep(0.5)
+        path = daemon.ask("rotate", "all")
+        self.assertIn(pathlib.Path(path), daemon.files("all"))
+        for _ in range(20):
+            sizes = [file.stat().st_blocks * 512 for file in (daemon.path / "state/few").iterdir()]
+            largest = max(largest, sum(sizes))
+            time.sleep(0.2)
+        service = finish()
+        os.kill(daemon.process.pid, signal.SIGUSR1)
+        nettraced.until(lambda: daemon.status("all")["files"] >= 4, 10, lambda: daemon.status("all"))
+        self.assertEqual(daemon.stop(), 0)
+        self.assertGreater(len(daemon.files("all")), 4)
+        self.check_files(daemon.files("all"), [service])
+        self.assertLessEqual(largest, bound)
+        self.assertGreater(len(daemon.files("few")), 1)
+        for file in daemon.files("few"):
+            self.assertTrue(commands.info(ARGS.nettrace, file)["complete"], file)
+
+    def test_a_reload_takes_no_event_from_a_session_that_stays(self):
+        daemon = self.daemon(stays="[session.stays]\n" + SELECT, changes="[session.changes]\n" + SELECT,
+                             goes="[session.goes]\n" + SELECT)
+        daemon.start()
+        started = daemon.status("stays")["started"]
+        finish = self.background_load(events=30_000, pause=3000)
+        daemon.set(changes="[session.changes]\n" + SELECT + 'interval = "50ms"\n',
+                   comes="[session.comes]\n" + SELECT)
+        (daemon.path / "conf/goes.toml").unlink()
+        os.kill(daemon.process.pid, signal.SIGHUP)
+        daemon.wait_for_said("RELOADING=1")
+        daemon.wait_for_said("READY=1")
+        self.assertEqual(self.names(daemon), ["changes", "comes", "stays"])
+        daemon.set(comes="[session.comes]\nselect = 5\n")
+        failed = daemon.ctl("reload")
+        self.assertEqual(failed.returncode, 1)
+        self.assertRegex(failed.stderr, r"comes\.toml:2:")
+        self.assertEqual(daemon.status("comes")["state"], "running")
+        self.assertEqual(daemon.status("stays")["started"], started)
+        daemon.wait_for_said("STATUS=3 collecting; ")
+        service = finish()
+        self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("stays"), [service], lossy=False)
+        self.assertEqual(len(daemon.files("changes")), 2)
+
+    def test_a_session_is_started_and_stopped_on_request(self):
+        daemon = self.daemon(one="[session.one]\nstart = false\n" + SELECT)
+        daemon.start()
+        self.assertEqual(daemon.status("one")["state"], "stopped")
+        daemon.ask("start", "one")
+        text = daemon.path / "more.toml"
+        text.write_text("[session.more]\n" + SELECT)
+        daemon.ask("start", "--from", str(text))
+        service = self.load()
+        daemon.ask("stop", "one")
+        daemon.ask("stop", "more")
+        self.assertEqual(self.names(daemon), ["one"])
+        self.assertEqual(daemon.status("one")["events"], 20_000)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+        self.check_files(daemon.files("more"), [service], lossy=False)
+        self.assertEqual(daemon.ctl("start", "none").returncode, 1)
+        text.write_text("[session.wrong]\nselect = 5\ninterval = 5\n")
+        self.assertEqual(daemon.ctl("start", "--from", str(text)).returncode, 1)
+        # Each error is a message.
+        self.assertRegex(daemon.log(), r"(?m)^<5>nettraced: .*the request:2:10: .*\n<5>nettraced: the request:3:12: ")
+
+    def test_a_slow_tail_loses_its_own_events_only(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT)
+        daemon.start()
+        tail = subprocess.Popen([ARGS.nettrace, "ctl", "--socket", daemon.path / "run/control", "tail", "one"],
+                                stdout=subprocess.PIPE)
+        with open(daemon.path / "tail.nettrace", "wb") as file:
+            file.write(tail.stdout.read(4))  # it has begun
+            service = self.load(events=800_000, pause=1000)
+            time.sleep(1.5)
+            daemon.ask("stop", "one")
+            shutil.copyfileobj(tail.stdout, file)
+        tail.stdout.close()
+        self.assertEqual(tail.wait(20), 0)
+        self.assertEqual(daemon.stop(), 0)
+        calls = sum(thread["written"] for thread in service["threads"])
+        kept = commands.info(ARGS.nettrace, daemon.files("one")[0])
+        self.assertEqual(kept["events"] + kept["lost"], calls)
+        tailed = commands.info(ARGS.nettrace, daemon.path / "tail.nettrace")
+        self.assertEqual(tailed["events"] + tailed["lost"], calls)
+        self.assertGreater(tailed["lost"], kept["lost"])
+
+    def test_a_flight_recorder_writes_its_file_on_request_and_on_a_trigger(self):
+        daemon = self.daemon(
+            box="[session.box]\n" + SELECT + 'interval = "100ms"\n[session.box.flight]\nkeep_bytes = "4M"\n'
+                f"triggers = ['syscalls:{load.CALL} where pid == {1 << load.NUMBER_BITS}']\n"
+                'after = "300ms"\nlimit_count = 2\nlimit_time = "1h"\n')
+        daemon.start()
+
+        def counts():
+            status = daemon.status("box")
+            return status["snapshots"], status["snapshotsRefused"]
+
+        # One by one: triggers that are drained together are one.
+        for expected in ((1, 0), (2, 0), (2, 1), (2, 2)):
+            self.load(events=1000, threads=1)
+            nettraced.until(lambda want=expected: counts() == want, 10, daemon.log)
+        path = daemon.ask("snapshot", "box", "--after", "100ms")
+        self.assertEqual(commands.info(ARGS.nettrace, path)["events"], 4000)
+        os.kill(daemon.process.pid, signal.SIGUSR2)
+        nettraced.until(lambda: len(daemon.files("box")) == 4, 10, lambda: daemon.files("box"))
+        self.assertEqual(daemon.stop(), 0)
+        first = commands.info(ARGS.nettrace, daemon.files("box")[0])
+        self.assertEqual((first["events"], first["complete"]), (1000, True))
+
+    def test_after_a_crash_the_next_start_repairs_the_file(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT + 'interval = "100ms"\n')
+        daemon.start()
+        service = self.load()
+        time.sleep(0.5)
+        daemon.kill()
+        self.assertEqual(len(list((daemon.path / "state/one").glob("*.partial"))), 1)
+        daemon.start()
+        self.assertIn("repaired", daemon.log())
+        self.check_files(daemon.files("one"), [service])
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_a_directory_that_is_removed_and_a_full_disk_cost_exactly_what_is_said(self):
+        daemon = self.daemon(
+            gone="[session.gone]\n" + SELECT + 'interval = "100ms"\n',
+            full="[session.full]\n" + SELECT + 'interval = "100ms"\nqueue_bytes = "256K"\n')
+        disk = daemon.path / "state/full"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(900 << 10))
+        daemon.start()
+        shutil.rmtree(daemon.path / "state/gone")
+        services = [self.load(pause=1000)]
+        daemon.wait_for_state("full", "suspended")
+        self.assertEqual(daemon.status("gone")["state"], "running")
+        daemon.wait_for_log("session full cannot write")
+        subprocess.run(["mount", "-o", "remount,size=64M", disk], check=True)
+        daemon.wait_for_state("full", "running")
+        daemon.wait_for_log("session full writes again")
+        services.append(self.load())
+        self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("full"), services, lossy=True)
+        self.check_files(daemon.files("gone"), services, lossy=False)
+
+    def test_a_session_that_cannot_start_is_tried_again_and_costs_the_others_nothing(self):
+        daemon = self.daemon(
+            one="[session.one]\n" + SELECT,
+            bad='[session.bad]\nselect = ["nonesuch:nonesuch"]\n')
+        daemon.start()
+        self.assertEqual(daemon.status("bad")["state"], "failed")
+        self.assertIn("nonesuch", daemon.status("bad")["error"])
+        daemon.wait_for_log("it is tried again in 2s")
+        service = self.load()
+        self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def test_a_pipe_has_every_event(self):
+        pipe = self.pipe()
+        daemon = self.daemon(piped="[session.piped]\n" + SELECT + f'pipe.path = "{pipe}"\n')
+        daemon.start()
+        with open(pipe, "rb") as reader, open(daemon.path / "piped.nettrace", "wb") as file:
+            copy = threading.Thread(target=shutil.copyfileobj, args=(reader, file))
+            copy.start()
+            service = self.load()
+            self.assertEqual(daemon.stop(), 0)
+            copy.join()
+        self.check_files([daemon.path / "piped.nettrace"], [service], lossy=False)
+
+    def test_a_second_signal_does_not_wait_for_an_output_that_takes_nothing(self):
+        pipe = self.pipe()
+        daemon = self.daemon(piped="[session.piped]\n" + SELECT + f'pipe.path = "{pipe}"\n',
+                             one="[session.one]\n" + SELECT)
+        daemon.start()
+        with open(pipe, "rb"):  # Nobody reads from it.
+            service = self.load()
+            time.sleep(1.5)
+            began = time.monotonic()
+            daemon.process.send_signal(signal.SIGTERM)
+            daemon.wait_for_said("STOPPING=1")
+            time.sleep(1)
+            self.assertIsNone(daemon.process.poll())
+            daemon.process.send_signal(signal.SIGTERM)
+            self.assertEqual(daemon.process.wait(10), 0)
+            self.assertLess(time.monotonic() - began, 5)  # SessionOutput::kStuck
+        self.assertIn("asked to end again", daemon.log())
+        self.assertRegex(daemon.log(), r"session piped has stopped: the last \d+ bytes could not be written")
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def test_without_descriptors_for_all_it_names_what_it_leaves_out(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT, many='[session.many]\nselect = ["syscalls:*"]\n')
+        daemon.start(prefix=("prlimit", "--nofile=100:100"))
+        service = self.load(events=1000)
+        self.assertEqual(daemon.status("one")["state"], "running")
+        many = daemon.status("many")
+        self.assertEqual(many["state"], "running")
+        self.assertGreater(many["tracepoints"], 0)
+        self.assertRegex(many["leftOut"][0],
+                         r"^tracepoint syscalls:\w+ needs \d+ descriptors, and \d+ of 100 are left for tracepoints; raise")
+        self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def test_a_thread_that_does_not_drain_is_not_alive(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT)
+        daemon.start(watchdog=2)
+        time.sleep(1.5)  # It has nothing to do any more but to drain.
+        with threads.stopped(daemon.process.pid, "capture"):
+            time.sleep(2.5)
+            while daemon.hear(0.1):
+                pass
+            daemon.said.clear()
+            self.assertEqual(daemon.status("one")["state"], "running")  # What it was when it was seen last.
+            for _ in range(20):
+                daemon.hear(0.1)
+            self.assertNotIn("WATCHDOG=1", daemon.said)
+        daemon.wait_for_said("WATCHDOG=1")
+        service = self.load()
+        self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def test_a_session_whose_disk_hangs_keeps_nobody_waiting(self):
+        daemon = self.daemon(hangs="[session.hangs]\n" + SELECT, one="[session.one]\n" + SELECT)
+        daemon.start()
+        with threads.stopped(daemon.process.pid, "o:hangs"):
+            service = self.load()
+            rotated = daemon.ctl("rotate", "hangs")
+            self.assertEqual(rotated.returncode, 1)
+            self.assertRegex(rotated.stderr, "session hangs: it has not answered for 15s, as where a disk hangs")
+            path = daemon.ask("rotate", "one")
+        nettraced.until(lambda: daemon.files("hangs"), 10, lambda: daemon.log())
+        self.assertEqual(daemon.stop(), 0)
+        self.assertEqual(str(daemon.files("one")[0]), path)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+        self.check_files(daemon.files("hangs"), [service], lossy=False)
+
+    def test_a_target_and_a_filter_have_a_capture_of_their_own(self):
+        pid = 1 << load.NUMBER_BITS
+        daemon = self.daemon(
+            all="[session.all]\n" + SELECT,
+            some=f'[session.some]\nselect = [{{ tracepoint = "{load.CALL_TRACEPOINT}", filter = "pid < {pid + 10}" }}]\n')
+        daemon.start()
+        self.load(events=1000, threads=1)
+        self.assertEqual(daemon.status("all")["events"], 1000)
+        self.assertEqual(daemon.status("some")["events"], 10)
+        self.assertEqual(daemon.stop(), 0)
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: tracepoints.require(load.CALL_TRACEPOINT))

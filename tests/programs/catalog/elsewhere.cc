@@ -1,0 +1,17 @@
+#include "probe.h"
+
+namespace probe {
+
+constexpr eh::Event<shared_provider, "Elsewhere", eh::Traits{.keyword = 0x2}> elsewhere;
+// It has code, and nobody calls it.
+constexpr eh::Event<shared_provider, "Uncalled", eh::Traits{.keyword = 0x4}> uncalled;
+
+void WriteElsewhere() {
+  static_cast<void>(both.Write("/elsewhere", 404));
+  static_cast<void>(elsewhere.Write());
+}
+
+void WriteUncalled();
+void WriteUncalled() { static_cast<void>(uncalled.Write()); }
+
+}  // namespace probe

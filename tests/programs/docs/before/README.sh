@@ -1,0 +1,3 @@
+#!/bin/bash
+# What README has its reader compile.
+ln -s "$(command -v service)" service

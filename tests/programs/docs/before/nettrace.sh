@@ -1,0 +1,53 @@
+#!/bin/bash
+# Before each example: the files that it reads; in the VM also a service, a daemon with the sessions web and box, a
+# process 1234 and a cgroup.
+if [ ! -e trace.nettrace ]; then
+  example-nettrace-write trace.nettrace
+  cp trace.nettrace a.nettrace
+  cp trace.nettrace b.nettrace
+  zstd -q trace.nettrace
+  head -c -20 trace.nettrace >cut.nettrace
+fi
+# An export does not write into a folder that is there; other examples read it.
+case $NEXT in
+  "nettrace export"*) rm -rf trace.ctf ;;
+esac
+
+prepare_vm() {
+  ln -s "$(command -v service)" service
+  printf 'all:\n\t@true\n' >Makefile
+  mkdir -p /sys/fs/cgroup/nginx.service /etc/nettraced /run/nettraced /var/lib/nettraced /var/lib/prometheus/node-exporter
+  echo +pids >/sys/fs/cgroup/cgroup.subtree_control
+  printf '[session.debug]\nselect = ["sched:sched_switch"]\n' >debug.toml
+  cat >/etc/nettraced/examples.toml <<'TOML'
+[daemon]
+look_group = ""
+[session.web]
+select = ["sched:sched_switch"]
+[session.box]
+select = ["sched:sched_switch"]
+[session.box.flight]
+keep_bytes = "4M"
+TOML
+  eventheader register MyCompany_MyService --levels 1-4 --keywords 0x1
+  nettraced 2>nettraced.log &
+  until nettrace ctl wait box --timeout 10s; do sleep 0.1; done 2>/dev/null
+  until [ -e /proc/1234 ]; do
+    echo 1233 >/proc/sys/kernel/ns_last_pid
+    sleep infinity &
+  done
+}
+
+if [ "$PLACE" = vm ]; then
+  clean() {
+    rmdir /sys/fs/cgroup/nginx.service
+    echo -pids >/sys/fs/cgroup/cgroup.subtree_control
+    rm /etc/nettraced/examples.toml
+  }
+  [ -e Makefile ] || prepare_vm
+  # Examples stop web, and start it.
+  case $NEXT in
+    "nettrace ctl start web") nettrace ctl stop web ;;
+    *" web"*) nettrace ctl start web || true ;;
+  esac 2>/dev/null
+fi

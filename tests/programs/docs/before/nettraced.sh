@@ -1,0 +1,12 @@
+#!/bin/bash
+# Settings; and the daemon runs while the example after it talks to it.
+mkdir -p settings state run /etc/nettraced
+printf '[daemon]\nlook_group = ""\n' >settings/daemon.toml
+nettraced() {
+  if [ "$*" = --check-config ]; then
+    command nettraced "$@"
+  else
+    command nettraced "$@" &
+    until [ -S run/control ]; do sleep 0.1; done
+  fi
+}

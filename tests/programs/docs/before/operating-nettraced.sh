@@ -1,0 +1,7 @@
+#!/bin/bash
+# The session that the guide looks at.
+printf '[session.shop]\nselect = ["Shop"]\n' >/etc/nettraced/shop.toml
+clean() {
+  rm /etc/nettraced/shop.toml
+  systemctl reload nettraced
+}

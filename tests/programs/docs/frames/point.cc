@@ -1,0 +1,18 @@
+// An event with a field of the struct that the block describes.
+#include <eventheader/eh.h>
+
+namespace {
+
+struct Point {
+  int x, y;
+};
+
+inline constinit eh::Provider provider("MyCompany_MyService");
+
+}  // namespace
+
+// The block.
+
+constexpr eh::Event<provider, "Moved", eh::Traits{.keyword = 0x1}, eh::Field<"to", Point>> moved;
+
+int main() { moved.Write(Point{1, 2}); }

@@ -1,0 +1,12 @@
+/* What the block calls, and a call of it. */
+int CostlyToMake(void);
+
+// The block.
+
+int CostlyToMake(void) { return 200; }
+
+int main(void) {
+  static const uint8_t id[16] = {1};
+  Done("/", 1, "body", 4, id);
+  return 0;
+}

@@ -1,0 +1,85 @@
+// A control socket without a daemon, for tests of `nettrace ctl`:
+//   control_server PATH LOOK_GROUP CONTROL_GROUP
+// prints "ready" and serves until its standard input ends. Who changed what is said on standard
+// error. A tail has one event, a sequence point, and at its end the end of a stream.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "tests/support/collector/fake_service.h"
+#include "tests/support/nettrace/writer_to_string.h"
+#include "tools/collector/control/server.h"
+
+namespace {
+
+constexpr char kHostile[] = "\x1b[2J\xe2\x80\xae\xff\n\"x\\";
+
+void PrepareTail(FakeService* service) {
+  nettrace::testing::WriterToString stream;
+  nettrace::Writer& writer = *stream.writer;
+  nettrace::ThreadInfo cpu;
+  cpu.name = "CPU 0";
+  const auto thread = *writer.AddThread(cpu);
+  nettrace::EventMetadata metadata;
+  metadata.provider = "Provider";
+  metadata.name = "Event";
+  nettrace::EventRow row;
+  row.metadata_id = *writer.AddMetadata(metadata);
+  row.capture_thread = row.thread = thread;
+  row.timestamp = 1;
+  if (!writer.WriteEvent(row, {}).ok() || !writer.WriteSequencePoint(2).ok() ||
+      !writer.Flush().ok()) {
+    return;
+  }
+  service->tail_body = *stream.written;
+  if (!writer.Finish().ok()) return;
+  service->tail_end = stream.written->substr(service->tail_body.size());
+}
+
+// Values that tables and metrics are to show.
+void PrepareSessions(FakeService* service) {
+  service->Update("web", [](collector::SessionStatus* web) {
+    web->state = collector::SessionStatus::State::kSuspended;
+    web->events = 1'234'567;
+    web->events_per_second = 12'345;
+    web->lost = 5000;
+    web->dropped = 1000;
+    web->bytes = 3 << 20;
+    web->files = 14;
+    web->error = std::string(200, 'e') + kHostile;
+    web->error_time = web->started;
+    for (std::uint32_t cpu = 0; cpu < 40; ++cpu) web->losses[{cpu, kHostile}] = cpu + 1;
+    web->losses[{7, ""}] = 1000;
+    web->unmatched = {"Shop*:5"};
+    web->left_out = {std::string("sched:") + kHostile + ": its format cannot be read"};
+    web->current_file = "/var/lib/nettraced/web/web-1.nettrace.partial";
+  });
+  service->Update("box", [](collector::SessionStatus* box) { box->memory_bytes = 64 << 20; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  FakeService service;
+  PrepareTail(&service);
+  PrepareSessions(&service);
+  collector::ControlServerOptions options;
+  options.path = argv[1];
+  options.look_group = argv[2];
+  options.control_group = argv[3];
+  options.version = "1.2.3";
+  options.on_change = [](const std::string& change) {
+    std::fprintf(stderr, "%s\n", change.c_str());
+  };
+  const auto server = collector::ControlServer::Start(&service, options);
+  if (!server.ok()) {
+    std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
+    return 1;
+  }
+  std::puts("ready");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+  return 0;
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""Who may use the control socket, tried with real users and groups for every command."""
+
+import grp
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from support import control
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "server")
+# Groups that every Debian has, and a user that nobody has.
+LOOK, CONTROL, OTHER = "games", "staff", "users"
+USER = 54321
+
+LOOKING = (["list"], ["status"], ["status", "web"], ["tail", "web"], ["wait", "box"], ["metrics"])
+CHANGING = (["stop", "web"], ["start", "web"], ["rotate", "web"], ["snapshot", "box"], ["reload"],
+            ["start", "--from", "-"])
+
+
+def member(*groups, user=USER):
+    """A user with these groups, none of which is the first one."""
+    return {"user": user, "group": user, "extra_groups": [grp.getgrnam(name).gr_gid for name in groups]}
+
+
+class AccessTest(unittest.TestCase):
+    def setUp(self):
+        manager = control.serving(ARGS.server, LOOK, CONTROL)
+        self.socket = manager.__enter__()
+        self.addCleanup(manager.__exit__, None, None, None)
+
+    def ctl(self, **identity):
+        return control.Control(ARGS.nettrace, self.socket, **identity)
+
+    def run_command(self, ctl, command):
+        if command[0] != "tail":
+            return ctl.run(*command, stdin="[session.new]\n")
+        # A tail that is let in goes on until it is ended.
+        with subprocess.Popen([*ctl.command, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              **ctl.identity) as tail:
+            first = tail.stdout.read(8)
+            tail.terminate()
+            output, error = tail.communicate()
+            return subprocess.CompletedProcess(command, tail.returncode, (first + output).decode("latin1"),
+                                               error.decode())
+
+    def check(self, ctl, commands, refusal=None):
+        for command in commands:
+            ran = self.run_command(ctl, command)
+            if refusal is None:
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""), command)
+            else:
+                self.assertEqual((ran.returncode, ran.stdout), (1, ""), command)
+                self.assertIn(refusal, ran.stderr, command)
+
+    def state(self):
+        return self.ctl()("status", "--json")
+
+    def test_root_and_control_group_may_do_everything(self):
+        for ctl in (self.ctl(), self.ctl(**member(CONTROL)), self.ctl(**member(LOOK, CONTROL))):
+            self.check(ctl, LOOKING + CHANGING)
+
+    def test_look_group_may_look_and_not_change(self):
+        before = self.state()
+        for ctl in (self.ctl(**member(LOOK)), self.ctl(**member(OTHER, LOOK)),
+                    self.ctl(user=USER, group=grp.getgrnam(LOOK).gr_gid, extra_groups=[])):
+            self.check(ctl, LOOKING)
+            self.check(ctl, CHANGING, "is for root and members of control_group")
+        self.assertEqual(self.state(), before)
+
+    def test_nobody_else_can_connect(self):
+        before = self.state()
+        for ctl in (self.ctl(**member()), self.ctl(**member(OTHER)), self.ctl(**member("nogroup", user=65534))):
+            self.check(ctl, LOOKING + CHANGING, f"permission denied; members of group {LOOK} may look")
+        self.assertEqual(self.state(), before)
+
+    def test_a_mode_that_lets_everybody_in_is_not_enough(self):
+        before = self.state()
+        os.chmod(self.socket, 0o666)
+        self.check(self.ctl(**member(OTHER)), LOOKING + CHANGING, "for root and members of its two groups")
+        self.check(self.ctl(**member(LOOK)), CHANGING, "is for root and members of control_group")
+        self.assertEqual(self.state(), before)
+
+    def test_root_of_another_user_namespace_is_not_root(self):
+        unshare = [shutil.which("unshare"), "--user", "--map-root-user"]
+        if subprocess.run([*unshare, "true"], check=False, capture_output=True, **member()).returncode != 0:
+            self.skipTest("users may make no user namespaces")
+        before = self.state()
+        os.chmod(self.socket, 0o666)
+        outsider = self.ctl(**member(OTHER))
+        outsider.command = [*unshare, *outsider.command]
+        self.check(outsider, LOOKING + CHANGING, "for root and members of its two groups")
+        # Groups are those of the kernel, whatever the namespace calls them.
+        looker = self.ctl(**member(LOOK))
+        looker.command = [*unshare, *looker.command]
+        self.check(looker, LOOKING)
+        self.check(looker, CHANGING, "is for root and members of control_group")
+        self.assertEqual(self.state(), before)
+
+    def test_connections_of_a_user_are_bounded_and_root_has_some_left(self):
+        waiting = [[*self.ctl().command, "wait", "web", "--files", "99"]] * 12
+        running = [subprocess.Popen(command, stderr=subprocess.PIPE, **member(LOOK)) for command in waiting]
+        try:
+            # Two of the twelve find no place.
+            refused = []
+            while len(refused) < 2:
+                refused = [process for process in running if process.poll() is not None]
+            self.assertEqual([b"there are too many connections" in process.stderr.read() for process in refused],
+                             [True, True])
+            self.check(self.ctl(), LOOKING)
+            self.check(self.ctl(**member(LOOK, user=USER + 1)), LOOKING)
+        finally:
+            for process in running:
+                process.kill()
+                process.communicate()
+
+    def test_the_socket_file_says_so(self):
+        facts = os.stat(self.socket)
+        self.assertEqual(facts.st_gid, grp.getgrnam(LOOK).gr_gid)
+        acl = subprocess.run(["getfacl", "--omit-header", "--numeric", self.socket], capture_output=True, text=True,
+                             check=False)
+        if acl.returncode != 0:
+            self.skipTest("getfacl is not installed")
+        self.assertEqual(acl.stdout.split(), ["user::rw-", "group::rw-", f"group:{grp.getgrnam(CONTROL).gr_gid}:rw-",
+                                              "mask::rw-", "other::---"])
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("only root can be other users")
+        sys.exit(script.EXIT_SKIPPED)
+    unittest.main()

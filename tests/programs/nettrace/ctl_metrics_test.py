@@ -1,0 +1,37 @@
+#!/usr/bin/python3
+"""The metrics, as Prometheus' own parser of OpenMetrics reads them."""
+
+from support import control
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "server")
+
+
+def check():
+    try:
+        from prometheus_client.openmetrics import parser  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise script.Skipped("python3-prometheus-client is not installed") from error
+    with control.serving(ARGS.server) as path:
+        text = control.Control(ARGS.nettrace, path)("metrics")
+    families = {family.name: family for family in parser.text_string_to_metric_families(text)}
+
+    def values(name, **labels):
+        return {tuple(v for k, v in sample.labels.items() if k not in labels): sample.value
+                for sample in families["nettraced_session_" + name].samples if labels.items() <= sample.labels.items()}
+
+    assert values("events") == {("box",): 0, ("web",): 1234567}
+    assert families["nettraced_session_events"].type == "counter"
+    assert families["nettraced_session_written_bytes"].unit == "bytes"
+    assert values("state", session="web") == {("running",): 0, ("suspended",): 1, ("failed",): 0, ("stopped",): 0}
+    losses = values("largest_losses", session="web")
+    assert len(losses) == 21 and sum(losses.values()) == 5000, losses
+    # As it is shown elsewhere, too.
+    assert losses[("39", '\\u001b[2J\\u202e\ufffd\\u000a"x\\')] == 40, losses
+    assert losses[("7", "")] == 1000, losses
+    assert all(family.documentation for family in families.values())
+    return True
+
+
+if __name__ == "__main__":
+    script.main(check)

@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+"""`nettrace export` run as a user runs it: what it refuses, and what is left when it fails. What babeltrace2 makes of
+its output is compared in tests/conformance."""
+
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import script
+
+ARGS = script.options(__doc__, "nettrace", "generate")
+EVENTS_OF_INTERVAL = 50_000
+
+
+def block(kind, content):
+    return struct.pack("<I", len(content) | kind << 24) + content
+
+
+def long_file(path, intervals):
+    """A V6 file of one thread's events, of 16 bytes each, with a sequence point after each interval."""
+    def row(content):
+        return struct.pack("<H", len(content)) + content
+
+    trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
+    fields = [row(bytes([1, name]) + b"\x0c") for name in b"ab"]
+    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields)) + b"".join(fields) + row(b"")
+    with open(path, "wb") as file:
+        file.write(b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace) + block(3, b"\0\0" + row(metadata)) +
+                   block(6, row(bytes([1, 3, 1]))))
+        for interval in range(intervals):
+            start = 1 + interval * EVENTS_OF_INTERVAL
+            end = start + EVENTS_OF_INTERVAL - 1
+            # The first row has metadata id, the number before its own, capture thread, processor, thread, no stack, no
+            # labels, a time and the payload's size; each of the others is one tick later.
+            first = struct.pack("<B", 0x9F) + b"\x01" + varint(start - 1) + b"\x01\0" + b"\x01\0" + varint(start) + \
+                b"\0" + b"\x10" + bytes(16)
+            rows = first + (b"\0\x01" + bytes(16)) * (EVENTS_OF_INTERVAL - 1)
+            file.write(block(2, struct.pack("<HHQQ", 20, 1, start, end) + rows))
+            file.write(block(4, struct.pack("<QII", end, 0, 1) + b"\x01" + varint(end)))
+        file.write(block(0, b""))
+
+
+def varint(number):
+    result = b""
+    while number > 0x7F:
+        result += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return result + bytes([number])
+
+
+class ExportTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="nettrace-export-")
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.out = self.folder / "out"
+        subprocess.run([ARGS.generate, self.folder, "200", "1"], check=True)
+        self.trace = self.folder / "random-1.nettrace"
+        os.chmod(self.trace, 0o640)
+
+    def export(self, *arguments, expect=0, to="ctf", **options):
+        """Runs it; returns its standard error."""
+        ran = subprocess.run([ARGS.nettrace, "export", "--to", to, *map(str, arguments)], check=False,
+                             stdin=options.pop("stdin", subprocess.DEVNULL), stderr=subprocess.PIPE, **options)
+        self.assertEqual(ran.returncode, expect, (arguments, ran.stderr))
+        return ran.stderr.decode()
+
+    def check_nothing_is_left(self, folder=None):
+        left = [path.name for path in (folder or self.folder).iterdir()
+                if path.suffix not in (".nettrace", ".expected")]
+        self.assertEqual(left, [])
+
+    def test_what_is_there_is_not_replaced_but_an_empty_directory(self):
+        self.out.mkdir()
+        self.export(self.trace, "-o", f"{self.out}/")
+        self.assertTrue((self.out / "metadata").read_text().startswith("/* CTF 1.8 */\n"))
+        self.assertIn("is there already", self.export(self.trace, "-o", self.out, expect=1))
+        self.assertIn("is there already", self.export(self.trace, "-o", self.trace, expect=1))
+        self.assertIn("name a path", self.export(self.trace, "-o", "-", expect=2))
+
+    def test_who_may_read_the_file_may_read_the_trace(self):
+        for options, file_mode, folder_mode in (((), 0o640, 0o750), (("--mode", "0604"), 0o604, 0o705)):
+            out = self.folder / f"out{len(options)}"
+            self.export(self.trace, "-o", out, *options)
+            self.assertEqual(out.stat().st_mode & 0o777, folder_mode)
+            self.assertEqual({path.stat().st_mode & 0o777 for path in out.iterdir()}, {file_mode})
+
+    def test_a_cut_file_is_exported_up_to_there(self):
+        cut = self.folder / "cut.nettrace"
+        cut.write_bytes(self.trace.read_bytes()[:-20])
+        self.assertIn("what comes before that was written", self.export(cut, "-o", self.out, expect=1))
+        self.assertTrue((self.out / "metadata").is_file())
+
+    def test_what_is_no_trace_leaves_nothing(self):
+        other = self.folder / "other.nettrace"
+        other.write_bytes(b"no trace")
+        self.export(other, "-o", self.out, expect=2)
+        self.export(self.folder / "absent.nettrace", "-o", self.out, expect=2)
+        self.export(self.trace, "-o", self.folder / "absent" / "out", expect=1)
+        self.check_nothing_is_left()
+
+    def test_time_is_chosen_by_until(self):
+        file = self.folder / "long.nettrace"
+        long_file(file, 1)
+        error = self.export(file, "-o", self.out, "--from", "2026-11-21T10:00:00.000000002Z", "--until",
+                            "2026-11-21T10:00:00.000000007Z")
+        self.assertIn("out: 5 events", error)
+        self.assertIn("--to", self.export(self.trace, "-o", self.out, to="other", expect=2))
+
+    def test_options_that_would_do_nothing_are_refused(self):
+        self.assertIn("only ctf", self.export(self.trace, "-o", self.out, "--profile", "lttng", to="csv", expect=2))
+        self.assertIn("not be compressed", self.export(self.trace, "-o", f"{self.out}.zst", to="json", expect=2))
+
+    def test_csv_cannot_read_a_pipe_twice(self):
+        read, write = os.pipe()
+        os.close(write)
+        with open(read, "rb") as pipe:
+            self.assertIn("write what comes into one first",
+                          self.export("-", "-o", self.out, to="csv", stdin=pipe, expect=2))
+
+    def test_a_file_replaces_one(self):
+        for to in ("csv", "json"):
+            self.out.write_text("old")
+            self.export(self.trace, "-o", self.out, to=to)
+            self.assertGreater(self.out.stat().st_size, 100)
+            self.assertEqual(self.out.stat().st_mode & 0o777, 0o640)
+            self.export(self.trace, "-o", self.folder / "absent" / "out", to=to, expect=1)
+
+    def test_it_reads_standard_input(self):
+        with open(self.trace, "rb") as trace:
+            self.export("-", "-o", self.out, stdin=trace)
+        self.assertTrue((self.out / "metadata").is_file())
+
+    def test_a_full_disk_leaves_nothing(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256K", "none", disk], stderr=subprocess.DEVNULL,
+                          check=False).returncode != 0:
+            self.skipTest("no tmpfs can be mounted")
+        try:
+            long_file(self.folder / "long.nettrace", 1)
+            for to in ("ctf", "csv", "json"):
+                error = self.export(self.folder / "long.nettrace", "-o", disk / "out", to=to, expect=1)
+                self.assertIn("No space left on device", error)
+                self.assertIn("nothing was written", error)
+                self.check_nothing_is_left(disk)
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def test_a_signal_leaves_nothing(self):
+        file = self.folder / "long.nettrace"
+        long_file(file, 20)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen([ARGS.nettrace, "export", "--to", "ctf", file, "-o", self.out],
+                                  stderr=subprocess.PIPE) as process:
+                while not any(self.folder.glob(".nettrace-*/stream-0")) and process.poll() is None:
+                    time.sleep(0.001)
+                process.send_signal(number)
+                _, error = process.communicate()
+            self.assertEqual(process.returncode, 1, error)
+            self.assertIn(b"stopped by a signal", error)
+            self.check_nothing_is_left()
+
+    def peak(self, file, to):
+        """The most memory that an export takes, in KiB."""
+        # AddressSanitizer would keep what is freed.
+        options = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
+        with subprocess.Popen([ARGS.nettrace, "export", "--to", to, file, "-o", self.folder / f"{file.stem}.{to}"],
+                              stderr=subprocess.DEVNULL, env={**os.environ, "ASAN_OPTIONS": options}) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss
+
+    def test_memory_does_not_grow_with_the_file(self):
+        files = {intervals: self.folder / f"{intervals}.nettrace" for intervals in (2, 10)}
+        for intervals, file in files.items():
+            long_file(file, intervals)
+        for to in ("ctf", "csv", "json"):
+            peaks = [self.peak(file, to) for file in files.values()]
+            self.assertLess(peaks[1], 1.2 * peaks[0] + 2048, (to, peaks))
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: None)

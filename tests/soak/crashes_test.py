@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""nettraced is killed --kills times while a load writes, and started again: every file is whole, none lacks more than the
+events of an interval, and no event is there twice. Needs root and the tracepoints of system calls; in the VM
+tests/vm/systemd/crashes_test.py does it with systemd."""
+
+import json
+import subprocess
+import time
+import unittest
+
+from support import script
+from support.daemon import crashes
+from support.daemon import nettraced
+from support.kernel import tracepoints
+from support.load import load
+
+ARGS = script.options(__doc__, "nettrace", "nettraced", "load", "numbers", kills=10)
+# So late a machine on which much else runs may be.
+MARGIN = crashes.SECOND // 2
+
+
+def until(condition):
+    nettraced.until(condition, 60, lambda: condition)
+
+
+class CrashesTest(unittest.TestCase):
+    def test_a_crash_costs_no_more_than_the_interval(self):
+        daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
+            name: f'[session.{name}]\nselect = ["{load.CALL_TRACEPOINT}"]\n{more}' for name, more in crashes.SESSIONS.items()})
+        self.addCleanup(daemon.close)
+        daemon.start()
+        sessions = [crashes.Session(self, ARGS.numbers, daemon.path / "state" / name) for name in crashes.SESSIONS]
+        with subprocess.Popen([ARGS.load, "--calls", "--events", str(4 << load.NUMBER_BITS), "--pause", "20000", "--pin"],
+                              stdout=subprocess.PIPE) as service:
+            self.addCleanup(service.kill)
+            until(sessions[0].has_events)
+
+            def restart():
+                daemon.process.wait()
+                # What is not heard keeps the next one waiting.
+                while daemon.hear(0.01):
+                    pass
+                daemon.start(ready=False)
+
+            crashes.kill_often(ARGS.kills, sessions, lambda: daemon.process.pid, restart, until, start_takes=0.2)
+            time.sleep(1)
+            service.terminate()
+            said = json.loads(service.communicate()[0])
+        self.assertEqual(daemon.stop(), 0)
+        for session in sessions:
+            session.check(said, MARGIN)
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: tracepoints.require(load.CALL_TRACEPOINT))

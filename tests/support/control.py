@@ -1,0 +1,39 @@
+"""A control socket without a daemon, and `nettrace ctl` on it."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+
+@contextlib.contextmanager
+def serving(program, look_group="", control_group=""):
+    """The path of a socket that tests/programs/nettrace/control_server.cc serves, in a folder that is open to all."""
+    with tempfile.TemporaryDirectory(prefix="control.") as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / "control"
+        with subprocess.Popen([program, path, look_group, control_group], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+            assert server.stdout.readline() == b"ready\n"
+            yield path
+            server.stdin.close()
+            assert server.wait() == 0
+
+
+class Control:
+    """Runs `nettrace ctl` on a socket, as the user and groups that `identity` has for subprocess."""
+
+    def __init__(self, nettrace, socket, **identity):
+        self.command = [nettrace, "ctl", "--socket", socket]
+        self.identity = identity
+
+    def run(self, *arguments, stdin=None):
+        return subprocess.run([*self.command, *map(str, arguments)], input=stdin, capture_output=True, text=True,
+                              check=False, timeout=40, **self.identity)
+
+    def __call__(self, *arguments, expect=0, stdin=None):
+        """What it prints on standard output, or on standard error if it is to fail."""
+        ran = self.run(*arguments, stdin=stdin)
+        assert ran.returncode == expect, (arguments, ran.returncode, ran.stdout, ran.stderr)
+        return ran.stderr if expect else ran.stdout

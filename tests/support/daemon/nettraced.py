@@ -1,0 +1,115 @@
+"""nettraced as tests run it: with settings, directories and a notification socket of its own."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+class Daemon:
+    """Settings in `settings` (texts by file name), a state directory `state`; `said` is what it told systemd."""
+
+    def __init__(self, nettraced, nettrace, settings, folder=None):
+        self.nettraced, self.nettrace = nettraced, nettrace
+        self.folder = folder or tempfile.TemporaryDirectory(prefix="nettraced-")
+        self.path = pathlib.Path(self.folder.name)
+        for name in ("conf", "state", "run"):
+            (self.path / name).mkdir(exist_ok=True)
+        # The machine need not have the group that may look.
+        self.set(daemon="[daemon]\nlook_group = ''\n", **settings)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        (self.path / "notify").unlink(missing_ok=True)
+        self.socket.bind(str(self.path / "notify"))
+        self.said = []
+        self.process = None
+
+    def set(self, **settings):
+        for name, text in settings.items():
+            (self.path / "conf" / f"{name}.toml").write_text(text)
+
+    def start(self, watchdog=None, prefix=(), ready=True):
+        environment = os.environ | {"NOTIFY_SOCKET": str(self.path / "notify")}
+        if watchdog:
+            environment["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
+        self.said.clear()
+        with open(self.path / "log", "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [*prefix, self.nettraced, "--config", self.path / "conf", "--state-directory", self.path / "state",
+                 "--runtime-directory", self.path / "run"], stdin=subprocess.DEVNULL, stderr=log, env=environment)
+        if ready:
+            self.wait_for_said("READY=1")
+
+    def hear(self, timeout):
+        """Takes what it tells systemd within this time, and returns that."""
+        self.socket.settimeout(timeout)
+        try:
+            message = self.socket.recv(4096).decode().splitlines()
+        except TimeoutError:
+            return []
+        self.said += message
+        return message
+
+    def wait_for_said(self, text, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if any(text in line for line in self.hear(0.1)):
+                return
+            if self.process.poll() is not None:
+                raise AssertionError(f"it ended with {self.process.returncode}: {self.log()}")
+        raise AssertionError(f"no {text} within {seconds} s: {self.said} {self.log()}")
+
+    def log(self):
+        return (self.path / "log").read_text()
+
+    def wait_for_log(self, text, seconds=20):
+        until(lambda: text in self.log(), seconds, lambda: f"'{text}' in {self.log()}")
+
+    def ctl(self, *words, **popen):
+        return subprocess.run([self.nettrace, "ctl", "--socket", self.path / "run/control", *words],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=60, check=False, **popen)
+
+    def ask(self, *words):
+        done = self.ctl(*words)
+        if done.returncode != 0:
+            raise AssertionError(f"{words}: {done.returncode} {done.stderr} {self.log()}")
+        return done.stdout.strip()
+
+    def status(self, session):
+        return json.loads(self.ask("status", "--json", session))
+
+    def wait_for_state(self, session, state, seconds=20):
+        until(lambda: self.status(session)["state"] == state, seconds,
+              lambda: f"{session} {state}: {self.status(session)} {self.log()}")
+
+    def stop(self, seconds=30):
+        """Ends it as systemd does; returns the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def kill(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def close(self):
+        self.kill()
+        self.socket.close()
+        self.folder.cleanup()
+
+    def files(self, session):
+        """The session's complete files, in the order of their names."""
+        return sorted(file for file in (self.path / "state" / session).glob("*.nettrace*")
+                      if file.suffix in (".nettrace", ".zst"))
+
+
+def until(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what()}")
+        time.sleep(0.05)

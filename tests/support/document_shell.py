@@ -1,0 +1,122 @@
+"""Runs the commands of a document in one shell, in order, in a folder of its own; and compares what they print."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import tempfile
+
+TIMEOUT = 600
+# These run until they are ended: by SIGINT, as one would. Not those that a shell has in the background.
+ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
+
+START = r"""
+set -o pipefail
+# A command that fails ends the shell, unless the block allows that; so does bash with 141 where `head` has read enough.
+failed() { [[ " 0 141 $allowed " == *" $1 "* ]] || { echo "$block: $2: exit status $1" >&2; exit 1; }; }
+trap 'failed $? "$BASH_COMMAND"' ERR
+
+# Ends a command a second after it has begun to heed SIGINT.
+endless() {
+  local pid status
+  "$@" &
+  pid=$!
+  for _ in {1..600}; do
+    status=$(<"/proc/$pid/status")
+    [[ ! $status =~ Sig(Cgt|Blk):.[0-9a-f]{15}[2367abef] || $status = *Name:?bash* ]] || break
+    sleep 0.2
+  done
+  sleep 1
+  kill -INT "$pid"
+  wait "$pid"
+}
+
+clean() { :; }
+trap 'trap - ERR; clean; kill $(jobs -p) 2>/dev/null; wait' EXIT
+allowed=
+"""
+
+
+class ShellError(Exception):
+    """A command of a document failed."""
+
+
+def shapes(output):
+    """The lines as what does not vary: numbers are N, times T, JSON its keys and the types of its values; lines that are
+    then the same count once, in any order."""
+    return {_shape(line) for line in output.splitlines()}
+
+
+def _shape(line):
+    try:
+        return json.dumps(_types(json.loads(line)))
+    except ValueError:
+        line = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "T", line)
+        return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"\s+", " ", line))
+
+
+def _types(value):
+    if isinstance(value, dict):
+        return {key: _types(entry) for key, entry in sorted(value.items())}
+    if isinstance(value, list):
+        return [_types(entry) for entry in value[:1]]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+def _put_programs(folder, programs):
+    folder.mkdir()
+    for program in programs:
+        (folder / program.name).symlink_to(program.resolve())
+
+
+def _command_file(folder, block, number, text):
+    """A file to source; a script of its own is run."""
+    file = folder / f"{block.document.replace('/', '.').replace(' ', '.')}-{block.line}-{number}"
+    if text.startswith("#!"):
+        script = file.with_suffix(".script")
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o755)
+        text = f"{script}\n"
+    file.write_text(ENDLESS.sub("endless ", text), encoding="utf-8")
+    return file
+
+
+def run(blocks, programs, before=None, each=False, files=(), environment=None):
+    """Runs the blocks. `before` is a script that the shell reads first, or, with `each`, before each block, which is in
+    $NEXT then; it may define clean(), which is called at the end. `files` are blocks that the shell finds under the names
+    that their markers say. Raises ShellError where a command fails or prints another thing."""
+    with tempfile.TemporaryDirectory(prefix="document-") as name:
+        top = pathlib.Path(name)
+        folder, commands = top / "here", top / "commands"
+        folder.mkdir()
+        commands.mkdir()
+        _put_programs(top / "bin", programs)
+        for block in files:
+            (folder / block.marker["as"]).write_text(block.text, encoding="utf-8")
+        script, outputs = [START], []
+        for index, block in enumerate(blocks):
+            if before and (each or index == 0):
+                script.append(f"block={before.name} allowed= NEXT={shlex.quote(block.text.strip())}\nsource {before}\n")
+            script.append(f"block='{block.name}' allowed='{block.exits}'\n")
+            for number, (text, printed) in enumerate(block.commands()):
+                file = _command_file(commands, block, number, text if text.endswith("\n") else text + "\n")
+                if printed is None:
+                    script.append(f"source {file}\n")
+                else:
+                    outputs.append((block, text, printed, pathlib.Path(f"{file}.out")))
+                    script.append(f"source {file} >{file}.out 2>&1\n")
+        path = f"{top / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        script.append("true\n")  # The last command may have ended with a status that is allowed.
+        done = subprocess.run(["bash", "-c", "".join(script)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=TIMEOUT, check=False,
+                              env={**os.environ, **(environment or {}), "PATH": path})
+        if done.returncode != 0:
+            said = "".join(file.read_text() for *_, file in outputs if file.exists())
+            raise ShellError(f"{done.stdout[-3000:]}{said[-3000:]}")
+        for block, text, printed, file in outputs:
+            shown, wanted = shapes(file.read_text()), shapes(printed)
+            if shown != wanted:
+                raise ShellError(f"{block.name}: {text}\nprints\n{file.read_text()}and not only\n{printed}"
+                                 f"The lines that differ: {sorted(shown ^ wanted)}")

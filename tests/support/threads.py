@@ -1,0 +1,44 @@
+"""Stops one thread of a process, as a disk that hangs does; the others go on."""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import time
+
+_SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17  # ptrace(2)
+_WALL = 0x40000000  # waitpid(2): of threads, too
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+_libc.ptrace.restype = ctypes.c_long
+
+
+def _ptrace(request, tid):
+    if _libc.ptrace(request, tid, None, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def find(pid, name):
+    """The thread of this name."""
+    [tid] = [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+             if (task / "comm").read_text().strip() == name]
+    return tid
+
+
+@contextlib.contextmanager
+def stopped(pid, name):
+    """Meanwhile the thread does not run, unless somebody kills the process. Has to end in the thread that began it."""
+    tid = find(pid, name)
+    _ptrace(_SEIZE, tid)
+    _ptrace(_INTERRUPT, tid)
+    os.waitpid(tid, _WALL)
+    try:
+        yield
+    finally:
+        # One that was killed has to be waited for, or its process stays.
+        with contextlib.suppress(ProcessLookupError):
+            _ptrace(_DETACH, tid)
+        with contextlib.suppress(ChildProcessError):
+            end = time.monotonic() + 5
+            while os.waitpid(tid, _WALL | os.WNOHANG) == (0, 0) and time.monotonic() < end:
+                time.sleep(0.05)

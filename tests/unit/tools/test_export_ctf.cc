@@ -1,0 +1,369 @@
+// What `nettrace export --to ctf` writes, byte by byte; tests/conformance has babeltrace2 read it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+#include "tools/common/atomic_file.h"
+#include "tools/nettrace/export/ctf/ctf_exporter.h"
+#include "tools/nettrace/export/ctf/event_class.h"
+#include "tools/nettrace/export/ctf/stream.h"
+#include "tools/nettrace/export/ctf/tsdl.h"
+#include "tools/nettrace/export/process_names.h"
+
+namespace tools::ctf {
+namespace {
+
+using namespace std::string_literals;
+using nettrace::Type;
+using nettrace::TypeCode;
+
+std::vector<std::byte> ToBytes(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string ToText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(Tsdl, TextIsOneQuotedLine) {
+  EXPECT_EQ(Quote("plain"), R"("plain")");
+  EXPECT_EQ(Quote("a\"b\\c\nd\x1b"), R"("a\"b\\c\\u000ad\\u001b")");
+  EXPECT_EQ(Quote("gr\xC3\xB6\xC3\x9F"
+                  "e \xFF"),
+            "\"gr\xC3\xB6\xC3\x9F"
+            "e \xEF\xBF\xBD\"");
+}
+
+TEST(Tsdl, NamesAreIdentifiersThatDiffer) {
+  FieldNames names;
+  EXPECT_EQ(names.Add("struct"), "_struct");
+  EXPECT_EQ(names.Add("a b"), "_a_b");
+  EXPECT_EQ(names.Add("a.b"), "_a_b_2");
+  EXPECT_EQ(names.Add("a_b_2"), "_a_b_2_2");
+  EXPECT_EQ(names.Add("a-b"), "_a_b_3");
+  EXPECT_EQ(names.Add(""), "_");
+  EXPECT_EQ(names.Add("n"), "_n");
+  EXPECT_EQ(names.Add("_n_length"), "__n_length_2") << "the length of the sequence n";
+  EXPECT_EQ(names.Add("\xC3\xB6};"), "_____");
+  EXPECT_EQ(names.Add(std::string(70000, 'x')).size(), kMaxIdentifier + 1);
+}
+
+nettrace::EventMetadata Metadata(std::vector<nettrace::Field> fields) {
+  nettrace::EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.name = "E";
+  metadata.fields = std::move(fields);
+  return metadata;
+}
+
+TEST(EventClass, FieldsAreDeclared) {
+  nettrace::EventMetadata metadata = Metadata(
+      {{"i", Type::Simple(TypeCode::kInt16)},
+       {"v", Type::Simple(TypeCode::kVarUInt)},
+       {"a",
+        Type::Array(Type::Object({{"s", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))}}))},
+       {"f", Type::FixedLengthArray(Type::Simple(TypeCode::kSingle), 3)},
+       {"n", Type::Array(Type::Array(Type::Simple(TypeCode::kByte)))}});
+  metadata.level = 3;
+  EXPECT_EQ(DeclareClass(metadata, true),
+            "\tname = \"P:E\";\n"
+            "\tloglevel = 4;\n"
+            "\tfields := struct {\n"
+            "\t\tint16_t _i;\n"
+            "\t\tuint64_t _v;\n"
+            "\t\tuint32_t __a_length;\n"
+            "\t\tstruct {\n"
+            "\t\t\tstring _s;\n"
+            "\t\t} _a[__a_length];\n"
+            "\t\tfloat32_t _f[3];\n"
+            "\t\tuint32_t __n_length;\n"
+            "\t\tstruct {\n"
+            "\t\t\tuint32_t __value_length;\n"
+            "\t\t\tuint8_t _value[__value_length];\n"
+            "\t\t} _n[__n_length];\n"
+            "\t};\n");
+}
+
+// Notes may come from anybody.
+TEST(EventClass, NamesOfNumbersAreAnEnumOfThoseThatFit) {
+  nettrace::EventMetadata metadata = Metadata({{"s", Type::Simple(TypeCode::kSByte)},
+                                               {"u", Type::Simple(TypeCode::kUInt16)},
+                                               {"o", Type::Simple(TypeCode::kInt32)}});
+  metadata.key_values = {
+      {"Tracepoint.Field.s", R"(symbol(s,1="one",1="uno",2="one",-1="minus",300="much",3="a\"b"))"},
+      {"Tracepoint.Field.u", R"(hex symbol(u,7="x",65536="much"))"},
+      {"Tracepoint.Field.o", R"(symbol(s,1="other"))"}};
+  const std::string text = DeclareClass(metadata, true);
+  EXPECT_NE(text.find(R"(enum : int8_t { "one" = 1, "minus" = -1, "a\"b" = 3 } _s;)"), text.npos)
+      << text;
+  EXPECT_NE(text.find(R"(enum : uint16_hex_t { "x" = 7 } _u;)"), text.npos) << text;
+  EXPECT_NE(text.find("\t\tint32_t _o;"), text.npos) << text;
+}
+
+absl::Status Put(const nettrace::EventMetadata& metadata, const std::string& payload,
+                 nettrace::internal::ByteWriter* out) {
+  const std::vector<std::byte> bytes = ToBytes(payload);
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.payload = bytes;
+  return PutPayload(event, out);
+}
+
+TEST(EventClass, PayloadIsPackedByItsFields) {
+  const nettrace::EventMetadata metadata =
+      Metadata({{"v", Type::Simple(TypeCode::kVarInt)},
+                {"t", Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit))},
+                {"o", Type::Array(Type::Object({{"b", Type::Simple(TypeCode::kBoolean32)}}))},
+                {"n", Type::Array(Type::FixedLengthArray(Type::Simple(TypeCode::kUInt16), 1))},
+                {"u", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))}});
+  nettrace::internal::ByteWriter out;
+  ASSERT_TRUE(Put(metadata,
+                  "\x03"s + "\2\0\xE4\0\0\xD8"s + "\2\0\5\0\0\0\0\0\0\0"s + "\2\0\1\2\3\4"s +
+                      "\4\0a\0\xFF"
+                      "b"s,
+                  &out)
+                  .ok());
+  EXPECT_EQ(ToText(out.bytes()), "\xFE\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s + "\xC3\xA4\xEF\xBF\xBD\0"s +
+                                     "\2\0\0\0\1\0"s + "\2\0\0\0\1\2\3\4"s +
+                                     "a\xE2\x90\x80\xEF\xBF\xBD"
+                                     "b\0"s);
+}
+
+TEST(EventClass, EmptyTextIsSeenAsNothing) {
+  const nettrace::EventMetadata metadata =
+      Metadata({{"t", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))}});
+  nettrace::internal::ByteWriter out;
+  ASSERT_TRUE(Put(metadata, "\0\0"s, &out).ok());
+  EXPECT_EQ(ToText(out.bytes()), "\xE2\x80\x8B\0"s);
+}
+
+TEST(EventClass, PayloadThatDoesNotFitIsKeptAsBytes) {
+  const nettrace::EventMetadata metadata =
+      Metadata({{"a", Type::Array(Type::Simple(TypeCode::kUInt32))}});
+  nettrace::internal::ByteWriter out;
+  out.Fixed(std::uint8_t{1});
+  const absl::Status status = Put(metadata, "\2\0\1\0\0\0\2"s, &out);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(out.size(), 1u) << "nothing of it is there";
+  const std::vector<std::byte> payload = ToBytes("\1\2");
+  nettrace::Event event;
+  event.payload = payload;
+  PutUnfitPayload(event, "why", &out);
+  EXPECT_EQ(ToText(out.bytes()), "\1why\0\2\0\0\0\1\2"s);
+}
+
+// A folder for traces, and what is in the files of one.
+class ExportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("export-ctf-" + std::to_string(getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Trace() const { return folder_ / "trace"; }
+  std::string Read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(Trace() + "/" + name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  // A number of the packet that begins at `at` of a stream's file.
+  static std::uint64_t Number(const std::string& file, std::size_t at) {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+      number |= std::uint64_t{static_cast<unsigned char>(file.at(at + i))} << 8 * i;
+    }
+    return number;
+  }
+  struct Packet {
+    std::uint64_t begin, end, bytes, number, lost;
+    friend bool operator==(const Packet&, const Packet&) = default;
+  };
+  static std::vector<Packet> Packets(const std::string& file) {
+    constexpr std::size_t kContext = 4 + 16 + 4 + 8;  // after the header
+    std::vector<Packet> packets;
+    for (std::size_t at = 0; at < file.size(); at += packets.back().bytes) {
+      EXPECT_EQ(file.substr(at, 4), "\xC1\x1F\xFC\xC1");
+      const std::size_t context = at + kContext;
+      EXPECT_EQ(Number(file, context + 16), Number(file, context + 24)) << "no padding";
+      packets.push_back({Number(file, context), Number(file, context + 8),
+                         Number(file, context + 24) / 8, Number(file, context + 32),
+                         Number(file, context + 40)});
+    }
+    return packets;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ExportTest, PacketsAreBoundedAndLossesBetweenThem) {
+  AtomicFolder folder(Trace());
+  ASSERT_TRUE(folder.Create({}).ok());
+  Stream stream(Uuid{}, 7, 3, &folder);
+  ASSERT_TRUE(stream.AddLoss(5, 2).ok());
+  const std::vector<std::byte> fields(Stream::kPacketSize / 2 - 12);
+  for (std::uint64_t time = 10; time < 15; ++time)
+    ASSERT_TRUE(stream.AddEvent(time, 1, fields).ok());
+  ASSERT_TRUE(stream.AddLoss(15, 3).ok());
+  ASSERT_TRUE(stream.Flush().ok());
+  ASSERT_TRUE(folder.Keep().ok());
+  constexpr std::uint64_t kEmpty = 4 + 16 + 4 + 8 + 6 * 8 + 4;
+  constexpr std::uint64_t kFull = kEmpty + Stream::kPacketSize;
+  constexpr std::uint64_t kHalf = kEmpty + Stream::kPacketSize / 2;
+  EXPECT_EQ(Packets(Read("stream-7")), (std::vector<Packet>{{5, 5, kEmpty, 0, 0},
+                                                            {5, 5, kEmpty, 1, 2},
+                                                            {10, 11, kFull, 2, 2},
+                                                            {12, 13, kFull, 3, 2},
+                                                            {14, 14, kHalf, 4, 2},
+                                                            {15, 15, kEmpty, 5, 5}}));
+}
+
+// A reader of a trace, for its clock.
+std::unique_ptr<nettrace::Reader> Open(const nettrace::TraceInfo& info) {
+  auto sink = std::make_unique<nettrace::MemorySink>();
+  nettrace::MemorySink* const memory = sink.get();
+  auto writer = nettrace::Writer::Create(std::move(sink), info);
+  EXPECT_TRUE(writer.ok());
+  EXPECT_TRUE((*writer)->Finish().ok());
+  const auto bytes = memory->bytes();
+  auto reader = nettrace::Reader::Open(
+      std::make_unique<nettrace::MemorySource>(std::vector<std::byte>(bytes.begin(), bytes.end())));
+  EXPECT_TRUE(reader.ok());
+  return *std::move(reader);
+}
+
+class CtfExporterTest : public ExportTest {
+ protected:
+  void SetUp() override {
+    ExportTest::SetUp();
+    nettrace::TraceInfo info;
+    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
+    info.sync_ticks = 1'000'000'000;
+    info.key_values = {{"Host", "h\"ost"}, {"a b", "x"}, {"a.b", "y"}};
+    reader_ = Open(info);
+    folder_of_trace_ = std::make_unique<AtomicFolder>(Trace());
+    ASSERT_TRUE(folder_of_trace_->Create({}).ok());
+    exporter_ = std::make_unique<CtfExporter>(*reader_, Profile::kPlain, folder_of_trace_.get());
+    metadata_ = Metadata({});
+  }
+
+  absl::Status Add(std::uint64_t ticks, std::uint32_t cpu) {
+    nettrace::Event event;
+    event.metadata = &metadata_;
+    event.thread = event.capture_thread = &thread_;
+    event.labels = &labels_;
+    event.timestamp = ticks;
+    event.processor = cpu;
+    exporting::ExportedEvent exported;
+    exported.event = &event;
+    exported.time = reader_->TimeOf(ticks);
+    return exporter_->OnEvent(exported);
+  }
+  void Finish() {
+    ASSERT_TRUE(exporter_->Finish().ok());
+    ASSERT_TRUE(folder_of_trace_->Keep().ok());
+  }
+  std::ptrdiff_t FilesOfTrace() const {
+    return std::distance(std::filesystem::directory_iterator(Trace()), {});
+  }
+
+  std::unique_ptr<nettrace::Reader> reader_;
+  std::unique_ptr<AtomicFolder> folder_of_trace_;
+  std::unique_ptr<CtfExporter> exporter_;
+  nettrace::EventMetadata metadata_;
+  nettrace::ThreadInfo thread_;
+  nettrace::Labels labels_;
+};
+
+TEST_F(CtfExporterTest, EventThatComesLateGoesToAnotherStreamOfItsCpu) {
+  for (const std::uint64_t ticks : {100, 200, 150, 150, 300, 160}) {
+    ASSERT_TRUE(Add(ticks, 2).ok());
+  }
+  Finish();
+  EXPECT_EQ(FilesOfTrace(), 3);
+  const std::vector<Packet> first = Packets(Read("stream-0"));
+  const std::vector<Packet> second = Packets(Read("stream-1"));
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(first[0].begin, 100u);
+  EXPECT_EQ(first[0].end, 300u);
+  EXPECT_EQ(second[0].begin, 150u);
+  EXPECT_EQ(second[0].end, 160u);
+}
+
+TEST_F(CtfExporterTest, TimeThatRunsBackwardsEndsWithARemedy) {
+  absl::Status status;
+  for (std::uint64_t ticks = 1000; status.ok() && ticks > 0; --ticks) status = Add(ticks, 0);
+  EXPECT_TRUE(absl::IsUnimplemented(status));
+  EXPECT_NE(status.message().find("nettrace repair"), absl::string_view::npos) << status;
+}
+
+TEST_F(CtfExporterTest, MetadataHasEachKindOnceAndTheClock) {
+  ASSERT_TRUE(Add(100, 0).ok());
+  exporter_->OnRowsEnd(true);
+  ASSERT_TRUE(Add(100, 1).ok());
+  ASSERT_TRUE(Add(100, nettrace::kNoProcessor).ok());
+  Finish();
+  const std::string metadata = Read("metadata");
+  EXPECT_TRUE(metadata.starts_with("/* CTF 1.8 */\n"));
+  const auto has = [&metadata](const char* text) { return metadata.find(text) != metadata.npos; };
+  EXPECT_TRUE(has("freq = 1000000000;\n\toffset_s = 1799999999;\n\toffset = 0;")) << metadata;
+  EXPECT_TRUE(
+      has("hostname = \"h\\\"ost\";\n\ttrace_Host = \"h\\\"ost\";\n\ttrace_a_b = \"x\";\n}"))
+      << metadata;
+  EXPECT_TRUE(has("event {\n\tid = 0;\n\tstream_id = 0;\n\tname = \"P:E\";")) << metadata;
+  EXPECT_TRUE(has("event {\n\tid = 0;\n\tstream_id = 1;\n\tname = \"P:E\";")) << metadata;
+  EXPECT_FALSE(has("\tid = 1;\n\tstream_id")) << metadata;
+}
+
+TEST_F(CtfExporterTest, NothingIsThereUnlessItIsKept) {
+  ASSERT_TRUE(Add(100, 0).ok());
+  ASSERT_TRUE(exporter_->Finish().ok());
+  folder_of_trace_.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST(ProcessNames, AreThoseOfTheLastEventUntilTheProcessEnds) {
+  exporting::ProcessNames names;
+  nettrace::EventMetadata metadata =
+      Metadata({{"NamespaceId", Type::Simple(TypeCode::kVarUInt)},
+                {"Name", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))}});
+  metadata.provider = "Universal.System";
+  nettrace::ThreadInfo thread;
+  thread.process_id = 7;
+  nettrace::Event event;
+  event.metadata = &metadata;
+  event.thread = &thread;
+  const auto tell = [&](const char* name, const std::string& payload) {
+    const std::vector<std::byte> bytes = ToBytes(payload);
+    metadata.name = name;
+    event.payload = bytes;
+    names.OnEvent(event);
+  };
+  EXPECT_EQ(names.NameOf(thread), "");
+  tell("ExistingProcess", "\1\2\0sh"s);
+  EXPECT_EQ(names.NameOf(thread), "sh");
+  tell("ProcessCreate", "\1\2\0ls"s);
+  EXPECT_EQ(names.NameOf(thread), "ls");
+  EXPECT_EQ(names.NameOf({}), "");
+  tell("ProcessExit", "");
+  EXPECT_EQ(names.NameOf(thread), "");
+}
+
+}  // namespace
+}  // namespace tools::ctf

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""`eventheader watch` tells what is registered and what goes. Needs root and a kernel with user_events (./run vm)."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import unittest
+
+from support import failures
+from support import script
+
+ARGS = script.options(__doc__, "eventheader")
+
+
+def run(*arguments):
+    subprocess.run([ARGS.eventheader, *arguments], check=True, timeout=60)
+
+
+class WatchTest(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(lambda: subprocess.run([ARGS.eventheader, "unregister", "--quiet", "*"], check=False))
+
+    @contextlib.contextmanager
+    def watching(self, *arguments, prefix=()):
+        """Its lines, read one at a time; it has begun."""
+        with subprocess.Popen([*prefix, ARGS.eventheader, "watch", *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as watch:
+            try:
+                self.assertEqual(watch.stderr.readline(), "eventheader: watching\n")
+                yield lambda: watch.stdout.readline().rstrip("\n")
+                watch.send_signal(signal.SIGTERM)
+                self.assertEqual((watch.stdout.read(), watch.wait(60)), ("", 0))
+            finally:
+                watch.kill()
+
+    def check_what_it_tells(self, prefix=()):
+        run("register", "Before_L1K1")
+        with self.watching("A*", "Before*", prefix=prefix) as line:
+            run("register", "A_L1K1", "B_L1K1")
+            self.assertEqual(line(), "+ A_L1K1")
+            run("register", "A_L1K2")
+            self.assertEqual(line(), "+ A_L1K2")
+            run("unregister", "A_L1K1", "B_L1K1")
+            self.assertEqual(line(), "- A_L1K1")
+            run("unregister", "Before_L1K1")
+            self.assertEqual(line(), "- Before_L1K1")
+
+    def test_what_appears_and_goes(self):
+        self.check_what_it_tells()
+
+    def test_without_probes(self):
+        """The kernel does not tell who has no CAP_PERFMON, nor CAP_SYS_ADMIN, which includes it."""
+        self.check_what_it_tells(["setpriv", "--bounding-set=-perfmon,-sys_admin"])
+
+    def test_json_and_what_goes_with_its_process(self):
+        with self.watching("--json") as line:
+            with subprocess.Popen([ARGS.eventheader, "register", "--hold", "Held u32 a"]) as holder:
+                come = json.loads(line())
+                holder.send_signal(signal.SIGINT)
+            gone = json.loads(line())
+        self.assertEqual([(entry["change"], entry["name"], entry["fields"], entry["eventHeader"]) for entry in (come, gone)],
+                         [("registered", "Held", "u32 a", False), ("gone", "Held", "u32 a", False)])
+        self.assertLess(come["time"], gone["time"])
+
+    def test_where_it_cannot_watch(self):
+        failures.check_failure(self, [*failures.WITHOUT_TRACEFS, ARGS.eventheader, "watch"], "tracefs.*mount")
+        failures.check_failure(self, [*failures.AS_NOBODY, ARGS.eventheader, "watch"], "root")
+
+
+if __name__ == "__main__":
+    unittest.main()

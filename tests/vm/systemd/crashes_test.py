@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+"""nettraced is killed --kills times while a service writes, and systemd starts it again: every file is whole, none lacks
+more than the events of an interval, and no event is there twice. Runs where service_test.py does."""
+
+import pathlib
+import time
+import unittest
+
+import daemon
+from support import script
+from support.daemon import crashes
+
+ARGS = script.options(__doc__, "numbers", kills=5)
+# The daemon drains, writes and is killed on CPUs that are emulated, and that others use.
+EMULATION = crashes.SECOND
+PROCESSES = pathlib.Path(f"/sys/fs/cgroup/system.slice/{daemon.UNIT}/cgroup.procs")
+
+
+def pid():
+    """The daemon's, 0 if there is none; without the time that systemctl takes here."""
+    try:
+        return int(PROCESSES.read_text().split()[0])
+    except (OSError, IndexError):
+        return 0
+
+
+class CrashesTest(unittest.TestCase):
+    def test_a_crash_costs_no_more_than_the_interval(self):
+        self.addCleanup(daemon.reset)
+        daemon.start(*(daemon.session(name, more) for name, more in crashes.SESSIONS.items()))
+        sessions = [crashes.Session(self, ARGS.numbers, daemon.STATE / name) for name in crashes.SESSIONS]
+        load = daemon.Load("--events", "4000000000", "--pause", "50000", "--pin")
+        self.addCleanup(load.end)
+        daemon.until(sessions[0].has_events)
+        crashes.kill_often(ARGS.kills, sessions, pid, restart=lambda: daemon.until(pid), until=daemon.until, start_takes=2)
+        time.sleep(1)
+        load.end()
+        load.wait()
+        self.assertEqual(daemon.restarts(), ARGS.kills)
+        daemon.systemctl("stop", daemon.UNIT)
+        for session in sessions:
+            session.check(load.wait(), EMULATION)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+"""nettraced under systemd: from boot to stop, through errors of its settings, reloads and hangs. Runs in a VM
+that has booted systemd with the tree of lay_out.sh (./run vm --systemd --files)."""
+
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+import daemon
+from support import commands
+from support import threads
+
+THREADS = 4  # of load_service
+
+
+def printed_by(unit, since=0):
+    """What load_service has printed as a service, since a mark."""
+    [line] = [line for line in daemon.journal(since, unit).splitlines() if line.startswith("{")]
+    return json.loads(line)
+
+
+class ServiceTest(unittest.TestCase):
+    def setUp(self):
+        self.began = daemon.mark()
+        self.addCleanup(daemon.reset)
+
+    # Boot
+
+    def first_events_after_boot(self, unit):
+        daemon.until(lambda: daemon.show("ActiveState", unit) == "inactive")
+        service = printed_by(unit)
+        daemon.systemctl("restart", daemon.UNIT)  # Completes the file.
+        recorded = daemon.Recorded(self, "boot", service)
+        self.assertEqual(sum(thread["notWritten"] for thread in service["threads"]), 0)
+        self.assertEqual(len(recorded.shown), 400)
+        self.assertIn((0, 0), recorded.shown)
+
+    def test_boot_traces_services_from_their_first_event(self):
+        for unit in ("first-event.service", "hardened-event.service"):
+            with self.subTest(unit):
+                self.first_events_after_boot(unit)
+
+    def test_boot_lets_a_group_register_tracepoints_and_no_more(self):
+        folder = os.stat("/sys/kernel/tracing")
+        data = os.stat("/sys/kernel/tracing/user_events_data")
+        self.assertEqual(stat.S_IMODE(folder.st_mode), 0o711)
+        self.assertEqual(stat.S_IMODE(data.st_mode), 0o660)
+        stranger, service = daemon.as_user("stranger"), daemon.as_user("service", "user_events")
+        for prefix, may in ((stranger, False), (service, True)):
+            opened = subprocess.run([*prefix, "sh", "-c", "exec 3<>/sys/kernel/tracing/user_events_data"],
+                                    capture_output=True, check=False)
+            self.assertEqual(opened.returncode == 0, may, opened)
+            for name in ("", "trace", "user_events_status", "events/enable"):
+                self.assertFalse(daemon.readable(prefix, f"/sys/kernel/tracing/{name}"), name)
+
+    def test_security(self):
+        daemon.run("systemd-analyze", "security", "--no-pager", "--threshold=12", daemon.UNIT)
+
+    # Settings
+
+    def test_ready_is_when_it_collects(self):
+        daemon.systemctl("stop", daemon.UNIT)
+        daemon.configure(daemon.session("ready"))
+        daemon.systemctl("start", daemon.UNIT)
+        load = daemon.Load("--events", "400")
+        self.assertEqual(load.not_written(), 0)
+        daemon.systemctl("stop", daemon.UNIT)
+        self.assertEqual(len(daemon.Recorded(self, "ready", load.wait()).shown), 400)
+
+    def test_wrong_settings_are_shown_by_status_and_not_tried_again(self):
+        daemon.configure("[session.wrong]\nselect = [\"Load\"]\ninterfal = \"1s\"\n")
+        daemon.systemctl("restart", daemon.UNIT, check=False)
+        time.sleep(2)  # RestartSec=1s
+        self.assertEqual((daemon.show("ActiveState"), daemon.show("ExecMainStatus")), ("failed", "78"))
+        self.assertEqual(daemon.restarts(), 0)
+        status = daemon.systemctl("status", daemon.UNIT, check=False)
+        self.assertRegex(status, r"/etc/nettraced/test\.toml:3\b.*interfal")
+
+    def test_reload_keeps_what_is_unchanged(self):
+        daemon.start(daemon.session("kept"))
+        load = daemon.Load("--events", "4000", "--pause", "20000")
+        pid = daemon.main_pid()
+        daemon.configure(daemon.session("kept") + daemon.session("added"))
+        daemon.systemctl("reload", daemon.UNIT)
+        daemon.until(lambda: daemon.said(self.began, "added", "collects"))
+        daemon.configure("[session.kept]\nwrong")
+        said = daemon.systemctl("reload", daemon.UNIT, check=False)
+        self.assertIn("/etc/nettraced/test.toml:2", daemon.journal(self.began), said)
+        self.assertTrue(daemon.is_active())
+        daemon.configure(daemon.session("kept"))
+        daemon.systemctl("reload", daemon.UNIT)
+        daemon.until(lambda: daemon.said(self.began, "added", "has stopped"))
+        self.assertEqual(load.not_written(), 0)
+        self.assertEqual(daemon.main_pid(), pid)
+        daemon.systemctl("stop", daemon.UNIT)
+        recorded = daemon.Recorded(self, "kept", load.wait())
+        self.assertEqual((len(recorded.shown), recorded.lost), (4000, 0))
+        self.assertTrue(daemon.Recorded(self, "added", load.wait()).files)
+
+    # Ends
+
+    def test_stop_writes_the_last_events(self):
+        daemon.start(daemon.session("stopped", 'interval = "20s"'))
+        load = daemon.Load("--events", "1000")
+        load.wait()
+        daemon.systemctl("stop", daemon.UNIT)
+        self.assertEqual(daemon.show("Result"), "success")
+        self.assertEqual(daemon.partial_files("stopped"), [])
+        recorded = daemon.Recorded(self, "stopped", load.wait())
+        self.assertEqual((len(recorded.shown), recorded.lost), (load.written(), 0))
+
+    def check_hang(self, session, hang):
+        """What was written before a hang, which begins with the call, is in a file; returns what was recorded."""
+        daemon.configure(daemon.session(session))
+        with daemon.service_settings("WatchdogSec=4s\nTimeoutAbortSec=1s"):
+            load = daemon.Load("--events", "400")
+            load.wait()
+            time.sleep(2)  # More than the interval: the events are in the file.
+            hang()
+            daemon.until(lambda: daemon.restarts() == 1 and daemon.is_active())
+            daemon.until(lambda: len(daemon.partial_files(session)) == 1)
+            recorded = daemon.Recorded(self, session, load.wait())
+            self.assertEqual(len(recorded.shown), load.written())
+        return recorded
+
+    def test_a_hang_is_noticed_and_its_file_repaired(self):
+        recorded = self.check_hang("hung", lambda: daemon.kill(signal.SIGSTOP))
+        self.assertTrue(commands.info(daemon.NETTRACE, recorded.files[0])["complete"])
+
+    def test_one_drain_that_hangs_is_noticed(self):
+        def stop_one():
+            with threads.stopped(daemon.main_pid(), "capture"):
+                daemon.until(lambda: "Watchdog timeout" in daemon.systemd_said(self.began))
+
+        self.check_hang("stuck", stop_one)
+
+    # What is selected
+
+    def test_names_that_patterns_met_are_registered_before_a_service_starts(self):
+        boot = pathlib.Path("/etc/nettraced/boot.toml")  # Its session has them registered anyway.
+        self.addCleanup(boot.write_text, boot.read_text())
+        boot.unlink()
+        daemon.configure('[session.pattern]\nselect = ["Load:verbose"]\n')
+        daemon.systemctl("restart", daemon.UNIT)
+        daemon.Load("--events", "400", "--pause", "300000").wait()
+        daemon.systemctl("restart", daemon.UNIT)
+        self.assertIn("Load_L4K1", (daemon.STATE / "remembered-names").read_text())
+        load = daemon.Load("--events", "400")
+        self.assertEqual(load.not_written(), 0)
+        daemon.systemctl("stop", daemon.UNIT)
+        self.assertEqual(len(daemon.Recorded(self, "pattern", load.wait()).shown), 400)
+
+    def test_a_unit_is_recorded_whenever_it_runs(self):
+        unit = pathlib.Path("/run/systemd/system/target.service")
+        unit.write_text("[Service]\nType=oneshot\nDynamicUser=yes\nSupplementaryGroups=user_events\n"
+                        "ExecStart=/usr/local/bin/load_service --events 1600 --pause 300000\n")
+        self.addCleanup(daemon.systemctl, "daemon-reload")
+        self.addCleanup(unit.unlink)
+        daemon.systemctl("daemon-reload")
+        daemon.start(daemon.session("target", 'target.unit = "target.service"'))
+        outside = daemon.Load("--events", "6400", "--pause", "300000")
+        inside = []
+        for _ in range(2):
+            since = daemon.mark()
+            daemon.systemctl("start", unit.name)
+            inside.append(printed_by(unit.name, since))
+        self.assertTrue(outside.runs())
+        daemon.systemctl("stop", daemon.UNIT)
+        recorded = daemon.Recorded(self, "target", *inside, outside.wait())
+        *shown, of_others = recorded.by_pid.values()
+        self.assertEqual(of_others, set())
+        for one in shown:
+            # It is found while it runs; from then on it is recorded.
+            for thread in range(THREADS):
+                numbers = sorted(number for of, number in one if of == thread)
+                self.assertEqual(numbers, list(range(numbers[0], 400)))
+
+    # Who may what
+
+    def test_files_are_for_the_group(self):
+        daemon.start(daemon.session("private"))
+        daemon.systemctl("stop", daemon.UNIT)
+        [file] = daemon.files("private")
+        self.assertFalse(daemon.readable(daemon.as_user("stranger"), file))
+        self.assertTrue(daemon.readable(daemon.as_user("looker", "tracing"), file))
+        written = subprocess.run([*daemon.as_user("looker", "tracing"), "sh", "-c", f"echo >>{file}"],
+                                 capture_output=True, check=False)
+        self.assertNotEqual(written.returncode, 0)
+
+    def check_control(self, prefix, verbs, may):
+        for verb in verbs:
+            with self.subTest(user=prefix, verb=verb):
+                # Until the signal, as for tail and no other verb.
+                command = [*prefix, "timeout", "--preserve-status", "10", daemon.NETTRACE, "ctl", *verb]
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                self.assertEqual(done.returncode == 0, may, done)
+                self.assertEqual(bool(done.stderr), not may, done)
+
+    def test_control_is_for_groups(self):
+        look = (["list"], ["status"], ["status", "boot", "--json"], ["metrics"], ["wait", "boot"], ["tail", "boot"])
+        change = (["rotate", "boot"], ["stop", "boot"], ["start", "boot"], ["reload"])
+        refused = (["snapshot", "boot"], ["start", "--from", "/etc/nettraced/boot.toml"])
+        pid, files = daemon.main_pid(), daemon.files("boot")
+        stranger, looker = daemon.as_user("stranger"), daemon.as_user("looker", "tracing")
+        self.check_control(stranger, look + change + refused, False)
+        self.check_control(looker, look, True)
+        self.check_control(looker, change + refused, False)
+        self.assertEqual((daemon.main_pid(), daemon.files("boot")), (pid, files))
+        self.check_control(daemon.as_user("changer", "adm"), look + change, True)
+        self.check_control([], look + change, True)
+
+
+if __name__ == "__main__":
+    unittest.main()
