@@ -1,0 +1,37 @@
+#!/usr/bin/python3
+"""What each session of nettraced has lost, asked of its control socket (docs/reference/control.md). It needs the group
+tracing, or root.
+
+  control.py [SOCKET]
+"""
+
+import json
+import socket
+import sys
+
+
+def call(path, method, **parameters):
+    """The parameters of the reply; RuntimeError if that is an error."""
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(path)
+        control.sendall(json.dumps({"method": method, "parameters": parameters}).encode() + b"\0")
+        reply = bytearray()
+        while not reply.endswith(b"\0"):
+            piece = control.recv(65536)
+            if not piece:
+                raise RuntimeError("the daemon has closed the connection")
+            reply += piece
+    reply = json.loads(reply[:-1])
+    if "error" in reply:
+        raise RuntimeError(f"{reply['error']}: {reply.get('parameters', {}).get('message', '')}")
+    return reply["parameters"]
+
+
+def main():
+    path = sys.argv[1] if len(sys.argv) > 1 else "/run/nettraced/control"
+    for session in call(path, "net.nettrace.Collector.List")["sessions"]:
+        print(session["name"], session["state"], f"{session['events']} events, {session['lost']} lost")
+
+
+if __name__ == "__main__":
+    main()
