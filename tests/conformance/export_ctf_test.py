@@ -18,7 +18,7 @@ import ctf
 import recorded_test
 
 # Each file, and how many events it lost.
-FILES = {"types": 0, "quirks": 0, "labels": 0, "names": 0, "intervals": 0, "lost": 129, "account": 0, "empty": 0,
+FILES = {"types": 0, "quirks": 0, "labels": 0, "activities": 0, "names": 0, "intervals": 0, "lost": 129, "account": 0, "empty": 0,
          "sections": 8, "sections-0": 5, "sections-1": 0, "sections-2": 3}
 SEEDS = range(1, 4)
 

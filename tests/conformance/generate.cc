@@ -206,6 +206,61 @@ void WriteNames(const std::string& path) {
   Must(writer->Finish());
 }
 
+// Activities of two processes: one in another, ended on another thread, ended without a beginning
+// and not ended; related ones that are open, have ended, and never began. Then an event that has
+// more fields, and longer texts, than a Fuchsia trace has room for.
+void WriteActivities(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  const ThreadIndex threads[] = {AddThread(writer.get(), "accept", 100, 101),
+                                 AddThread(writer.get(), "work", 100, 102),
+                                 AddThread(writer.get(), "store", 200, 201)};
+  EventRow row;
+  row.capture_thread = AddCpu(writer.get(), 2);
+  row.processor = 2;
+  row.timestamp = kStart;
+  std::uint32_t number = 0;
+  const auto write = [&](const char* name, int opcode, std::size_t thread,
+                         std::optional<int> activity, std::optional<int> related = std::nullopt) {
+    EventMetadata metadata = Numbered(name, ++number);
+    metadata.opcode = static_cast<std::uint8_t>(opcode);
+    row.metadata_id = Must(writer->AddMetadata(metadata));
+    row.thread = threads[thread];
+    Labels labels;
+    if (activity) labels.activity_id = Guid(*activity);
+    if (related) labels.related_activity_id = Guid(*related);
+    row.label_list_id = Must(writer->InternLabels(labels));
+    row.timestamp += 1000;
+    Must(writer->WriteEvent(row, Number(number)));
+  };
+  constexpr int kStarts = 1;
+  constexpr int kStops = 2;
+  write("Request", kStarts, 0, 1);
+  write("Parse", kStarts, 0, 1);
+  write("ParseDone", kStops, 0, 1);
+  write("Store", kStarts, 2, 2, /*related=*/1);
+  write("Note", 0, 1, std::nullopt, /*related=*/2);
+  write("StoreDone", kStops, 2, 2);
+  write("Late", 0, 1, std::nullopt, /*related=*/2);
+  write("Strange", 0, 1, 1, /*related=*/77);
+  write("RequestDone", kStops, 1, 1);
+  write("NeverBegun", kStops, 1, 1);
+  write("NeverEnded", kStarts, 1, 3, /*related=*/3);
+  EventMetadata wide = Numbered("Wide", ++number);
+  Payload payload;
+  payload.Put(number);
+  for (int i = 0; i < 20; ++i) {
+    wide.fields.push_back(
+        {"text " + std::to_string(i), Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))});
+    payload.Text(std::string(i % 2 == 0 ? 3 : 3000, static_cast<char>('a' + i)));
+  }
+  row.metadata_id = Must(writer->AddMetadata(wide));
+  row.label_list_id = nettrace::kNoLabels;
+  row.timestamp += 1000;
+  Must(writer->WriteEvent(row, payload.bytes()));
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+}
+
 // Four CPUs capture what six threads write, for twenty intervals. Every third sequence point
 // flushes threads, every fifth metadata.
 class Intervals {
@@ -440,6 +495,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   conformance::WriteTypes(folder + "/types", conformance::TypeCases());
   conformance::WriteTypes(folder + "/quirks", conformance::QuirkCases());
+  conformance::WriteActivities(folder + "/activities.nettrace");
   conformance::WriteLabels(folder + "/labels.nettrace");
   conformance::WriteNames(folder + "/names.nettrace");
   conformance::Intervals(folder + "/intervals.nettrace").Write();

@@ -13,7 +13,7 @@ import comparison
 import reader
 
 # Each file, with what TraceEvent shows in its own way there: it may and it has to.
-FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
+FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "activities": (), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
          "repaired": (), "sections": (), "sections-0": (), "sections-1": (), "sections-2": ()}
 LOST = {"lost": 129, "repaired": 129, "sections": 8, "sections-0": 5, "sections-2": 3}
 

@@ -11,10 +11,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
-#include "nettrace/time_ordered_reader.h"
 #include "tools/common/atomic_file.h"
 #include "tools/common/exit_codes.h"
-#include "tools/common/json_text.h"
 #include "tools/common/signals.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/commands.h"
@@ -22,8 +20,9 @@
 #include "tools/nettrace/export/csv/csv_exporter.h"
 #include "tools/nettrace/export/ctf/ctf_exporter.h"
 #include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/fxt/fxt_exporter.h"
 #include "tools/nettrace/export/json/trace_event_exporter.h"
-#include "tools/nettrace/export/process_names.h"
+#include "tools/nettrace/export_feed.h"
 #include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 #include "tools/nettrace/payload_json.h"
@@ -47,101 +46,9 @@ struct Arguments {
   EventFilter filter;
 };
 
-// Passes what a file holds to an exporter.
-class Export {
- public:
-  Export(const Arguments& arguments, std::unique_ptr<nettrace::Reader> reader)
-      : filter_(arguments.filter),
-        payloads_(arguments.raw ? PayloadStyle::kRaw : PayloadStyle::kForPrograms),
-        ordered_(std::move(reader)),
-        reader_(ordered_.reader()) {}
-
-  // The exporter's error, or that of the temporary file.
-  absl::Status Run(Exporter* exporter);
-
-  const nettrace::Reader& reader() const { return reader_; }
-  bool sort_failed() const { return !ordered_.sort_status().ok(); }
-  std::uint64_t events() const { return events_; }
-  std::uint64_t lost() const { return lost_; }
-
- private:
-  using Step = nettrace::Reader::Step;
-
-  absl::Status OnEvent(const nettrace::Event& event, Exporter* exporter);
-  absl::Status OnSequencePoint(const nettrace::SequencePoint& point, Exporter* exporter);
-  // Which events were lost is not known: only the time chooses.
-  absl::Status OnLoss(const exporting::Loss& loss, Exporter* exporter);
-
-  const EventFilter& filter_;
-  PayloadJson payloads_;
-  nettrace::TimeOrderedReader ordered_;
-  nettrace::Reader& reader_;
-  exporting::ProcessNames processes_;
-  absl::Time now_ = absl::InfinitePast();  // of the last step
-  std::uint64_t events_ = 0;
-  std::uint64_t lost_ = 0;
-};
-
-absl::Status Export::Run(Exporter* exporter) {
-  for (Step step = ordered_.Next(); step != Step::kEnd; step = ordered_.Next()) {
-    if (IsStopRequested()) return absl::CancelledError("stopped by a signal");
-    absl::Status status;
-    if (step == Step::kEvent) {
-      status = OnEvent(ordered_.event(), exporter);
-    } else if (step == Step::kSequencePoint) {
-      status = OnSequencePoint(ordered_.sequence_point(), exporter);
-    } else {
-      const nettrace::RemovedThread& removed = ordered_.removed_thread();
-      status = OnLoss({removed.thread_index, removed.thread, removed.lost, now_}, exporter);
-    }
-    if (!status.ok()) return status;
-  }
-  return ordered_.sort_status().ok() ? exporter->Finish() : ordered_.sort_status();
-}
-
-absl::Status Export::OnEvent(const nettrace::Event& event, Exporter* exporter) {
-  now_ = reader_.TimeOf(event.timestamp);
-  const exporting::Loss loss = {event.capture_thread_index, event.capture_thread, event.lost_before,
-                                now_, &event};
-  if (absl::Status status = OnLoss(loss, exporter); !status.ok()) return status;
-  processes_.OnEvent(event);
-  if (!filter_.Passes(reader_, event)) return absl::OkStatus();
-  ++events_;
-  exporting::ExportedEvent exported;
-  exported.event = &event;
-  exported.time = now_;
-  exported.process = processes_.NameOf(*event.thread);
-  if (!exporter->wants_payload_json()) return exporter->OnEvent(exported);
-  rapidjson::StringBuffer buffer;
-  JsonWriter json(buffer);
-  const std::string error(payloads_.Put(event, &json).message());
-  exported.payload_json = {buffer.GetString(), buffer.GetSize()};
-  exported.payload_error = error;
-  return exporter->OnEvent(exported);
-}
-
-absl::Status Export::OnSequencePoint(const nettrace::SequencePoint& point, Exporter* exporter) {
-  now_ = reader_.TimeOf(point.timestamp);
-  for (const nettrace::SequencePoint::Loss& lost : point.losses) {
-    const exporting::Loss loss = {lost.thread_index, lost.thread, lost.count, now_};
-    if (absl::Status status = OnLoss(loss, exporter); !status.ok()) return status;
-  }
-  payloads_.ForgetRows();
-  exporter->OnRowsEnd((point.flags & nettrace::kSequencePointFlushThreads) != 0);
-  return absl::OkStatus();
-}
-
-absl::Status Export::OnLoss(const exporting::Loss& loss, Exporter* exporter) {
-  if (loss.count == 0) return absl::OkStatus();
-  if ((filter_.from && loss.time < *filter_.from) || (filter_.to && loss.time >= *filter_.to)) {
-    return absl::OkStatus();
-  }
-  lost_ += loss.count;
-  return exporter->OnLoss(loss);
-}
-
 // Runs the export, and prints its error; returns whether the output may be kept.
-bool RunAndReport(const Arguments& arguments, Export* run, Exporter* exporter, Progress* progress) {
+bool RunAndReport(const Arguments& arguments, ExportFeed* run, Exporter* exporter,
+                  Progress* progress) {
   const absl::Status status = run->Run(exporter);
   progress->Hide();
   if (status.ok()) return true;
@@ -150,7 +57,13 @@ bool RunAndReport(const Arguments& arguments, Export* run, Exporter* exporter, P
   return false;
 }
 
-int ExportCtf(const Arguments& arguments, const FileAccess& access, Export* run,
+void PrintRemark(const Arguments& arguments, const Exporter& exporter) {
+  const std::string remark = exporter.Remark();
+  if (remark.empty()) return;
+  absl::FPrintF(stderr, "nettrace export: %s: %s\n", InputName(arguments.input), remark);
+}
+
+int ExportCtf(const Arguments& arguments, const FileAccess& access, ExportFeed* run,
               Progress* progress) {
   AtomicFolder folder(arguments.output);
   absl::Status status = folder.Create(access);
@@ -166,12 +79,7 @@ int ExportCtf(const Arguments& arguments, const FileAccess& access, Export* run,
     PrintInputError(kCommand, arguments.output, status);
     return kExitFailed;
   }
-  if (exporter.events_moved() > 0) {
-    absl::FPrintF(stderr,
-                  "nettrace export: %s: %d times are beyond what readers of CTF count; they became "
-                  "the nearest that is not\n",
-                  InputName(arguments.input), exporter.events_moved());
-  }
+  PrintRemark(arguments, exporter);
   return kExitOk;
 }
 
@@ -203,6 +111,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const Arguments& argume
   if (arguments.format == "json") {
     return std::make_unique<json::TraceEventExporter>(reader, sink);
   }
+  if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
   absl::StatusOr<csv::FieldColumns> columns = FindColumns(arguments, progress);
   if (!columns.ok()) return columns.status();
   auto exporter = std::make_unique<csv::CsvExporter>(*std::move(columns), sink);
@@ -210,7 +119,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const Arguments& argume
   return exporter;
 }
 
-int ExportFile(const Arguments& arguments, const FileAccess& access, Export* run,
+int ExportFile(const Arguments& arguments, const FileAccess& access, ExportFeed* run,
                Progress* progress) {
   AtomicFile file(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
@@ -230,6 +139,7 @@ int ExportFile(const Arguments& arguments, const FileAccess& access, Export* run
     PrintInputError(kCommand, arguments.output, status);
     return kExitFailed;
   }
+  PrintRemark(arguments, **exporter);
   return kExitOk;
 }
 
@@ -264,7 +174,8 @@ int RunExport(const Arguments& arguments) {
   }
   FileAccess access = AccessToAll({&input, 1});
   access.mode = arguments.mode.value_or(access.mode);
-  Export run(arguments, *std::move(reader));
+  ExportFeed run(arguments.filter, arguments.raw ? PayloadStyle::kRaw : PayloadStyle::kForPrograms,
+                 *std::move(reader));
   const int exit_code = arguments.format == "ctf" ? ExportCtf(arguments, access, &run, &progress)
                                                   : ExportFile(arguments, access, &run, &progress);
   if (exit_code != kExitOk) {
@@ -284,9 +195,9 @@ int RunExport(const Arguments& arguments) {
 void AddExport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("export", "Write a file in a format of other tools");
-  command->add_option("--to", arguments->format, "The format: ctf, csv or json")
+  command->add_option("--to", arguments->format, "The format: ctf, fxt, json or csv")
       ->required()
-      ->check(CLI::IsMember({"ctf", "csv", "json"}));
+      ->check(CLI::IsMember({"ctf", "fxt", "json", "csv"}));
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
   command
       ->add_option("-o,--output", arguments->output,
@@ -296,9 +207,10 @@ void AddExport(CLI::App& app, int* exit_code) {
       ->add_option("--profile", arguments->profile,
                    "Of ctf: lttng, to be read as a trace of LTTng-UST, for Trace Compass's views")
       ->check(CLI::IsMember({"lttng"}));
-  command->add_flag("--raw", arguments->raw,
-                    "Of csv and json: values as they are in the file, not in their EventHeader\n"
-                    "formats; those of ctf are so at all times");
+  command->add_flag(
+      "--raw", arguments->raw,
+      "Of fxt, json and csv: values as they are in the file, not in their EventHeader\n"
+      "formats; those of ctf are so at all times");
   command->add_flag("--processes", arguments->processes,
                     "The events that describe processes (provider Universal.System), too");
   command->add_flag("--account", arguments->account,
@@ -310,17 +222,19 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "
       "It\n"
       "appears by rename, whole or not at all, and only where there is nothing or an empty\n"
-      "directory. csv is a line for each event, with a column for each field of any. json is the\n"
-      "trace-event format, which chrome://tracing, Perfetto and speedscope read. Both appear by\n"
-      "rename, too, in place of a file that was there.\n\n"
+      "directory. fxt is the Fuchsia trace format, which Perfetto reads; json the trace-event\n"
+      "format, which chrome://tracing, Perfetto and speedscope read; csv a line for each event,\n"
+      "with a column for each field of any. They appear by rename, too, in place of a file that\n"
+      "was there.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and\n"
       "all that came before was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace export --to ctf trace.nettrace -o trace.ctf && babeltrace2 trace.ctf\n"
       "  nettrace export --to ctf --profile lttng trace.nettrace -o for-trace-compass\n"
       "  nettrace export --to ctf --provider MyProvider trace.nettrace.zst -o mine\n"
-      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n"
-      "  nettrace export --to json trace.nettrace -o trace.json\n");
+      "  nettrace export --to fxt trace.nettrace -o trace.fxt\n"
+      "  nettrace export --to json trace.nettrace -o trace.json\n"
+      "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n");
   command->callback([arguments, exit_code] {
     if (!arguments->profile.empty() && arguments->format != "ctf") {
       throw CLI::ValidationError("--profile", "only ctf has profiles");

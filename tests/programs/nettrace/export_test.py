@@ -124,7 +124,7 @@ class ExportTest(unittest.TestCase):
                           self.export("-", "-o", self.out, to="csv", stdin=pipe, expect=2))
 
     def test_a_file_replaces_one(self):
-        for to in ("csv", "json"):
+        for to in ("csv", "fxt", "json"):
             self.out.write_text("old")
             self.export(self.trace, "-o", self.out, to=to)
             self.assertGreater(self.out.stat().st_size, 100)
@@ -144,7 +144,7 @@ class ExportTest(unittest.TestCase):
             self.skipTest("no tmpfs can be mounted")
         try:
             long_file(self.folder / "long.nettrace", 1)
-            for to in ("ctf", "csv", "json"):
+            for to in ("ctf", "csv", "fxt", "json"):
                 error = self.export(self.folder / "long.nettrace", "-o", disk / "out", to=to, expect=1)
                 self.assertIn("No space left on device", error)
                 self.assertIn("nothing was written", error)
@@ -181,7 +181,7 @@ class ExportTest(unittest.TestCase):
         files = {intervals: self.folder / f"{intervals}.nettrace" for intervals in (2, 10)}
         for intervals, file in files.items():
             long_file(file, intervals)
-        for to in ("ctf", "csv", "json"):
+        for to in ("ctf", "csv", "fxt", "json"):
             peaks = [self.peak(file, to) for file in files.values()]
             self.assertLess(peaks[1], 1.2 * peaks[0] + 2048, (to, peaks))
 

@@ -4,6 +4,7 @@
 #define TOOLS_NETTRACE_EXPORT_EXPORTER_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -44,6 +45,8 @@ class Exporter {
   virtual void OnRowsEnd(bool threads_too) = 0;
   // All that was given is written.
   virtual absl::Status Finish() = 0;
+  // What became another in the format; empty if nothing did.
+  virtual std::string Remark() const { return ""; }
 };
 
 }  // namespace tools::exporting

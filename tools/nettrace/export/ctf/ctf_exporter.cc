@@ -243,4 +243,11 @@ absl::Status CtfExporter::Finish() {
   return folder_->Append("metadata", std::as_bytes(std::span(metadata)));
 }
 
+std::string CtfExporter::Remark() const {
+  if (events_moved_ == 0) return "";
+  return absl::StrCat(events_moved_,
+                      " times are beyond what readers of CTF count; they became the nearest that "
+                      "is not");
+}
+
 }  // namespace tools::ctf

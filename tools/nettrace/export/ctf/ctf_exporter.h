@@ -42,9 +42,7 @@ class CtfExporter : public exporting::Exporter {
   absl::Status OnLoss(const exporting::Loss& loss) override;
   void OnRowsEnd(bool threads_too) override;
   absl::Status Finish() override;
-
-  // Events whose times are none of the years that CTF's readers know: they have the nearest one.
-  std::uint64_t events_moved() const { return events_moved_; }
+  std::string Remark() const override;
 
  private:
   using Cpu = std::optional<std::uint32_t>;
@@ -81,6 +79,7 @@ class CtfExporter : public exporting::Exporter {
   std::size_t metadata_size_ = 0;
   std::size_t buffered_ = 0;
   nettrace::internal::ByteWriter fields_;
+  // Events whose times are none of the years that CTF's readers know: they have the nearest one.
   std::uint64_t events_moved_ = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "eventheader/wire.h"
 #include "tools/common/text.h"
 
 namespace tools::json {
@@ -12,16 +11,6 @@ constexpr char kLost[] = "lost events";
 
 // Not a thread that the kernel has: what all threads of a process have in common.
 constexpr std::uint64_t kNoThread = 0;
-
-bool BeginsSlice(const nettrace::Event& event) {
-  return event.labels->activity_id &&
-         event.opcode() == static_cast<std::uint8_t>(eh::Opcode::kActivityStart);
-}
-
-bool EndsSlice(const nettrace::Event& event) {
-  return event.labels->activity_id &&
-         event.opcode() == static_cast<std::uint8_t>(eh::Opcode::kActivityStop);
-}
 
 }  // namespace
 
@@ -56,37 +45,13 @@ absl::Status TraceEventExporter::End() {
 }
 
 absl::Status TraceEventExporter::PutName(const char* kind, const Ids& ids, std::string_view name) {
-  if (name.empty()) return absl::OkStatus();
-  if (names_.size() >= kMaxRemembered) names_.clear();
-  std::string& known = names_[ids];
-  if (known == name) return absl::OkStatus();
-  known = name;
+  if (!names_.Changes(ids, name)) return absl::OkStatus();
   Begin(kind, "M", clock_start_, ids);
   json_.Key("args");
   json_.StartObject();
   PutText(&json_, "name", name);
   json_.EndObject();
   return End();
-}
-
-std::string TraceEventExporter::SliceName(const nettrace::Event& event) {
-  const std::string& own = event.metadata->name;
-  if (BeginsSlice(event)) {
-    if (open_slices_ == kMaxRemembered) {
-      open_.clear();
-      open_slices_ = 0;
-    }
-    ++open_slices_;
-    open_[*event.labels->activity_id].push_back(own);
-    return own;
-  }
-  const auto open = open_.find(*event.labels->activity_id);
-  if (open == open_.end()) return own;
-  std::string name = std::move(open->second.back());
-  open->second.pop_back();
-  --open_slices_;
-  if (open->second.empty()) open_.erase(open);
-  return name;
 }
 
 void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) {
@@ -112,7 +77,7 @@ void TraceEventExporter::PutArguments(const exporting::ExportedEvent& exported) 
 
 absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
-  const Ids ids = {event.thread->process_id.value_or(0), event.thread->thread_id.value_or(0)};
+  const Ids ids = exporting::IdsOf(*event.thread);
   if (ids.first != 0) {
     absl::Status status = PutName("process_name", {ids.first, kNoThread}, exported.process);
     if (!status.ok()) return status;
@@ -121,8 +86,9 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
     absl::Status status = PutName("thread_name", ids, *event.thread->name);
     if (!status.ok()) return status;
   }
-  if (BeginsSlice(event) || EndsSlice(event)) {
-    Begin(SliceName(event), BeginsSlice(event) ? "b" : "e", exported.time, ids);
+  const bool begins = exporting::BeginsSlice(event);
+  if (begins || exporting::EndsSlice(event)) {
+    Begin(slices_.OnEvent(event, exported.time), begins ? "b" : "e", exported.time, ids);
     PutText(&json_, "id", FormatGuid(*event.labels->activity_id));
   } else {
     Begin(event.metadata->name, "i", exported.time, ids);

@@ -10,14 +10,10 @@
 #ifndef TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
@@ -25,15 +21,12 @@
 #include "tools/common/json_text.h"
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/text_output.h"
+#include "tools/nettrace/export/timeline.h"
 
 namespace tools::json {
 
 class TraceEventExporter : public exporting::Exporter {
  public:
-  // So many threads, processes, and open activities are remembered. Beyond it all are forgotten:
-  // names come again then, and a stop has its own name.
-  static constexpr std::size_t kMaxRemembered = 65536;
-
   // `sink` must live as long.
   TraceEventExporter(const nettrace::Reader& reader, nettrace::Sink* sink);
 
@@ -44,15 +37,13 @@ class TraceEventExporter : public exporting::Exporter {
   absl::Status Finish() override;
 
  private:
-  using Ids = std::pair<std::uint64_t, std::uint64_t>;  // of process and thread
+  using Ids = exporting::Ids;
 
   // Begins an object, with what all have. `phase` is the format's letter.
   void Begin(std::string_view name, const char* phase, absl::Time time, const Ids& ids);
   absl::Status End();
   // Names the process or thread, unless its last name is this one.
   absl::Status PutName(const char* kind, const Ids& ids, std::string_view name);
-  // The name of the slice that the event begins or ends.
-  std::string SliceName(const nettrace::Event& event);
   void PutArguments(const exporting::ExportedEvent& event);
 
   const absl::Time clock_start_;
@@ -60,9 +51,8 @@ class TraceEventExporter : public exporting::Exporter {
   rapidjson::StringBuffer buffer_;
   JsonWriter json_;
   bool is_first_ = true;
-  absl::flat_hash_map<Ids, std::string> names_;
-  absl::flat_hash_map<nettrace::Guid, std::vector<std::string>> open_;  // slices of each activity
-  std::size_t open_slices_ = 0;
+  exporting::KnownNames names_;
+  exporting::OpenSlices slices_;
   std::uint64_t lost_ = 0;
 };
 

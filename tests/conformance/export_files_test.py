@@ -1,18 +1,21 @@
 #!/usr/bin/python3
-"""What `nettrace export` writes as csv and json, read by Python's modules, is what `nettrace dump --json` shows: the
-same events in the same order, with the same values, times and threads, and as many lost."""
+"""What `nettrace export` writes as csv and json, read by Python's modules, and as fxt, read by a strict reader, is what
+`nettrace dump --json` shows: the same events in the same order, with the same values, times and threads, and as many
+lost."""
 
 import csv
 import decimal
 import json
+import re
 import subprocess
 
 from support import commands
 from support import script
 
 import ctf
+import fxt
 
-FILES = ("types", "quirks", "labels", "names", "intervals", "lost", "account", "empty", "sections")
+FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections")
 SEEDS = range(1, 5)
 MAX_SHOWN = 10
 csv.field_size_limit(1 << 30)
@@ -135,6 +138,111 @@ def check_json(args, file, events, lost):
     return found
 
 
+def arguments(event, labels):
+    """The arguments that an event of dump has in fxt before its fields'."""
+    result = [("level", event["level"]), ("keywords", event["keywords"])]
+    result += [("opcode", event["opcode"])] if event["opcode"] else []
+    result += [("cpu", event["cpu"])] if event["cpu"] is not None else []
+    result += [(label, event[label]) for label in labels if event[label]]
+    return result + ([("error", event["error"])] if "error" in event else [])
+
+
+def all_leaves(value, name=""):
+    """The names and values of the payload's fields, their members and elements."""
+    if isinstance(value, Pairs):
+        members = [(f"{name}.{key}".removeprefix("."), member) for key, member in value]
+    elif isinstance(value, list):
+        members = [(f"{name}[{index}]", element) for index, element in enumerate(value)]
+    else:
+        yield name, value
+        return
+    if not members and name:
+        yield name, "{}" if isinstance(value, Pairs) else "[]"
+    for key, member in members:
+        yield from all_leaves(member, key)
+
+
+def is_argument(ours, shown):
+    """Whether the argument of fxt is the value of dump, or as much of it as there was room for."""
+    if isinstance(ours, decimal.Decimal):
+        return isinstance(shown, (float, int, decimal.Decimal)) and float(ours) == float(shown)
+    if isinstance(ours, str) and isinstance(shown, str) and shown.endswith("…") and ours != shown:
+        return len(shown) > 1500 and ours.startswith(shown[:-1])
+    return type(ours) is type(shown) and ours == shown
+
+
+def same_arguments(found, where, event, shown):
+    expected = arguments(event, ("activityId", "relatedActivityId")) + [
+        (name if len(name.encode()) <= 1000 else None, value) for name, value in all_leaves(event["payload"])]
+    if len(expected) > 15:
+        name, more = shown.pop()
+        found.same(f"{where}: name of the last argument", "more", name)
+        expected, rest = expected[:14], expected[14:]
+        if more.endswith("…"):  # no JSON to its end
+            more = re.sub(r",?[^,]*$", "}", more, count=1)
+        if not more.startswith("}"):
+            shown += load(more)
+            expected += rest[:len(shown) - 14]
+    found.same(f"{where}: number of arguments", len(expected), len(shown))
+    for (name, ours), (shown_name, theirs) in zip(expected, shown):
+        if name is not None:
+            found.same(f"{where}: name of an argument", name, shown_name)
+        if not is_argument(ours, theirs):
+            found.append(f"{where}: {name}: {ours!r} became {theirs!r}"[:400])
+
+
+def check_fxt(args, file, events, lost):
+    found = Differences()
+    records = list(fxt.Reader(export(args, file, "fxt").read_bytes()).records())
+    shown = [record for record in records if isinstance(record, fxt.Event)]
+    found += fxt.check_timeline(shown)
+    losses = [event for event in shown if event.category == "lost events"]
+    found.same("events lost", lost, sum(dict(event.arguments)["count"] for event in losses
+                                        if event.type == fxt.INSTANT))
+    if losses:
+        found.same("the counter of events lost", [("events", lost)], losses[-1].arguments)
+    threads, opened, slices = {}, {}, {}
+    own = ("lost events", "NetTrace.Arrows")
+    found.same("number of events", len(events),
+               sum(isinstance(record, fxt.Event) and record.category not in own for record in records))
+    arrows = [event for event in shown if event.type in (fxt.FLOW_BEGIN, fxt.FLOW_END)]
+    events = iter(events)
+    for record in records:
+        if isinstance(record, fxt.Object):
+            if record.type == fxt.THREAD:
+                threads[int(record.arguments["process"]), record.koid] = record.name
+            continue
+        if record.category in own:
+            continue
+        ours = next(events)
+        where = f"fxt: event at {ours['time']}"
+        ids = int(ours["pid"] or 0), int(ours["tid"] or 0)
+        found.same(f"{where}: time", ctf.nanoseconds(ours["time"]), record.time)
+        found.same(f"{where}: thread", ids, (record.process, record.thread))
+        found.same(f"{where}: provider", ours["provider"], record.category)
+        if ids[1] and ours["thread"]:
+            found.same(f"{where}: name of the thread", ours["thread"], threads.get(ids))
+        if ours["relatedActivityId"] and opened.get(ours["relatedActivityId"]):
+            begin, end = arrows[:2]
+            del arrows[:2]
+            found.same(f"{where}: arrow", (*opened[ours["relatedActivityId"]][-1][1:], record.time, *ids),
+                       (begin.time, begin.process, begin.thread, end.time, end.process, end.thread))
+        kind, name = fxt.INSTANT, ours["name"]
+        if ours["activityId"] and ours["opcode"] in (1, 2):
+            kind = (fxt.ASYNC_BEGIN, fxt.ASYNC_END)[ours["opcode"] - 1]
+            names = opened.setdefault(ours["activityId"], [])
+            if kind == fxt.ASYNC_BEGIN:
+                names.append((name, record.time, *ids))
+            elif names:
+                name = names.pop()[0]
+            found.same(f"{where}: number of its activity", slices.setdefault(ours["activityId"], record.number), record.number)
+        found.same(f"{where}: name and type", (name, kind), (record.name, record.type))
+        same_arguments(found, where, ours, record.arguments)
+    found.same("arrows", [], arrows)
+    found.same("activities of one number", len(slices), len(set(slices.values())))
+    return found
+
+
 def main():
     args = script.parser(__doc__, "nettrace", "generate", "random", "out").parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -144,7 +252,7 @@ def main():
     for name in [*FILES, *(f"random-{seed}" for seed in SEEDS)]:
         file = args.out / f"{name}.nettrace"
         events, lost = dump(args, file), commands.info(args.nettrace, file)["lost"]
-        for check in (check_csv, check_json):
+        for check in (check_csv, check_json, check_fxt):
             found = check(args, file, events, lost)
             print(f"{check.__name__} {name}: {len(events)} events, {len(found)} differences")
             for text in found[:MAX_SHOWN]:

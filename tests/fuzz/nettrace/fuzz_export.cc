@@ -1,0 +1,159 @@
+// Exports hostile files in every format: the JSON is valid, each record of fxt is as long as it
+// says and refers to what came before it, and all lines of csv have the same columns.
+#include <rapidjson/document.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nettrace/reader.h"
+#include "nettrace/sink.h"
+#include "tools/common/atomic_file.h"
+#include "tools/nettrace/export/csv/csv_exporter.h"
+#include "tools/nettrace/export/ctf/ctf_exporter.h"
+#include "tools/nettrace/export/fxt/fxt_exporter.h"
+#include "tools/nettrace/export/json/trace_event_exporter.h"
+#include "tools/nettrace/export_feed.h"
+
+namespace {
+
+using nettrace::MemorySink;
+using nettrace::Reader;
+using tools::exporting::Exporter;
+
+// A small file may hold very many events; a few thousand of them show all that matters.
+constexpr int kMaxEvents = 1024;
+
+void Require(bool condition) {
+  if (!condition) __builtin_trap();
+}
+
+// Ends the export after kMaxEvents, in the middle.
+class Limited : public Exporter {
+ public:
+  explicit Limited(Exporter* exporter) : exporter_(exporter) {}
+  bool wants_payload_json() const override { return exporter_->wants_payload_json(); }
+  absl::Status OnEvent(const tools::exporting::ExportedEvent& event) override {
+    return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnEvent(event);
+  }
+  absl::Status OnLoss(const tools::exporting::Loss& loss) override {
+    return ++events_ > kMaxEvents ? absl::CancelledError("") : exporter_->OnLoss(loss);
+  }
+  void OnRowsEnd(bool threads_too) override { exporter_->OnRowsEnd(threads_too); }
+  absl::Status Finish() override { return exporter_->Finish(); }
+
+ private:
+  Exporter* const exporter_;
+  int events_ = 0;
+};
+
+std::unique_ptr<Reader> Open(std::span<const std::byte> bytes) {
+  auto opened = Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
+  return opened.ok() ? *std::move(opened) : nullptr;
+}
+
+// Whether all of the file was exported.
+bool Run(std::span<const std::byte> bytes, Exporter* exporter) {
+  const tools::EventFilter filter;
+  tools::ExportFeed feed(filter, tools::PayloadStyle::kForPrograms, Open(bytes));
+  Limited limited(exporter);
+  return feed.Run(&limited).ok();
+}
+
+std::string_view TextOf(const MemorySink& sink) {
+  return {reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size()};
+}
+
+void ExportJson(std::span<const std::byte> bytes) {
+  const std::unique_ptr<Reader> reader = Open(bytes);
+  MemorySink sink;
+  tools::json::TraceEventExporter exporter(*reader, &sink);
+  if (!Run(bytes, &exporter)) return;
+  rapidjson::Document document;
+  // Iterative: types may be nested deeper than the stack of an instrumented parser allows.
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      TextOf(sink).data(), TextOf(sink).size());
+  Require(!document.HasParseError() && document.IsObject());
+}
+
+void ExportCsv(std::span<const std::byte> bytes) {
+  const std::unique_ptr<Reader> reader = Open(bytes);
+  tools::csv::FieldColumns columns;
+  for (auto step = reader->Next(); step != Reader::Step::kEnd; step = reader->Next()) {
+    if (step != Reader::Step::kEvent) continue;
+    if (!columns.Add(*reader->event().metadata).ok() || columns.names().size() > 100) return;
+  }
+  MemorySink sink;
+  tools::csv::CsvExporter exporter(std::move(columns), &sink);
+  Require(exporter.WriteHeader().ok());
+  if (!Run(bytes, &exporter)) return;
+  std::set<int> cells;
+  int commas = 0;
+  bool quoted = false;
+  for (const char c : TextOf(sink)) {
+    if (c == '"') quoted = !quoted;
+    if (c == ',' && !quoted) ++commas;
+    if (c != '\n') continue;
+    Require(!quoted);
+    cells.insert(std::exchange(commas, 0));
+  }
+  Require(cells.size() == 1);
+}
+
+void ExportFxt(std::span<const std::byte> bytes) {
+  MemorySink sink;
+  tools::fxt::FxtExporter exporter(&sink);
+  if (!Run(bytes, &exporter)) return;
+  const std::span<const std::byte> records = sink.bytes();
+  std::set<std::uint64_t> strings = {0};
+  std::set<std::uint64_t> threads;
+  for (std::size_t at = 0, size = 0; at < records.size(); at += size) {
+    std::uint64_t head = 0;
+    Require(records.size() - at >= sizeof head);
+    std::memcpy(&head, &records[at], sizeof head);
+    size = (head >> 4 & 0xFFF) * 8;
+    Require(size >= 8 && size <= records.size() - at);
+    switch (static_cast<tools::fxt::RecordType>(head & 0xF)) {
+      case tools::fxt::RecordType::kString:
+        strings.insert(head >> 16 & 0x7FFF);
+        break;
+      case tools::fxt::RecordType::kThread:
+        threads.insert(head >> 16 & 0xFF);
+        break;
+      case tools::fxt::RecordType::kEvent:
+        Require(threads.contains(head >> 24 & 0xFF));
+        Require(strings.contains(head >> 32 & 0xFFFF) && strings.contains(head >> 48));
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void ExportCtf(std::span<const std::byte> bytes) {
+  const std::unique_ptr<Reader> reader = Open(bytes);
+  // It is removed, as it is not kept.
+  tools::AtomicFolder folder((std::filesystem::temp_directory_path() / "fuzz-export").string());
+  if (!folder.Create({}).ok()) return;
+  tools::ctf::CtfExporter exporter(*reader, tools::ctf::Profile::kPlain, &folder);
+  Run(bytes, &exporter);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  if (Open(bytes) == nullptr) return 0;
+  ExportJson(bytes);
+  ExportCsv(bytes);
+  ExportFxt(bytes);
+  ExportCtf(bytes);
+  return 0;
+}

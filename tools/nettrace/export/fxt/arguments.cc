@@ -1,0 +1,133 @@
+#include "tools/nettrace/export/fxt/arguments.h"
+
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/common/json_text.h"
+
+namespace tools::fxt {
+namespace {
+
+// Takes the leaves of a payload: a handler for rapidjson::Reader.
+class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTaker> {
+ public:
+  explicit LeafTaker(std::vector<Argument>* arguments) : arguments_(arguments), rest_(buffer_) {}
+
+  bool Null() { return Take(Argument::Kind::kNull, ""); }
+  bool Bool(bool value) { return Take(value ? Argument::Kind::kTrue : Argument::Kind::kFalse, ""); }
+  bool RawNumber(const char* digits, rapidjson::SizeType size, bool /*copy*/) {
+    return Take(Argument::Kind::kNumber, {digits, size});
+  }
+  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    return Take(Argument::Kind::kText, {text, size});
+  }
+  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    name_ = CutText(absl::StrCat(open_.back().prefix, std::string(text, size)), kMaxName);
+    return true;
+  }
+  bool StartObject() { return Open(/*is_array=*/false); }
+  bool EndObject(rapidjson::SizeType members) { return Close(members, "{}"); }
+  bool StartArray() { return Open(/*is_array=*/true); }
+  bool EndArray(rapidjson::SizeType elements) { return Close(elements, "[]"); }
+
+  // Appends kMore, if there is more than there was room for.
+  void Finish() {
+    if (!has_rest_) return;
+    rest_.EndObject();
+    arguments_->push_back(
+        {kMore, Argument::Kind::kText, std::string(buffer_.GetString(), buffer_.GetSize())});
+  }
+
+ private:
+  struct Parent {
+    bool is_array;
+    std::string prefix;  // of its members' names
+    std::size_t elements = 0;
+  };
+
+  // The name of the value that comes.
+  std::string TakeName() {
+    Parent& parent = open_.back();
+    if (!parent.is_array) return std::move(name_);
+    return CutText(absl::StrCat(parent.prefix, "[", parent.elements++, "]"), kMaxName);
+  }
+  bool Open(bool is_array) {
+    if (open_.empty()) {
+      open_.push_back({is_array, ""});
+    } else {
+      open_.push_back({is_array, absl::StrCat(TakeName(), is_array ? "" : ".")});
+    }
+    return true;
+  }
+  bool Close(rapidjson::SizeType values, const char* if_empty) {
+    const Parent closed = std::move(open_.back());
+    open_.pop_back();
+    if (values != 0 || open_.empty()) return true;
+    const std::string name(closed.prefix, 0, closed.prefix.size() - (closed.is_array ? 0 : 1));
+    return Take({name, Argument::Kind::kText, if_empty});
+  }
+  bool Take(Argument::Kind kind, std::string_view text) {
+    return Take({TakeName(), kind, std::string(text)});
+  }
+  bool Take(Argument argument) {
+    if (!has_rest_ && arguments_->size() < kMaxArguments) {
+      arguments_->push_back(std::move(argument));
+      return true;
+    }
+    if (!has_rest_) {
+      has_rest_ = true;
+      rest_.StartObject();
+      PutRest(arguments_->back());
+      arguments_->pop_back();
+    }
+    PutRest(argument);
+    return buffer_.GetSize() <= kMaxText;  // what comes then would be cut
+  }
+  void PutRest(const Argument& argument) {
+    PutKey(&rest_, argument.name);
+    switch (argument.kind) {
+      case Argument::Kind::kNull:
+        rest_.Null();
+        break;
+      case Argument::Kind::kFalse:
+      case Argument::Kind::kTrue:
+        rest_.Bool(argument.kind == Argument::Kind::kTrue);
+        break;
+      case Argument::Kind::kNumber:
+        rest_.RawValue(argument.text.data(), argument.text.size(), rapidjson::kNumberType);
+        break;
+      case Argument::Kind::kText:
+        PutString(&rest_, argument.text);
+        break;
+    }
+  }
+
+  std::vector<Argument>* const arguments_;
+  std::vector<Parent> open_;
+  std::string name_;
+  bool has_rest_ = false;
+  rapidjson::StringBuffer buffer_;
+  JsonWriter rest_;
+};
+
+}  // namespace
+
+void AppendFields(std::string_view payload_json, std::vector<Argument>* arguments) {
+  LeafTaker taker(arguments);
+  rapidjson::MemoryStream stream(payload_json.data(), payload_json.size());
+  rapidjson::Reader().Parse<rapidjson::kParseNumbersAsStringsFlag>(stream, taker);
+  taker.Finish();
+}
+
+std::string CutText(std::string_view text, std::size_t size) {
+  constexpr std::string_view kMark = "…";
+  if (text.size() <= size) return std::string(text);
+  std::size_t end = size - kMark.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(std::string(text.substr(0, end)), std::string(kMark));
+}
+
+}  // namespace tools::fxt

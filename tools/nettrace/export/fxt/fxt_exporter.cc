@@ -1,0 +1,319 @@
+#include "tools/nettrace/export/fxt/fxt_exporter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/common/json_text.h"
+#include "tools/common/text.h"
+
+namespace tools::fxt {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x0016'5478'4604'0010;
+constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
+
+// Of metadata records, and the one provider, whose name no reader shows.
+constexpr std::uint64_t kProviderInfo = 1;
+constexpr std::uint64_t kProviderSection = 2;
+constexpr std::uint64_t kProviderId = 1;
+constexpr std::string_view kProviderName = "nettrace";
+
+// Of kernel objects.
+constexpr std::uint64_t kProcessObject = 1;
+constexpr std::uint64_t kThreadObject = 2;
+
+enum class ArgumentType : std::uint8_t {
+  kNull = 0,
+  kInt32 = 1,
+  kUInt32 = 2,
+  kInt64 = 3,
+  kUInt64 = 4,
+  kDouble = 5,
+  kString = 6,
+  kKoid = 8,
+  kBool = 9
+};
+
+constexpr std::uint16_t kMaxStringIndex = 0x7FFF;
+constexpr std::uint16_t kInlineString = 0x8000;
+constexpr std::size_t kMaxString = 32'000;
+// The texts of the table may have so many bytes; then it begins anew.
+constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
+constexpr std::size_t kMaxThreadIndex = 0xFF;
+
+constexpr char kLost[] = "lost events";
+
+std::string WordOf(std::uint64_t word) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i, word >>= 8) bytes.push_back(static_cast<char>(word));
+  return bytes;
+}
+
+// The text, padded to whole words.
+std::string StreamOf(std::string_view text) {
+  std::string stream(text);
+  stream.resize((text.size() + 7) / 8 * 8);
+  return stream;
+}
+
+// The first word of an argument without a name inline, and its value.
+std::string ArgumentOf(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
+                       std::string_view words = "") {
+  const std::uint64_t size = 1 + words.size() / 8;
+  return absl::StrCat(WordOf(static_cast<std::uint64_t>(type) | size << 4 |
+                             std::uint64_t{name} << 16 | in_head << 32),
+                      std::string(words));
+}
+
+// Of a number as JSON writes it.
+std::string NumberArgumentOf(std::uint16_t name, const std::string& digits) {
+  std::int64_t negative = 0;
+  std::uint64_t positive = 0;
+  double real = 0;
+  if (absl::SimpleAtoi(digits, &positive)) {
+    return positive <= 0xFFFF'FFFF ? ArgumentOf(ArgumentType::kUInt32, name, positive)
+                                   : ArgumentOf(ArgumentType::kUInt64, name, 0, WordOf(positive));
+  }
+  if (absl::SimpleAtoi(digits, &negative)) {
+    return negative >= INT32_MIN
+               ? ArgumentOf(ArgumentType::kInt32, name, static_cast<std::uint32_t>(negative))
+               : ArgumentOf(ArgumentType::kInt64, name, 0,
+                            WordOf(static_cast<std::uint64_t>(negative)));
+  }
+  (void)absl::SimpleAtod(digits, &real);
+  return ArgumentOf(ArgumentType::kDouble, name, 0, WordOf(std::bit_cast<std::uint64_t>(real)));
+}
+
+Argument NumberOf(const char* name, std::uint64_t number) {
+  return {name, Argument::Kind::kNumber, absl::StrCat(number)};
+}
+
+Argument TextOf(const char* name, std::string_view text) {
+  return {name, Argument::Kind::kText, ValidUtf8(text)};
+}
+
+// What an event has beside its fields, then those.
+std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  std::vector<Argument> arguments = {NumberOf("level", event.level()),
+                                     TextOf("keywords", absl::StrFormat("0x%x", event.keywords()))};
+  if (event.opcode() != 0) arguments.push_back(NumberOf("opcode", event.opcode()));
+  if (event.processor != nettrace::kNoProcessor) {
+    arguments.push_back(NumberOf("cpu", event.processor));
+  }
+  if (const auto& activity = event.labels->activity_id) {
+    arguments.push_back(TextOf("activityId", FormatGuid(*activity)));
+  }
+  if (const auto& related = event.labels->related_activity_id) {
+    arguments.push_back(TextOf("relatedActivityId", FormatGuid(*related)));
+  }
+  if (!exported.payload_error.empty()) {
+    arguments.push_back(TextOf("error", exported.payload_error));
+  }
+  AppendFields(exported.payload_json, &arguments);
+  return arguments;
+}
+
+// Nanoseconds since 1970. Perfetto takes them for signed ones.
+std::uint64_t TicksOf(absl::Time time) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
+}
+
+// An activity's 128 bits in 64, all of which count.
+std::uint64_t CorrelationOf(const nettrace::Guid& activity) {
+  std::uint64_t halves[2];
+  static_assert(sizeof halves == sizeof activity);
+  std::memcpy(halves, activity.data(), sizeof halves);
+  return halves[0] ^ std::rotl(halves[1] * 0x9E37'79B9'7F4A'7C15, 32);
+}
+
+}  // namespace
+
+FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
+  pending_ = WordOf(kMagic);
+  PutRecord(RecordType::kMetadata,
+            kProviderInfo << 16 | kProviderId << 20 | std::uint64_t{kProviderName.size()} << 52,
+            StreamOf(kProviderName));
+  PutRecord(RecordType::kMetadata, kProviderSection << 16 | kProviderId << 20, "");
+  PutRecord(RecordType::kInitialization, 0, WordOf(kTicksPerSecond));
+}
+
+void FxtExporter::PutRecord(RecordType type, std::uint64_t head, std::string_view words) {
+  const std::uint64_t size = 1 + words.size() / 8;
+  pending_ += WordOf(static_cast<std::uint64_t>(type) | size << 4 | head);
+  pending_ += words;
+}
+
+// To be called before the first reference of a record is taken: a table that begins anew gives the
+// indices to others.
+void FxtExporter::MakeRoomForStrings() {
+  constexpr std::size_t kMaxRefs = 2 + kMaxArguments;
+  if (strings_.size() + kMaxRefs <= kMaxStringIndex &&
+      strings_size_ + kMaxRefs * kMaxString <= kMaxStringsSize) {
+    return;
+  }
+  strings_.clear();
+  strings_size_ = 0;
+}
+
+std::uint16_t FxtExporter::StringRef(std::string_view text) {
+  if (text.empty()) return 0;
+  std::string valid = CutText(ValidUtf8(text), kMaxString);
+  const auto index = static_cast<std::uint16_t>(strings_.size() + 1);
+  const auto [entry, added] = strings_.try_emplace(std::move(valid), index);
+  if (!added) return entry->second;
+  const std::string& known = entry->first;
+  strings_size_ += known.size();
+  PutRecord(RecordType::kString, std::uint64_t{index} << 16 | std::uint64_t{known.size()} << 32,
+            StreamOf(known));
+  return index;
+}
+
+std::uint8_t FxtExporter::ThreadRef(const Ids& ids) {
+  const auto known = threads_.find(ids);
+  if (known != threads_.end()) return known->second;
+  if (threads_.size() == kMaxThreadIndex) threads_.clear();
+  const auto index = static_cast<std::uint8_t>(threads_.size() + 1);
+  threads_.emplace(ids, index);
+  PutRecord(RecordType::kThread, std::uint64_t{index} << 16,
+            absl::StrCat(WordOf(ids.first), WordOf(ids.second)));
+  return index;
+}
+
+// A process is the one whose thread is 0.
+void FxtExporter::PutKernelObject(const Ids& ids, std::string_view name) {
+  const auto& [process, thread] = ids;
+  const bool is_process = thread == 0;
+  MakeRoomForStrings();
+  const std::uint64_t name_ref = StringRef(name);
+  const std::string arguments =
+      is_process ? "" : ArgumentOf(ArgumentType::kKoid, StringRef("process"), 0, WordOf(process));
+  PutRecord(RecordType::kKernelObject,
+            (is_process ? kProcessObject : kThreadObject) << 16 | name_ref << 24 |
+                (is_process ? std::uint64_t{0} : std::uint64_t{1}) << 40,
+            absl::StrCat(WordOf(is_process ? process : thread), arguments));
+}
+
+std::string FxtExporter::WordsOf(const Argument& argument, std::size_t max_text) {
+  const std::uint16_t name = StringRef(argument.name);
+  switch (argument.kind) {
+    case Argument::Kind::kNull:
+      return ArgumentOf(ArgumentType::kNull, name, 0);
+    case Argument::Kind::kFalse:
+    case Argument::Kind::kTrue:
+      return ArgumentOf(ArgumentType::kBool, name, argument.kind == Argument::Kind::kTrue ? 1 : 0);
+    case Argument::Kind::kNumber:
+      return NumberArgumentOf(name, argument.text);
+    case Argument::Kind::kText:
+      break;
+  }
+  if (argument.text.size() > max_text) ++texts_cut_;
+  const std::string text = CutText(argument.text, max_text);
+  const std::uint64_t ref = text.empty() ? 0 : kInlineString | text.size();
+  return ArgumentOf(ArgumentType::kString, name, ref, StreamOf(text));
+}
+
+void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& arguments,
+                           std::optional<std::uint64_t> number) {
+  MakeRoomForStrings();
+  const std::uint64_t thread = ThreadRef(head.ids);
+  const std::uint64_t category = StringRef(head.category);
+  const std::uint64_t name = StringRef(head.name);
+  std::string words = WordOf(TicksOf(head.time));
+  const auto texts = static_cast<std::size_t>(std::count_if(
+      arguments.begin(), arguments.end(),
+      [](const Argument& argument) { return argument.kind == Argument::Kind::kText; }));
+  for (const Argument& argument : arguments) {
+    words += WordsOf(argument, texts == 0 ? 0 : kMaxText / texts);
+  }
+  if (number) words += WordOf(*number);
+  PutRecord(RecordType::kEvent,
+            static_cast<std::uint64_t>(head.type) << 16 | std::uint64_t{arguments.size()} << 20 |
+                thread << 24 | category << 32 | name << 48,
+            words);
+}
+
+void FxtExporter::PutArrow(const exporting::OpenSlices::Slice& from,
+                           const exporting::ExportedEvent& to) {
+  // Readers bind the ends of a flow to the durations that are open on their threads, and sort all
+  // by time.
+  ++arrows_;
+  const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, kArrows, from.name};
+  const EventHead end = {EventType::kDurationBegin, to.time, exporting::IdsOf(*to.event->thread),
+                         kArrows, to.event->metadata->name};
+  for (auto [head, flow] :
+       {std::pair(begin, EventType::kFlowBegin), std::pair(end, EventType::kFlowEnd)}) {
+    PutEvent(head);
+    head.type = flow;
+    PutEvent(head, {}, arrows_);
+    head.type = EventType::kDurationEnd;
+    PutEvent(head);
+  }
+}
+
+absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  const Ids ids = exporting::IdsOf(*event.thread);
+  const Ids process = {ids.first, 0};
+  if (ids.first != 0 && names_.Changes(process, exported.process)) {
+    PutKernelObject(process, exported.process);
+  }
+  if (ids.second != 0 && event.thread->name && names_.Changes(ids, *event.thread->name)) {
+    PutKernelObject(ids, *event.thread->name);
+  }
+  const auto& related = event.labels->related_activity_id;
+  const exporting::OpenSlices::Slice* const from = related ? slices_.Innermost(*related) : nullptr;
+  if (from != nullptr) PutArrow(*from, exported);
+  std::string slice;
+  EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
+                    event.metadata->name};
+  std::optional<std::uint64_t> correlation;
+  const bool begins = exporting::BeginsSlice(event);
+  if (begins || exporting::EndsSlice(event)) {
+    slice = slices_.OnEvent(event, exported.time);
+    head.type = begins ? EventType::kAsyncBegin : EventType::kAsyncEnd;
+    head.name = slice;
+    correlation = CorrelationOf(*event.labels->activity_id);
+  }
+  PutEvent(head, ArgumentsOf(exported), correlation);
+  return WritePending();
+}
+
+absl::Status FxtExporter::OnLoss(const exporting::Loss& loss) {
+  const Ids ids = {kLossesId, kLossesId};
+  for (const Ids& object : {Ids{kLossesId, 0}, ids}) {
+    if (names_.Changes(object, kLost)) PutKernelObject(object, kLost);
+  }
+  std::vector<Argument> arguments = {NumberOf("count", loss.count)};
+  if (loss.capture_thread->name) {
+    arguments.push_back(TextOf("thread", *loss.capture_thread->name));
+  }
+  PutEvent({EventType::kInstant, loss.time, ids, kLost, kLost}, arguments);
+  lost_ += loss.count;
+  PutEvent({EventType::kCounter, loss.time, ids, kLost, kLost}, {NumberOf("events", lost_)}, 0);
+  return WritePending();
+}
+
+std::string FxtExporter::Remark() const {
+  if (texts_cut_ == 0) return "";
+  return absl::StrCat(texts_cut_, " texts are cut, since a record of fxt has no room for more");
+}
+
+absl::Status FxtExporter::WritePending() {
+  const absl::Status status = output_.Write(pending_);
+  pending_.clear();
+  return status;
+}
+
+absl::Status FxtExporter::Finish() {
+  if (absl::Status status = WritePending(); !status.ok()) return status;
+  return output_.Flush();
+}
+
+}  // namespace tools::fxt

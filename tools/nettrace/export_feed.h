@@ -1,0 +1,55 @@
+// From a reader to an exporter.
+#ifndef TOOLS_NETTRACE_EXPORT_FEED_H_
+#define TOOLS_NETTRACE_EXPORT_FEED_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "nettrace/reader.h"
+#include "nettrace/time_ordered_reader.h"
+#include "tools/nettrace/event_filter.h"
+#include "tools/nettrace/export/exporter.h"
+#include "tools/nettrace/export/process_names.h"
+#include "tools/nettrace/payload_json.h"
+
+namespace tools {
+
+// Passes what a file holds to an exporter: the events that pass the filter, in order, and losses.
+class ExportFeed {
+ public:
+  // `filter` must live as long.
+  ExportFeed(const EventFilter& filter, PayloadStyle payloads,
+             std::unique_ptr<nettrace::Reader> reader);
+
+  // The exporter's error, that of the temporary file for sorting, or Cancelled after a signal
+  // (tools/common/signals.h).
+  absl::Status Run(exporting::Exporter* exporter);
+
+  const nettrace::Reader& reader() const { return reader_; }
+  bool sort_failed() const { return !ordered_.sort_status().ok(); }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  using Step = nettrace::Reader::Step;
+
+  absl::Status OnEvent(const nettrace::Event& event, exporting::Exporter* exporter);
+  absl::Status OnSequencePoint(const nettrace::SequencePoint& point, exporting::Exporter* exporter);
+  // Which events were lost is not known: only the time chooses.
+  absl::Status OnLoss(const exporting::Loss& loss, exporting::Exporter* exporter);
+
+  const EventFilter& filter_;
+  PayloadJson payloads_;
+  nettrace::TimeOrderedReader ordered_;
+  nettrace::Reader& reader_;
+  exporting::ProcessNames processes_;
+  absl::Time now_ = absl::InfinitePast();  // of the last step
+  std::uint64_t events_ = 0;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace tools
+
+#endif  // TOOLS_NETTRACE_EXPORT_FEED_H_
