@@ -306,7 +306,7 @@ std::string FxtExporter::Remark() const {
 }
 
 absl::Status FxtExporter::WritePending() {
-  const absl::Status status = output_.Write(pending_);
+  absl::Status status = output_.Write(pending_);
   pending_.clear();
   return status;
 }
