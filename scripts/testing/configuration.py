@@ -40,7 +40,7 @@ class Configuration:
     def registered(self, suite=None, kind="tests"):
         """The programs of a suite, or all; `kind` is "tests" or "benchmarks"."""
         self.configure()
-        found = [Program(name=entry["name"], command=entry["cmd"],
+        found = [Program(name=entry["name"], command=_with_environment(entry["env"], entry["cmd"]),
                          suites=[name.partition(":")[2] for name in entry["suite"]],
                          seconds=max(entry["timeout"], 0), is_gtest=entry["protocol"] == "gtest",
                          depends=entry["depends"])
@@ -85,6 +85,10 @@ class Configuration:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
         if done.returncode != 0:
             raise BuildError(done.stdout)
+
+
+def _with_environment(variables, command):
+    return ["env", *(f"{name}={value}" for name, value in variables.items()), *command] if variables else command
 
 
 def _cross(architecture):

@@ -5,52 +5,20 @@ its output is compared in tests/conformance."""
 import os
 import pathlib
 import signal
-import struct
 import subprocess
 import tempfile
 import time
 import unittest
 
 from support import script
+from support import trace_bytes
 
 ARGS = script.options(__doc__, "nettrace", "generate")
-EVENTS_OF_INTERVAL = 50_000
-
-
-def block(kind, content):
-    return struct.pack("<I", len(content) | kind << 24) + content
 
 
 def long_file(path, intervals):
-    """A V6 file of one thread's events, of 16 bytes each, with a sequence point after each interval."""
-    def row(content):
-        return struct.pack("<H", len(content)) + content
-
-    trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
-    fields = [row(bytes([1, name]) + b"\x0c") for name in b"ab"]
-    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields)) + b"".join(fields) + row(b"")
-    with open(path, "wb") as file:
-        file.write(b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace) + block(3, b"\0\0" + row(metadata)) +
-                   block(6, row(bytes([1, 3, 1]))))
-        for interval in range(intervals):
-            start = 1 + interval * EVENTS_OF_INTERVAL
-            end = start + EVENTS_OF_INTERVAL - 1
-            # The first row has metadata id, the number before its own, capture thread, processor, thread, no stack, no
-            # labels, a time and the payload's size; each of the others is one tick later.
-            first = struct.pack("<B", 0x9F) + b"\x01" + varint(start - 1) + b"\x01\0" + b"\x01\0" + varint(start) + \
-                b"\0" + b"\x10" + bytes(16)
-            rows = first + (b"\0\x01" + bytes(16)) * (EVENTS_OF_INTERVAL - 1)
-            file.write(block(2, struct.pack("<HHQQ", 20, 1, start, end) + rows))
-            file.write(block(4, struct.pack("<QII", end, 0, 1) + b"\x01" + varint(end)))
-        file.write(block(0, b""))
-
-
-def varint(number):
-    result = b""
-    while number > 0x7F:
-        result += bytes([number & 0x7F | 0x80])
-        number >>= 7
-    return result + bytes([number])
+    """A file of events with two numbers each."""
+    trace_bytes.write_long(path, intervals, [bytes([1, name]) + b"\x0c" for name in b"ab"], bytes(16))
 
 
 class ExportTest(unittest.TestCase):

@@ -19,6 +19,7 @@ import unittest
 
 from support import commands
 from support import script
+from support import trace_bytes
 
 ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
@@ -47,24 +48,14 @@ def dump_cut(file):
 def one_interval(events, fields=()):
     """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times. The events have
     the fields, which are descriptions without their sizes, and empty payloads."""
-    def block(kind, content):
-        return struct.pack("<I", len(content) | kind << 24) + content
-
-    def row(content):
-        return struct.pack("<H", len(content)) + content
-
-    trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
-    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields))
-    metadata += b"".join(map(row, fields)) + row(b"")
-    stream = b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(1, trace)
-    stream += block(3, b"\0\0" + row(metadata)) + block(6, b"".join(row(bytes([i, 3, i])) for i in (1, 2)))
+    stream = trace_bytes.begin(fields, threads=(1, 2))
     for thread in (1, 2):
         # The first row has metadata id, capture thread, thread, no stack, no labels and an empty payload; each of the
         # others is one tick later.
         first = bytes([0x9F, 1, 0, thread, 0, thread, 0, 1, 0, 0])
         rows = first + b"\0\1" * (events // 2 - 1)
-        stream += block(2, struct.pack("<HHQQ", 20, 1, 1, events // 2) + rows)
-    return stream + block(0, b"")
+        stream += trace_bytes.block(trace_bytes.EVENT, struct.pack("<HHQQ", 20, 1, 1, events // 2) + rows)
+    return stream + trace_bytes.block(trace_bytes.END, b"")
 
 
 def nanoseconds(event):
@@ -442,18 +433,16 @@ class CommandsTest(unittest.TestCase):
         if subprocess.run([ARGS.nettrace, "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           preexec_fn=limit, check=False).returncode != 0:
             self.skipTest("a sanitizer needs more address space than this test allows")
-        def block(kind, content):
-            return struct.pack("<I", len(content) | kind << 24) + content
         # Rows of 16,000 fields of 4 bytes, which take 25 times that in memory.
         rows = b""
         for index in range(250):
             row = bytes([index & 0x7f | 0x80, index >> 7]) + b"\x01P" + bytes([index & 0x7f | 0x80, index >> 7]) \
                 + b"\x01N" + struct.pack("<H", 16000) + 16000 * b"\x02\x00\x00\x09" + b"\x00\x00"
-            rows += struct.pack("<H", len(row)) + row
+            rows += trace_bytes.row(row)
         start = self.traces[0].read_bytes()
         trace_block = struct.unpack_from("<I", start, 20)[0] & 0xffffff
         large = self.folder / "large"
-        large.write_bytes(start[:24 + trace_block] + block(3, b"\0\0" + rows))
+        large.write_bytes(start[:24 + trace_block] + trace_bytes.block(trace_bytes.METADATA, b"\0\0" + rows))
         for command in (["dump"], ["info"], ["verify"], ["repair", "-o", self.out], ["cut", "-o", self.out],
                         ["merge", self.traces[0], "-o", self.out]):
             ran = subprocess.run([ARGS.nettrace, command[0], large, *command[1:]], capture_output=True, preexec_fn=limit,

@@ -49,45 +49,55 @@ constexpr std::size_t kMaxThreadIndex = 0xFF;
 
 constexpr char kLost[] = "lost events";
 
-std::string WordOf(std::uint64_t word) {
-  std::string bytes;
-  for (int i = 0; i < 8; ++i, word >>= 8) bytes.push_back(static_cast<char>(word));
-  return bytes;
+void PutWord(std::uint64_t word, std::string* out) {
+  char bytes[8];
+  for (char& byte : bytes) {
+    byte = static_cast<char>(word);
+    word >>= 8;
+  }
+  out->append(bytes, sizeof bytes);
 }
+
+std::uint64_t WordsOf(std::string_view text) { return (text.size() + 7) / 8; }
 
 // The text, padded to whole words.
-std::string StreamOf(std::string_view text) {
-  std::string stream(text);
-  stream.resize((text.size() + 7) / 8 * 8);
-  return stream;
+void PutStream(std::string_view text, std::string* out) {
+  out->append(text);
+  out->append(WordsOf(text) * 8 - text.size(), '\0');
 }
 
-// The first word of an argument without a name inline, and its value.
-std::string ArgumentOf(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
-                       std::string_view words = "") {
-  const std::uint64_t size = 1 + words.size() / 8;
-  return absl::StrCat(WordOf(static_cast<std::uint64_t>(type) | size << 4 |
-                             std::uint64_t{name} << 16 | in_head << 32),
-                      std::string(words));
+// The first word of an argument, whose value has so many words.
+void PutArgumentHead(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
+                     std::uint64_t words, std::string* out) {
+  PutWord(static_cast<std::uint64_t>(type) | (1 + words) << 4 | std::uint64_t{name} << 16 |
+              in_head << 32,
+          out);
+}
+
+void PutWordArgument(ArgumentType type, std::uint16_t name, std::uint64_t value, std::string* out) {
+  PutArgumentHead(type, name, 0, 1, out);
+  PutWord(value, out);
 }
 
 // Of a number as JSON writes it.
-std::string NumberArgumentOf(std::uint16_t name, const std::string& digits) {
+void PutNumberArgument(std::uint16_t name, const std::string& digits, std::string* out) {
   std::int64_t negative = 0;
   std::uint64_t positive = 0;
   double real = 0;
   if (absl::SimpleAtoi(digits, &positive)) {
-    return positive <= 0xFFFF'FFFF ? ArgumentOf(ArgumentType::kUInt32, name, positive)
-                                   : ArgumentOf(ArgumentType::kUInt64, name, 0, WordOf(positive));
+    if (positive <= 0xFFFF'FFFF)
+      return PutArgumentHead(ArgumentType::kUInt32, name, positive, 0, out);
+    return PutWordArgument(ArgumentType::kUInt64, name, positive, out);
   }
   if (absl::SimpleAtoi(digits, &negative)) {
-    return negative >= INT32_MIN
-               ? ArgumentOf(ArgumentType::kInt32, name, static_cast<std::uint32_t>(negative))
-               : ArgumentOf(ArgumentType::kInt64, name, 0,
-                            WordOf(static_cast<std::uint64_t>(negative)));
+    if (negative >= INT32_MIN) {
+      return PutArgumentHead(ArgumentType::kInt32, name, static_cast<std::uint32_t>(negative), 0,
+                             out);
+    }
+    return PutWordArgument(ArgumentType::kInt64, name, static_cast<std::uint64_t>(negative), out);
   }
   (void)absl::SimpleAtod(digits, &real);
-  return ArgumentOf(ArgumentType::kDouble, name, 0, WordOf(std::bit_cast<std::uint64_t>(real)));
+  PutWordArgument(ArgumentType::kDouble, name, std::bit_cast<std::uint64_t>(real), out);
 }
 
 Argument NumberOf(const char* name, std::uint64_t number) {
@@ -135,19 +145,22 @@ std::uint64_t CorrelationOf(const nettrace::Guid& activity) {
 
 }  // namespace
 
-FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
-  pending_ = WordOf(kMagic);
-  PutRecord(RecordType::kMetadata,
-            kProviderInfo << 16 | kProviderId << 20 | std::uint64_t{kProviderName.size()} << 52,
-            StreamOf(kProviderName));
-  PutRecord(RecordType::kMetadata, kProviderSection << 16 | kProviderId << 20, "");
-  PutRecord(RecordType::kInitialization, 0, WordOf(kTicksPerSecond));
+void FxtExporter::PutRecord(RecordType type, std::uint64_t head, std::string_view words) {
+  PutWord(static_cast<std::uint64_t>(type) | (1 + words.size() / 8) << 4 | head, &pending_);
+  pending_ += words;
 }
 
-void FxtExporter::PutRecord(RecordType type, std::uint64_t head, std::string_view words) {
-  const std::uint64_t size = 1 + words.size() / 8;
-  pending_ += WordOf(static_cast<std::uint64_t>(type) | size << 4 | head);
-  pending_ += words;
+FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
+  PutWord(kMagic, &pending_);
+  std::string words;
+  PutStream(kProviderName, &words);
+  PutRecord(RecordType::kMetadata,
+            kProviderInfo << 16 | kProviderId << 20 | std::uint64_t{kProviderName.size()} << 52,
+            words);
+  PutRecord(RecordType::kMetadata, kProviderSection << 16 | kProviderId << 20, "");
+  words.clear();
+  PutWord(kTicksPerSecond, &words);
+  PutRecord(RecordType::kInitialization, 0, words);
 }
 
 // To be called before the first reference of a record is taken: a table that begins anew gives the
@@ -170,8 +183,10 @@ std::uint16_t FxtExporter::StringRef(std::string_view text) {
   if (!added) return entry->second;
   const std::string& known = entry->first;
   strings_size_ += known.size();
+  std::string words;
+  PutStream(known, &words);
   PutRecord(RecordType::kString, std::uint64_t{index} << 16 | std::uint64_t{known.size()} << 32,
-            StreamOf(known));
+            words);
   return index;
 }
 
@@ -181,8 +196,10 @@ std::uint8_t FxtExporter::ThreadRef(const Ids& ids) {
   if (threads_.size() == kMaxThreadIndex) threads_.clear();
   const auto index = static_cast<std::uint8_t>(threads_.size() + 1);
   threads_.emplace(ids, index);
-  PutRecord(RecordType::kThread, std::uint64_t{index} << 16,
-            absl::StrCat(WordOf(ids.first), WordOf(ids.second)));
+  std::string words;
+  PutWord(ids.first, &words);
+  PutWord(ids.second, &words);
+  PutRecord(RecordType::kThread, std::uint64_t{index} << 16, words);
   return index;
 }
 
@@ -192,31 +209,40 @@ void FxtExporter::PutKernelObject(const Ids& ids, std::string_view name) {
   const bool is_process = thread == 0;
   MakeRoomForStrings();
   const std::uint64_t name_ref = StringRef(name);
-  const std::string arguments =
-      is_process ? "" : ArgumentOf(ArgumentType::kKoid, StringRef("process"), 0, WordOf(process));
+  std::string words;
+  PutWord(is_process ? process : thread, &words);
+  if (!is_process) {
+    PutWordArgument(ArgumentType::kKoid, StringRef("process"), process, &words);
+  }
   PutRecord(RecordType::kKernelObject,
             (is_process ? kProcessObject : kThreadObject) << 16 | name_ref << 24 |
                 (is_process ? std::uint64_t{0} : std::uint64_t{1}) << 40,
-            absl::StrCat(WordOf(is_process ? process : thread), arguments));
+            words);
 }
 
-std::string FxtExporter::WordsOf(const Argument& argument, std::size_t max_text) {
+void FxtExporter::PutArgument(const Argument& argument, std::size_t max_text, std::string* words) {
   const std::uint16_t name = StringRef(argument.name);
   switch (argument.kind) {
     case Argument::Kind::kNull:
-      return ArgumentOf(ArgumentType::kNull, name, 0);
+      return PutArgumentHead(ArgumentType::kNull, name, 0, 0, words);
     case Argument::Kind::kFalse:
     case Argument::Kind::kTrue:
-      return ArgumentOf(ArgumentType::kBool, name, argument.kind == Argument::Kind::kTrue ? 1 : 0);
+      return PutArgumentHead(ArgumentType::kBool, name,
+                             argument.kind == Argument::Kind::kTrue ? 1 : 0, 0, words);
     case Argument::Kind::kNumber:
-      return NumberArgumentOf(name, argument.text);
+      return PutNumberArgument(name, argument.text, words);
     case Argument::Kind::kText:
       break;
   }
-  if (argument.text.size() > max_text) ++texts_cut_;
-  const std::string text = CutText(argument.text, max_text);
-  const std::uint64_t ref = text.empty() ? 0 : kInlineString | text.size();
-  return ArgumentOf(ArgumentType::kString, name, ref, StreamOf(text));
+  std::string cut;
+  std::string_view text = argument.text;
+  if (text.size() > max_text) {
+    ++texts_cut_;
+    text = cut = CutText(text, max_text);
+  }
+  PutArgumentHead(ArgumentType::kString, name, text.empty() ? 0 : kInlineString | text.size(),
+                  WordsOf(text), words);
+  PutStream(text, words);
 }
 
 void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& arguments,
@@ -225,14 +251,15 @@ void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& a
   const std::uint64_t thread = ThreadRef(head.ids);
   const std::uint64_t category = StringRef(head.category);
   const std::uint64_t name = StringRef(head.name);
-  std::string words = WordOf(TicksOf(head.time));
+  std::string words;
+  PutWord(TicksOf(head.time), &words);
   const auto texts = static_cast<std::size_t>(std::count_if(
       arguments.begin(), arguments.end(),
       [](const Argument& argument) { return argument.kind == Argument::Kind::kText; }));
   for (const Argument& argument : arguments) {
-    words += WordsOf(argument, texts == 0 ? 0 : kMaxText / texts);
+    PutArgument(argument, texts == 0 ? 0 : kMaxText / texts, &words);
   }
-  if (number) words += WordOf(*number);
+  if (number) PutWord(*number, &words);
   PutRecord(RecordType::kEvent,
             static_cast<std::uint64_t>(head.type) << 16 | std::uint64_t{arguments.size()} << 20 |
                 thread << 24 | category << 32 | name << 48,

@@ -88,7 +88,8 @@ class FxtExporter : public exporting::Exporter {
   void PutArrow(const exporting::OpenSlices::Slice& from, const exporting::ExportedEvent& to);
   // `head` is the first word without type and size; `words` are the others.
   void PutRecord(RecordType type, std::uint64_t head, std::string_view words);
-  std::string WordsOf(const Argument& argument, std::size_t max_text);
+  // Appends the argument's words to `words`; of its text, if it is one, at most so many bytes.
+  void PutArgument(const Argument& argument, std::size_t max_text, std::string* words);
 
   void MakeRoomForStrings();
   // The reference of a text or thread in the tables, whose record is put first if it is not there.

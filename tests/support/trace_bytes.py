@@ -1,0 +1,48 @@
+"""Parts of V6 traces as bytes, for tests that need what no writer writes, or much of the same."""
+
+import struct
+
+TRACE, EVENT, METADATA, SEQUENCE_POINT, THREAD, END = 1, 2, 3, 4, 6, 0
+
+
+def block(kind, content):
+    return struct.pack("<I", len(content) | kind << 24) + content
+
+
+def row(content):
+    return struct.pack("<H", len(content)) + content
+
+
+def varint(number):
+    result = b""
+    while number > 0x7F:
+        result += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return result + bytes([number])
+
+
+def begin(fields=(), threads=(1,)):
+    """A trace that begins at 2026-11-21T10:00:00Z, counts nanoseconds, and has events E of the provider P with these
+    fields, which are descriptions without their sizes, and these threads."""
+    trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
+    metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields)) + b"".join(map(row, fields)) + row(b"")
+    return b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(TRACE, trace) + block(METADATA, b"\0\0" + row(metadata)) + \
+        block(THREAD, b"".join(row(bytes([thread, 3, thread])) for thread in threads))
+
+
+def write_long(path, intervals, fields, payload, events=50_000):
+    """Writes a trace of one thread's events, so many in each interval, which ends with a sequence point. All have the
+    payload, and each is a nanosecond after the one before."""
+    with open(path, "wb") as file:
+        file.write(begin(fields))
+        for interval in range(intervals):
+            start = 1 + interval * events
+            end = start + events - 1
+            # The first row has metadata id, the number before its own, capture thread, processor, thread, no stack, no
+            # labels, a time and the payload's size; each of the others is one tick later.
+            first = struct.pack("<B", 0x9F) + b"\x01" + varint(start - 1) + b"\x01\0" + b"\x01\0" + varint(start) + \
+                b"\0" + varint(len(payload)) + payload
+            rows = first + (b"\0\x01" + payload) * (events - 1)
+            file.write(block(EVENT, struct.pack("<HHQQ", 20, 1, start, end) + rows))
+            file.write(block(SEQUENCE_POINT, struct.pack("<QII", end, 0, 1) + b"\x01" + varint(end)))
+        file.write(block(END, b""))
