@@ -22,6 +22,8 @@
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/import/ctf/ctf_importer.h"
 #include "tools/nettrace/import/ctf/trace_folder.h"
+#include "tools/nettrace/import/fxt/fxt_importer.h"
+#include "tools/nettrace/import/fxt/fxt_reader.h"
 #include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
 
@@ -102,14 +104,17 @@ absl::Status CheckStop(Progress* progress, std::uint64_t bytes) {
   return IsStopRequested() ? absl::CancelledError("stopped by a signal") : absl::OkStatus();
 }
 
+void ReportDamages(const Arguments& arguments, const std::vector<absl::Status>& damages,
+                   std::uint64_t count) {
+  for (const absl::Status& damage : damages) PrintRemark(arguments, std::string(damage.message()));
+  if (count > damages.size()) {
+    PrintRemark(arguments,
+                absl::StrCat("and ", count - damages.size(), " places more are damaged"));
+  }
+}
+
 void ReportCtf(const Arguments& arguments, const importing::ctf::CtfImporter& importer) {
-  for (const absl::Status& damage : importer.damages()) {
-    PrintRemark(arguments, std::string(damage.message()));
-  }
-  if (importer.damage_count() > importer.damages().size()) {
-    PrintRemark(arguments, absl::StrCat("and ", importer.damage_count() - importer.damages().size(),
-                                        " places more are damaged"));
-  }
+  ReportDamages(arguments, importer.damages(), importer.damage_count());
   if (importer.packets_missing() > 0) {
     PrintRemark(arguments,
                 absl::StrCat(importer.packets_missing(),
@@ -159,6 +164,56 @@ int ImportCtf(const Arguments& arguments) {
                 importer.damage_count() > 0);
 }
 
+void ReportFxt(const Arguments& arguments, const importing::fxt::FxtImporter& importer) {
+  ReportDamages(arguments, importer.damages(), importer.damage_count());
+  if (importer.skipped() > 0) {
+    PrintRemark(arguments, absl::StrCat(importer.skipped(),
+                                        " records are of kinds that a NetTrace file has no place "
+                                        "for; they were left out"));
+  }
+  if (importer.buffers_full() > 0) {
+    PrintRemark(arguments, absl::StrCat("a buffer was full ", importer.buffers_full(),
+                                        " times; how many records were lost then is not known"));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<importing::fxt::FxtReader>> OpenFxt(const std::string& path,
+                                                                   Progress* progress,
+                                                                   struct stat* file) {
+  auto source = OpenSource(path, progress, file);
+  if (!source.ok()) return source.status();
+  return importing::fxt::FxtReader::Open(*std::move(source));
+}
+
+int ImportFxt(const Arguments& arguments) {
+  Progress progress(kCommand);
+  struct stat file = {};
+  absl::StatusOr<std::unique_ptr<importing::fxt::FxtReader>> reader =
+      OpenFxt(arguments.input, &progress, &file);
+  if (!reader.ok()) {
+    PrintInputError(kCommand, arguments.input, reader.status());
+    return kExitUnreadable;
+  }
+  // A run that is stopped leaves nothing. One that waits for a pipe could not be stopped then.
+  if (S_ISREG(file.st_mode)) {
+    if (const absl::Status status = CatchSignals(); !status.ok()) {
+      PrintInputError(kCommand, arguments.input, status);
+      return kExitFailed;
+    }
+  }
+  importing::fxt::FxtImporter importer(*std::move(reader), [&] { return CheckStop(&progress, 0); });
+  FileAccess access = AccessToAll({&file, 1});
+  access.mode = arguments.mode.value_or(access.mode);
+  Output output(arguments);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = output.Create(access);
+  absl::Status status = sink.status();
+  if (status.ok()) status = importer.Run(*std::move(sink));
+  progress.Hide();
+  if (status.ok()) ReportFxt(arguments, importer);
+  return Finish(arguments, status, &output, status.ok() ? &importer.output() : nullptr,
+                importer.damage_count() > 0);
+}
+
 int RunImport(const Arguments& arguments) {
   if (arguments.output == "-") {
     absl::FPrintF(
@@ -167,7 +222,7 @@ int RunImport(const Arguments& arguments) {
         "one\n");
     return kExitUsage;
   }
-  return ImportCtf(arguments);
+  return arguments.format == "ctf" ? ImportCtf(arguments) : ImportFxt(arguments);
 }
 
 }  // namespace
@@ -175,21 +230,27 @@ int RunImport(const Arguments& arguments) {
 void AddImport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("import", "Write a trace of other tools as a V6 file");
-  command->add_option("--from", arguments->format, "The format: ctf")
+  command->add_option("--from", arguments->format, "The format: ctf or fxt")
       ->required()
-      ->check(CLI::IsMember({"ctf"}));
-  command->add_option("input", arguments->input, "What to read: a directory for ctf")->required();
+      ->check(CLI::IsMember({"ctf", "fxt"}));
+  command
+      ->add_option("input", arguments->input,
+                   "What to read: a directory for ctf, a file for fxt; there - is\n"
+                   "standard input")
+      ->required();
   command->add_option("-o,--output", arguments->output, "File to write")->required();
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   command->footer(
       "ctf is the Common Trace Format 1.8, a directory as LTTng, barectf, babeltrace2, perf and\n"
       "'nettrace export' write it; traces in directories below it are read, too, as one.\n"
+      "fxt is the Fuchsia trace format, of either byte order, which may be compressed with zstd.\n"
       "The output appears by rename, whole or not at all.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or a part of the input is cut or\n"
       "damaged, and what can be read was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace import --from ctf ~/lttng-traces/mine -o mine.nettrace\n"
-      "  nettrace import --from ctf trace.ctf -o trace.nettrace.zst\n");
+      "  nettrace import --from ctf trace.ctf -o trace.nettrace.zst\n"
+      "  nettrace import --from fxt trace.fxt -o trace.nettrace\n");
   command->callback([arguments, exit_code] {
     *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunImport(*arguments); });
   });

@@ -77,6 +77,11 @@ absl::StatusOr<nettrace::MetadataId> TraceOutput::RowOf(const ImportedEvent& eve
   const auto known = rows_.find(absl::string_view(event.row_key.data(), event.row_key.size()));
   if (known != rows_.end()) return known->second;
   nettrace::EventMetadata row = event.make_row();
+  // The format it comes from has no opcode 0, or none at all.
+  if (!row.opcode && (nettrace::internal::traceevent::TakesOpcodeFrom(row.name) ||
+                      row.provider == nettrace::internal::traceevent::kUniversalSystem)) {
+    row.opcode = 0;
+  }
   std::optional<std::uint32_t> id = SystemEventId(row);
   if (!id) id = writer_->ChooseEventId(row);
   if (!id) return absl::ResourceExhaustedError("its provider has too many kinds of events");

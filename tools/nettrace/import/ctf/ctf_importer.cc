@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +17,7 @@
 #include "tools/common/tracepoint_keys.h"
 #include "tools/nettrace/import/ctf/metadata_text.h"
 #include "tools/nettrace/import/ctf/tsdl_parser.h"
+#include "tools/nettrace/import/guid_text.h"
 
 namespace tools::importing::ctf {
 namespace {
@@ -30,31 +30,16 @@ constexpr std::size_t kMaxNoteNames = 256;
 // What nettrace export writes where the file had no text.
 constexpr std::string_view kNone = "-";
 
-std::optional<std::array<std::byte, 16>> Hex128(std::string_view text) {
-  std::string digits;
-  for (const char c : text) {
-    if (c == '-') continue;
-    if (!absl::ascii_isxdigit(static_cast<unsigned char>(c))) return std::nullopt;
-    digits += c;
-  }
-  if (digits.size() != 32) return std::nullopt;
-  const std::string bytes = absl::HexStringToBytes(digits);
-  std::array<std::byte, 16> id;
-  std::copy_n(std::as_bytes(std::span(bytes)).begin(), id.size(), id.begin());
-  return id;
-}
-
 std::optional<nettrace::Guid> GuidOf(const Captured& captured, Role role) {
   if (!captured.Has(role)) return std::nullopt;
-  const auto uuid = Hex128(captured.Text(role));
-  return uuid ? std::optional(nettrace::GuidFromUuid(*uuid)) : std::nullopt;
+  return ParseGuid(captured.Text(role));
 }
 
 nettrace::Labels LabelsOf(const Captured& captured) {
   nettrace::Labels labels;
   labels.activity_id = GuidOf(captured, Role::kActivity);
   labels.related_activity_id = GuidOf(captured, Role::kRelatedActivity);
-  if (captured.Has(Role::kTraceId)) labels.trace_id = Hex128(captured.Text(Role::kTraceId));
+  if (captured.Has(Role::kTraceId)) labels.trace_id = ParseHex128(captured.Text(Role::kTraceId));
   std::uint64_t span = 0;
   if (captured.Has(Role::kSpanId) && captured.Text(Role::kSpanId).size() == 16 &&
       absl::SimpleHexAtoi(captured.Text(Role::kSpanId), &span)) {

@@ -12,10 +12,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tools/nettrace/import/ctf/tsdl_lexer.h"
+#include "tools/nettrace/import/guid_text.h"
 
 namespace tools::importing::ctf {
 namespace {
@@ -30,20 +30,6 @@ struct Value {
   bool is_negative = false;
   std::size_t line = 0;
 };
-
-std::optional<std::array<std::byte, 16>> ParseUuid(std::string_view text) {
-  std::array<std::byte, 16> uuid{};
-  std::size_t digits = 0;
-  for (const char c : text) {
-    if (c == '-') continue;
-    if (!absl::ascii_isxdigit(static_cast<unsigned char>(c)) || digits == 32) return std::nullopt;
-    const int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-    std::byte& byte = uuid[digits++ / 2];
-    byte = (byte << 4) | static_cast<std::byte>(digit);
-  }
-  if (digits != 32) return std::nullopt;
-  return uuid;
-}
 
 // Once an error is found, all tokens are kEnd, so that all loops end.
 class Parser {
@@ -260,7 +246,7 @@ class Parser {
           Fail(value.line, "the trace's byte_order is its own");
         }
       } else if (name == "uuid") {
-        metadata_.uuid = ParseUuid(value.text);
+        metadata_.uuid = ParseHex128(value.text);
         if (!metadata_.uuid) Fail(value.line, "uuid is none");
       } else if ((name == "major" && NumberOf(value) != 1) ||
                  (name == "minor" && NumberOf(value) != 8)) {
