@@ -248,9 +248,9 @@ void AddImport(CLI::App& app, int* exit_code) {
       "Exit code: 0 written; 1 the output cannot be written, or a part of the input is cut or\n"
       "damaged, and what can be read was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
-      "  nettrace import --from ctf ~/lttng-traces/mine -o mine.nettrace\n"
-      "  nettrace import --from ctf trace.ctf -o trace.nettrace.zst\n"
-      "  nettrace import --from fxt trace.fxt -o trace.nettrace\n");
+      "  nettrace import --from ctf trace.ctf -o again.nettrace && nettrace dump again.nettrace\n"
+      "  nettrace import --from ctf trace.ctf -o again.nettrace.zst\n"
+      "  nettrace import --from fxt trace.fxt -o from-fuchsia.nettrace\n");
   command->callback([arguments, exit_code] {
     *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunImport(*arguments); });
   });
