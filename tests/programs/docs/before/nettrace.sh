@@ -7,10 +7,12 @@ if [ ! -e trace.nettrace ]; then
   cp trace.nettrace b.nettrace
   zstd -q trace.nettrace
   head -c -20 trace.nettrace >cut.nettrace
+  printf '\x10\0\x04FxT\x16\0' >trace.fxt
 fi
 # An export does not write into a folder that is there; other examples read it.
 case $NEXT in
   "nettrace export"*) rm -rf trace.ctf ;;
+  "nettrace import"*) [ -e trace.ctf ] || nettrace export --to ctf trace.nettrace -o trace.ctf ;;
 esac
 
 prepare_vm() {

@@ -1,0 +1,99 @@
+// Reads the packets and events of a stream of a CTF trace, one event at a time.
+#ifndef TOOLS_NETTRACE_IMPORT_CTF_STREAM_READER_H_
+#define TOOLS_NETTRACE_IMPORT_CTF_STREAM_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "libnettrace-writer/core/byte_writer.h"
+#include "tools/nettrace/import/byte_file.h"
+#include "tools/nettrace/import/ctf/bit_reader.h"
+#include "tools/nettrace/import/ctf/decoder.h"
+#include "tools/nettrace/import/ctf/layout.h"
+#include "tools/nettrace/import/ctf/metadata.h"
+
+namespace tools::importing::ctf {
+
+// Damage is told with the byte of the stream where it is. What can be read after it is read: the
+// next packet, where it is known where that begins.
+using OnDamage = absl::FunctionRef<void(const absl::Status& status)>;
+
+class StreamReader {
+ public:
+  // All must live as long, and `decoder` may be used by other streams between two calls.
+  StreamReader(std::string name, std::unique_ptr<ByteFile> file, const Metadata* metadata,
+               const Layout* layout, Decoder* decoder);
+
+  // Goes to the next event; false at the end.
+  bool Next(OnDamage on_damage);
+  // Of the event: nanoseconds since 1970. It is not earlier than the one before it.
+  std::int64_t time() const { return time_; }
+  const EventClass& event_class() const { return *event_class_; }
+  // Reads the rest of the event, to be called once between two calls of Next. The decoder has what
+  // it captured. False if that is damaged; then the next event is one of the next packet.
+  bool ReadEvent(nettrace::internal::ByteWriter* context, nettrace::internal::ByteWriter* fields,
+                 OnDamage on_damage);
+  const StreamClass& stream_class() const { return *stream_class_; }
+
+  const std::string& name() const { return name_; }
+  // Of the packet; nullopt if it does not say it.
+  std::optional<std::uint32_t> cpu() const { return cpu_; }
+  // How many events the packets up to here say were lost, since the last call.
+  std::uint64_t TakeLost() { return std::exchange(lost_, 0); }
+  // Packets that are missing, by their numbers.
+  std::uint64_t packets_missing() const { return packets_missing_; }
+  // Events that come after later ones: they have the time of those.
+  std::uint64_t moved() const { return moved_; }
+  std::uint64_t size() const { return file_->size(); }
+  std::uint64_t offset() const { return reader_.offset(); }
+
+ private:
+  // False at the end of the file, and where no packet can be read.
+  bool BeginPacket(OnDamage on_damage);
+  absl::Status ReadPacketHeader();
+  absl::Status SetSizes();
+  void CountLosses();
+  // False if the packet has no event more.
+  bool ReadEventHeader(OnDamage on_damage);
+  void Tell(OnDamage on_damage, const absl::Status& status) const;
+  // Sets the clock to a value of which only `size` bits are known.
+  void SetClock(std::uint64_t value, unsigned size);
+  std::int64_t TimeOf(const Node* timestamp) const;
+
+  const std::string name_;
+  const std::unique_ptr<ByteFile> file_;
+  const Metadata* const metadata_;
+  const Layout* const layout_;
+  Decoder* const decoder_;
+  BitReader reader_;
+  std::vector<std::uint64_t> values_;
+  const StreamClass* stream_class_ = nullptr;
+  const EventClass* event_class_ = nullptr;
+  bool in_packet_ = false;
+  std::uint64_t packet_offset_ = 0;  // bytes
+  std::uint64_t next_packet_ = 0;
+  std::uint64_t event_offset_ = 0;
+  std::uint64_t event_position_ = 0;  // bits in the packet
+  bool is_cut_ = false;               // the file ends before the packet does
+  std::uint64_t content_bits_ = 0;
+  std::uint64_t clock_ = 0;
+  const Node* clock_node_ = nullptr;
+  std::int64_t time_;
+  std::optional<std::uint32_t> cpu_;
+  std::optional<std::uint64_t> packet_number_;
+  std::optional<std::uint64_t> discarded_;
+  std::uint64_t lost_ = 0;
+  std::uint64_t packets_missing_ = 0;
+  std::uint64_t moved_ = 0;
+};
+
+}  // namespace tools::importing::ctf
+
+#endif  // TOOLS_NETTRACE_IMPORT_CTF_STREAM_READER_H_

@@ -1,0 +1,333 @@
+#include "tools/nettrace/import/fxt/fxt_importer.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "libnettrace-writer/core/traceevent.h"
+#include "tools/nettrace/import/guid_text.h"
+
+namespace tools::importing::fxt {
+namespace {
+
+using nettrace::Type;
+using nettrace::TypeCode;
+
+// What nettrace export calls things; see tools/nettrace/export/fxt/.
+constexpr std::string_view kOurProvider = "nettrace";
+constexpr std::string_view kArrows = "NetTrace.Arrows";
+constexpr std::string_view kLost = "lost events";
+
+constexpr char kFuchsia[] = "Fuchsia";
+constexpr std::size_t kMaxName = 4096;
+constexpr std::uint8_t kProcessObject = 1;
+constexpr std::uint8_t kThreadObject = 2;
+constexpr std::uint8_t kStart = 1;
+constexpr std::uint8_t kStop = 2;
+
+struct TypeFacts {
+  const char* name;
+  std::uint8_t opcode;
+  const char* number;  // the field that its number is; null: it has none
+};
+constexpr TypeFacts kTypes[] = {{"instant", 0, nullptr},
+                                {"counter", 0, "counter.id"},
+                                {"duration begin", kStart, nullptr},
+                                {"duration end", kStop, nullptr},
+                                {"duration complete", 0, "duration.end"},
+                                {"async begin", kStart, "async.id"},
+                                {"async instant", 0, "async.id"},
+                                {"async end", kStop, "async.id"},
+                                {"flow begin", 0, "flow.id"},
+                                {"flow step", 0, "flow.id"},
+                                {"flow end", 0, "flow.id"}};
+
+std::string NameOf(std::string_view text) { return std::string(text.substr(0, kMaxName)); }
+
+bool IsInteger(ArgumentType type) {
+  return type == ArgumentType::kInt32 || type == ArgumentType::kUInt32 ||
+         type == ArgumentType::kInt64 || type == ArgumentType::kUInt64;
+}
+
+const Argument* Find(const std::vector<Argument>& arguments, std::string_view name) {
+  const auto found = std::find_if(arguments.begin(), arguments.end(),
+                                  [&](const Argument& one) { return one.name == name; });
+  return found == arguments.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::uint64_t FxtImporter::TicksOf(std::uint64_t timestamp) const {
+  constexpr std::uint64_t kMax = nettrace::internal::traceevent::kMaxEventTimestamp;
+  const std::uint64_t ticks_per_second = reader_->ticks_per_second();
+  if (ticks_per_second == ticks_per_second_) return std::min(timestamp, kMax);
+  const absl::uint128 ticks = absl::uint128(timestamp) * ticks_per_second_ / ticks_per_second;
+  return static_cast<std::uint64_t>(std::min(ticks, absl::uint128(kMax)));
+}
+
+nettrace::ThreadInfo FxtImporter::ThreadInfoOf(const Thread& thread) const {
+  nettrace::ThreadInfo info;
+  if (thread.process != 0) info.process_id = thread.process;
+  if (thread.thread == 0) return info;
+  info.thread_id = thread.thread;
+  auto name = thread_names_.find(Ids(thread.process, thread.thread));
+  if (name == thread_names_.end()) name = thread_names_.find(Ids(0, thread.thread));
+  if (name != thread_names_.end()) info.name = name->second;
+  return info;
+}
+
+absl::Status FxtImporter::CreateOutput() {
+  if (output_ != nullptr) return absl::OkStatus();
+  ticks_per_second_ = reader_->ticks_per_second();
+  nettrace::TraceInfo info;
+  // The format does not say when its clock was 0; that of nettrace export counts from here.
+  info.sync_time = absl::UnixEpoch();
+  info.ticks_per_second = static_cast<std::int64_t>(ticks_per_second_);
+  auto output = TraceOutput::Create(std::move(sink_), info, EventOrder::kAny);
+  if (!output.ok()) return output.status();
+  output_ = *std::move(output);
+  return absl::OkStatus();
+}
+
+absl::Status FxtImporter::Run(std::unique_ptr<nettrace::Sink> sink) {
+  sink_ = std::move(sink);
+  constexpr std::uint64_t kSteps = 1024;
+  std::uint64_t steps = 0;
+  while (true) {
+    if (check_ != nullptr && steps++ % kSteps == 0) {
+      if (absl::Status status = check_(); !status.ok()) return status;
+    }
+    const FxtReader::Step step = reader_->Next();
+    if (!reader_->status().ok() && ++damage_count_ <= kMaxDamages) {
+      damages_.push_back(reader_->status());
+    }
+    if (step == FxtReader::Step::kEnd) break;
+    if (absl::Status status = Step(step); !status.ok()) return status;
+  }
+  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  return output_->Finish();
+}
+
+absl::Status FxtImporter::Step(FxtReader::Step step) {
+  switch (step) {
+    case FxtReader::Step::kEvent:
+      return OnEvent();
+    case FxtReader::Step::kContextSwitch:
+      return OnContextSwitch();
+    case FxtReader::Step::kLog:
+      return OnLog();
+    case FxtReader::Step::kKernelObject:
+      OnKernelObject();
+      return absl::OkStatus();
+    case FxtReader::Step::kBufferFull:
+      ++buffers_full_;
+      return absl::OkStatus();
+    case FxtReader::Step::kSkipped:
+      ++skipped_;
+      return absl::OkStatus();
+    case FxtReader::Step::kDamaged:
+    case FxtReader::Step::kEnd:
+      return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+void FxtImporter::OnKernelObject() {
+  const KernelObject& object = reader_->kernel_object();
+  if (object.type == kProcessObject) {
+    if (process_names_.size() >= kMaxNames) process_names_.clear();
+    process_names_[object.koid] = NameOf(object.name);
+  } else if (object.type == kThreadObject) {
+    if (thread_names_.size() >= kMaxNames) thread_names_.clear();
+    thread_names_[Ids(object.process, object.koid)] = NameOf(object.name);
+  }
+}
+
+void FxtImporter::PutNumber(std::string_view name, std::uint64_t number, Row* row) {
+  row->metadata.fields.push_back({std::string(name), Type::Simple(TypeCode::kUInt64)});
+  payload_.Fixed(number);
+}
+
+void FxtImporter::PutField(const Argument& argument, Row* row) {
+  nettrace::Field& field = row->metadata.fields.emplace_back();
+  field.name = NameOf(argument.name);
+  // The size that an argument has follows its value: all get the largest, so that they are alike.
+  const bool is_ours = reader_->provider_name() == kOurProvider;
+  switch (argument.type) {
+    case ArgumentType::kNull:
+    case ArgumentType::kString: {
+      field.type = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
+      payload_.Fixed(static_cast<std::uint16_t>(argument.text.size()));
+      return payload_.Bytes(std::as_bytes(std::span(argument.text)));
+    }
+    case ArgumentType::kBool:
+      field.type = Type::Simple(TypeCode::kBoolean8);
+      return payload_.Fixed(static_cast<std::uint8_t>(argument.number));
+    case ArgumentType::kDouble:
+      field.type = Type::Simple(TypeCode::kDouble);
+      return payload_.Fixed(argument.number);
+    case ArgumentType::kInt32:
+    case ArgumentType::kInt64:
+      field.type = Type::Simple(TypeCode::kInt64);
+      return payload_.Fixed(argument.number);
+    default:
+      // nettrace export writes what is not negative as unsigned.
+      field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
+                                                                      : TypeCode::kUInt64);
+      return payload_.Fixed(argument.number);
+  }
+}
+
+bool FxtImporter::TakeOurs(const Argument& argument, Row* row) {
+  if (argument.name == "keywords" && argument.type == ArgumentType::kString) {
+    std::uint64_t keywords = 0;
+    if (!absl::SimpleHexAtoi(absl::string_view(argument.text.data(), argument.text.size()),
+                             &keywords)) {
+      return false;
+    }
+    if (keywords != 0) row->metadata.keywords = keywords;
+    return true;
+  }
+  if (argument.name == "activityId" || argument.name == "relatedActivityId") {
+    const auto guid = ParseGuid(argument.text);
+    if (!guid) return false;
+    auto& label =
+        argument.name == "activityId" ? row->labels.activity_id : row->labels.related_activity_id;
+    label = *guid;
+    return true;
+  }
+  if (!IsInteger(argument.type) || argument.number > std::numeric_limits<std::uint32_t>::max()) {
+    return false;
+  }
+  if (argument.name == "cpu") {
+    row->processor = static_cast<std::uint32_t>(argument.number);
+    return true;
+  }
+  if (argument.number > std::numeric_limits<std::uint8_t>::max()) return false;
+  const auto number = static_cast<std::uint8_t>(argument.number);
+  if (argument.name == "level") {
+    if (number != 0) row->metadata.level = number;
+    return true;
+  }
+  if (argument.name != "opcode") return false;
+  row->metadata.opcode = number;
+  return true;
+}
+
+void FxtImporter::PutType(const Event& event, Row* row) {
+  const TypeFacts& type = kTypes[static_cast<std::size_t>(event.type)];
+  row->metadata.key_values.emplace_back(kKeyType, type.name);
+  if (type.opcode != 0) row->metadata.opcode = type.opcode;
+  if (type.number == nullptr) return;
+  // An end in ticks, as all times.
+  const bool is_time = event.type == EventType::kDurationComplete;
+  PutNumber(type.number, is_time ? TicksOf(event.number) : event.number, row);
+}
+
+absl::Status FxtImporter::OnEvent() {
+  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  const Event& event = reader_->event();
+  const bool is_ours = reader_->provider_name() == kOurProvider;
+  if (is_ours && event.category == kArrows) return absl::OkStatus();
+  if (is_ours && event.category == kLost && event.name == kLost) return OnLoss();
+  Row row;
+  row.metadata.provider = NameOf(event.category);
+  row.metadata.name = NameOf(event.name);
+  payload_.Clear();
+  // Those of the event come first, and a field may have the name of one.
+  std::vector<std::string_view> taken;
+  for (const Argument& argument : event.arguments) {
+    const bool is_new = std::find(taken.begin(), taken.end(), argument.name) == taken.end();
+    if (is_ours && is_new && row.metadata.fields.empty() && TakeOurs(argument, &row)) {
+      taken.push_back(argument.name);
+    } else {
+      PutField(argument, &row);
+    }
+  }
+  if (!is_ours) PutType(event, &row);
+  return Write(row, event.thread, event.timestamp);
+}
+
+// nettrace export tells losses twice: by an instant with their number, and by a counter.
+absl::Status FxtImporter::OnLoss() {
+  const Event& event = reader_->event();
+  const Argument* const count = Find(event.arguments, "count");
+  if (event.type != EventType::kInstant || count == nullptr || !IsInteger(count->type)) {
+    return absl::OkStatus();
+  }
+  const Argument* const thread = Find(event.arguments, "thread");
+  nettrace::ThreadInfo capture;
+  capture.name = thread == nullptr ? std::string(kLost) : NameOf(thread->text);
+  return output_->AddLost(capture, count->number);
+}
+
+absl::Status FxtImporter::OnContextSwitch() {
+  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  const ContextSwitch& change = reader_->context_switch();
+  Row row;
+  row.metadata.provider = kFuchsia;
+  row.metadata.name = "ContextSwitch";
+  row.processor = change.cpu;
+  payload_.Clear();
+  PutNumber("outgoing.process", change.outgoing.process, &row);
+  PutNumber("outgoing.thread", change.outgoing.thread, &row);
+  PutNumber("outgoing.state", change.outgoing_state, &row);
+  PutNumber("outgoing.priority", change.outgoing_priority, &row);
+  PutNumber("incoming.process", change.incoming.process, &row);
+  PutNumber("incoming.thread", change.incoming.thread, &row);
+  PutNumber("incoming.priority", change.incoming_priority, &row);
+  return Write(row, change.outgoing, change.timestamp);
+}
+
+absl::Status FxtImporter::OnLog() {
+  if (absl::Status status = CreateOutput(); !status.ok()) return status;
+  const Log& log = reader_->log();
+  Row row;
+  row.metadata.provider = kFuchsia;
+  row.metadata.name = "Log";
+  payload_.Clear();
+  PutField({.type = ArgumentType::kString, .name = "message", .number = 0, .text = log.message},
+           &row);
+  return Write(row, log.thread, log.timestamp);
+}
+
+absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint64_t timestamp) {
+  const nettrace::EventMetadata& metadata = row.metadata;
+  const nettrace::ThreadInfo info = ThreadInfoOf(thread);
+  // Recordings number events by CPU.
+  nettrace::ThreadInfo capture = info;
+  if (row.processor != nettrace::kNoProcessor) {
+    capture = {};
+    capture.name = absl::StrCat("CPU ", row.processor);
+  }
+  const std::uint64_t ticks = TicksOf(timestamp);
+  if (const auto process = process_names_.find(thread.process); process != process_names_.end()) {
+    absl::Status status = output_->NameProcess(thread.process, process->second, ticks);
+    if (!status.ok()) return status;
+  }
+  std::string key =
+      absl::StrCat(metadata.provider.size(), ":", metadata.provider, metadata.name.size(), ":",
+                   metadata.name, metadata.level.value_or(0), ":",
+                   metadata.opcode ? *metadata.opcode + 1 : 0, ":", metadata.keywords.value_or(0));
+  for (const nettrace::Field& field : metadata.fields) {
+    absl::StrAppend(&key, ":", static_cast<int>(field.type.code), ":", field.name.size(), ":",
+                    field.name);
+  }
+  for (const auto& [name, value] : metadata.key_values) absl::StrAppend(&key, ":", value);
+  const auto make_row = [&] { return metadata; };
+  return output_->Write({.row_key = key,
+                         .make_row = make_row,
+                         .thread = &info,
+                         .capture = &capture,
+                         .processor = row.processor,
+                         .timestamp = ticks,
+                         .labels = &row.labels,
+                         .stack = {},
+                         .payload = payload_.bytes()});
+}
+
+}  // namespace tools::importing::fxt
