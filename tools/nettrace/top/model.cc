@@ -171,13 +171,13 @@ std::vector<std::string> Model::LastEvents(View view, const std::string& key) co
   return events;
 }
 
-Model::Row* Model::FindRow(View view, std::string key) {
+Model::Row* Model::FindRow(View view, const std::string& key) {
   Table& table = TableOf(view);
   if (const auto found = table.rows.find(key); found != table.rows.end()) {
     return found->second.get();
   }
   if (table.rows.size() >= options_.max_rows) EvictRows(&table);
-  RowPointer& row = table.rows[std::move(key)];
+  RowPointer& row = table.rows[key];
   row = std::make_shared<Row>();
   return row.get();
 }
@@ -237,7 +237,7 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   // Those without an id have nothing but a name.
   if (!thread.thread_id) absl::StrAppend(&key, "/", name);
   const ThreadRows rows = {FindRow(View::kProcess, KeyOf(thread.process_id)),
-                           FindRow(View::kThread, std::move(key))};
+                           FindRow(View::kThread, key)};
   rows.process->name.pid = rows.thread->name.pid = thread.process_id;
   rows.thread->name.tid = thread.thread_id;
   if (!name.empty()) rows.thread->name.name = name;

@@ -157,7 +157,7 @@ class Model {
 
   Table& TableOf(View view) { return tables_[static_cast<std::size_t>(view)]; }
   // The row of this key; it is added if there is none.
-  Row* FindRow(View view, std::string key);
+  Row* FindRow(View view, const std::string& key);
   void EvictRows(Table* table);
   RowsOfEvent RowsOf(const nettrace::Event& event);
   MetadataRows FindMetadata(const nettrace::EventMetadata& metadata);

@@ -349,6 +349,7 @@ absl::Duration ReadTime(const char* option, const std::string& text, absl::Durat
 
 void AddShown(CLI::App* command, Arguments* arguments) {
   std::vector<std::string> views;
+  views.reserve(top::kViews.size());
   for (const top::View view : top::kViews) views.emplace_back(top::NameOf(view));
   command
       ->add_option_function<std::string>(
@@ -361,6 +362,7 @@ void AddShown(CLI::App* command, Arguments* arguments) {
       ->check(CLI::IsMember(views))
       ->default_str("event");
   std::vector<std::string> columns;
+  columns.reserve(top::kColumns.size());
   for (const top::ColumnFacts& facts : top::kColumns) columns.emplace_back(facts.name);
   command
       ->add_option_function<std::string>(
