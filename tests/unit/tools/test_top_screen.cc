@@ -123,6 +123,7 @@ TEST_F(ScreenTest, AllSizesAreFilledAndNothingMore) {
   Lines();
   for (int i = 0; i < 40; ++i) screen_.OnKey(kDown);
   EXPECT_EQ(Lines()[8].substr(0, 8), ">\u65e5\u672c0");
+  EXPECT_EQ(Lines()[3].substr(0, 20), " EVENT 26-30 of 30  ");
   screen_.OnKey(kHome);
   EXPECT_EQ(Lines()[4].substr(0, 9), ">\u65e5\u672c29");
   Press("t");

@@ -241,9 +241,13 @@ void Screen::AppendHead(std::size_t width, std::vector<Line>* lines) const {
   lines->push_back({ActivitiesText(snapshot_)});
 }
 
-// The head of the table; the column that it is sorted by is marked.
-std::string Screen::TableHead(std::size_t title_width) const {
+// The head of the table, whose rows on the screen end before `end`; the column that it is sorted by
+// is marked.
+std::string Screen::TableHead(std::size_t title_width, std::size_t end) const {
   std::string name = " " + absl::AsciiStrToUpper(NameOf(view_));
+  if (end - top_ < shown_.size()) {
+    absl::StrAppend(&name, " ", top_ + 1, "-", end, " of ", shown_.size());
+  }
   if (!filter_.empty()) absl::StrAppend(&name, " /", Printable(filter_));
   std::string head = Fit(name, title_width);
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
@@ -268,16 +272,17 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
     }
     lines->push_back({text, style});
   };
-  lines->push_back({TableHead(title_width), LineStyle::kReverse});
   const SnapshotView& view = snapshot_.of(view_);
   std::size_t below = 1;  // lines after the rows
   if (view.other_rows != 0) ++below;
   if (view.lost_unknown != 0) ++below;
-  page_ = size.rows > lines->size() + below ? size.rows - lines->size() - below : 1;
+  const std::size_t used = lines->size() + 1 + below;
+  page_ = size.rows > used ? size.rows - used : 1;
   top_ = std::min(top_, position_);
   if (position_ >= top_ + page_) top_ = position_ - page_ + 1;
   top_ = std::min(top_, shown_.size() - std::min(page_, shown_.size()));
   const std::size_t end = std::min(shown_.size(), top_ + page_);
+  lines->push_back({TableHead(title_width, end), LineStyle::kReverse});
   for (std::size_t i = top_; i < end; ++i) {
     const SnapshotRow& row = view.rows[shown_[i]];
     append((i == position_ ? ">" : " ") + Title(view_, row.name, /*with_paths=*/false), row.numbers,

@@ -72,7 +72,7 @@ class Screen {
   void AppendTable(const ScreenSize& size, std::vector<Line>* lines);
   void AppendEvents(const ScreenSize& size, std::vector<Line>* lines);
   void AppendHelp(std::vector<Line>* lines) const;
-  std::string TableHead(std::size_t title_width) const;
+  std::string TableHead(std::size_t title_width, std::size_t end) const;
   std::string Footer() const;
 
   const std::string source_;

@@ -42,6 +42,8 @@ using collector::UniqueFd;
 
 constexpr char kCommand[] = "top";
 
+constexpr int kSilence = 500;  // ms that it waits for a recording's end without saying so
+
 struct Arguments {
   std::string path;
   std::vector<std::string> selectors;
@@ -106,13 +108,14 @@ class Recorder {
       if (fds[1].revents != 0) return kExitFailed;
     }
   }
-  void PrintErrors() const {
+  // Prints what has come since the last call.
+  void PrintErrors() {
     if (errors_.get() < 0) return;
     char buffer[4096];
-    off_t offset = 0;
-    for (ssize_t got = 0; (got = pread(errors_.get(), buffer, sizeof buffer, offset)) > 0;) {
+    ssize_t got = 0;
+    while ((got = pread(errors_.get(), buffer, sizeof buffer, printed_)) > 0) {
       std::fwrite(buffer, 1, static_cast<std::size_t>(got), stderr);
-      offset += got;
+      printed_ += got;
     }
   }
 
@@ -134,6 +137,7 @@ class Recorder {
 
   std::optional<ChildProcess> child_;
   UniqueFd errors_;
+  off_t printed_ = 0;
 };
 
 class Top {
@@ -269,6 +273,9 @@ void Top::EndStream() {
     recorder_.Terminate();
     std::array<pollfd, 2> fds = {pollfd{feed_.ended_descriptor(), POLLIN, 0},
                                  pollfd{HurryDescriptor(), POLLIN, 0}};
+    if (poll(fds.data(), fds.size(), kSilence) == 0) {
+      absl::FPrintF(stderr, "nettrace top: waiting for the end of the recording\n");
+    }
     while (poll(fds.data(), fds.size(), -1) < 0 && errno == EINTR) {
     }
   }
@@ -280,6 +287,7 @@ void Top::EndStream() {
 
 int Top::Report() {
   const bool is_recorded = recorder_.is_started();
+  recorder_.PrintErrors();
   const int recorded = is_recorded ? recorder_.Wait() : kExitOk;
   recorder_.PrintErrors();
   const top::StreamEnd& end = feed_.end();
