@@ -20,7 +20,6 @@ import time
 import unicodedata
 import unittest
 
-from support import commands
 from support import script
 
 ARGS = script.options(__doc__, "nettrace", "generate", "activities")
@@ -470,6 +469,7 @@ class TerminalTest(unittest.TestCase):
         terminal.wait_for("  ended, not whole")
         terminal.send("q")
         self.assertIn("cut-on-terminal.nettrace: offset", self.check_end(terminal, expect=1))
+        self.assertIn("standard input is the terminal", self.check_end(self.start("-"), expect=2))
         self.assertIn("none.nettrace: ", self.check_end(self.start(other), expect=2))
         self.assertRegex(self.check_end(self.start("--session", "web", "--socket", FOLDER / "no-socket"), expect=1),
                          r"^nettrace ctl tail: .*no-socket: [^\n]*\n$")

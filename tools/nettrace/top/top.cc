@@ -339,6 +339,11 @@ int RunScreen(const Arguments& arguments) {
                   Printable(std::string(terminal.status().message())));
     return kExitFailed;
   }
+  if (arguments.path == "-" && isatty(STDIN_FILENO) == 1) {
+    terminal->reset();
+    return Fail(absl::InvalidArgumentError("standard input is the terminal, and no stream"),
+                kExitUsage);
+  }
   Top top(arguments, /*is_screen=*/true);
   if (const std::optional<int> code = top.Start()) return *code;
   top.ShowScreen(*std::move(terminal));
