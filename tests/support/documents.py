@@ -39,7 +39,7 @@ WORDS = ("within", "std", "as", "by", "in", "exit")
 # Where commands are run that say no place: the first that one of them needs.
 PLACES = {
     "systemd": r"\b(systemctl|journalctl|systemd-\w+|eventheader doctor)\b",
-    "vm": r"\b(nettrace record|nettrace ctl|eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
+    "vm": r"\b(nettrace record|nettrace ctl|nettrace top .*(-e|--session) |eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
     "here": "",
 }
 # What they may end with where all is as it should be: doctor has found something.

@@ -13,6 +13,11 @@ namespace tools {
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>& command,
                                                  bool output_to_stderr) {
+  return StartWithOutput(command, output_to_stderr ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO);
+}
+
+absl::StatusOr<ChildProcess> ChildProcess::StartWithOutput(const std::vector<std::string>& command,
+                                                           int output, int error_output) {
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -30,7 +35,11 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::vector<std::string>&
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  if (output_to_stderr) posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  // Standard error itself may be the output.
+  if (output != STDOUT_FILENO) posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+  if (error_output != STDERR_FILENO) {
+    posix_spawn_file_actions_adddup2(&files, error_output, STDERR_FILENO);
+  }
   pid_t pid = -1;
   const int error = posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);

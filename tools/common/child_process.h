@@ -18,6 +18,9 @@ class ChildProcess {
   // own effects. With `output_to_stderr`, its standard output is this process's standard error.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& command,
                                             bool output_to_stderr);
+  // Likewise, with these descriptors as its standard output and standard error.
+  static absl::StatusOr<ChildProcess> StartWithOutput(const std::vector<std::string>& command,
+                                                      int output, int error_output);
 
   // The exit code, in the form of a shell's $?, once it has ended; does not wait. To be called
   // until it has a value, and not after that.

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nettrace/time_ordered_reader.h"
 #include "tools/common/exit_codes.h"
@@ -18,30 +17,6 @@
 
 namespace tools {
 namespace {
-
-std::string OrUnknown(const std::optional<std::uint64_t>& number) {
-  return number ? absl::StrCat(*number) : "?";
-}
-
-std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
-                        PayloadJson* payloads) {
-  const nettrace::EventMetadata& metadata = *event.metadata;
-  std::string line = FormatUtc(reader.TimeOf(event.timestamp));
-  absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
-                        OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
-                        OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
-                        metadata.provider, metadata.name, event.level(), event.keywords());
-  if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
-  if (event.labels->activity_id) {
-    absl::StrAppend(&line, " activity=", FormatGuid(*event.labels->activity_id));
-  }
-  if (event.labels->related_activity_id) {
-    absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
-  }
-  if (verbose) absl::StrAppend(&line, ExtrasToText(metadata, payloads));
-  absl::StrAppend(&line, " ", PayloadToText(event, payloads));
-  return Printable(line);
-}
 
 struct Arguments {
   std::string path;

@@ -52,6 +52,10 @@ void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t p
   json->EndArray();
 }
 
+std::string OrUnknown(const std::optional<std::uint64_t>& number) {
+  return number ? absl::StrCat(*number) : "?";
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event) {
@@ -133,6 +137,26 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   }
   json.EndObject();
   return Printable(std::string_view(buffer.GetString(), buffer.GetSize()));
+}
+
+std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
+                        PayloadJson* payloads) {
+  const nettrace::EventMetadata& metadata = *event.metadata;
+  std::string line = FormatUtc(reader.TimeOf(event.timestamp));
+  absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
+                        OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
+                        OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
+                        metadata.provider, metadata.name, event.level(), event.keywords());
+  if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
+  if (event.labels->activity_id) {
+    absl::StrAppend(&line, " activity=", FormatGuid(*event.labels->activity_id));
+  }
+  if (event.labels->related_activity_id) {
+    absl::StrAppend(&line, " related=", FormatGuid(*event.labels->related_activity_id));
+  }
+  if (verbose) absl::StrAppend(&line, ExtrasToText(metadata, payloads));
+  absl::StrAppend(&line, " ", PayloadToText(event, payloads));
+  return Printable(line);
 }
 
 }  // namespace tools

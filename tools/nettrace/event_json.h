@@ -1,4 +1,4 @@
-// An event as one line of JSON.
+// An event as one line, of JSON or of text.
 #ifndef TOOLS_NETTRACE_EVENT_JSON_H_
 #define TOOLS_NETTRACE_EVENT_JSON_H_
 
@@ -17,6 +17,10 @@ namespace tools {
 // payload; symbols where fields of a kernel tracepoint have some; error where the payload does not
 // fit its fields. Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
+                        PayloadJson* payloads);
+
+// The line for people, without its end; with `verbose`, it has ExtrasToText. Printable.
+std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
 
 // The payload alone, as a JSON object, and after it in parentheses why it does not fit its fields.

@@ -20,6 +20,7 @@ int Main(int argc, char** argv) {
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);
   tools::AddInfo(app, &exit_code);
+  tools::AddTop(app, &exit_code);
   tools::AddVerify(app, &exit_code);
   tools::AddRepair(app, &exit_code);
   tools::AddCut(app, &exit_code);

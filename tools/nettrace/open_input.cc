@@ -53,17 +53,22 @@ void Progress::AddRead(std::uint64_t bytes) {
   });
 }
 
+absl::StatusOr<int> OpenDescriptor(const std::string& path) {
+  const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                             : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be opened");
+  return fd;
+}
+
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
                                                              struct stat* file) {
-  const bool standard_input = path == "-";
-  const int fd = standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                : open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot be opened");
-  auto source = std::make_unique<nettrace::FdSource>(fd, "cannot be read");
+  const absl::StatusOr<int> fd = OpenDescriptor(path);
+  if (!fd.ok()) return fd.status();
+  auto source = std::make_unique<nettrace::FdSource>(*fd, "cannot be read");
   struct stat facts = {};
   std::optional<std::uint64_t> size;
-  if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
+  if (fstat(*fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
     size = static_cast<std::uint64_t>(facts.st_size);
   }
   if (file != nullptr) *file = facts;

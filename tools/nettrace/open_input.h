@@ -38,6 +38,9 @@ class Progress {
   std::optional<std::uint64_t> total_ = 0;
 };
 
+// A descriptor of `path`, of standard input for "-", to be closed by the caller.
+absl::StatusOr<int> OpenDescriptor(const std::string& path);
+
 // Opens the bytes of `path`, of standard input for "-", those within if they are zstd's. `progress`
 // must live as long as they are read. `file` becomes what the file system says of it.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,

@@ -270,7 +270,8 @@ class DocumentsTest(unittest.TestCase):
         self.assertEqual((none.way, none.marker["none"]), ("none", "a, b"))
 
     def test_places_follow_from_commands(self):
-        for text, place in (("ls", "here"), ("nettrace record -e A", "vm"), ("nettrace dump a", "here"),
+        for text, place in (("ls", "here"), ("nettrace record -e A", "vm"), ("nettrace dump a", "here"), ("nettrace top a", "here"),
+                            ("nettrace top --once -e A", "vm"),
                             ("eventheader list && systemctl status", "systemd")):
             [block] = documents.of_markdown("page.md", f"    {text}\n")
             self.assertEqual(block.place, place)

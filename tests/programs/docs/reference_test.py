@@ -163,6 +163,28 @@ class JsonTest(unittest.TestCase):
             result.setdefault(array, {})[key.strip("`")] = (types.replace(", optional", "").split(", "), "optional" in types)
         return result
 
+    def test_top(self):
+        columns, member = {}, None
+        for name, keys, types, _ in self.tables["nettrace top"][1]:
+            member = name or member
+            for key in re.findall(r"`(\w+)`", keys):
+                columns.setdefault(member, {})[key] = (types.split(", "), False)
+        of_view, of_row, of_durations = columns.values()
+        names = ("provider", "name", "pid", "tid", "process", "thread", "cpu")
+        seen = set()
+        for file in self.files():
+            with self.subTest(file=file.name):
+                [value], _ = self.check_lines("nettrace top", run(ARGS.nettrace, "top", "--json", "--max-rows", 2, file, expected=(0, 1)))
+                for view in (value[key] for key in value if re.match("by[A-Z]", key)):
+                    self.check(of_view, view)
+                    for row in view["rows"]:
+                        self.check({key: (types, key in names) for key, (types, _) in of_row.items()}, row)
+                        self.check(of_durations, row["durations"])
+                        seen |= set(row)
+                    if view["others"]:
+                        self.assertEqual(set(view["others"]), set(of_row) - set(names) | {"rows"})
+        self.assertEqual(seen, set(of_row))
+
     def test_verify(self):
         found = "".join(run(ARGS.nettrace, "verify", "--json", file, expected=(0, 1)) for file in self.files())
         self.assertTrue(self.check_lines("nettrace verify", found)[0])

@@ -1,0 +1,98 @@
+// Percentiles of durations: within the promised error of the true ones, whatever the durations.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tools/nettrace/top/duration_histogram.h"
+
+namespace tools::top {
+namespace {
+
+// The shortest one that `percent` of all do not exceed.
+std::uint64_t TruePercentile(std::vector<std::uint64_t> durations, unsigned percent) {
+  std::sort(durations.begin(), durations.end());
+  const std::size_t rank = std::max<std::size_t>((durations.size() * percent + 99) / 100, 1);
+  return durations[rank - 1];
+}
+
+void ExpectClose(const DurationHistogram& histogram, const std::vector<std::uint64_t>& durations) {
+  EXPECT_EQ(histogram.count(), durations.size());
+  EXPECT_EQ(histogram.max(), *std::max_element(durations.begin(), durations.end()));
+  for (const unsigned percent : {0U, 1U, 50U, 90U, 99U, 100U}) {
+    const auto expected = static_cast<double>(TruePercentile(durations, percent));
+    EXPECT_NEAR(static_cast<double>(histogram.Percentile(percent)), expected,
+                expected * DurationHistogram::kMaxError)
+        << percent << " % of " << durations.size();
+  }
+}
+
+TEST(DurationHistogram, WithoutDurationsAllIsZero) {
+  const DurationHistogram histogram;
+  EXPECT_EQ(histogram.count(), 0U);
+  EXPECT_EQ(histogram.max(), 0U);
+  EXPECT_EQ(histogram.Percentile(50), 0U);
+}
+
+TEST(DurationHistogram, ShortDurationsAreExact) {
+  for (std::uint64_t duration = 0; duration < 64; ++duration) {
+    DurationHistogram histogram;
+    histogram.Add(duration);
+    histogram.Add(1'000'000);
+    EXPECT_EQ(histogram.Percentile(50), duration);
+  }
+}
+
+TEST(DurationHistogram, EachDurationIsWithinTheError) {
+  std::vector<std::uint64_t> edges = {0, std::numeric_limits<std::uint64_t>::max()};
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    const std::uint64_t power = std::uint64_t{1} << bit;
+    edges.insert(edges.end(), {power - 1, power, power + 1, power + power / 2});
+  }
+  for (const std::uint64_t edge : edges) {
+    DurationHistogram histogram;
+    histogram.Add(edge);
+    histogram.Add(std::numeric_limits<std::uint64_t>::max());
+    const auto expected = static_cast<double>(edge);
+    EXPECT_NEAR(static_cast<double>(histogram.Percentile(50)), expected,
+                expected * DurationHistogram::kMaxError)
+        << edge;
+  }
+}
+
+TEST(DurationHistogram, PercentilesAreNearTheTrueOnes) {
+  std::mt19937_64 random(1);
+  for (const std::size_t count : {1U, 2U, 3U, 99U, 100U, 101U, 5000U}) {
+    DurationHistogram histogram;
+    std::vector<std::uint64_t> durations;
+    for (std::size_t i = 0; i < count; ++i) {
+      // From nanoseconds to days, in any order.
+      durations.push_back(random() >> (16 + random() % 48));
+      histogram.Add(durations.back());
+    }
+    ExpectClose(histogram, durations);
+  }
+}
+
+TEST(DurationHistogram, MergedOnesAreAsIfAllHadBeenAddedToOne) {
+  std::mt19937_64 random(2);
+  DurationHistogram merged;
+  std::vector<std::uint64_t> all;
+  for (int part = 0; part < 5; ++part) {
+    DurationHistogram histogram;
+    for (int i = 0; i < 300; ++i) {
+      all.push_back(random() >> (20 + 8 * part));
+      histogram.Add(all.back());
+    }
+    merged.Merge(histogram);
+  }
+  merged.Merge(DurationHistogram());
+  ExpectClose(merged, all);
+}
+
+}  // namespace
+}  // namespace tools::top

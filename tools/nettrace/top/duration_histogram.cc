@@ -1,0 +1,66 @@
+#include "tools/nettrace/top/duration_histogram.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tools::top {
+namespace {
+
+// Buckets of a power of two, from kLinear on; the ones below are of 1 ns.
+constexpr int kLinearBits = 5;
+constexpr std::size_t kLinear = std::size_t{1} << kLinearBits;
+
+std::size_t BucketOf(std::uint64_t nanoseconds) {
+  if (nanoseconds < 2 * kLinear) return static_cast<std::size_t>(nanoseconds);
+  const int shift = static_cast<int>(std::bit_width(nanoseconds)) - 1 - kLinearBits;
+  return static_cast<std::size_t>(shift) * kLinear + static_cast<std::size_t>(nanoseconds >> shift);
+}
+
+// The middle of the bucket.
+std::uint64_t DurationOf(std::size_t bucket) {
+  if (bucket < 2 * kLinear) return bucket;
+  const std::size_t shift = bucket / kLinear - 1;
+  return (std::uint64_t{bucket - shift * kLinear} << shift) + (std::uint64_t{1} << (shift - 1));
+}
+
+}  // namespace
+
+void DurationHistogram::Add(std::uint64_t nanoseconds) {
+  AddTo(BucketOf(nanoseconds), 1);
+  ++count_;
+  max_ = std::max(max_, nanoseconds);
+}
+
+void DurationHistogram::Merge(const DurationHistogram& other) {
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+    if (other.counts_[i] != 0) AddTo(other.first_ + i, other.counts_[i]);
+  }
+  count_ += other.count_;
+  max_ = std::max(max_, other.max_);
+}
+
+std::uint64_t DurationHistogram::Percentile(unsigned percent) const {
+  if (count_ == 0) return 0;
+  // count_ * percent / 100, rounded up, without overflow.
+  const std::uint64_t rest = 100 - std::min(percent, 100U);
+  const std::uint64_t above = count_ / 100 * rest + count_ % 100 * rest / 100;
+  const std::uint64_t rank = std::max<std::uint64_t>(count_ - above, 1);
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    seen += counts_[i];
+    if (seen >= rank) return std::min(DurationOf(first_ + i), max_);
+  }
+  return max_;
+}
+
+void DurationHistogram::AddTo(std::size_t bucket, std::uint64_t count) {
+  if (counts_.empty()) first_ = bucket;
+  if (bucket < first_) {
+    counts_.insert(counts_.begin(), first_ - bucket, 0);
+    first_ = bucket;
+  }
+  if (bucket - first_ >= counts_.size()) counts_.resize(bucket - first_ + 1);
+  counts_[bucket - first_] += count;
+}
+
+}  // namespace tools::top

@@ -1,0 +1,139 @@
+#include "tools/nettrace/top/feed.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "nettrace/time_ordered_reader.h"
+#include "tools/collector/base/status_util.h"
+#include "tools/common/zstd_source.h"
+
+namespace tools::top {
+namespace {
+
+// So many intervals without an event make it idle.
+constexpr int kIdleIntervals = 3;
+
+// A descriptor that is read until its end, or until another one is readable and nothing is there to
+// be read.
+class StoppableSource : public nettrace::Source {
+ public:
+  StoppableSource(collector::UniqueFd input, int stop) : input_(std::move(input)), stop_(stop) {}
+
+  absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override {
+    while (true) {
+      std::array<pollfd, 2> fds = {pollfd{input_.get(), POLLIN, 0}, pollfd{stop_, POLLIN, 0}};
+      if (poll(fds.data(), fds.size(), -1) < 0) {
+        if (errno == EINTR) continue;
+        return absl::ErrnoToStatus(errno, "cannot be read");
+      }
+      if (fds[1].revents != 0) return absl::CancelledError("stopped");
+      const ssize_t got = read(input_.get(), buffer.data(), buffer.size());
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR && errno != EAGAIN) return absl::ErrnoToStatus(errno, "cannot be read");
+    }
+  }
+
+ private:
+  collector::UniqueFd input_;
+  const int stop_;
+};
+
+}  // namespace
+
+Feed::Feed(const ModelOptions& options, const EventFilter& filter)
+    : interval_(options.interval), model_(options, filter) {}
+
+Feed::~Feed() {
+  Stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status Feed::Start(collector::UniqueFd input) {
+  for (collector::UniqueFd* fd : {&stop_, &begun_, &ended_}) {
+    *fd = collector::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (fd->get() < 0) return collector::ErrnoStatus(errno, "eventfd");
+  }
+  auto source = std::make_unique<StoppableSource>(std::move(input), stop_.get());
+  try {
+    thread_ = std::thread([this, source = std::move(source)]() mutable { Run(std::move(source)); });
+  } catch (const std::system_error& error) {
+    return collector::ErrnoStatus(error.code().value(), "starting a thread");
+  }
+  return absl::OkStatus();
+}
+
+void Feed::Stop() {
+  is_stopped_ = true;
+  if (stop_.get() >= 0) eventfd_write(stop_.get(), 1);
+}
+
+Snapshot Feed::TakeSnapshot() {
+  const std::scoped_lock lock(mutex_);
+  // Events come an interval of the stream at a time, which may be longer than ours.
+  const absl::Duration quiet = absl::FromChrono(Clock::now() - last_step_);
+  if (quiet > std::max(kIdleIntervals * interval_, 2 * model_.period())) model_.BeIdle();
+  return model_.TakeSnapshot();
+}
+
+std::vector<std::string> Feed::LastEvents(View view, const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  return model_.LastEvents(view, key);
+}
+
+void Feed::Run(std::unique_ptr<nettrace::Source> source) {
+  try {
+    Read(std::move(source));
+  } catch (const std::bad_alloc&) {
+    end_.status = absl::ResourceExhaustedError("not enough memory");
+  }
+  end_.is_stopped = is_stopped_;
+  eventfd_write(ended_.get(), 1);
+}
+
+void Feed::Read(std::unique_ptr<nettrace::Source> source) {
+  absl::StatusOr<std::unique_ptr<nettrace::Source>> bytes = OpenCompressed(std::move(source));
+  if (!bytes.ok()) {
+    end_.status = bytes.status();
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
+      nettrace::Reader::Open(*std::move(bytes));
+  if (!opened.ok()) {
+    end_.status = opened.status();
+    return;
+  }
+  end_.is_open = true;
+  end_.is_empty = (*opened)->major_version() == 0;
+  has_begun_ = true;
+  eventfd_write(begun_.get(), 1);
+  nettrace::TimeOrderedReader ordered(*std::move(opened));
+  const nettrace::Reader& reader = ordered.reader();
+  using Step = nettrace::Reader::Step;
+  for (Step step = ordered.Next(); step != Step::kEnd; step = ordered.Next()) {
+    const std::scoped_lock lock(mutex_);
+    if (step == Step::kEvent) {
+      model_.OnEvent(reader, ordered.event());
+      ++events_;
+    } else if (step == Step::kSequencePoint) {
+      model_.OnSequencePoint(reader, ordered.sequence_point());
+      last_step_ = Clock::now();
+    } else {
+      model_.OnRemovedThread(ordered.removed_thread());
+    }
+  }
+  const std::scoped_lock lock(mutex_);
+  model_.Finish(reader);
+  end_.is_complete = reader.stats().complete;
+  end_.status = reader.status();
+  end_.sort_status = ordered.sort_status();
+}
+
+}  // namespace tools::top

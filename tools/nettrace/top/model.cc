@@ -1,0 +1,419 @@
+#include "tools/nettrace/top/model.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "eventheader/tracepoint_name.h"
+#include "eventheader/wire.h"
+#include "tools/common/account.h"
+#include "tools/common/text.h"
+#include "tools/nettrace/event_json.h"
+
+namespace tools::top {
+namespace {
+
+// Payloads beyond it are not kept until their interval ends.
+constexpr std::size_t kMaxRawPayload = 4096;
+
+std::string Shortened(std::string_view name) {
+  return std::string(name.substr(0, RowName::kMaxName));
+}
+
+std::string KeyOf(const std::optional<std::uint64_t>& id) { return id ? absl::StrCat(*id) : "?"; }
+
+bool HasActivityAnd(eh::Opcode opcode, const nettrace::Event& event) {
+  return event.labels->activity_id && event.opcode() == static_cast<std::uint8_t>(opcode);
+}
+
+}  // namespace
+
+struct Model::KeptEvent {
+  nettrace::Event event;
+  nettrace::Labels labels;  // of V4 and V5, where each event has its own
+  std::vector<std::byte> payload;
+  bool is_raw = true;
+  std::string text;
+};
+
+void Model::Counts::Add(const Counts& other) {
+  events += other.events;
+  bytes += other.bytes;
+  lost += other.lost;
+  recent += other.recent;
+  rate += other.rate;
+  durations.Merge(other.durations);
+}
+
+RowNumbers Model::Counts::ToNumbers() const {
+  RowNumbers numbers;
+  numbers.events = events;
+  numbers.bytes = bytes;
+  numbers.lost = lost;
+  numbers.rate = rate;
+  numbers.durations = durations.count();
+  numbers.p50 = durations.Percentile(50);
+  numbers.p99 = durations.Percentile(99);
+  numbers.max = durations.max();
+  return numbers;
+}
+
+Model::Model(const ModelOptions& options, const EventFilter& filter)
+    : options_(options), filter_(filter) {}
+
+Model::~Model() = default;
+
+void Model::OnEvent(const nettrace::Reader& reader, const nettrace::Event& event) {
+  const absl::Time time = reader.TimeOf(event.timestamp);
+  now_ = time;
+  processes_.OnEvent(event);
+  if (event.lost_before != 0) CountLoss(*event.capture_thread, event.lost_before, time);
+  CountAccountedLoss(event, time);
+  if (!filter_.Passes(reader, event)) return;
+
+  const RowsOfEvent rows = RowsOf(event);
+  ++total_.events;
+  ++total_.recent;
+  total_.bytes += event.payload.size();
+  recent_bytes_ += event.payload.size();
+  for (Row* row : rows) {
+    ++row->counts.events;
+    ++row->counts.recent;
+    row->counts.bytes += event.payload.size();
+    row->last_event = total_.events;
+  }
+  first_ = std::min(first_.value_or(time), time);
+  last_ = std::max(last_.value_or(time), time);
+  if (!period_start_) period_start_ = time;
+  CountDuration(event, rows, time);
+  if (options_.keeps_events) Keep(reader, event, rows);
+}
+
+void Model::OnSequencePoint(const nettrace::Reader& reader, const nettrace::SequencePoint& point) {
+  now_ = reader.TimeOf(point.timestamp);
+  for (const nettrace::SequencePoint::Loss& loss : point.losses) {
+    CountLoss(*loss.thread, loss.count, now_);
+  }
+  RenderAllKept(reader);
+  ForgetFound();
+  if (!period_start_) return;
+  const absl::Duration length = now_ - *period_start_;
+  if (length < options_.interval) return;
+  EndPeriod(length);
+  period_start_ = now_;
+}
+
+void Model::OnRemovedThread(const nettrace::RemovedThread& removed) {
+  if (removed.lost != 0) CountLoss(*removed.thread, removed.lost, now_);
+}
+
+void Model::Finish(const nettrace::Reader& reader) {
+  RenderAllKept(reader);
+  ForgetFound();
+  is_finished_ = true;
+  period_start_.reset();
+  period_ = first_ ? *last_ - *first_ : absl::ZeroDuration();
+  const double seconds = absl::ToDoubleSeconds(period_);
+  const auto average = [seconds](std::uint64_t count) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+  };
+  ForAllCounts([&](Counts* counts) { counts->rate = average(counts->events); });
+  byte_rate_ = average(total_.bytes);
+}
+
+void Model::BeIdle() {
+  if (is_finished_) return;
+  ForAllCounts([](Counts* counts) {
+    counts->rate = 0;
+    counts->recent = 0;
+  });
+  byte_rate_ = 0;
+  recent_bytes_ = 0;
+  period_start_.reset();
+}
+
+Snapshot Model::TakeSnapshot() const {
+  Snapshot snapshot;
+  snapshot.total = total_.ToNumbers();
+  snapshot.byte_rate = byte_rate_;
+  snapshot.open = open_count_;
+  snapshot.unmatched = unmatched_;
+  snapshot.forgotten = forgotten_;
+  snapshot.first = first_;
+  snapshot.last = last_;
+  snapshot.is_finished = is_finished_;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    const Table& table = tables_[i];
+    SnapshotView& view = snapshot.views[i];
+    view.rows.reserve(table.rows.size());
+    std::uint64_t lost = table.others.lost;
+    for (const auto& [key, row] : table.rows) {
+      view.rows.push_back({key, row->name, row->counts.ToNumbers()});
+      lost += row->counts.lost;
+    }
+    view.other_rows = table.evicted;
+    view.others = table.others.ToNumbers();
+    // The account may count more than is missing in a part of a recording.
+    view.lost_unknown = total_.lost - std::min(total_.lost, lost);
+  }
+  return snapshot;
+}
+
+std::vector<std::string> Model::LastEvents(View view, const std::string& key) const {
+  std::vector<std::string> events;
+  const auto& rows = tables_[static_cast<std::size_t>(view)].rows;
+  const auto found = rows.find(key);
+  if (found == rows.end()) return events;
+  for (const auto& kept : found->second->last) {
+    if (!kept->is_raw) events.push_back(kept->text);
+  }
+  return events;
+}
+
+Model::Row* Model::FindRow(View view, const std::string& key) {
+  Table& table = TableOf(view);
+  if (const auto found = table.rows.find(key); found != table.rows.end()) {
+    return found->second.get();
+  }
+  if (table.rows.size() >= options_.max_rows) EvictRows(&table);
+  RowPointer& row = table.rows[key];
+  row = std::make_shared<Row>();
+  return row.get();
+}
+
+// A quarter at a time, so that not each row that comes has to look for the one that goes.
+void Model::EvictRows(Table* table) {
+  const auto is_before = [](const auto& a, const auto& b) {
+    return std::pair(a->second->counts.events, a->second->last_event) <
+           std::pair(b->second->counts.events, b->second->last_event);
+  };
+  std::vector<decltype(table->rows)::iterator> rows;
+  for (auto row = table->rows.begin(); row != table->rows.end(); ++row) rows.push_back(row);
+  const std::size_t count = std::min(rows.size() / 4 + 1, rows.size());
+  std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count) - 1, rows.end(),
+                   is_before);
+  rows.resize(count);
+  for (const auto& row : rows) {
+    // An activity that it started may be open.
+    Row& evicted = *row->second;
+    table->others.Add(evicted.counts);
+    evicted.is_evicted = true;
+    evicted.counts = {};
+    evicted.last.clear();
+    table->rows.erase(row);
+  }
+  table->evicted += count;
+  ForgetFound();
+}
+
+Model::RowsOfEvent Model::RowsOf(const nettrace::Event& event) {
+  // What is found first may be evicted by what is found later only if it is of the same view.
+  const MetadataRows metadata = FindMetadata(*event.metadata);
+  const ThreadRows thread = FindThread(*event.thread);
+  return {metadata.provider, metadata.event, thread.process, thread.thread,
+          FindCpu(*event.capture_thread)};
+}
+
+Model::MetadataRows Model::FindMetadata(const nettrace::EventMetadata& metadata) {
+  const auto found = found_metadata_.find(&metadata);
+  if (found != found_metadata_.end()) return found->second;
+  const std::string provider = Shortened(metadata.provider);
+  const std::string name = Shortened(metadata.name);
+  const MetadataRows rows = {FindRow(View::kProvider, provider),
+                             FindRow(View::kEvent, provider + '\0' + name)};
+  rows.provider->name.provider = provider;
+  rows.event->name.provider = provider;
+  rows.event->name.name = name;
+  found_metadata_[&metadata] = rows;
+  return rows;
+}
+
+Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
+  const auto found = found_threads_.find(&thread);
+  if (found != found_threads_.end()) return found->second;
+  const std::string name = Shortened(thread.name.value_or(""));
+  std::string key = absl::StrCat(KeyOf(thread.process_id), "/", KeyOf(thread.thread_id));
+  // Those without an id have nothing but a name.
+  if (!thread.thread_id) absl::StrAppend(&key, "/", name);
+  const ThreadRows rows = {FindRow(View::kProcess, KeyOf(thread.process_id)),
+                           FindRow(View::kThread, key)};
+  rows.process->name.pid = rows.thread->name.pid = thread.process_id;
+  rows.thread->name.tid = thread.thread_id;
+  if (!name.empty()) rows.thread->name.name = name;
+  if (const std::string_view process = processes_.NameOf(thread); !process.empty()) {
+    rows.process->name.name = Shortened(process);
+  } else if (rows.process->name.name.empty() && thread.process_id == thread.thread_id) {
+    rows.process->name.name = name;
+  }
+  rows.thread->name.process = rows.process->name.name;
+  found_threads_[&thread] = rows;
+  return rows;
+}
+
+Model::Row* Model::FindCpu(const nettrace::ThreadInfo& thread) {
+  const auto found = found_cpus_.find(&thread);
+  if (found != found_cpus_.end()) return found->second;
+  const std::string name = Shortened(thread.name.value_or(""));
+  Row* const row = FindRow(
+      View::kCpu, absl::StrCat(KeyOf(thread.process_id), "/", KeyOf(thread.thread_id), "/", name));
+  row->name.name = name;
+  row->name.pid = thread.process_id;
+  row->name.tid = thread.thread_id;
+  found_cpus_[&thread] = row;
+  return row;
+}
+
+Model::Counts* Model::CountsOf(View view, Row* row) {
+  return row->is_evicted ? &TableOf(view).others : &row->counts;
+}
+
+bool Model::IsTimeChosen(absl::Time time) const {
+  return (!filter_.from || time >= *filter_.from) && (!filter_.to || time < *filter_.to);
+}
+
+// Which events they were is not known: only the time chooses.
+void Model::CountLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count,
+                      absl::Time time) {
+  if (!IsTimeChosen(time)) return;
+  total_.lost += count;
+  FindCpu(capture_thread)->counts.lost += count;
+  // Where a CPU captures, it is not known whose they were.
+  if (!capture_thread.process_id && !capture_thread.thread_id) return;
+  const ThreadRows rows = FindThread(capture_thread);
+  rows.process->counts.lost += count;
+  rows.thread->counts.lost += count;
+}
+
+void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
+  if (!IsAccount(event) || !IsTimeChosen(time)) return;
+  const std::optional<AccountEvent> told = ParseAccount(event);
+  if (!told || told->kind != AccountEvent::Kind::kEventsLost) return;
+  const std::size_t colon = told->tracepoint.find(':');
+  if (colon == std::string::npos) return;
+  std::string provider = Shortened(std::string_view(told->tracepoint).substr(0, colon));
+  const std::string name = Shortened(std::string_view(told->tracepoint).substr(colon + 1));
+  if (const auto parts = eh::ParseTracepointName(name); parts && provider == "user_events") {
+    provider = std::string(parts->provider);  // which of its events it was is not known
+  } else {
+    Row* const row = FindRow(View::kEvent, provider + '\0' + name);
+    row->name.provider = provider;
+    row->name.name = name;
+    row->counts.lost += told->count;
+  }
+  Row* const row = FindRow(View::kProvider, provider);
+  row->name.provider = provider;
+  row->counts.lost += told->count;
+}
+
+void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time) {
+  if (HasActivityAnd(eh::Opcode::kActivityStart, event)) {
+    if (open_count_ >= options_.max_open) {
+      forgotten_ += open_count_;
+      open_.clear();
+      open_count_ = 0;
+    }
+    OpenActivity& open = open_[*event.labels->activity_id].emplace_back();
+    for (std::size_t i = 0; i < rows.size(); ++i) open.rows[i] = rows[i]->shared_from_this();
+    open.start = time;
+    ++open_count_;
+    return;
+  }
+  if (!HasActivityAnd(eh::Opcode::kActivityStop, event)) return;
+  const auto found = open_.find(*event.labels->activity_id);
+  if (found == open_.end()) {
+    ++unmatched_;
+    return;
+  }
+  const OpenActivity open = std::move(found->second.back());
+  found->second.pop_back();
+  if (found->second.empty()) open_.erase(found);
+  --open_count_;
+  // Streams that are not in order may stop what has not started yet.
+  const auto nanoseconds = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(absl::ToInt64Nanoseconds(time - open.start), 0));
+  total_.durations.Add(nanoseconds);
+  for (const View view : kViews) {
+    Row* const row = open.rows[static_cast<std::size_t>(view)].get();
+    CountsOf(view, row)->durations.Add(nanoseconds);
+  }
+}
+
+void Model::Keep(const nettrace::Reader& reader, const nettrace::Event& event,
+                 const RowsOfEvent& rows) {
+  const auto kept = std::make_shared<KeptEvent>();
+  kept->event = event;
+  kept->event.stack = {};
+  if (event.payload.size() > kMaxRawPayload) {
+    RenderKept(reader, kept.get());
+  } else {
+    kept->payload.assign(event.payload.begin(), event.payload.end());
+    kept->event.payload = kept->payload;
+    if (event.payload_encoding != nettrace::PayloadEncoding::kV6) {
+      kept->labels = *event.labels;
+      kept->event.labels = &kept->labels;
+    }
+  }
+  for (Row* row : rows) {
+    if (row->last.size() >= kKeptEvents) row->last.pop_front();
+    row->last.push_back(kept);
+    row->has_raw_events |= kept->is_raw;
+  }
+}
+
+void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
+  kept->text = EventToText(reader, kept->event, /*verbose=*/false, &payloads_);
+  if (kept->text.size() > kMaxEventText) {
+    // What is cut within a character is shown as U+FFFD.
+    kept->text.resize(kMaxEventText);
+    kept->text = Printable(kept->text);
+  }
+  kept->text.shrink_to_fit();
+  kept->is_raw = false;
+  kept->event = {};
+  kept->labels = {};
+  kept->payload = {};
+}
+
+// To be called before what raw events refer to becomes invalid.
+void Model::RenderAllKept(const nettrace::Reader& reader) {
+  if (!options_.keeps_events) return;
+  for (Table& table : tables_) {
+    for (const auto& [key, row] : table.rows) {
+      if (!row->has_raw_events) continue;
+      row->has_raw_events = false;
+      for (const auto& kept : row->last) {
+        if (kept->is_raw) RenderKept(reader, kept.get());
+      }
+    }
+  }
+  payloads_.ForgetRows();
+}
+
+void Model::ForgetFound() {
+  found_metadata_.clear();
+  found_threads_.clear();
+  found_cpus_.clear();
+}
+
+template <typename Function>
+void Model::ForAllCounts(const Function& function) {
+  function(&total_);
+  for (Table& table : tables_) {
+    function(&table.others);
+    for (const auto& [key, row] : table.rows) function(&row->counts);
+  }
+}
+
+void Model::EndPeriod(absl::Duration length) {
+  const double seconds = absl::ToDoubleSeconds(length);
+  ForAllCounts([seconds](Counts* counts) {
+    counts->rate = static_cast<double>(counts->recent) / seconds;
+    counts->recent = 0;
+  });
+  byte_rate_ = static_cast<double>(recent_bytes_) / seconds;
+  recent_bytes_ = 0;
+  period_ = length;
+}
+
+}  // namespace tools::top

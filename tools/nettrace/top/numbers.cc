@@ -1,0 +1,227 @@
+#include "tools/nettrace/top/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/common/text.h"
+
+namespace tools::top {
+namespace {
+
+// A number has to change by this part of it before its row moves.
+constexpr double kCalm = 0.2;
+
+// Three digits and a unit.
+std::string Scaled(double value, double step, std::string_view units) {
+  std::size_t unit = 0;
+  // 999.5 would be shown as 1000.
+  while (value >= 999.5 && unit + 1 < units.size()) {
+    value /= step;
+    ++unit;
+  }
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return absl::StrFormat("%.*f%c", decimals, value, units[unit]);
+}
+
+// The first character of `text`, which is not empty, in bytes, and its code point.
+std::pair<std::size_t, char32_t> FirstOf(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  std::size_t size = 1;
+  while (size < text.size() && size < 4 && (byte(size) & 0xC0) == 0x80) ++size;
+  char32_t character = size == 1 ? byte(0) : byte(0) & (0xFFU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) character = character << 6 | (byte(i) & 0x3F);
+  return {size, character};
+}
+
+// Combining ones take none, those of East Asia and emoji two columns.
+std::size_t WidthOf(char32_t character) {
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  static constexpr Range kNone[] = {
+      {0x300, 0x36F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
+  static constexpr Range kTwo[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+                                   {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                                   {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+  const auto has = [character](const Range& range) {
+    return character >= range.first && character <= range.last;
+  };
+  if (std::any_of(std::begin(kNone), std::end(kNone), has)) return 0;
+  return std::any_of(std::begin(kTwo), std::end(kTwo), has) ? 2 : 1;
+}
+
+std::string NumberOr(const std::optional<std::uint64_t>& number, std::string_view other) {
+  return number ? absl::StrCat(*number) : std::string(other);
+}
+
+std::string WithoutFolder(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+const char* NameOf(View view) {
+  static constexpr std::array kNames = {"provider", "event", "process", "thread", "cpu"};
+  return kNames[static_cast<std::size_t>(view)];
+}
+
+std::string FormatCount(std::uint64_t count, int width) {
+  std::string digits = absl::StrCat(count);
+  if (digits.size() <= static_cast<std::size_t>(width)) return digits;
+  return Scaled(static_cast<double>(count), 1000, " kMGTPE");
+}
+
+std::string FormatRate(double rate) {
+  if (rate < 9999.95) return absl::StrFormat("%.1f", rate);
+  if (rate < 1e8 - 0.5) return absl::StrFormat("%.0f", rate);
+  return Scaled(rate, 1000, " kMGTPE");
+}
+
+std::string FormatBytes6(std::uint64_t bytes) {
+  if (bytes < 100'000) return absl::StrCat(bytes);
+  return Scaled(static_cast<double>(bytes), 1024, " KMGTPE");
+}
+
+std::string FormatDuration(std::uint64_t nanoseconds) {
+  const auto value = static_cast<double>(nanoseconds);
+  if (value < 1000) return absl::StrCat(nanoseconds, "ns");
+  if (value < 999.5e9) {
+    const bool is_us = value < 999.5e3;
+    const bool is_ms = value < 999.5e6;
+    const double scaled = value / (is_us ? 1e3 : is_ms ? 1e6 : 1e9);
+    const int decimals = scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0;
+    return absl::StrFormat("%.*f%s", decimals, scaled, is_us ? "us" : is_ms ? "ms" : "s");
+  }
+  const double hours = value / 3600e9;
+  if (hours < 99.95) return absl::StrFormat("%.1fh", hours);
+  return absl::StrFormat("%.0fd", hours / 24);
+}
+
+std::string Cell(const RowNumbers& numbers, const ColumnFacts& facts) {
+  const auto duration = [&numbers](std::uint64_t nanoseconds) {
+    return numbers.durations == 0 ? "-" : FormatDuration(nanoseconds);
+  };
+  switch (facts.column) {
+    case Column::kRate:
+      return FormatRate(numbers.rate);
+    case Column::kEvents:
+      return FormatCount(numbers.events, facts.width);
+    case Column::kBytes:
+      return FormatBytes6(numbers.bytes);
+    case Column::kLost:
+      return FormatCount(numbers.lost, facts.width);
+    case Column::kDurations:
+      return FormatCount(numbers.durations, facts.width);
+    case Column::kP50:
+      return duration(numbers.p50);
+    case Column::kP99:
+      return duration(numbers.p99);
+    case Column::kMax:
+      return duration(numbers.max);
+  }
+  return "";
+}
+
+double ValueOf(const RowNumbers& numbers, Column column) {
+  switch (column) {
+    case Column::kRate:
+      return numbers.rate;
+    case Column::kEvents:
+      return static_cast<double>(numbers.events);
+    case Column::kBytes:
+      return static_cast<double>(numbers.bytes);
+    case Column::kLost:
+      return static_cast<double>(numbers.lost);
+    case Column::kDurations:
+      return static_cast<double>(numbers.durations);
+    case Column::kP50:
+      return static_cast<double>(numbers.p50);
+    case Column::kP99:
+      return static_cast<double>(numbers.p99);
+    case Column::kMax:
+      return static_cast<double>(numbers.max);
+  }
+  return 0;
+}
+
+std::string Title(View view, const RowName& name, bool with_paths) {
+  const auto path = [with_paths](const std::string& process) {
+    return with_paths ? process : WithoutFolder(process);
+  };
+  std::string text;
+  switch (view) {
+    case View::kProvider:
+      text = name.provider;
+      break;
+    case View::kEvent:
+      text = absl::StrCat(name.name, "  ", name.provider);
+      break;
+    case View::kProcess:
+      text = absl::StrCat(NumberOr(name.pid, "?"), " ", path(name.name));
+      break;
+    case View::kThread:
+      text = absl::StrCat(NumberOr(name.tid, "?"), " ", name.name, "  ", NumberOr(name.pid, "?"),
+                          " ", path(name.process));
+      break;
+    case View::kCpu:
+      text = name.tid ? absl::StrCat(*name.tid, " ", name.name) : name.name;
+      break;
+  }
+  const std::size_t end = text.find_last_not_of(' ');
+  return end == std::string::npos ? "?" : Printable(text.substr(0, end + 1));
+}
+
+std::string OthersTitle(const SnapshotView& view) {
+  return absl::StrCat("(", view.other_rows, " others)");
+}
+
+std::size_t WidthOf(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const auto [size, character] = FirstOf(text);
+    width += WidthOf(character);
+    text.remove_prefix(size);
+  }
+  return width;
+}
+
+std::string Fit(std::string_view text, std::size_t width) {
+  const std::size_t whole = WidthOf(text);
+  if (whole <= width) return std::string(text) + std::string(width - whole, ' ');
+  if (width == 0) return "";
+  std::size_t end = 0;
+  std::size_t used = 0;
+  while (end < text.size()) {
+    const auto [size, character] = FirstOf(text.substr(end));
+    if (used + WidthOf(character) > width - 1) break;
+    used += WidthOf(character);
+    end += size;
+  }
+  return std::string(text.substr(0, end)) + "~" + std::string(width - 1 - used, ' ');
+}
+
+std::vector<std::size_t> CalmOrder::Sort(const std::vector<SnapshotRow>& rows, Column column,
+                                         bool reverse, bool is_exact) {
+  absl::flat_hash_map<std::string, double> values;
+  std::vector<double> value_of(rows.size());
+  std::vector<std::size_t> order(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    order[i] = i;
+    double value = ValueOf(rows[i].numbers, column);
+    if (const auto before = values_.find(rows[i].key); !is_exact && before != values_.end()) {
+      const double change = std::abs(value - before->second);
+      if (change <= kCalm * std::max(value, before->second)) value = before->second;
+    }
+    value_of[i] = values[rows[i].key] = value;
+  }
+  values_ = std::move(values);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return value_of[a] != value_of[b] ? value_of[a] > value_of[b] : rows[a].key < rows[b].key;
+  });
+  if (reverse) std::reverse(order.begin(), order.end());
+  return order;
+}
+
+}  // namespace tools::top

@@ -1,0 +1,107 @@
+// The screen of `nettrace top`: what keys do, and which lines are shown. No part of it knows of a
+// terminal.
+#ifndef TOOLS_NETTRACE_TOP_SCREEN_H_
+#define TOOLS_NETTRACE_TOP_SCREEN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/nettrace/top/model.h"
+#include "tools/nettrace/top/numbers.h"
+
+namespace tools::top {
+
+// A key: a byte, of which text has several, or one of these.
+using Key = int;
+inline constexpr Key kEnter = '\r';
+inline constexpr Key kEscape = '\x1b';
+inline constexpr Key kTab = '\t';
+inline constexpr Key kBackspace = 0x7F;
+inline constexpr Key kUp = 256;
+inline constexpr Key kDown = 257;
+inline constexpr Key kRight = 258;
+inline constexpr Key kLeft = 259;
+inline constexpr Key kPageUp = 260;
+inline constexpr Key kPageDown = 261;
+inline constexpr Key kHome = 262;
+inline constexpr Key kEnd = 263;
+
+enum class LineStyle : std::uint8_t { kPlain, kBold, kReverse };
+struct Line {
+  std::string text;  // Printable
+  LineStyle style = LineStyle::kPlain;
+  friend bool operator==(const Line&, const Line&) = default;
+};
+
+struct ScreenSize {
+  std::size_t rows = 24;
+  std::size_t columns = 80;
+};
+
+// Not thread-safe.
+class Screen {
+ public:
+  // `source` is shown in the first line. `last_events` is asked for the events of the row that is
+  // looked at.
+  using LastEvents = std::function<std::vector<std::string>(View view, const std::string& key)>;
+  Screen(std::string source, View view, Column column, bool reverse, LastEvents last_events);
+
+  // False if the key asks to end.
+  bool OnKey(Key key);
+  // Shows these numbers, unless it is paused. `state` is how the stream is, such as "live".
+  void Update(Snapshot snapshot, std::string state);
+  bool is_paused() const { return is_paused_; }
+
+  // As many lines as the screen has rows, each as wide as the screen.
+  std::vector<Line> Lines(const ScreenSize& size);
+
+ private:
+  void OnTextKey(Key key);
+  void OnMove(Key key);
+  void SetView(View view);
+  void SetColumn(std::size_t index);
+  // What the table shows, in its order; the selected row stays the same one if it can.
+  void Arrange();
+  void RefreshEvents();
+
+  void AppendHead(std::size_t width, std::vector<Line>* lines) const;
+  void AppendTable(const ScreenSize& size, std::vector<Line>* lines);
+  void AppendEvents(const ScreenSize& size, std::vector<Line>* lines);
+  void AppendHelp(std::vector<Line>* lines) const;
+  std::string TableHead(std::size_t title_width, std::size_t end) const;
+  std::string Footer() const;
+
+  const std::string source_;
+  const LastEvents last_events_;
+  std::string state_;
+  Snapshot snapshot_;
+  View view_;
+  std::size_t column_;  // index into kColumns
+  bool reverse_;
+  bool is_paused_ = false;
+  bool is_help_ = false;
+  bool is_typing_ = false;  // the filter
+  std::string filter_;
+  std::string filter_before_;
+
+  CalmOrder order_;
+  std::vector<std::size_t> shown_;  // positions in the view's rows
+  std::string selected_;            // key
+  std::size_t position_ = 0;        // of the selected row among the shown ones
+  std::size_t top_ = 0;             // the first shown row that is on the screen
+  std::size_t page_ = 1;            // rows of the table on the screen
+
+  // The row whose events are looked at, and those events.
+  std::optional<SnapshotRow> looked_at_;
+  std::vector<std::string> events_;
+  std::size_t events_back_ = 0;    // how many of the latest ones are below the screen
+  std::size_t events_column_ = 0;  // how far they are moved to the left
+};
+
+}  // namespace tools::top
+
+#endif  // TOOLS_NETTRACE_TOP_SCREEN_H_
