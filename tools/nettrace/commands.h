@@ -17,6 +17,7 @@ void AddRepair(CLI::App& app, int* exit_code);
 void AddCut(CLI::App& app, int* exit_code);
 void AddMerge(CLI::App& app, int* exit_code);
 void AddExport(CLI::App& app, int* exit_code);
+void AddReport(CLI::App& app, int* exit_code);
 void AddCtl(CLI::App& app, int* exit_code);
 
 }  // namespace tools

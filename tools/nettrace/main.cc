@@ -25,6 +25,7 @@ int Main(int argc, char** argv) {
   tools::AddCut(app, &exit_code);
   tools::AddMerge(app, &exit_code);
   tools::AddExport(app, &exit_code);
+  tools::AddReport(app, &exit_code);
   tools::AddCtl(app, &exit_code);
   tools::AddCompletion(app);
   try {
