@@ -119,6 +119,9 @@ class ReportBrowserTest(unittest.TestCase):
             event = self.events()[0]
             self.assertEqual((fields["Order"], fields["time"], fields["provider"], fields["tid"]), ("0", event["time"], "Shop.Web", "1001"))
             self.assertEqual(fields["activityId"], event["activityId"])
+            self.assertEqual(self.value("document.querySelector('#chosen').textContent"),
+                             'Chosen: Request at +0.000000000 s, 1001 worker 1: {"Order":0}')
+            self.assertTrue(self.value("document.querySelector('#details').getBoundingClientRect().top < innerHeight - 50"))
             self.assertEqual(self.value("document.querySelector('#list .selected button').getAttribute('aria-current')"), "true")
             # The focus stays where it was.
             self.assertTrue(self.value("document.activeElement === document.querySelector('#list .selected button')"))

@@ -62,7 +62,8 @@ std::string DurationText(std::uint64_t nanoseconds) {
   return "0 ns";
 }
 
-HtmlTable::HtmlTable(std::string_view id, std::string_view caption, std::vector<Heading> headings)
+HtmlTable::HtmlTable(std::string_view id, std::string_view caption,
+                     const std::vector<Heading>& headings)
     : columns_(headings.size()) {
   const std::string text = HtmlText(caption);
   html_ = absl::StrCat("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", text,

@@ -28,7 +28,7 @@ class HtmlTable {
   };
 
   // `id` is that of the element; `caption` is text.
-  HtmlTable(std::string_view id, std::string_view caption, std::vector<Heading> headings);
+  HtmlTable(std::string_view id, std::string_view caption, const std::vector<Heading>& headings);
 
   // A cell at a time, from the left; the first one of a row is its heading.
   void Text(std::string_view text);

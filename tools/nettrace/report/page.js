@@ -433,7 +433,10 @@ function drawList() {
     const heading = element("th", undefined, {scope: "row"});
     const index = events.indexOf(event);
     const button = element("button", timeText(event.at, 1e-6 * data.ticksPerSecond), {type: "button", "data-index": index});
-    button.addEventListener("click", () => select(event));
+    button.addEventListener("click", () => {
+      select(event);
+      byId("details").scrollIntoView({block: "nearest"});
+    });
     heading.append(button);
     row.append(heading, element("td", data.kinds[event.kind].name), element("td", data.kinds[event.kind].provider),
       element("td", processText(processOf(thread))), element("td", threadText(thread)),
@@ -491,12 +494,19 @@ function select(event) {
   const process = processOf(data.threads[event.thread]);
   const groups = payload === undefined ? [] : [["Fields", payload]];
   if (process?.name) rest.process = process.name;
+  for (const [key, value] of Object.entries(rest)) {
+    if (value === null || (typeof value === "object" && Object.keys(value).length === 0)) delete rest[key];
+  }
+  const fields = JSON.stringify(payload ?? {});
+  byId("chosen").textContent = `Chosen: ${data.kinds[event.kind].name} at ${timeText(event.at, 1e-6 * data.ticksPerSecond)}, ` +
+    `${threadText(data.threads[event.thread])}: ${fields.length > 200 ? fields.slice(0, 200) + "…" : fields}`;
   showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]]);
   redraw();
 }
 
 function showActivity(activity) {
   const kind = data.kinds[activity.kind];
+  byId("chosen").textContent = `Chosen: ${kind.name}, an activity of ${durationText(ticksToSeconds(activity.end - activity.begin))}`;
   showDetails(`${kind.name}, an activity`, [["Activity", {
     duration: durationText(ticksToSeconds(activity.end - activity.begin)),
     begin: timeText(activity.begin, 1e-6 * data.ticksPerSecond), end: timeText(activity.end, 1e-6 * data.ticksPerSecond),
