@@ -15,6 +15,8 @@ SOURCE = script.options(__doc__, "source").source
 # Tags of what is wider than the page and scrolls by itself.
 WIDER = """[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest("pre, .scroll, div.Bd")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
+
+
 class BrowserTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

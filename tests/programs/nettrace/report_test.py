@@ -17,7 +17,7 @@ import unittest
 
 from support import commands, script, trace_bytes
 
-ARGS = script.options(__doc__, "nettrace", "generate", "traces")
+ARGS = script.options(__doc__, "nettrace", "generate", "traces", "corpus")
 SINGLE_EVENTS = 20_000
 MAX_NAME = 256
 
@@ -288,6 +288,17 @@ class ReportTest(unittest.TestCase):
         # The style and the script are those that the policy names.
         self.assertEqual(text.count("<script"), 2)
         self.assertEqual(text.lower().count("</script"), 2)
+
+    def test_all_kinds_of_files_make_pages(self):
+        for path in sorted(ARGS.corpus.iterdir()):
+            with self.subTest(path.name):
+                ran = subprocess.run([ARGS.nettrace, "dump", "--json", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                     check=False)
+                self.report(path, "-o", self.out, expect=ran.returncode)
+                page = Page(self.out)
+                self.assertEqual(page.data["events"], len(ran.stdout.splitlines()))
+                self.assertEqual([single["event"]["payload"] for single in page.data["singleEvents"]],
+                                 [json.loads(line)["payload"] for line in ran.stdout.splitlines()])
 
     def test_an_empty_file_makes_a_page(self):
         long_file(self.traces / "empty.nettrace", 0)
