@@ -71,7 +71,7 @@ class ReportBrowserTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, self.folder / f"{name}.nettrace"))
 
     def test_no_page_scrolls_sideways(self):
-        self.assertEqual(self.names, ["hostile", "large", "random-1", "shop"])
+        self.assertEqual(self.names, ["far", "hostile", "large", "random-1", "shop"])
         for name in self.names:
             for width in WIDTHS:
                 with self.subTest(name=name, width=width):
@@ -223,6 +223,20 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertIn("15,000 of 60,000 events", self.value("document.querySelector('#shown').textContent"))
         self.assertIn("60,000 events of 1 provider in", self.value("document.querySelector('#chart').getAttribute('aria-label')"))
         self.assertIn("15,000 single events", self.value("document.querySelector('#found').textContent"))
+
+    def test_times_beyond_exact_numbers_are_drawn(self):
+        self.open("far")
+        self.assertIn(": 2 single events in", self.value(LANE + "('1 main')")[0])
+        width = self.value("document.querySelector('#chart').clientWidth")
+        bars = [float(at) for at in self.value(
+            "document.querySelector('#chart .series-0').getAttribute('d').match(/(?<=M)[0-9.]+/g)")]
+        self.assertEqual(len(bars), 2)
+        self.assertLess(bars[0], 2)
+        self.assertGreater(bars[1], width - 10)
+        self.press("Tab")
+        self.click("#next-event")
+        self.click("#next-event")
+        self.assertEqual(self.value(FIELDS)["n"], "2")
 
     def test_names_are_text_whatever_they_are(self):
         self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="""self.violations = [];

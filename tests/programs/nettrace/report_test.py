@@ -180,7 +180,7 @@ class ReportTest(unittest.TestCase):
         return list(commands.dump(ARGS.nettrace, path, *options))
 
     def test_numbers_are_those_of_dump_and_info(self):
-        for name in ("shop", "random-1", "random-2", "random-3"):
+        for name in ("shop", "far", "random-1", "random-2", "random-3"):
             with self.subTest(name):
                 path = self.traces / f"{name}.nettrace"
                 events = self.events(path)

@@ -1,6 +1,7 @@
 // Writes traces for the tests of `nettrace report`. Usage: write_report_traces DIR
 //   shop.nettrace     four processes, activities with start and stop, losses in the middle
 //   hostile.nettrace  names that would be HTML, scripts or control characters
+//   far.nettrace      two events that are more than 2^53 ticks apart
 //   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
 #include <cstdint>
 #include <cstdlib>
@@ -178,6 +179,16 @@ void WriteHostile(const std::string& path) {
   trace.Finish();
 }
 
+void WriteFar(const std::string& path) {
+  Trace trace(path);
+  const auto tick = trace.AddKind("Far", "Tick", 0, "n", false);
+  const nettrace::ThreadIndex thread = trace.AddThread("main", 1, 1);
+  trace.Number(tick, thread, 0, 1);
+  trace.Number(tick, thread, std::uint64_t{1} << 60, 2);
+  trace.EndInterval(std::uint64_t{1} << 60);
+  trace.Finish();
+}
+
 void WriteLarge(const std::string& path) {
   Trace trace(path);
   const auto tick = trace.AddKind("Large", "Tick", 0, "n", false);
@@ -203,6 +214,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   WriteShop(folder + "/shop.nettrace");
   WriteHostile(folder + "/hostile.nettrace");
+  WriteFar(folder + "/far.nettrace");
   WriteLarge(folder + "/large.nettrace");
   return 0;
 }

@@ -5,6 +5,14 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const PAGE = 25;  // events of the list at a time
 const LANE_HEIGHT = 36;
+// Integers beyond 2^53 come as text. Here they are times and counts to be drawn.
+function asNumbers(holder, ...names) {
+  for (const name of names) holder[name] = Number(holder[name]);
+}
+asNumbers(data, "ticks", "ticksPerSecond");
+asNumbers(data.overTime, "start", "width");
+asNumbers(data.threadsOverTime, "start", "width");
+for (const activity of data.activities.shown) asNumbers(activity, "begin", "end");
 const events = data.singleEvents;
 const ticksToSeconds = (ticks) => ticks / data.ticksPerSecond;
 const whole = Math.max(data.ticks, 1);
@@ -55,15 +63,15 @@ const processOf = (thread) => data.processes[thread.process];
 
 // The bounds of the least part of `sorted` with all `at` from `from` to `to`.
 function rangeOf(sorted, from, to) {
-  const firstNotBelow = (time) => {
+  const firstNot = (isBefore) => {
     let low = 0, high = sorted.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (sorted[middle].at < time) low = middle + 1; else high = middle;
+      if (isBefore(sorted[middle].at)) low = middle + 1; else high = middle;
     }
     return low;
   };
-  return [firstNotBelow(from), firstNotBelow(to + 1)];
+  return [firstNot((at) => at < from), firstNot((at) => at <= to)];
 }
 
 // ---- The time that is shown.

@@ -26,7 +26,7 @@ namespace tools::report {
 // Events, processes and threads beyond kMaxRows of each, by when they came, share one more row.
 inline constexpr std::size_t kMaxRows = 2048;
 inline constexpr std::size_t kMaxProviders = 64;    // with counts over time of their own
-inline constexpr std::size_t kMaxDurations = 256;   // kinds of activities
+inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities
 inline constexpr std::size_t kMaxOpen = 65536;      // activities; beyond it all are forgotten
 inline constexpr std::size_t kMaxName = 256;        // bytes; the rest of a name is not shown
 inline constexpr std::size_t kBuckets = 1024;       // of the whole file
