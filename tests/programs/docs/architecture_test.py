@@ -65,7 +65,8 @@ class ArchitectureTest(unittest.TestCase):
         """The commands that read files need no kernel: their folder may include what record.cc alone does, and what ctl
         alone does."""
         below = reachable(table())["tools/common"] | {"tools/collector/output"}
-        below |= {folder for folder in table() if folder.startswith(("tools/nettrace/export", "tools/nettrace/import"))}
+        read = ("tools/nettrace/export", "tools/nettrace/import", "tools/nettrace/report")
+        below |= {folder for folder in table() if folder.startswith(read)}
         for path in sorted((SOURCE / "tools/nettrace").glob("*")):
             if path.suffix in SOURCES and path.name != "record.cc":
                 for included in INCLUDE.findall(path.read_text(encoding="utf-8")):

@@ -1,0 +1,52 @@
+#!/usr/bin/python3
+"""Makes a page and its style and script one C++ header. Usage: embed_page.py PAGE.html PAGE.css PAGE.js OUT.h
+
+In the page, {{style}} and {{script}} stand for the other two files, and {{style-hash}} and {{script-hash}} for what a
+Content-Security-Policy calls them by. Each other {{name}} is a slot, which the program fills: the header has the text
+between them."""
+
+import base64
+import hashlib
+import json
+import pathlib
+import re
+import sys
+
+def literal(text):
+    """Text as C++ string literals, one for each line."""
+    # JSON's escapes are those of C++; ?? might begin a trigraph.
+    lines = [json.dumps(line, ensure_ascii=False).replace("??", "?\\?") for line in text.splitlines(keepends=True)]
+    return "".join(f"    {line}\n" for line in lines or ['""'])
+
+
+def hash_of(text):
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def main():
+    page, style, script = (pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[1:4])
+    # A parser of HTML would end them there.
+    if "</style" in style or "</script" in script or "<!--" in script:
+        raise SystemExit("embed_page.py: the style or the script would end within itself")
+    known = {"style": style, "script": script, "style-hash": hash_of(style), "script-hash": hash_of(script)}
+    parts = re.split(r"\{\{([a-z-]+)\}\}", page)
+    texts, slots = [parts[0]], []
+    for name, text in zip(parts[1::2], parts[2::2]):
+        if name in known:
+            texts[-1] += known[name] + text
+        else:
+            slots.append(name)
+            texts.append(text)
+    with open(sys.argv[4], "w", encoding="utf-8") as out:
+        out.write("// Made by scripts/embed_page.py.\n#pragma once\n\n#include <array>\n#include <string_view>\n\n"
+                  "namespace tools::report {\n\n"
+                  "// Text of the page, and the name of the slot after it; the last one has none.\n"
+                  "struct PagePart {\n  std::string_view text;\n  std::string_view slot;\n};\n\n"
+                  f"inline constexpr std::array<PagePart, {len(texts)}> kPageParts = {{{{\n")
+        for text, slot in zip(texts, [*slots, ""]):
+            out.write(f'    {{\n{literal(text)}    , "{slot}"}},\n')
+        out.write("}};\n\n}  // namespace tools::report\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+#!/usr/bin/python3
+"""The page of `nettrace report` in Chromium: its numbers, the timeline and the search by mouse and by keyboard, both colour
+schemes, desks and telephones, paper, without scripts, and with names that would be scripts. By name only (./run test
+browser); needs Debian's package chromium."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import commands, script
+from support.browser import CONTRAST, WIDTH, WIDTHS, Browser
+
+ARGS = script.options(__doc__, "nettrace", "generate", "traces")
+# Elements that are wider than the page, and in none that scrolls by itself.
+WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
+  !e.closest(".scroll, #lanes, #details, .skip")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
+# After what was asked for has been drawn.
+DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+FIELDS = """Object.fromEntries([...document.querySelectorAll("#details tr")].map(row => [...row.cells].map(cell => cell.textContent)))"""
+# Of the lane of a thread: what its picture says, and how many lines it has.
+LANE = """(name => { const lane = [...document.querySelectorAll(".lane")].find(l => l.firstChild.textContent === name);
+  return [lane.lastChild.getAttribute("aria-label"), lane.querySelector(".ticks").getAttribute("d").split("M").length - 1,
+    lane.querySelector(".activity").getAttribute("d").split("M").length - 1]; })"""
+LOST = "document.querySelector('#times').getAttribute('aria-label')"
+ROWS = """[...document.querySelectorAll("#list tbody tr")].map(row => [...row.cells].map(cell => cell.textContent))"""
+
+
+class ReportBrowserTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory(prefix="browser.", ignore_cleanup_errors=True)
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = pathlib.Path(temporary.name)
+        subprocess.run([ARGS.traces, cls.folder], check=True)
+        subprocess.run([ARGS.generate, cls.folder, "300", "1"], check=True)
+        for trace in cls.folder.glob("*.nettrace"):
+            subprocess.run([ARGS.nettrace, "report", trace, "-o", trace.with_suffix(".html")], stderr=subprocess.DEVNULL, check=True)
+        cls.names = sorted(page.stem for page in cls.folder.glob("*.html"))
+        cls.browser = Browser(temporary.name)
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, name="shop", width=1280, scheme="light"):
+        self.browser.open(self.folder / f"{name}.html", width, scheme)
+        self.drawn()
+
+    def drawn(self):
+        self.browser.call("Runtime.evaluate", expression=DRAWN, awaitPromise=True)
+
+    def value(self, expression):
+        return self.browser.value(expression)
+
+    def press(self, *keys):
+        for key in keys:
+            self.browser.press(key)
+        self.drawn()
+
+    def click(self, selector):
+        self.value(f"document.querySelector({selector!r}).click()")
+        self.drawn()
+
+    def mouse(self, kind, x, y):
+        self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def search(self, text):
+        self.value(f"""(box => {{ box.value = {text!r}; box.dispatchEvent(new Event("input")); }})(document.querySelector("#search"))""")
+        self.drawn()
+
+    def events(self, name="shop"):
+        return list(commands.dump(ARGS.nettrace, self.folder / f"{name}.nettrace"))
+
+    def test_no_page_scrolls_sideways(self):
+        self.assertEqual(self.names, ["far", "hostile", "large", "random-1", "shop"])
+        for name in self.names:
+            for width in WIDTHS:
+                with self.subTest(name=name, width=width):
+                    self.open(name, width)
+                    self.assertEqual(self.value(WIDTH), width)
+                    self.assertEqual(self.value(WIDER), [])
+
+    def test_text_can_be_read_in_both_colour_schemes(self):
+        grounds = set()
+        for scheme in ("light", "dark"):
+            self.open("shop", 1280, scheme)
+            self.click("#list tbody button")  # fields and a chosen row, too
+            self.assertGreaterEqual(self.value(CONTRAST), 4.5)  # WCAG 2, AA
+            grounds.add(self.value("getComputedStyle(document.body).backgroundColor"))
+        self.assertEqual(len(grounds), 2)
+
+    def test_the_numbers_are_those_of_the_file(self):
+        self.open()
+        events = self.events()
+        self.assertIn(f"{len(events)} of {len(events)} events", self.value("document.querySelector('#shown').textContent"))
+        self.assertEqual(self.value("[...document.querySelectorAll('#legend li')].map(item => item.textContent)"),
+                         ["Shop.Web: 399", "Shop.Database: 200", "Shop.Billing: 24", "lost events: 45"])
+        self.assertEqual(self.value("[...document.querySelectorAll('#lanes h3')].map(name => name.textContent)"),
+                         ["Process 1000 /usr/bin/web", "Process 2000 /usr/bin/database", "Process 3000 /usr/bin/billing",
+                          "Process 4000 /usr/bin/größe"])
+        # A lane has a line for each event that is not on the same half pixel as the one before, and a bar for each request.
+        label, lines, bars = self.value(LANE + "('1001 worker 1')")
+        self.assertIn(": 200 single events", label)
+        self.assertGreaterEqual(lines, 100)
+        self.assertEqual(bars, 100)
+        self.assertEqual(self.value(LOST), "45 lost events in this time")
+        # Two losses are marked.
+        self.assertEqual(self.value("document.querySelector('#chart .lost').getAttribute('d').split('M').length - 1"), 2)
+        self.assertIn("199 durations from 1 µs to 199 µs", self.value("document.querySelector('#histogram').getAttribute('aria-label')"))
+
+    def test_the_keyboard_comes_to_an_event_and_its_fields(self):
+        for width in (1280, 360):
+            self.open("shop", width)
+            for _ in range(60):
+                self.press("Tab")
+                if self.value("document.activeElement.closest('#list tbody') !== null"):
+                    break
+            self.press("Enter")
+            fields = self.value(FIELDS)
+            event = self.events()[0]
+            self.assertEqual((fields["Order"], fields["time"], fields["provider"], fields["tid"]), ("0", event["time"], "Shop.Web", "1001"))
+            self.assertEqual(fields["activityId"], event["activityId"])
+            self.assertEqual(self.value("document.querySelector('#chosen').textContent"),
+                             'Chosen: Request at +0.000000000 s, 1001 worker 1: {"Order":0}')
+            self.assertTrue(self.value("document.querySelector('#details').getBoundingClientRect().top < innerHeight - 50"))
+            self.assertEqual(self.value("document.querySelector('#list .selected button').getAttribute('aria-current')"), "true")
+            # The focus stays where it was.
+            self.assertTrue(self.value("document.activeElement === document.querySelector('#list .selected button')"))
+            self.assertEqual(self.value("getComputedStyle(document.activeElement).outlineStyle"), "solid")
+
+    def test_the_keyboard_goes_along_the_timeline(self):
+        self.open()
+        of_thread = [event for event in self.events() if event["tid"] == 1001]
+        for _ in range(40):
+            self.press("Tab")
+            if self.value("document.activeElement.id") == "lanes":
+                break
+        self.press("n", "n", "n")
+        self.assertEqual(self.value(FIELDS)["time"], of_thread[2]["time"])
+        self.press("p")
+        self.assertEqual(self.value(FIELDS)["time"], of_thread[1]["time"])
+        self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
+        self.press("ArrowDown")
+        self.assertEqual(self.value("document.querySelector('.lane.current').firstChild.textContent"), "1002 worker 2")
+        self.press("ArrowUp", *"+++++++")
+        before = self.value("document.querySelector('#window').textContent")
+        self.assertIn("(7.77 ms)", before)
+        # It stays where the chosen event is: the one before is left of that, and the next ones come after 10 ms.
+        self.assertIn(": 1 single event in", self.value(LANE + "('1001 worker 1')")[0])
+        self.assertEqual(self.value(LOST), "0 lost events in this time")
+        self.press("ArrowRight")
+        self.assertNotEqual(self.value("document.querySelector('#window').textContent"), before)
+        self.press("Home")
+        self.assertIn("(995 ms)", self.value("document.querySelector('#window').textContent"))
+
+    def test_zooming_in_comes_to_single_events(self):
+        self.open()
+        self.press("Tab")
+        self.click("#next-event")
+        for _ in range(40):
+            self.click("#zoom-in")
+        self.assertIn("(20 ns)", self.value("document.querySelector('#window').textContent"))
+        rows = self.value(ROWS)
+        self.assertEqual([row[1] for row in rows], ["Request", "Query", "Billed", "Billed"])  # within 3 ns
+        self.click("#whole")
+        self.assertEqual(len(self.value(ROWS)), 25)
+
+    def test_the_mouse_chooses_a_time_and_an_event(self):
+        self.open()
+        self.value("document.querySelector('#chart').scrollIntoView()")
+        box = self.value("(({left, top, width, height}) => [left, top, width, height])(document.querySelector('#chart').getBoundingClientRect())")
+        left, top, width, height = box
+        y = top + height / 2
+        self.mouse("mousePressed", left + width * 0.5, y)
+        self.mouse("mouseMoved", left + width * 0.6, y)
+        self.mouse("mouseReleased", left + width * 0.6, y)
+        self.drawn()
+        shown = self.value("document.querySelector('#window').textContent")
+        self.assertIn("(99.5 ms)", shown)
+        for row in self.value(ROWS):
+            self.assertTrue(0.497 < float(row[0].strip("+ s")) < 0.598, row)
+        # The first event of thread 4000 is in none of that; one of 1001 is where it is drawn.
+        self.value("document.querySelectorAll('.lane')[1].scrollIntoView({block: 'center'})")
+        x, y = self.value("""(lane => { const box = lane.lastChild.getBoundingClientRect();
+          const at = Number(lane.querySelector(".ticks").getAttribute("d").match(/M([0-9.]+)/)[1]);
+          return [box.left + at, box.top + box.height - 4]; })(document.querySelectorAll(".lane")[1])""")
+        self.mouse("mousePressed", x, y)
+        self.mouse("mouseReleased", x, y)
+        self.drawn()
+        fields = self.value(FIELDS)
+        self.assertEqual(fields["tid"], "1001")
+        self.assertTrue("2027-01-15T08:00:00.497" < fields["time"] < "2027-01-15T08:00:00.51", fields["time"])
+
+    def test_the_search_finds_names_and_fields(self):
+        self.open()
+        found = "document.querySelector('#found').textContent"
+        events = self.events()
+        for text, expected in (("größe", 4), ("billed paid", 20), ("✓", 20), ("SHOP.database", 200), ("1393", None), ("nowhere", 0)):
+            with self.subTest(text):
+                self.search(text)
+                if expected is None:
+                    self.assertEqual([row[1] for row in self.value(ROWS)], ["Query"])
+                elif expected == 0:
+                    self.assertEqual(self.value(found), f"None of {len(events)} single events.")
+                else:
+                    self.assertIn(f" of {expected} that match, of {len(events)} ", self.value(found))
+        self.search("")
+        self.click("#next-page")
+        self.assertIn("26 to 50 of 623", self.value(found))
+
+    def test_tables_can_be_sorted(self):
+        self.open()
+        column = "[...document.querySelectorAll('#kinds-table tbody tr')].map(row => row.cells[{}].textContent)"
+        self.click("#kinds-table thead th:nth-child(3) button")
+        self.assertEqual(self.value(column.format(2)), ["200", "200", "199", "24"])
+        self.click("#kinds-table thead th:nth-child(3) button")
+        self.assertEqual(self.value(column.format(2)), ["24", "199", "200", "200"])
+        self.assertEqual(self.value("document.querySelector('#kinds-table thead th:nth-child(3)').getAttribute('aria-sort')"), "ascending")
+        self.click("#kinds-table thead th:first-child button")
+        self.assertEqual(self.value(column.format(0)), ["Billed", "Query", "Request", "RequestDone"])
+
+    def test_a_sample_is_said_to_be_one(self):
+        self.open("large")
+        self.assertIn("15,000 of 60,000 events", self.value("document.querySelector('#shown').textContent"))
+        self.assertIn("60,000 events of 1 provider in", self.value("document.querySelector('#chart').getAttribute('aria-label')"))
+        self.assertIn("15,000 single events", self.value("document.querySelector('#found').textContent"))
+
+    def test_times_beyond_exact_numbers_are_drawn(self):
+        self.open("far")
+        self.assertIn(": 2 single events in", self.value(LANE + "('1 main')")[0])
+        width = self.value("document.querySelector('#chart').clientWidth")
+        bars = [float(at) for at in self.value(
+            "document.querySelector('#chart .series-0').getAttribute('d').match(/(?<=M)[0-9.]+/g)")]
+        self.assertEqual(len(bars), 2)
+        self.assertLess(bars[0], 2)
+        self.assertGreater(bars[1], width - 10)
+        self.press("Tab")
+        self.click("#next-event")
+        self.click("#next-event")
+        self.assertEqual(self.value(FIELDS)["n"], "2")
+
+    def test_names_are_text_whatever_they_are(self):
+        self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="""self.violations = [];
+          addEventListener("securitypolicyviolation", event => self.violations.push(event.violatedDirective));""")
+        for name in self.names:
+            self.open(name)
+            self.assertEqual(self.value("violations"), [])
+            self.assertEqual(self.value("document.title"), f"{name}.nettrace – NetTrace report")
+        self.open("hostile")
+        self.assertEqual(self.value("document.querySelectorAll('img, iframe, object, link, base').length"), 0)
+        self.assertEqual(self.value("document.scripts.length"), 2)
+        rows = self.value(ROWS)
+        self.assertEqual(len(rows), 4)
+        html = """</script><img src=x onerror="document.title='broken'"><!--<script>"""
+        self.assertEqual(rows[0][1:3], [html, html])
+        self.click("#list tbody tr:nth-child(2) button")
+        self.assertEqual(self.value("document.querySelector('#details h3').textContent"), "{{data}}")
+        self.assertIn("__proto__", self.value("document.querySelector('#details').textContent"))
+        # The policy stops what it is for.
+        self.value("document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = 1'}))")
+        self.drawn()
+        self.assertEqual(self.value("document.title"), "hostile.nettrace – NetTrace report")
+        self.assertEqual(self.value("violations"), ["script-src-elem"])
+
+    def test_without_scripts_there_are_sums_and_tables(self):
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.addCleanup(self.browser.call, "Emulation.setScriptExecutionDisabled", value=False)
+        # What is asked here is no script of the page.
+        for width in (360, 1280):
+            self.browser.open(self.folder / "shop.html", width)
+            self.assertIn("Scripts are off", self.value("document.querySelector('noscript').innerText"))
+            self.assertEqual(self.value("[...document.querySelectorAll('button, input, select')].filter(e => e.checkVisibility()).length"), 0)
+            self.assertIn("623", self.value("document.querySelector('#summary-table').innerText"))
+            self.assertIn("RequestDone", self.value("document.querySelector('#kinds-table').innerText"))
+            self.assertEqual(self.value(WIDTH), width)
+
+    def test_it_can_be_printed(self):
+        self.open("shop", 1280, "dark")
+        self.browser.call("Emulation.setEmulatedMedia", media="print",
+                          features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.addCleanup(self.browser.call, "Emulation.setEmulatedMedia", media="", features=[])
+        self.assertEqual(self.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertGreaterEqual(self.value(CONTRAST), 4.5)
+        self.assertEqual(self.value("[...document.querySelectorAll('nav, .controls button')].filter(e => e.checkVisibility()).length"), 0)
+        self.assertEqual(self.value("getComputedStyle(document.querySelector('#lanes')).overflowY"), "visible")
+
+
+def require():
+    if shutil.which("chromium") is None:
+        raise script.Skipped("chromium is not installed: apt-get install --no-install-recommends chromium")
+
+
+if __name__ == "__main__":
+    script.run_cases(require)

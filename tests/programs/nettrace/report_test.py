@@ -1,0 +1,417 @@
+#!/usr/bin/python3
+"""`nettrace report` run as a user runs it: the numbers of its page, as JSON and in its tables, against those of `nettrace
+dump` and `nettrace info`; what names can do to it; what it refuses, and what is left when it fails. The page in a browser
+is report_browser_test.py's."""
+
+import collections
+import html.parser
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import commands, script, trace_bytes
+
+ARGS = script.options(__doc__, "nettrace", "generate", "traces", "corpus")
+SINGLE_EVENTS = 20_000
+MAX_NAME = 256
+
+
+def long_file(path, intervals):
+    """A file of events with two numbers each."""
+    trace_bytes.write_long(path, intervals, [bytes([1, name]) + b"\x0c" for name in b"ab"], bytes(16))
+
+
+class Page(html.parser.HTMLParser):
+    """The elements, texts, tables and JSON of a page, as a browser without scripts has them."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.tables, self.texts = collections.Counter(), {}, []
+        self.policy = None
+        self._raw, self._table, self._json = None, None, ""
+        self.size = path.stat().st_size
+        self.feed(path.read_text(encoding="utf-8"))
+        self.close()
+        self.data = json.loads(self._json)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags[tag] += 1
+        assert not any(name.startswith("on") for name in attrs), attrs
+        if tag == "meta" and attrs.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attrs["content"]
+        if tag == "script":
+            self._raw = attrs.get("type", "script")
+        elif tag == "style":
+            self._raw = "style"
+        elif tag == "table":
+            self._table = self.tables.setdefault(attrs["id"], [])
+        elif tag == "tr" and self._table is not None:
+            self._table.append([])
+        elif tag in ("td", "th"):
+            self._table[-1].append(attrs.get("data-value", ""))
+            self._exact = "data-value" in attrs
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self._raw = None
+        elif tag == "table":
+            self._table = None
+
+    def handle_data(self, data):
+        if self._raw == "application/json":
+            self._json += data
+        elif self._raw is None:
+            self.texts.append(data)
+            if self._table and self._table[-1] and not self._exact:
+                self._table[-1][-1] += data.strip("\n")
+
+    def rows(self, table):
+        return self.tables[table][1:]
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+
+def shown(text):
+    """A name as the page has it."""
+    raw = text.encode()
+    if len(raw) > MAX_NAME:
+        text = raw[:MAX_NAME].decode(errors="ignore") + "…"
+    return text
+
+
+def printable(text):
+    return "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u061c\u200e\u200f\u2028\u2029" or
+                   "\u202a" <= c <= "\u202e" or "\u2066" <= c <= "\u2069" else c for c in text)
+
+
+class ReportTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        holder = tempfile.TemporaryDirectory(prefix="nettrace-report-traces-")
+        cls.addClassCleanup(holder.cleanup)
+        cls.traces = pathlib.Path(holder.name)
+        subprocess.run([ARGS.traces, cls.traces], check=True)
+        subprocess.run([ARGS.generate, cls.traces, "300", "1", "2", "3"], check=True)
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="nettrace-report-")
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.out = self.folder / "report.html"
+
+    def report(self, *arguments, expect=0, **options):
+        """Runs it; returns its standard error."""
+        ran = subprocess.run([ARGS.nettrace, "report", *map(str, arguments)], check=False,
+                             stdin=options.pop("stdin", subprocess.DEVNULL), stderr=subprocess.PIPE, **options)
+        self.assertEqual(ran.returncode, expect, (arguments, ran.stderr))
+        return ran.stderr.decode()
+
+    def page(self, name, *options, expect=0):
+        self.report(self.traces / f"{name}.nettrace", "-o", self.out, *options, expect=expect)
+        return Page(self.out)
+
+    def check_numbers(self, page, events, info):
+        """Compares a page with the events that `nettrace dump` shows."""
+        data = page.data
+        summary = dict(page.rows("summary-table"))
+        self.assertEqual((data["events"], summary["Events"]), (len(events), str(len(events))))
+        self.assertEqual((data["lost"], summary["Lost events"]), (info["lost"], str(info["lost"])))
+        self.assertEqual(sum(map(int, data["overTime"]["lost"])), info["lost"])
+        self.assertEqual(sum(int(row[1]) for row in page.tables.get("losses-table", [])[1:]), info["lost"])
+        over_time = page.rows("over-time-table")
+        self.assertEqual(sum(int(row[2]) for row in over_time), len(events))
+        self.assertEqual(sum(int(row[3]) for row in over_time), info["lost"])
+        if not events:
+            return
+        self.assertEqual(summary["First event"], min(events, key=lambda e: e["timestamp"])["time"])
+        self.assertEqual(summary["Last event"], max(events, key=lambda e: e["timestamp"])["time"])
+        self.check_kinds(page, events)
+        self.check_threads(page, events)
+        self.check_over_time(data, events)
+
+    def check_kinds(self, page, events):
+        kinds = collections.Counter((shown(e["provider"]), shown(e["name"])) for e in events)
+        self.assertEqual({(k["provider"], k["name"]): k["events"] for k in page.data["kinds"]}, kinds)
+        self.assertEqual(collections.Counter({(row[1], row[0]): int(row[2]) for row in page.rows("kinds-table")}),
+                         collections.Counter({tuple(map(printable, key)): count for key, count in kinds.items()}))
+        for kind in page.data["kinds"]:
+            times = [e["timestamp"] for e in events
+                     if (shown(e["provider"]), shown(e["name"])) == (kind["provider"], kind["name"])]
+            self.assertEqual(int(kind["last"]) - int(kind["first"]), max(times) - min(times))
+
+    def check_threads(self, page, events):
+        data = page.data
+        processes = collections.Counter(e["pid"] for e in events)
+        self.assertEqual({p["pid"]: p["events"] for p in data["processes"]}, processes)
+        self.assertEqual({row[0]: int(row[2]) for row in page.rows("processes-table")},
+                         {"?" if pid is None else str(pid): count for pid, count in processes.items()})
+        threads = collections.Counter((e["pid"], e["tid"], shown(e["thread"] or "") if e["tid"] is None else "")
+                                      for e in events)
+        self.assertEqual(collections.Counter({
+            (data["processes"][t["process"]]["pid"], t["tid"], t["name"] if t["tid"] is None else ""): t["events"]
+            for t in data["threads"]}), threads)
+        self.assertEqual(sum(int(row[3]) for row in page.rows("threads-table")), len(events))
+        for lane in data["threadsOverTime"]["lanes"]:
+            self.assertEqual(sum(map(int, lane["counts"])), data["threads"][lane["thread"]]["events"])
+
+    def check_over_time(self, data, events):
+        over_time = data["overTime"]
+        counts = collections.Counter()
+        for series in over_time["providers"]:
+            for number, count in enumerate(series["counts"]):
+                counts[number] += int(count)
+        start, width = int(over_time["start"]), int(over_time["width"])
+        # Times are those since the first event or loss; here the former is not after the latter, or the buckets would
+        # not begin before it.
+        first = min(e["timestamp"] for e in events) - min(int(k["first"]) for k in data["kinds"])
+        self.assertEqual(counts, collections.Counter((e["timestamp"] - first - start) // width for e in events))
+        self.assertLessEqual(len(over_time["lost"]), 1024)
+
+    def events(self, path, *options):
+        return list(commands.dump(ARGS.nettrace, path, *options))
+
+    def test_numbers_are_those_of_dump_and_info(self):
+        for name in ("shop", "far", "random-1", "random-2", "random-3"):
+            with self.subTest(name):
+                path = self.traces / f"{name}.nettrace"
+                events = self.events(path)
+                page = self.page(name)
+                self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
+                self.assertLess(len(events), SINGLE_EVENTS)
+                self.check_single(page, events)
+
+    def check_single(self, page, events):
+        """All events are in the page, as `nettrace dump --json` shows them."""
+        singles = page.data["singleEvents"]
+        self.assertEqual(len(singles), len(events))
+        key = lambda event: json.dumps(event, sort_keys=True)  # noqa: E731
+        for single in singles:
+            event = single["event"]
+            kind = page.data["kinds"][single["kind"]]
+            self.assertEqual((kind["provider"], kind["name"]), (shown(event["provider"]), shown(event["name"])))
+            self.assertEqual(page.data["threads"][single["thread"]]["tid"], event["tid"])
+            event["timestamp"] = int(event["timestamp"])
+        self.assertEqual(sorted(key(single["event"]) for single in singles), sorted(map(key, events)))
+        at = [single["at"] for single in singles]
+        self.assertEqual(at, sorted(at))
+
+    def test_processes_have_names(self):
+        page = self.page("shop")
+        self.assertEqual({p["pid"]: p["name"] for p in page.data["processes"]},
+                         {1000: "/usr/bin/web", 2000: "/usr/bin/database", 3000: "/usr/bin/billing", 4000: "/usr/bin/größe"})
+        self.assertEqual([row[:3] for row in page.rows("processes-table")][0], ["1000", "/usr/bin/web", "399"])
+
+    def test_losses_are_where_they_were(self):
+        page = self.page("shop")
+        data = page.data
+        width, start = int(data["overTime"]["width"]), int(data["overTime"]["start"])
+        found = {number * width + start: int(count) for number, count in enumerate(data["overTime"]["lost"]) if int(count)}
+        self.assertEqual(sorted(found.values()), [5, 40])
+        for at, count in found.items():
+            # Before the first event of that CPU after request 80, or 120, which was 5 ms times that after the first one.
+            expected = 5_000_000 * {40: 81, 5: 121}[count]
+            self.assertLess(abs(at - expected), 2 * width + 1_000_000)
+        self.assertEqual(page.rows("losses-table"), [["CPU 0", "40"], ["CPU 1", "5"]])
+        self.assertIn("45 events were lost", page.text)
+
+    def test_durations_are_those_of_the_activities(self):
+        page = self.page("shop")
+        durations = [1000 * (i + 1) for i in range(199)]
+        row, = page.data["durations"]
+        self.assertEqual(page.data["kinds"][row["kind"]]["name"], "Request")
+        self.assertEqual((row["ended"], row["notEnded"], row["min"], row["max"]), (199, 1, durations[0], durations[-1]))
+        for name, exact in (("p50", durations[99]), ("p90", durations[179]), ("p99", durations[197])):
+            self.assertGreaterEqual(row[name], exact)
+            self.assertLessEqual(row[name], exact * 33 / 32)
+        self.assertEqual(sum(count for _, _, count in row["buckets"]), 199)
+        for low, high, count in row["buckets"]:
+            self.assertEqual(count, sum(low <= duration <= high for duration in durations))
+        self.assertEqual(page.rows("durations-table"),
+                         [["Request", "Shop.Web", "199", "1"] + [str(row[k]) for k in ("min", "p50", "p90", "p99", "max")]])
+        activities = page.data["activities"]
+        self.assertEqual(activities["of"], 199)
+        self.assertEqual(sorted(a["end"] - a["begin"] for a in activities["shown"]), durations)
+
+    def test_filters_choose_events_and_no_losses(self):
+        path = self.traces / "shop.nettrace"
+        for options in (("--provider", "Shop.Billing"), ("--event", "Query", "--tid", "2001"), ("--pid", "1000"), ("--level", "3"),
+                        ("--processes",)):
+            with self.subTest(options):
+                page = self.page("shop", *options)
+                self.check_numbers(page, self.events(path, *options), commands.info(ARGS.nettrace, path))
+                self.assertEqual("Only some events" in page.text, options != ("--processes",))
+
+    def test_a_large_file_has_an_even_sample_and_all_of_a_window(self):
+        path = self.traces / "large.nettrace"
+        events = self.events(path)
+        page = self.page("large")
+        self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
+        self.assertIn("15,000 of 60,000 events are in this page one by one, one in 4.", page.text)
+        self.assertIn("--from and --until", page.text)
+        first, *others = [single["event"] for single in page.data["singleEvents"]]
+        self.assertEqual([e["payload"]["n"] for e in others], list(range(4, 60000, 4)))
+        self.assertIn("too many for this page", first["error"])
+        self.assertNotIn("payload", first)
+        window = ("--from", events[100]["time"], "--until", events[300]["time"])
+        page = self.page("large", *window)
+        self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
+        self.assertEqual([s["event"]["payload"]["n"] for s in page.data["singleEvents"]], list(range(100, 300)))
+        self.assertIn(f"200 of 60,000 events are in this page one by one, from {events[100]['time']}, until", page.text)
+
+    def test_names_are_text_whatever_they_are(self):
+        plain, page = self.page("shop"), self.page("hostile")
+        # What the page has of elements is its own: rows and cells differ in number, and nothing else.
+        numbers = ("tr", "td", "th", "table", "div", "caption", "thead", "tbody", "p")
+        self.assertEqual({tag for tag in page.tags if tag not in numbers}, {tag for tag in plain.tags if tag not in numbers})
+        self.assertEqual(page.tags["script"], 2)
+        self.assertEqual(page.tags["img"], 0)
+        self.assertEqual(page.tags["style"], 1)
+        self.assertIn("default-src 'none'", page.policy)
+        self.assertNotIn("unsafe", page.policy)
+        path = self.traces / "hostile.nettrace"
+        self.check_numbers(page, self.events(path), commands.info(ARGS.nettrace, path))
+        self.check_single(page, self.events(path))
+        names = {kind["name"] for kind in page.data["kinds"]}
+        self.assertIn("</script><img src=x onerror=\"document.title='broken'\"><!--<script>", names)
+        self.assertIn("{{data}}", names)
+        text = self.out.read_text(encoding="utf-8")
+        self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", text))
+        # The style and the script are those that the policy names.
+        self.assertEqual(text.count("<script"), 2)
+        self.assertEqual(text.lower().count("</script"), 2)
+
+    def test_all_kinds_of_files_make_pages(self):
+        for path in sorted(ARGS.corpus.iterdir()):
+            with self.subTest(path.name):
+                ran = subprocess.run([ARGS.nettrace, "dump", "--json", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                     check=False)
+                self.report(path, "-o", self.out, expect=ran.returncode)
+                page = Page(self.out)
+                self.assertEqual(page.data["events"], len(ran.stdout.splitlines()))
+                self.assertEqual([single["event"]["payload"] for single in page.data["singleEvents"]],
+                                 [json.loads(line)["payload"] for line in ran.stdout.splitlines()])
+
+    def test_an_empty_file_makes_a_page(self):
+        long_file(self.traces / "empty.nettrace", 0)
+        page = self.page("empty")
+        self.check_numbers(page, [], {"lost": 0})
+        self.assertEqual(page.data["singleEvents"], [])
+        self.assertEqual(page.rows("kinds-table"), [])
+
+    def test_a_cut_file_makes_a_page_up_to_there(self):
+        whole = (self.traces / "shop.nettrace").read_bytes()
+        cut = self.traces / "cut.nettrace"
+        for size in (len(whole) - 20, len(whole) * 2 // 3, len(whole) // 3):
+            cut.write_bytes(whole[:size])
+            error = self.report(cut, "-o", self.out, expect=1)
+            self.assertIn("what comes before that is in the page", error)
+            page = Page(self.out)
+            self.assertIn("The file is cut or damaged", page.text)
+            self.assertIn("What is missing is not known", page.text)
+            dumped = subprocess.run([ARGS.nettrace, "dump", "--json", cut], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                    check=False).stdout.splitlines()
+            self.assertEqual(page.data["events"], len(dumped))
+
+    def test_what_is_no_trace_leaves_nothing(self):
+        other = self.folder / "other.nettrace"
+        other.write_bytes(b"no trace")
+        self.report(other, "-o", self.out, expect=2)
+        self.report(self.folder / "absent.nettrace", "-o", self.out, expect=2)
+        self.report(self.traces / "shop.nettrace", "-o", self.folder / "absent" / "out", expect=1)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["other.nettrace"])
+
+    def test_what_would_do_harm_is_refused(self):
+        trace = self.folder / "trace.nettrace"
+        trace.write_bytes((self.traces / "shop.nettrace").read_bytes())
+        self.assertIn("would replace the file", self.report(trace, "-o", trace, expect=2))
+        self.assertEqual(trace.read_bytes(), (self.traces / "shop.nettrace").read_bytes())
+        self.assertIn("name a path", self.report(trace, "-o", "-", expect=2))
+        self.assertIn("not be compressed", self.report(trace, "-o", f"{self.out}.zst", expect=2))
+
+    def test_a_page_replaces_one_and_has_the_mode_of_the_file(self):
+        trace = self.folder / "trace.nettrace"
+        trace.write_bytes((self.traces / "shop.nettrace").read_bytes())
+        os.chmod(trace, 0o640)
+        self.out.write_text("old")
+        self.report(trace, "-o", self.out)
+        self.assertEqual(self.out.stat().st_mode & 0o777, 0o640)
+        self.report(trace, "-o", self.out, "--mode", "0604")
+        self.assertEqual(self.out.stat().st_mode & 0o777, 0o604)
+        with open(trace, "rb") as file:
+            self.report("-", "-o", self.out, stdin=file)
+        self.assertIn("standard input", Page(self.out).text)
+
+    def test_a_full_disk_leaves_nothing(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64K", "none", disk], stderr=subprocess.DEVNULL,
+                          check=False).returncode != 0:
+            self.skipTest("no tmpfs can be mounted")
+        try:
+            error = self.report(self.traces / "shop.nettrace", "-o", disk / "out", expect=1)
+            self.assertIn("No space left on device", error)
+            self.assertIn("nothing was written", error)
+            self.assertEqual(list(disk.iterdir()), [])
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def test_a_signal_leaves_nothing(self):
+        # It would have to be fed for as long as the test stops it.
+        file = self.folder / "long.nettrace"
+        long_file(file, 40)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with subprocess.Popen([ARGS.nettrace, "report", file, "-o", self.out], stderr=subprocess.PIPE) as process:
+                # The file is read once its signals are caught, and the page is begun then.
+                while process.poll() is None and not self.has_begun(process.pid):
+                    time.sleep(0.001)
+                process.send_signal(number)
+                _, error = process.communicate()
+            self.assertEqual(process.returncode, 1, error)
+            self.assertIn(b"stopped by a signal", error)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["long.nettrace"])
+
+    def has_begun(self, pid):
+        """Whether the process has a file of the folder open for writing."""
+        try:
+            links = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+        except FileNotFoundError:
+            return False
+        return any(link.startswith(f"{self.folder}/") and "long.nettrace" not in link for link in links)
+
+    def peak(self, file):
+        """The most memory that it takes, in KiB."""
+        # AddressSanitizer would keep what is freed.
+        options = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
+        with subprocess.Popen([ARGS.nettrace, "report", file, "-o", self.out], stderr=subprocess.DEVNULL,
+                              env={**os.environ, "ASAN_OPTIONS": options}) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss
+
+    def test_memory_and_page_do_not_grow_with_the_file(self):
+        peaks, sizes = [], []
+        for intervals in (2, 10):
+            file = self.folder / f"{intervals}.nettrace"
+            long_file(file, intervals)
+            peaks.append(self.peak(file))
+            page = Page(self.out)
+            sizes.append(page.size)
+            self.assertEqual(page.data["events"], intervals * 50_000)
+            self.assertEqual(sum(map(int, page.data["overTime"]["providers"][0]["counts"])), intervals * 50_000)
+        # The sample has between half of, and all, single events that it may have.
+        self.assertLess(peaks[1], 1.2 * peaks[0] + 8192, peaks)
+        self.assertLess(sizes[1], 2 * sizes[0], sizes)
+
+
+if __name__ == "__main__":
+    script.run_cases(lambda: None)

@@ -1,0 +1,220 @@
+// Writes traces for the tests of `nettrace report`. Usage: write_report_traces DIR
+//   shop.nettrace     four processes, activities with start and stop, losses in the middle
+//   hostile.nettrace  names that would be HTML, scripts or control characters
+//   far.nettrace      two events that are more than 2^53 ticks apart
+//   large.nettrace    60,000 events, more than a page has one by one, and one that is too large
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nettrace/payload_encoder.h"
+#include "nettrace/sink.h"
+#include "nettrace/writer.h"
+
+namespace {
+
+constexpr std::uint64_t kStart = 5'000'000'000;  // ticks, each a nanosecond
+constexpr std::uint64_t kMicrosecond = 1000;
+
+// A failed step ends the program: everything written here is valid.
+void Must(const absl::Status& status) {
+  if (status.ok()) return;
+  std::cerr << "write_report_traces: " << status << "\n";
+  std::exit(1);
+}
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  Must(value.status());
+  return *std::move(value);
+}
+
+class Trace {
+ public:
+  explicit Trace(const std::string& path, nettrace::KeyValues keys = {}) {
+    nettrace::TraceInfo info;
+    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
+    info.sync_ticks = static_cast<std::int64_t>(kStart);
+    info.key_values = std::move(keys);
+    writer_ = Must(nettrace::Writer::Create(Must(nettrace::FdSink::Create(path)), info));
+    for (const char* name : {"CPU 0", "CPU 1"}) {
+      nettrace::ThreadInfo cpu;
+      cpu.name = name;
+      cpus_.push_back(Must(writer_->AddThread(cpu)));
+    }
+  }
+
+  nettrace::ThreadIndex AddThread(const std::string& name, std::uint64_t pid, std::uint64_t tid) {
+    nettrace::ThreadInfo thread;
+    thread.name = name;
+    thread.process_id = pid;
+    thread.thread_id = tid;
+    return Must(writer_->AddThread(thread));
+  }
+
+  // An event with one field, a number or a text.
+  nettrace::MetadataId AddKind(const std::string& provider, const std::string& name,
+                               std::uint8_t opcode, const std::string& field, bool is_text) {
+    nettrace::EventMetadata metadata;
+    metadata.provider = provider;
+    metadata.name = name;
+    metadata.event_id = ++last_id_;
+    metadata.level = 4;
+    metadata.opcode = opcode;
+    metadata.fields = {is_text ? nettrace::MakeField<std::u16string_view>(field)
+                               : nettrace::MakeField<std::uint32_t>(field)};
+    return Must(writer_->AddMetadata(metadata));
+  }
+
+  void Number(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
+              std::uint32_t number, std::optional<std::uint8_t> activity = std::nullopt) {
+    nettrace::PayloadEncoder payload(&kNumber);
+    Write(kind, thread, ticks, Must(payload.UInt(number).Finish()), activity);
+  }
+  void Text(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
+            std::u16string_view text) {
+    nettrace::PayloadEncoder payload(&kText);
+    Write(kind, thread, ticks, Must(payload.Utf16(text).Finish()), std::nullopt);
+  }
+
+  void Lose(std::size_t cpu, std::uint64_t count) { Must(writer_->AddLost(cpus_[cpu], count)); }
+  void EndInterval(std::uint64_t ticks) { Must(writer_->WriteSequencePoint(kStart + ticks)); }
+  void Finish() { Must(writer_->Finish()); }
+
+ private:
+  static const std::vector<nettrace::Field> kNumber;
+  static const std::vector<nettrace::Field> kText;
+
+  template <typename Bytes>
+  void Write(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
+             const Bytes& payload, std::optional<std::uint8_t> activity) {
+    nettrace::Labels labels;
+    if (activity) labels.activity_id.emplace().fill(std::byte{*activity});
+    nettrace::EventRow row;
+    row.metadata_id = kind;
+    row.capture_thread = cpus_[count_ % 2];
+    row.processor = static_cast<std::uint32_t>(count_ % 2);
+    row.thread = thread;
+    row.timestamp = kStart + ticks;
+    row.label_list_id = Must(writer_->InternLabels(labels));
+    Must(writer_->WriteEvent(row, payload));
+    ++count_;
+  }
+
+  std::unique_ptr<nettrace::Writer> writer_;
+  std::vector<nettrace::ThreadIndex> cpus_;
+  std::uint32_t last_id_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+const std::vector<nettrace::Field> Trace::kNumber = {nettrace::MakeField<std::uint32_t>("n")};
+const std::vector<nettrace::Field> Trace::kText = {nettrace::MakeField<std::u16string_view>("t")};
+
+constexpr std::uint8_t kStartOpcode = 1;
+constexpr std::uint8_t kStopOpcode = 2;
+
+// 200 requests, one each 5 ms. Request i takes i + 1 microseconds; the last one does not end.
+void WriteShop(const std::string& path) {
+  Trace trace(path, {{"Host", "shop.example"}, {"HardwareThreadCount", "2"}});
+  const auto process = trace.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
+  const auto begin = trace.AddKind("Shop.Web", "Request", kStartOpcode, "Order", false);
+  const auto end = trace.AddKind("Shop.Web", "RequestDone", kStopOpcode, "Status", false);
+  const auto query = trace.AddKind("Shop.Database", "Query", 0, "Rows", false);
+  const auto bill = trace.AddKind("Shop.Billing", "Billed", 0, "Text", true);
+  const std::vector<std::pair<const char16_t*, std::vector<const char*>>> processes = {
+      {u"/usr/bin/web", {"main", "worker 1", "worker 2"}},
+      {u"/usr/bin/database", {"main", "writer"}},
+      {u"/usr/bin/billing", {"main"}},
+      {u"/usr/bin/größe", {"main"}}};
+  std::vector<nettrace::ThreadIndex> threads;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const std::uint64_t pid = 1000 * (i + 1);
+    for (std::size_t j = 0; j < processes[i].second.size(); ++j) {
+      threads.push_back(trace.AddThread(processes[i].second[j], pid, pid + j));
+      if (j == 0) trace.Text(process, threads.back(), 0, processes[i].first);
+    }
+  }
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const std::uint64_t at = i * 5000 * kMicrosecond;
+    const auto activity = static_cast<std::uint8_t>(i % 100 + 1);
+    const nettrace::ThreadIndex worker = threads[1 + i % 2];
+    trace.Number(begin, worker, at, i, activity);
+    trace.Number(query, threads[3 + i % 2], at + 1 + i * kMicrosecond / 2, i * 7);
+    if (i % 10 == 0) trace.Text(bill, threads[5], at + 2 + i * kMicrosecond / 2, u"order ✓ paid");
+    if (i % 50 == 0) trace.Text(bill, threads[6], at + 3 + i * kMicrosecond / 2, u"report");
+    if (i + 1 < 200) trace.Number(end, worker, at + (i + 1) * kMicrosecond, 200, activity);
+    if (i == 80) trace.Lose(0, 40);
+    if (i == 120) trace.Lose(1, 5);
+    if (i % 40 == 39) trace.EndInterval(at + 4000 * kMicrosecond);
+  }
+  trace.Finish();
+}
+
+constexpr char kHtml[] = "</script><img src=x onerror=\"document.title='broken'\"><!--<script>";
+
+void WriteHostile(const std::string& path) {
+  Trace trace(path, {{kHtml, "'\"><b>&amp;"}, {"control", "\x1b[31m\u202e"}});
+  const auto process = trace.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
+  const auto html = trace.AddKind(kHtml, kHtml, 0, kHtml, true);
+  const auto begin = trace.AddKind("]]></style><style>*{display:none}", "{{data}}", kStartOpcode,
+                                   "__proto__", false);
+  const auto end = trace.AddKind("\x1b[31m", "\u2028\u202e", kStopOpcode, "constructor", false);
+  const auto broken = trace.AddKind("\xff\xfe", std::string(5000, 'x'), 0, "a b", false);
+  const nettrace::ThreadIndex thread = trace.AddThread(kHtml, 7, 8);
+  trace.Text(process, thread, 0, u"<script>document.title='broken'</script>");
+  trace.Text(html, thread, 1, u"</script><script>document.title='broken'</script>\u2028\u2029");
+  trace.Number(begin, thread, 2, 1, 1);
+  trace.Number(end, thread, 3, 1, 1);
+  trace.Number(broken, thread, 4, 1);
+  trace.Lose(0, 3);
+  trace.EndInterval(5);
+  trace.Finish();
+}
+
+void WriteFar(const std::string& path) {
+  Trace trace(path);
+  const auto tick = trace.AddKind("Far", "Tick", 0, "n", false);
+  const nettrace::ThreadIndex thread = trace.AddThread("main", 1, 1);
+  trace.Number(tick, thread, 0, 1);
+  trace.Number(tick, thread, std::uint64_t{1} << 60, 2);
+  trace.EndInterval(std::uint64_t{1} << 60);
+  trace.Finish();
+}
+
+void WriteLarge(const std::string& path) {
+  Trace trace(path);
+  const auto tick = trace.AddKind("Large", "Tick", 0, "n", false);
+  const auto text = trace.AddKind("Large", "Text", 0, "t", true);
+  const nettrace::ThreadIndex thread = trace.AddThread("main", 1, 1);
+  // The first event is in every sample.
+  trace.Text(text, thread, 0, std::u16string(20000, u'<'));
+  for (std::uint32_t i = 1; i < 60000; ++i) {
+    trace.Number(tick, thread, i * 10 * kMicrosecond, i);
+    if (i % 10000 == 0) trace.EndInterval(i * 10 * kMicrosecond);
+  }
+  trace.EndInterval(600000 * kMicrosecond);
+  trace.Finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2 || argv[1][0] == '-') {
+    std::cerr << "usage: write_report_traces DIR\n";
+    return 2;
+  }
+  const std::string folder = argv[1];
+  WriteShop(folder + "/shop.nettrace");
+  WriteHostile(folder + "/hostile.nettrace");
+  WriteFar(folder + "/far.nettrace");
+  WriteLarge(folder + "/large.nettrace");
+  return 0;
+}

@@ -1,0 +1,267 @@
+// `nettrace report`: a file as a page for a browser.
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "nettrace/time_ordered_reader.h"
+#include "tools/common/account.h"
+#include "tools/common/atomic_file.h"
+#include "tools/common/exit_codes.h"
+#include "tools/common/signals.h"
+#include "tools/common/text.h"
+#include "tools/common/unknown_end.h"
+#include "tools/nettrace/commands.h"
+#include "tools/nettrace/event_filter.h"
+#include "tools/nettrace/event_json.h"
+#include "tools/nettrace/export/process_names.h"
+#include "tools/nettrace/open_input.h"
+#include "tools/nettrace/output_options.h"
+#include "tools/nettrace/payload_json.h"
+#include "tools/nettrace/report/report_model.h"
+#include "tools/nettrace/report/report_page.h"
+
+namespace tools {
+namespace {
+
+constexpr char kCommand[] = "report";
+
+struct Arguments {
+  std::string input;
+  std::string output;
+  bool processes = false;
+  bool account = false;
+  std::optional<mode_t> mode;
+  EventFilter filter;  // without its times, which are the window
+  report::Window window;
+};
+
+// The options that choose events, as they are written.
+std::string ChosenBy(const EventFilter& filter) {
+  std::vector<std::string> options;
+  const auto add = [&options](const char* option, const auto& values) {
+    for (const auto& value : values) options.push_back(absl::StrCat(option, " ", value));
+  };
+  add("--provider", filter.providers);
+  add("--event", filter.events);
+  add("--pid", filter.pids);
+  add("--tid", filter.tids);
+  if (filter.level) options.push_back(absl::StrCat("--level ", *filter.level));
+  if (filter.keywords != 0) options.push_back(absl::StrFormat("--keyword 0x%x", filter.keywords));
+  return absl::StrJoin(options, " ");
+}
+
+// Goes through a file, and gathers what the page has of it.
+class Report {
+ public:
+  Report(const Arguments& arguments, std::unique_ptr<nettrace::Reader> reader)
+      : filter_(arguments.filter),
+        ordered_(std::move(reader)),
+        reader_(ordered_.reader()),
+        model_(reader_, arguments.window, [this](const nettrace::Event& event) {
+          return EventToJson(reader_, event, &payloads_);
+        }) {
+    const std::size_t folder = arguments.input.rfind('/');
+    facts_.name = arguments.input == "-" ? InputName("-") : arguments.input.substr(folder + 1);
+    facts_.chosen = ChosenBy(filter_);
+  }
+
+  // The error of the temporary file, or that the run was stopped.
+  absl::Status Run();
+  // After Run. `input` is what the file system says of the file.
+  absl::Status Write(const struct stat& input, nettrace::Sink* sink);
+
+  const nettrace::Reader& reader() const { return reader_; }
+  const report::ReportModel& model() const { return model_; }
+
+ private:
+  using Step = nettrace::Reader::Step;
+
+  void OnEvent(const nettrace::Event& event);
+  void OnAccount(const nettrace::Event& event);
+  void OnSequencePoint(const nettrace::SequencePoint& point);
+
+  const EventFilter& filter_;
+  nettrace::TimeOrderedReader ordered_;
+  nettrace::Reader& reader_;
+  PayloadJson payloads_{PayloadStyle::kForPrograms};
+  report::ReportModel model_;
+  report::ReportFacts facts_;
+  exporting::ProcessNames processes_;
+  std::uint64_t now_ = 0;       // ticks of the last step
+  std::uint64_t others_ = 0;    // events that the recorder did not add
+  bool has_intervals_ = false;  // something was written or lost before this one
+};
+
+absl::Status Report::Run() {
+  for (Step step = ordered_.Next(); step != Step::kEnd; step = ordered_.Next()) {
+    if (IsStopRequested()) return absl::CancelledError("stopped by a signal");
+    if (step == Step::kEvent) {
+      OnEvent(ordered_.event());
+    } else if (step == Step::kSequencePoint) {
+      OnSequencePoint(ordered_.sequence_point());
+    } else {
+      model_.OnLoss(*ordered_.removed_thread().thread, ordered_.removed_thread().lost, now_);
+    }
+  }
+  return ordered_.sort_status();
+}
+
+void Report::OnEvent(const nettrace::Event& event) {
+  now_ = event.timestamp;
+  model_.OnLoss(*event.capture_thread, event.lost_before, now_);
+  processes_.OnEvent(event);
+  if (DescribesProcess(event)) {
+    ++facts_.process_events;
+    model_.OnProcessNamed();
+  } else if (IsAccount(event)) {
+    OnAccount(event);
+  } else {
+    ++others_;
+  }
+  if (filter_.Passes(reader_, event)) model_.OnEvent(event, processes_);
+}
+
+void Report::OnAccount(const nettrace::Event& event) {
+  ++facts_.account_events;
+  const std::optional<AccountEvent> account = ParseAccount(event);
+  // A section that begins within the file continues what this page shows.
+  if (!account || (account->kind == AccountEvent::Kind::kSectionBegan && has_intervals_)) return;
+  facts_.account.Add(*account);
+}
+
+void Report::OnSequencePoint(const nettrace::SequencePoint& point) {
+  now_ = point.timestamp;
+  for (const nettrace::SequencePoint::Loss& loss : point.losses) {
+    model_.OnLoss(*loss.thread, loss.count, now_);
+  }
+  payloads_.ForgetRows();
+  model_.OnRowsEnd();
+  has_intervals_ = others_ != 0 || model_.lost() != 0;
+}
+
+absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
+  if (const std::optional<AccountEvent> unknown = UnknownEnd(reader_, input)) {
+    facts_.account.Add(*unknown);
+  }
+  facts_.damage = std::string(reader_.status().message());
+  return report::WriteReportPage(reader_, model_, facts_, sink);
+}
+
+// Reads the file, and writes the page at its path; returns whether it is there.
+bool WriteFile(const Arguments& arguments, const struct stat& input, Report* run,
+               Progress* progress) {
+  FileAccess access = AccessToAll({&input, 1});
+  access.mode = arguments.mode.value_or(access.mode);
+  AtomicFile file(arguments.output);
+  absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
+  if (!sink.ok()) {
+    PrintInputError(kCommand, arguments.output, sink.status());
+    return false;
+  }
+  if (const absl::Status status = run->Run(); !status.ok()) {
+    progress->Hide();
+    PrintInputError(kCommand, arguments.input, status);
+    return false;
+  }
+  progress->Hide();
+  absl::Status status = run->Write(input, sink->get());
+  if (status.ok()) status = file.Keep();
+  if (!status.ok()) PrintInputError(kCommand, arguments.output, status);
+  return status.ok();
+}
+
+int RunReport(const Arguments& arguments) {
+  if (arguments.output == "-") {
+    absl::FPrintF(stderr,
+                  "nettrace report: -o -: the page appears as a whole, so it cannot be standard "
+                  "output; name a path\n");
+    return kExitUsage;
+  }
+  Progress progress(kCommand);
+  struct stat input = {};
+  absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
+      OpenInput(arguments.input, &progress, &input);
+  if (!reader.ok()) {
+    PrintInputError(kCommand, arguments.input, reader.status());
+    return kExitUnreadable;
+  }
+  struct stat output = {};
+  if (stat(arguments.output.c_str(), &output) == 0 && output.st_dev == input.st_dev &&
+      output.st_ino == input.st_ino) {
+    absl::FPrintF(stderr, "nettrace report: %s: the page would replace the file\n",
+                  InputName(arguments.output));
+    return kExitUsage;
+  }
+  // A run that is stopped leaves nothing. One that waits for a pipe could not be stopped then.
+  if (S_ISREG(input.st_mode)) {
+    if (const absl::Status status = CatchSignals(); !status.ok()) {
+      PrintInputError(kCommand, arguments.input, status);
+      return kExitFailed;
+    }
+  }
+  Report run(arguments, *std::move(reader));
+  if (!WriteFile(arguments, input, &run, &progress)) {
+    absl::FPrintF(stderr, "nettrace report: nothing was written\n");
+    return kExitFailed;
+  }
+  const report::ReportModel& model = run.model();
+  absl::FPrintF(stderr, "nettrace report: %s: %d events, %d of them one by one, %d lost\n",
+                InputName(arguments.output), model.all().events, model.single_events().count(),
+                model.lost());
+  if (run.reader().status().ok()) return kExitOk;
+  PrintInputError(kCommand, arguments.input, run.reader().status());
+  absl::FPrintF(stderr, "nettrace report: what comes before that is in the page\n");
+  return kExitDamaged;
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, int* exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("report", "Make a page for a browser of a file");
+  command->add_option("file", arguments->input, "File to read; - is standard input")->required();
+  command->add_option("-o,--output", arguments->output, "The page to write, such as report.html")
+      ->required();
+  command->add_flag("--processes", arguments->processes,
+                    "The events that describe processes (provider Universal.System), too");
+  command->add_flag(
+      "--account", arguments->account,
+      "The events in which the recording tells of itself (provider "
+      "NetTrace.Collector),\ntoo; what they say of losses is in the page in any case");
+  AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
+  AddFilterOptions(command, &arguments->filter, "--until");
+  command->footer(
+      "The page needs no network, and no other file. It has sums and tables of all events that "
+      "are\n"
+      "chosen, and single events with their fields: all if there are up to 20,000, else an even\n"
+      "sample. --from and --until choose the time of these, and leave the sums as they are. The\n"
+      "page appears by rename, in place of a file that was there.\n\n"
+      "Exit code: 0 written; 1 the page cannot be written, or the input is cut or damaged, and\n"
+      "the page has all that came before; 2 the input cannot be read, or wrong usage.\n\n"
+      "Examples:\n"
+      "  nettrace report trace.nettrace -o report.html\n"
+      "  nettrace report --provider MyProvider trace.nettrace.zst -o mine.html\n"
+      "  nettrace report --from 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z trace.nettrace "
+      "-o second.html\n");
+  command->callback([arguments, exit_code] {
+    if (IsCompressedName(arguments->output)) {
+      throw CLI::ValidationError("-o", arguments->output + " would not be compressed");
+    }
+    EventFilter& filter = arguments->filter;
+    arguments->window = {std::exchange(filter.from, {}), std::exchange(filter.to, {})};
+    if (!arguments->processes) filter.processes = EventFilter::Added::kHidden;
+    if (!arguments->account) filter.account = EventFilter::Added::kHidden;
+    *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunReport(*arguments); });
+  });
+}
+
+}  // namespace tools

@@ -1,0 +1,239 @@
+#include "tools/nettrace/report/report_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/common/json_text.h"
+#include "tools/common/text.h"
+#include "tools/nettrace/export/timeline.h"
+
+namespace tools::report {
+namespace {
+
+constexpr char kOthers[] = "(others)";
+
+// The index of `key`, which is added if there is room for it among `max`, and else `max`.
+template <typename Indices, typename Key>
+std::size_t IndexOf(Indices* indices, std::size_t max, const Key& key) {
+  const auto known = indices->find(key);
+  if (known != indices->end()) return known->second;
+  if (indices->size() == max) return max;
+  const std::size_t index = indices->size();
+  indices->emplace(key, index);
+  return index;
+}
+
+// Whether a row of that index had to be added.
+template <typename Row>
+bool AddRow(std::vector<Row>* rows, std::size_t index) {
+  if (index < rows->size()) return false;
+  rows->emplace_back();
+  return true;
+}
+
+std::uint64_t Nanoseconds(absl::Duration duration) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, absl::ToInt64Nanoseconds(duration)));
+}
+
+}  // namespace
+
+std::string ShortName(std::string_view text) {
+  if (text.size() <= kMaxName) return std::string(text);
+  std::size_t size = kMaxName;
+  // Not within a character.
+  while (size > kMaxName - 4 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return absl::StrCat(std::string(text.substr(0, size)), "…");
+}
+
+std::string ForScript(std::string_view json) {
+  std::string safe;
+  safe.reserve(json.size());
+  // None of these is outside of a JSON string. U+2028 and U+2029 are escaped by Printable.
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else if (c == '>') {
+      safe += "\\u003e";
+    } else if (c == '&') {
+      safe += "\\u0026";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void EventSums::Add(std::uint64_t ticks) {
+  first = events == 0 ? ticks : std::min(first, ticks);
+  last = std::max(last, ticks);
+  ++events;
+}
+
+ReportModel::ReportModel(const nettrace::Reader& reader, const Window& window, ToJson to_json)
+    : reader_(reader), window_(window), to_json_(std::move(to_json)) {
+  over_time_.AddSeries();
+}
+
+void ReportModel::OnRowsEnd() {
+  kinds_of_file_.clear();
+  threads_of_file_.clear();
+}
+
+void ReportModel::AddTime(std::uint64_t ticks) {
+  start_ = std::min(start_.value_or(ticks), ticks);
+  end_ = std::max(end_, ticks);
+}
+
+void ReportModel::OnEvent(const nettrace::Event& event, const exporting::ProcessNames& names) {
+  const std::uint64_t ticks = event.timestamp;
+  AddTime(ticks);
+  all_.Add(ticks);
+  payload_bytes_ += event.payload.size();
+  const auto [kind, provider] = KindOf(*event.metadata);
+  kinds_[kind].Add(ticks);
+  kinds_[kind].payload_bytes += event.payload.size();
+  const auto [thread, process] = ThreadOf(*event.thread, names);
+  threads_[thread].Add(ticks);
+  processes_[process].Add(ticks);
+  over_time_.Add(1 + provider, ticks, 1);
+  of_threads_.Add(thread, ticks, 1);
+  if (exporting::BeginsSlice(event)) BeginActivity(event, kind, thread);
+  if (exporting::EndsSlice(event)) EndActivity(event);
+  KeepSingle(event, kind, thread);
+}
+
+void ReportModel::OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count,
+                         std::uint64_t ticks) {
+  if (count == 0) return;
+  AddTime(ticks);
+  lost_ += count;
+  over_time_.Add(0, ticks, count);
+  std::string name = "?";
+  if (capture_thread.name) {
+    name = ShortName(*capture_thread.name);
+  } else if (capture_thread.thread_id) {
+    name = absl::StrCat("thread ", *capture_thread.thread_id);
+  }
+  const std::size_t index = IndexOf(&losses_by_name_, kMaxRows, name);
+  if (AddRow(&losses_, index)) losses_[index].of = index == kMaxRows ? kOthers : name;
+  losses_[index].count += count;
+}
+
+ReportModel::KindRows ReportModel::KindOf(const nettrace::EventMetadata& metadata) {
+  const auto known = kinds_of_file_.find(&metadata);
+  if (known != kinds_of_file_.end()) return known->second;
+  KindRows rows;
+  const std::pair<std::string, std::string> name = {ShortName(metadata.provider),
+                                                    ShortName(metadata.name)};
+  rows.kind = IndexOf(&kinds_by_name_, kMaxRows, name);
+  if (AddRow(&kinds_, rows.kind)) {
+    kinds_[rows.kind].provider = rows.kind == kMaxRows ? kOthers : name.first;
+    kinds_[rows.kind].name = rows.kind == kMaxRows ? kOthers : name.second;
+  }
+  rows.provider = IndexOf(&providers_by_name_, kMaxProviders, name.first);
+  if (AddRow(&providers_, rows.provider)) {
+    providers_[rows.provider] = rows.provider == kMaxProviders ? kOthers : name.first;
+    over_time_.AddSeries();
+  }
+  kinds_of_file_.emplace(&metadata, rows);
+  return rows;
+}
+
+ReportModel::ThreadRows ReportModel::ThreadOf(const nettrace::ThreadInfo& thread,
+                                              const exporting::ProcessNames& names) {
+  const auto known = threads_of_file_.find(&thread);
+  if (known != threads_of_file_.end()) return known->second;
+  const std::size_t process = IndexOf(&processes_by_pid_, kMaxRows, thread.process_id);
+  const std::string process_name = ShortName(names.NameOf(thread));
+  if (AddRow(&processes_, process) && process != kMaxRows) {
+    processes_[process].pid = thread.process_id;
+  }
+  if (process == kMaxRows) {
+    processes_[process].name = kOthers;
+  } else if (!process_name.empty()) {
+    processes_[process].name = process_name;
+  }
+  const std::string name = thread.name ? ShortName(*thread.name) : "";
+  const ThreadKey key = {process, thread.thread_id, thread.thread_id ? "" : name};
+  const std::size_t index = IndexOf(&threads_by_id_, kMaxRows, key);
+  if (AddRow(&threads_, index)) {
+    of_threads_.AddSeries();
+    if (index == kMaxRows) {
+      threads_[index].name = kOthers;
+    } else {
+      threads_[index].tid = thread.thread_id;
+      threads_[index].process = process;
+    }
+  }
+  if (index != kMaxRows && !name.empty()) threads_[index].name = name;
+  return threads_of_file_.emplace(&thread, ThreadRows{index, process}).first->second;
+}
+
+std::size_t ReportModel::DurationsOf(std::size_t kind) {
+  const std::size_t index = IndexOf(&durations_by_kind_, kMaxDurations, kind);
+  if (AddRow(&durations_, index) && index != kMaxDurations) durations_[index].kind = kind;
+  return index;
+}
+
+void ReportModel::BeginActivity(const nettrace::Event& event, std::size_t kind,
+                                std::size_t thread) {
+  if (open_count_ == kMaxOpen) {
+    open_.clear();
+    open_count_ = 0;
+  }
+  ++open_count_;
+  const std::size_t durations = DurationsOf(kind);
+  ++durations_[durations].begun;
+  open_[*event.labels->activity_id].push_back({event.timestamp, durations, kind, thread});
+}
+
+void ReportModel::EndActivity(const nettrace::Event& event) {
+  const auto open = open_.find(*event.labels->activity_id);
+  if (open == open_.end()) {
+    ++ends_alone_;
+    return;
+  }
+  const Open begun = open->second.back();
+  open->second.pop_back();
+  --open_count_;
+  if (open->second.empty()) open_.erase(open);
+  const absl::Time begin = reader_.TimeOf(begun.begin);
+  const absl::Time end = reader_.TimeOf(event.timestamp);
+  durations_[begun.durations].histogram.Add(Nanoseconds(end - begin));
+  if ((window_.from && end < *window_.from) || (window_.until && begin >= *window_.until)) return;
+  if (!activities_.Next()) return;
+  activities_.Add({begun.begin, std::max(begun.begin, event.timestamp), begun.kind, begun.thread,
+                   *event.labels->activity_id},
+                  1);
+}
+
+void ReportModel::KeepSingle(const nettrace::Event& event, std::size_t kind, std::size_t thread) {
+  if (window_.from || window_.until) {
+    const absl::Time time = reader_.TimeOf(event.timestamp);
+    if ((window_.from && time < *window_.from) || (window_.until && time >= *window_.until)) return;
+  }
+  if (!single_events_.Next()) return;
+  std::string json = ForScript(to_json_(event));
+  if (json.size() > kMaxEventBytes) json = TooLarge(event, json.size());
+  const std::size_t size = json.size() + sizeof(SingleEvent);
+  single_events_.Add({event.timestamp, kind, thread, std::move(json)}, size);
+}
+
+std::string ReportModel::TooLarge(const nettrace::Event& event, std::size_t size) const {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartObject();
+  PutNumber(&json, "timestamp", event.timestamp);
+  PutText(&json, "time", FormatUtc(reader_.TimeOf(event.timestamp)));
+  PutText(&json, "provider", ShortName(event.metadata->provider));
+  PutText(&json, "name", ShortName(event.metadata->name));
+  PutText(&json, "error",
+          absl::StrCat("its ", size,
+                       " bytes of JSON are too many for this page; "
+                       "nettrace dump --json shows them"));
+  json.EndObject();
+  return ForScript(Printable(std::string_view(buffer.GetString(), buffer.GetSize())));
+}
+
+}  // namespace tools::report

@@ -1,0 +1,610 @@
+#include "tools/nettrace/report/report_page.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tools/common/json_text.h"
+#include "tools/common/text.h"
+#include "tools/common/unknown_end.h"
+#include "tools/nettrace/export/text_output.h"
+#include "tools/nettrace/report/html.h"
+#include "tools/nettrace/report/page.h"
+
+namespace tools::report {
+namespace {
+
+using Column = HtmlTable::Column;
+
+constexpr std::size_t kTableRows = 200;  // of each table; what they leave out is counted
+constexpr std::size_t kTimeRows = 24;    // of the table of events over time
+constexpr std::size_t kLanes = 100;      // threads with counts over time
+constexpr std::size_t kColours = 7;      // providers that the chart tells apart
+constexpr std::size_t kMaxKeys = 100;    // of the file
+
+// The indices of `rows`, the largest `size` first.
+template <typename Row, typename Size>
+std::vector<std::size_t> Largest(const std::vector<Row>& rows, const Size& size) {
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&rows, &size](std::size_t a, std::size_t b) {
+    return size(rows[a]) > size(rows[b]);
+  });
+  return order;
+}
+
+template <typename Row>
+std::vector<std::size_t> ByEvents(const std::vector<Row>& rows) {
+  return Largest(rows, [](const Row& row) { return row.events; });
+}
+
+std::string Id(const std::optional<std::uint64_t>& id) { return id ? absl::StrCat(*id) : "?"; }
+
+class Page {
+ public:
+  Page(const nettrace::Reader& reader, const ReportModel& model, const ReportFacts& facts,
+       nettrace::Sink* sink)
+      : reader_(reader), model_(model), facts_(facts), output_(sink) {}
+
+  absl::Status Write();
+
+ private:
+  absl::Status WriteSlot(std::string_view slot);
+  std::string Time(std::uint64_t ticks) const { return FormatUtc(reader_.TimeOf(ticks)); }
+  std::uint64_t Nanoseconds(std::uint64_t from, std::uint64_t to) const;
+  std::string ShownText() const;
+  // The caption of a table of `all` rows, if not all of them are in it.
+  std::string Caption(std::string_view what, std::size_t all) const;
+
+  // HTML.
+  std::string Notices() const;
+  std::string Summary() const;
+  std::string OverTime() const;
+  std::string Losses() const;
+  std::string AccountTables() const;
+  std::string DurationTable() const;
+  std::string KindTable() const;
+  std::string ProcessTable() const;
+  std::string ThreadTable() const;
+
+  // JSON, member by member: each part is written when it is whole.
+  absl::Status WriteData();
+  absl::Status WriteMember(const char* key, const std::function<void(JsonWriter*)>& put);
+  absl::Status WriteSingleEvents();
+  void PutTimes(JsonWriter* json, const EventSums& sums) const;
+  void PutCounts(JsonWriter* json, std::span<const std::uint64_t> counts) const;
+  void PutBuckets(JsonWriter* json, const TimeBuckets& buckets) const;
+  void PutOverTime(JsonWriter* json) const;
+  void PutLanes(JsonWriter* json) const;
+  void PutKinds(JsonWriter* json) const;
+  void PutProcesses(JsonWriter* json) const;
+  void PutThreads(JsonWriter* json) const;
+  void PutActivities(JsonWriter* json) const;
+  void PutDurations(JsonWriter* json) const;
+
+  const nettrace::Reader& reader_;
+  const ReportModel& model_;
+  const ReportFacts& facts_;
+  exporting::TextOutput output_;
+  bool first_member_ = true;
+};
+
+absl::Status Page::Write() {
+  for (const PagePart& part : kPageParts) {
+    if (absl::Status status = output_.Write(part.text); !status.ok()) return status;
+    if (absl::Status status = WriteSlot(part.slot); !status.ok()) return status;
+  }
+  return output_.Flush();
+}
+
+absl::Status Page::WriteSlot(std::string_view slot) {
+  if (slot == "name") return output_.Write(HtmlText(facts_.name));
+  if (slot == "notices") return output_.Write(Notices());
+  if (slot == "summary") return output_.Write(Summary());
+  if (slot == "over-time") return output_.Write(OverTime());
+  if (slot == "losses") return output_.Write(Losses());
+  if (slot == "shown") return output_.Write(HtmlText(ShownText()));
+  if (slot == "durations") return output_.Write(DurationTable());
+  if (slot == "kinds") return output_.Write(KindTable());
+  if (slot == "processes") return output_.Write(ProcessTable());
+  if (slot == "threads") return output_.Write(ThreadTable());
+  if (slot == "data") return WriteData();
+  return absl::OkStatus();  // after the last part
+}
+
+std::uint64_t Page::Nanoseconds(std::uint64_t from, std::uint64_t to) const {
+  const absl::Duration duration = reader_.TimeOf(to) - reader_.TimeOf(from);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, absl::ToInt64Nanoseconds(duration)));
+}
+
+std::string Page::ShownText() const {
+  const EvenSample<SingleEvent>& shown = model_.single_events();
+  const Window& window = model_.window();
+  std::string text = absl::StrCat(Grouped(shown.count()), " of ", Grouped(model_.all().events),
+                                  " events are in this page one by one");
+  if (window.from) absl::StrAppend(&text, ", from ", FormatUtc(*window.from));
+  if (window.until) absl::StrAppend(&text, ", until ", FormatUtc(*window.until));
+  if (shown.every() > 1) {
+    absl::StrAppend(&text, ", one in ", Grouped(shown.every()),
+                    window.from || window.until ? " of that time" : "");
+  }
+  text += '.';
+  if (shown.count() < model_.all().events) {
+    absl::StrAppend(&text,
+                    " The options --from and --until of nettrace report choose others; all "
+                    "sums are of all events.");
+  }
+  return text;
+}
+
+std::string Page::Caption(std::string_view what, std::size_t all) const {
+  if (all <= kTableRows) return std::string(what);
+  return absl::StrCat(std::string(what), ": the largest ", kTableRows, " of ", Grouped(all));
+}
+
+std::string Page::Notices() const {
+  std::string html;
+  const auto add = [&html](std::string_view text) {
+    absl::StrAppend(&html, "<p class=\"notice\">", HtmlText(text), "</p>\n");
+  };
+  if (!facts_.damage.empty()) {
+    add(absl::StrCat("The file is cut or damaged: ", facts_.damage,
+                     ". This page shows what comes before that."));
+  }
+  if (model_.lost() != 0) {
+    add(absl::StrCat(Grouped(model_.lost()), model_.lost() == 1 ? " event was" : " events were",
+                     " lost: see Losses."));
+  }
+  if (const auto& unknown = facts_.account.unknown()) {
+    add(absl::StrCat("What is missing is not known ", UnknownText(*unknown), "."));
+  }
+  if (!facts_.chosen.empty()) {
+    add(absl::StrCat("Only some events were chosen: ", facts_.chosen,
+                     ". Losses are those of the whole file."));
+  }
+  return html;
+}
+
+std::string Page::Summary() const {
+  HtmlTable table("summary-table", "What the file holds", {{"Fact"}, {"Value"}});
+  const auto number = [&table](std::string_view name, std::uint64_t value) {
+    table.Text(name);
+    table.Number(value);
+  };
+  const auto text = [&table](std::string_view name, std::string_view value) {
+    table.Text(name);
+    table.Text(value);
+  };
+  const nettrace::Reader::Stats& stats = reader_.stats();
+  const EventSums& all = model_.all();
+  number("Events", all.events);
+  number("Lost events", model_.lost());
+  text("First event", all.events == 0 ? "-" : Time(all.first));
+  text("Last event", all.events == 0 ? "-" : Time(all.last));
+  table.Text("Time between them");
+  table.Duration(Nanoseconds(all.first, all.last));
+  number("Providers", model_.providers().size());
+  number("Kinds of events", model_.kinds().size());
+  number("Processes with events", model_.processes().size());
+  number("Threads with events", model_.threads().size());
+  number("Bytes of payloads", model_.payload_bytes());
+  number("Bytes of the file, unpacked", stats.bytes);
+  number("Events that describe processes", facts_.process_events);
+  number("Events of the recording's account", facts_.account_events);
+  if (const auto& section = facts_.account.section()) {
+    text("Continues",
+         absl::StrCat("section ", section->number, ", after ", Grouped(section->events_before),
+                      " events and ", Grouped(section->lost_before), " lost"));
+  }
+  text("Format", absl::StrCat("NetTrace ", reader_.major_version(), ".", reader_.minor_version()));
+  text("Clock", absl::StrCat(Grouped(static_cast<std::uint64_t>(
+                                 std::max<std::int64_t>(0, reader_.trace().ticks_per_second))),
+                             " ticks a second"));
+  text("Whole", stats.complete ? "yes" : "no: it has no end");
+  std::size_t keys = 0;
+  for (const auto& [key, value] : reader_.trace().key_values) {
+    if (++keys > kMaxKeys) break;
+    text(ShortName(key), ShortName(value));
+  }
+  return std::move(table).Finish();
+}
+
+// The buckets of the chart, several together, for those who cannot see it.
+std::string Page::OverTime() const {
+  const TimeBuckets& buckets = model_.over_time();
+  HtmlTable table(
+      "over-time-table", "Events over time",
+      {{"From"}, {"Until"}, {"Events", Column::kNumber}, {"Lost events", Column::kNumber}});
+  const std::size_t together = (buckets.size() + kTimeRows - 1) / kTimeRows;
+  for (std::size_t i = 0; i < buckets.size(); i += together) {
+    const std::size_t end = std::min(i + together, buckets.size());
+    std::uint64_t events = 0;
+    std::uint64_t lost = 0;
+    for (std::size_t series = 0; series <= model_.providers().size(); ++series) {
+      const auto counts = buckets.counts(series).subspan(i, end - i);
+      (series == 0 ? lost : events) +=
+          std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    }
+    const std::uint64_t start = buckets.start() + buckets.width() * i;
+    table.Text(Time(std::max(start, model_.start())));
+    table.Text(Time(std::min(buckets.start() + buckets.width() * end - 1, model_.end())));
+    table.Number(events);
+    table.Number(lost);
+  }
+  return std::move(table).Finish();
+}
+
+std::string Page::Losses() const {
+  if (model_.lost() == 0 && facts_.account.lost() == 0) {
+    return "<p>No event was lost, by the numbers of the file's events.</p>\n";
+  }
+  HtmlTable table("losses-table",
+                  Caption("Lost events, by what numbered them", model_.losses().size()),
+                  {{"CPU or thread"}, {"Lost events", Column::kNumber}});
+  std::size_t rows = 0;
+  for (const std::size_t i : Largest(model_.losses(), [](const auto& row) { return row.count; })) {
+    if (++rows > kTableRows) break;
+    table.Text(model_.losses()[i].of);
+    table.Number(model_.losses()[i].count);
+  }
+  return std::move(table).Finish() + AccountTables();
+}
+
+// What the recording itself says of its losses.
+std::string Page::AccountTables() const {
+  const AccountSummary& account = facts_.account;
+  if (account.lost() == 0) return "";
+  const std::vector<std::pair<AccountSummary::Key, std::uint64_t>> losses(account.losses().begin(),
+                                                                          account.losses().end());
+  HtmlTable table("account-table", Caption("Lost events, as the recorder counted", losses.size()),
+                  {{"Tracepoint"}, {"CPU"}, {"Lost events", Column::kNumber}});
+  std::size_t rows = 0;
+  for (const std::size_t i : Largest(losses, [](const auto& row) { return row.second; })) {
+    if (++rows > kTableRows) break;
+    const auto& [key, count] = losses[i];
+    table.Text(key.second.empty() ? "not known" : ShortName(key.second));
+    table.Text(absl::StrCat(key.first));
+    table.Number(count);
+  }
+  HtmlTable when("intervals-table", Caption("When they were lost", account.intervals().size()),
+                 {{"From"}, {"Until"}, {"Lost events", Column::kNumber}});
+  rows = 0;
+  for (const std::size_t i :
+       Largest(account.intervals(), [](const auto& row) { return row.count; })) {
+    if (++rows > kTableRows) break;
+    const AccountSummary::Interval& interval = account.intervals()[i];
+    when.Text(AccountTimeText(interval.from));
+    when.Text(AccountTimeText(interval.until));
+    when.Number(interval.count);
+  }
+  return std::move(table).Finish() + std::move(when).Finish();
+}
+
+std::string Page::DurationTable() const {
+  if (model_.durations().empty()) {
+    return "<p>No event begins an activity: it would have the opcode start, and an activity "
+           "id.</p>\n";
+  }
+  HtmlTable table("durations-table", "Durations, from start to stop of one activity id",
+                  {{"Event that begins it"},
+                   {"Provider"},
+                   {"Ended", Column::kNumber},
+                   {"Not ended", Column::kNumber},
+                   {"Least", Column::kNumber},
+                   {"Half are below", Column::kNumber},
+                   {"90 % are below", Column::kNumber},
+                   {"99 % are below", Column::kNumber},
+                   {"Most", Column::kNumber}});
+  const auto count = [](const Durations& row) { return row.begun; };
+  std::size_t rows = 0;
+  for (const std::size_t i : Largest(model_.durations(), count)) {
+    if (++rows > kTableRows) break;
+    const Durations& row = model_.durations()[i];
+    table.Text(row.kind ? model_.kinds()[*row.kind].name : "(others)");
+    table.Text(row.kind ? model_.kinds()[*row.kind].provider : "");
+    table.Number(row.histogram.count());
+    table.Number(row.begun - row.histogram.count());
+    table.Duration(row.histogram.min());
+    for (const unsigned percent : {50, 90, 99}) {
+      table.Duration(row.histogram.Percentile(percent));
+    }
+    table.Duration(row.histogram.max());
+  }
+  std::string html = std::move(table).Finish();
+  if (model_.ends_alone() != 0) {
+    absl::StrAppend(&html, "<p>", Grouped(model_.ends_alone()),
+                    " more activities ended that did not begin in this file.</p>\n");
+  }
+  return html;
+}
+
+std::string Page::KindTable() const {
+  HtmlTable table("kinds-table", Caption("Events by kind", model_.kinds().size()),
+                  {{"Event"},
+                   {"Provider"},
+                   {"Events", Column::kNumber},
+                   {"Bytes of payloads", Column::kNumber},
+                   {"First", Column::kText},
+                   {"Last", Column::kText}});
+  std::size_t rows = 0;
+  for (const std::size_t i : ByEvents(model_.kinds())) {
+    if (++rows > kTableRows) break;
+    const Kind& kind = model_.kinds()[i];
+    table.Text(kind.name);
+    table.Text(kind.provider);
+    table.Number(kind.events);
+    table.Number(kind.payload_bytes);
+    table.Text(Time(kind.first));
+    table.Text(Time(kind.last));
+  }
+  return std::move(table).Finish();
+}
+
+std::string Page::ProcessTable() const {
+  HtmlTable table("processes-table", Caption("Events by process", model_.processes().size()),
+                  {{"Process"}, {"Name"}, {"Events", Column::kNumber}, {"First"}, {"Last"}});
+  std::size_t rows = 0;
+  for (const std::size_t i : ByEvents(model_.processes())) {
+    if (++rows > kTableRows) break;
+    const Process& process = model_.processes()[i];
+    table.Text(Id(process.pid));
+    table.Text(process.name);
+    table.Number(process.events);
+    table.Text(Time(process.first));
+    table.Text(Time(process.last));
+  }
+  return std::move(table).Finish();
+}
+
+std::string Page::ThreadTable() const {
+  HtmlTable table(
+      "threads-table", Caption("Events by thread", model_.threads().size()),
+      {{"Thread"}, {"Name"}, {"Process"}, {"Events", Column::kNumber}, {"First"}, {"Last"}});
+  std::size_t rows = 0;
+  for (const std::size_t i : ByEvents(model_.threads())) {
+    if (++rows > kTableRows) break;
+    const Thread& thread = model_.threads()[i];
+    table.Text(Id(thread.tid));
+    table.Text(thread.name);
+    table.Text(thread.process ? Id(model_.processes()[*thread.process].pid) : "?");
+    table.Number(thread.events);
+    table.Text(Time(thread.first));
+    table.Text(Time(thread.last));
+  }
+  return std::move(table).Finish();
+}
+
+absl::Status Page::WriteMember(const char* key, const std::function<void(JsonWriter*)>& put) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  put(&json);
+  const std::string_view text(buffer.GetString(), buffer.GetSize());
+  const char* const before = first_member_ ? "{" : ",\n";
+  first_member_ = false;
+  return output_.Write(absl::StrCat(before, "\"", key, "\":", ForScript(Printable(text))));
+}
+
+void Page::PutTimes(JsonWriter* json, const EventSums& sums) const {
+  PutNumber(json, "events", sums.events);
+  PutNumber(json, "first", sums.first - model_.start());
+  PutNumber(json, "last", sums.last - model_.start());
+}
+
+void Page::PutCounts(JsonWriter* json, std::span<const std::uint64_t> counts) const {
+  json->StartArray();
+  for (const std::uint64_t count : counts) PutInteger(json, count);
+  json->EndArray();
+}
+
+void Page::PutBuckets(JsonWriter* json, const TimeBuckets& buckets) const {
+  json->Key("start");
+  PutInteger(json, buckets.size() == 0
+                       ? std::int64_t{0}
+                       : static_cast<std::int64_t>(buckets.start() - model_.start()));
+  PutNumber(json, "width", buckets.width());
+}
+
+// The largest providers, and the sum of all others.
+void Page::PutOverTime(JsonWriter* json) const {
+  const TimeBuckets& buckets = model_.over_time();
+  struct Series {
+    std::string name;
+    std::vector<std::uint64_t> counts;
+    std::uint64_t events = 0;
+  };
+  std::vector<Series> all;
+  for (std::size_t i = 0; i < model_.providers().size(); ++i) {
+    const auto counts = buckets.counts(1 + i);
+    all.push_back({model_.providers()[i],
+                   {counts.begin(), counts.end()},
+                   std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Series& a, const Series& b) { return a.events > b.events; });
+  while (all.size() > kColours) {
+    Series& others = all[kColours - 1];
+    others.name = "(others)";
+    for (std::size_t i = 0; i < others.counts.size(); ++i) others.counts[i] += all.back().counts[i];
+    all.pop_back();
+  }
+  json->StartObject();
+  PutBuckets(json, buckets);
+  json->Key("lost");
+  PutCounts(json, buckets.counts(0));
+  json->Key("providers");
+  json->StartArray();
+  for (const Series& series : all) {
+    json->StartObject();
+    PutText(json, "name", series.name);
+    json->Key("counts");
+    PutCounts(json, series.counts);
+    json->EndObject();
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
+void Page::PutLanes(JsonWriter* json) const {
+  json->StartObject();
+  PutBuckets(json, model_.of_threads());
+  json->Key("lanes");
+  json->StartArray();
+  std::size_t lanes = 0;
+  for (const std::size_t i : ByEvents(model_.threads())) {
+    if (++lanes > kLanes) break;
+    json->StartObject();
+    PutNumber(json, "thread", i);
+    json->Key("counts");
+    PutCounts(json, model_.of_threads().counts(i));
+    json->EndObject();
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
+void Page::PutKinds(JsonWriter* json) const {
+  json->StartArray();
+  for (const Kind& kind : model_.kinds()) {
+    json->StartObject();
+    PutText(json, "provider", kind.provider);
+    PutText(json, "name", kind.name);
+    PutTimes(json, kind);
+    PutNumber(json, "payloadBytes", kind.payload_bytes);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void Page::PutProcesses(JsonWriter* json) const {
+  json->StartArray();
+  for (const Process& process : model_.processes()) {
+    json->StartObject();
+    PutNumber(json, "pid", process.pid);
+    PutText(json, "name", process.name);
+    PutTimes(json, process);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void Page::PutThreads(JsonWriter* json) const {
+  json->StartArray();
+  for (const Thread& thread : model_.threads()) {
+    json->StartObject();
+    PutNumber(json, "process", thread.process);
+    PutNumber(json, "tid", thread.tid);
+    PutText(json, "name", thread.name);
+    PutTimes(json, thread);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void Page::PutActivities(JsonWriter* json) const {
+  json->StartObject();
+  PutNumber(json, "of", model_.activities().offered());
+  json->Key("shown");
+  json->StartArray();
+  model_.activities().ForEach([this, json](const Activity& activity) {
+    json->StartObject();
+    PutNumber(json, "begin", activity.begin - model_.start());
+    PutNumber(json, "end", activity.end - model_.start());
+    PutNumber(json, "kind", activity.kind);
+    PutNumber(json, "thread", activity.thread);
+    PutText(json, "id", FormatGuid(activity.id));
+    json->EndObject();
+  });
+  json->EndArray();
+  json->EndObject();
+}
+
+void Page::PutDurations(JsonWriter* json) const {
+  json->StartArray();
+  for (const Durations& row : model_.durations()) {
+    json->StartObject();
+    PutNumber(json, "kind", row.kind);
+    PutNumber(json, "ended", row.histogram.count());
+    PutNumber(json, "notEnded", row.begun - row.histogram.count());
+    PutNumber(json, "min", row.histogram.min());
+    PutNumber(json, "p50", row.histogram.Percentile(50));
+    PutNumber(json, "p90", row.histogram.Percentile(90));
+    PutNumber(json, "p99", row.histogram.Percentile(99));
+    PutNumber(json, "max", row.histogram.max());
+    json->Key("buckets");
+    json->StartArray();
+    for (const DurationHistogram::Bucket& bucket : row.histogram.Buckets()) {
+      json->StartArray();
+      for (const std::uint64_t number : {bucket.from, bucket.to, bucket.count}) {
+        PutInteger(json, number);
+      }
+      json->EndArray();
+    }
+    json->EndArray();
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+absl::Status Page::WriteSingleEvents() {
+  std::vector<const SingleEvent*> events;
+  model_.single_events().ForEach([&events](const SingleEvent& event) { events.push_back(&event); });
+  std::stable_sort(events.begin(), events.end(),
+                   [](const auto* a, const auto* b) { return a->ticks < b->ticks; });
+  const char* before = "[\n";
+  absl::Status status = output_.Write(",\n\"singleEvents\":");
+  for (const SingleEvent* event : events) {
+    if (!status.ok()) return status;
+    status = output_.Write(absl::StrFormat("%s{\"at\":%d,\"kind\":%d,\"thread\":%d,\"event\":%s}",
+                                           before, event->ticks - model_.start(), event->kind,
+                                           event->thread, event->json));
+    before = ",\n";
+  }
+  if (!status.ok()) return status;
+  return output_.Write(events.empty() ? "[]}\n" : "]}\n");
+}
+
+absl::Status Page::WriteData() {
+  const auto put = [this](void (Page::*part)(JsonWriter*) const) {
+    return [this, part](JsonWriter* json) { (this->*part)(json); };
+  };
+  const auto number = [](std::uint64_t value) {
+    return [value](JsonWriter* json) { PutInteger(json, value); };
+  };
+  const auto text = [](std::string value) {
+    return [value = std::move(value)](JsonWriter* json) { PutString(json, value); };
+  };
+  const auto ticks_per_second =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(1, reader_.trace().ticks_per_second));
+  const std::pair<const char*, std::function<void(JsonWriter*)>> members[] = {
+      {"file", text(facts_.name)},
+      {"events", number(model_.all().events)},
+      {"lost", number(model_.lost())},
+      {"ticksPerSecond", number(ticks_per_second)},
+      {"startTime", text(Time(model_.start()))},
+      {"ticks", number(model_.end() - model_.start())},
+      {"overTime", put(&Page::PutOverTime)},
+      {"threadsOverTime", put(&Page::PutLanes)},
+      {"kinds", put(&Page::PutKinds)},
+      {"processes", put(&Page::PutProcesses)},
+      {"threads", put(&Page::PutThreads)},
+      {"activities", put(&Page::PutActivities)},
+      {"durations", put(&Page::PutDurations)},
+      {"every", number(model_.single_events().every())},
+  };
+  for (const auto& [key, put_member] : members) {
+    if (absl::Status status = WriteMember(key, put_member); !status.ok()) return status;
+  }
+  return WriteSingleEvents();
+}
+
+}  // namespace
+
+absl::Status WriteReportPage(const nettrace::Reader& reader, const ReportModel& model,
+                             const ReportFacts& facts, nettrace::Sink* sink) {
+  return Page(reader, model, facts, sink).Write();
+}
+
+}  // namespace tools::report
