@@ -13,7 +13,6 @@
 
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
-#include "tools/nettrace/report/duration_histogram.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/html.h"
 #include "tools/nettrace/report/report_model.h"
@@ -83,41 +82,6 @@ TEST(TimeBucketsTest, SumsOfEachSeriesAreExact) {
     const auto counts = buckets.counts(series);
     EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), sums[series]);
   }
-}
-
-TEST(DurationHistogramTest, PercentilesAreExactToOnePartIn32) {
-  DurationHistogram histogram;
-  EXPECT_EQ(histogram.Percentile(50), 0u);
-  for (std::uint64_t i = 1; i <= 1000; ++i) histogram.Add(i * 1000);
-  EXPECT_EQ(histogram.count(), 1000u);
-  EXPECT_EQ(histogram.min(), 1000u);
-  EXPECT_EQ(histogram.max(), 1'000'000u);
-  for (const unsigned percent : {1, 50, 90, 99, 100}) {
-    const std::uint64_t exact = percent * 10'000;
-    EXPECT_GE(histogram.Percentile(percent), exact);
-    EXPECT_LE(histogram.Percentile(percent), exact + exact / 32);
-  }
-}
-
-TEST(DurationHistogramTest, BucketsMeetAndHaveAll) {
-  std::mt19937_64 random(2);
-  DurationHistogram histogram;
-  for (const std::uint64_t duration :
-       {std::uint64_t{0}, std::uint64_t{31}, std::uint64_t{32}, kMax}) {
-    histogram.Add(duration);
-  }
-  for (int i = 0; i < 100000; ++i) histogram.Add(random() >> (random() % 64));
-  std::uint64_t total = 0;
-  std::uint64_t next = 0;
-  for (const DurationHistogram::Bucket& bucket : histogram.Buckets()) {
-    EXPECT_TRUE(total == 0 || bucket.from >= next);
-    EXPECT_LE(bucket.to - bucket.from, bucket.from / 32);
-    total += bucket.count;
-    next = bucket.to + 1;
-  }
-  EXPECT_EQ(total, histogram.count());
-  EXPECT_EQ(next, 0u);  // after the greatest number
-  EXPECT_EQ(histogram.Percentile(100), kMax);
 }
 
 TEST(EvenSampleTest, KeepsAllAndThenEveryNth) {

@@ -16,8 +16,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/common/duration_histogram.h"
 #include "tools/nettrace/export/process_names.h"
-#include "tools/nettrace/report/duration_histogram.h"
 #include "tools/nettrace/report/even_sample.h"
 #include "tools/nettrace/report/time_buckets.h"
 

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "eventheader/tracepoint_name.h"
-#include "eventheader/wire.h"
 #include "tools/common/account.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/event_json.h"
+#include "tools/nettrace/export/timeline.h"
 
 namespace tools::top {
 namespace {
@@ -22,10 +22,6 @@ std::string Shortened(std::string_view name) {
 }
 
 std::string KeyOf(const std::optional<std::uint64_t>& id) { return id ? absl::StrCat(*id) : "?"; }
-
-bool HasActivityAnd(eh::Opcode opcode, const nettrace::Event& event) {
-  return event.labels->activity_id && event.opcode() == static_cast<std::uint8_t>(opcode);
-}
 
 }  // namespace
 
@@ -307,7 +303,7 @@ void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
 }
 
 void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time) {
-  if (HasActivityAnd(eh::Opcode::kActivityStart, event)) {
+  if (exporting::BeginsSlice(event)) {
     if (open_count_ >= options_.max_open) {
       forgotten_ += open_count_;
       open_.clear();
@@ -319,7 +315,7 @@ void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows,
     ++open_count_;
     return;
   }
-  if (!HasActivityAnd(eh::Opcode::kActivityStop, event)) return;
+  if (!exporting::EndsSlice(event)) return;
   const auto found = open_.find(*event.labels->activity_id);
   if (found == open_.end()) {
     ++unmatched_;

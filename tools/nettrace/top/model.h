@@ -15,10 +15,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
+#include "tools/common/duration_histogram.h"
 #include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/export/process_names.h"
 #include "tools/nettrace/payload_json.h"
-#include "tools/nettrace/top/duration_histogram.h"
 
 namespace tools::top {
 

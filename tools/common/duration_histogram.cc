@@ -1,9 +1,9 @@
-#include "tools/nettrace/top/duration_histogram.h"
+#include "tools/common/duration_histogram.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace tools::top {
+namespace tools {
 namespace {
 
 // Buckets of a power of two, from kLinear on; the ones below are of 1 ns.
@@ -16,25 +16,31 @@ std::size_t BucketOf(std::uint64_t nanoseconds) {
   return static_cast<std::size_t>(shift) * kLinear + static_cast<std::size_t>(nanoseconds >> shift);
 }
 
-// The middle of the bucket.
-std::uint64_t DurationOf(std::size_t bucket) {
-  if (bucket < 2 * kLinear) return bucket;
-  const std::size_t shift = bucket / kLinear - 1;
-  return (std::uint64_t{bucket - shift * kLinear} << shift) + (std::uint64_t{1} << (shift - 1));
+DurationHistogram::Bucket BucketAt(std::size_t index) {
+  if (index < 2 * kLinear) return {index, index, 0};
+  const std::size_t shift = index / kLinear - 1;
+  const std::uint64_t from = std::uint64_t{index - shift * kLinear} << shift;
+  return {from, from + ((std::uint64_t{1} << shift) - 1), 0};
+}
+
+std::uint64_t MiddleOf(const DurationHistogram::Bucket& bucket) {
+  return bucket.from + (bucket.to - bucket.from + 1) / 2;
 }
 
 }  // namespace
 
 void DurationHistogram::Add(std::uint64_t nanoseconds) {
   AddTo(BucketOf(nanoseconds), 1);
-  ++count_;
+  min_ = count_ == 0 ? nanoseconds : std::min(min_, nanoseconds);
   max_ = std::max(max_, nanoseconds);
+  ++count_;
 }
 
 void DurationHistogram::Merge(const DurationHistogram& other) {
   for (std::size_t i = 0; i < other.counts_.size(); ++i) {
     if (other.counts_[i] != 0) AddTo(other.first_ + i, other.counts_[i]);
   }
+  if (other.count_ != 0) min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
   count_ += other.count_;
   max_ = std::max(max_, other.max_);
 }
@@ -45,12 +51,23 @@ std::uint64_t DurationHistogram::Percentile(unsigned percent) const {
   const std::uint64_t rest = 100 - std::min(percent, 100U);
   const std::uint64_t above = count_ / 100 * rest + count_ % 100 * rest / 100;
   const std::uint64_t rank = std::max<std::uint64_t>(count_ - above, 1);
+  if (rank == count_) return max_;
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     seen += counts_[i];
-    if (seen >= rank) return std::min(DurationOf(first_ + i), max_);
+    if (seen >= rank) return std::clamp(MiddleOf(BucketAt(first_ + i)), min_, max_);
   }
   return max_;
+}
+
+std::vector<DurationHistogram::Bucket> DurationHistogram::Buckets() const {
+  std::vector<Bucket> buckets;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    buckets.push_back(BucketAt(first_ + i));
+    buckets.back().count = counts_[i];
+  }
+  return buckets;
 }
 
 void DurationHistogram::AddTo(std::size_t bucket, std::uint64_t count) {
@@ -63,4 +80,4 @@ void DurationHistogram::AddTo(std::size_t bucket, std::uint64_t count) {
   counts_[bucket - first_] += count;
 }
 
-}  // namespace tools::top
+}  // namespace tools

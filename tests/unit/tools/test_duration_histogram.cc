@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "tools/nettrace/top/duration_histogram.h"
+#include "tools/common/duration_histogram.h"
 
-namespace tools::top {
+namespace tools {
 namespace {
 
 // The shortest one that `percent` of all do not exceed.
@@ -22,6 +22,7 @@ std::uint64_t TruePercentile(std::vector<std::uint64_t> durations, unsigned perc
 
 void ExpectClose(const DurationHistogram& histogram, const std::vector<std::uint64_t>& durations) {
   EXPECT_EQ(histogram.count(), durations.size());
+  EXPECT_EQ(histogram.min(), *std::min_element(durations.begin(), durations.end()));
   EXPECT_EQ(histogram.max(), *std::max_element(durations.begin(), durations.end()));
   for (const unsigned percent : {0U, 1U, 50U, 90U, 99U, 100U}) {
     const auto expected = static_cast<double>(TruePercentile(durations, percent));
@@ -34,6 +35,7 @@ void ExpectClose(const DurationHistogram& histogram, const std::vector<std::uint
 TEST(DurationHistogram, WithoutDurationsAllIsZero) {
   const DurationHistogram histogram;
   EXPECT_EQ(histogram.count(), 0U);
+  EXPECT_EQ(histogram.min(), 0U);
   EXPECT_EQ(histogram.max(), 0U);
   EXPECT_EQ(histogram.Percentile(50), 0U);
 }
@@ -94,5 +96,26 @@ TEST(DurationHistogram, MergedOnesAreAsIfAllHadBeenAddedToOne) {
   ExpectClose(merged, all);
 }
 
+TEST(DurationHistogram, BucketsMeetAndHaveAll) {
+  std::mt19937_64 random(2);
+  DurationHistogram histogram;
+  for (const std::uint64_t duration : {std::uint64_t{0}, std::uint64_t{31}, std::uint64_t{32},
+                                       std::numeric_limits<std::uint64_t>::max()}) {
+    histogram.Add(duration);
+  }
+  for (int i = 0; i < 100000; ++i) histogram.Add(random() >> (random() % 64));
+  std::uint64_t total = 0;
+  std::uint64_t next = 0;
+  for (const DurationHistogram::Bucket& bucket : histogram.Buckets()) {
+    EXPECT_TRUE(total == 0 || bucket.from >= next);
+    EXPECT_LE(bucket.to - bucket.from, bucket.from / 32);
+    total += bucket.count;
+    next = bucket.to + 1;
+  }
+  EXPECT_EQ(total, histogram.count());
+  EXPECT_EQ(next, 0U);  // after the greatest number
+  EXPECT_EQ(histogram.Percentile(100), std::numeric_limits<std::uint64_t>::max());
+}
+
 }  // namespace
-}  // namespace tools::top
+}  // namespace tools
