@@ -88,30 +88,41 @@ std::vector<std::string> Feed::LastEvents(View view, const std::string& key) {
   return model_.LastEvents(view, key);
 }
 
+StreamEnd Feed::end() {
+  const std::scoped_lock lock(mutex_);
+  return end_;
+}
+
 void Feed::Run(std::unique_ptr<nettrace::Source> source) {
+  StreamEnd end;
   try {
-    Read(std::move(source));
+    end = Read(std::move(source));
   } catch (const std::bad_alloc&) {
-    end_.status = absl::ResourceExhaustedError("not enough memory");
+    end.status = absl::ResourceExhaustedError("not enough memory");
   }
-  end_.is_stopped = is_stopped_;
+  end.is_stopped = is_stopped_;
+  {
+    const std::scoped_lock lock(mutex_);
+    end_ = std::move(end);
+  }
   eventfd_write(ended_.get(), 1);
 }
 
-void Feed::Read(std::unique_ptr<nettrace::Source> source) {
+StreamEnd Feed::Read(std::unique_ptr<nettrace::Source> source) {
+  StreamEnd end;
   absl::StatusOr<std::unique_ptr<nettrace::Source>> bytes = OpenCompressed(std::move(source));
   if (!bytes.ok()) {
-    end_.status = bytes.status();
-    return;
+    end.status = bytes.status();
+    return end;
   }
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened =
       nettrace::Reader::Open(*std::move(bytes));
   if (!opened.ok()) {
-    end_.status = opened.status();
-    return;
+    end.status = opened.status();
+    return end;
   }
-  end_.is_open = true;
-  end_.is_empty = (*opened)->major_version() == 0;
+  end.is_open = true;
+  end.is_empty = (*opened)->major_version() == 0;
   has_begun_ = true;
   eventfd_write(begun_.get(), 1);
   nettrace::TimeOrderedReader ordered(*std::move(opened));
@@ -131,9 +142,10 @@ void Feed::Read(std::unique_ptr<nettrace::Source> source) {
   }
   const std::scoped_lock lock(mutex_);
   model_.Finish(reader);
-  end_.is_complete = reader.stats().complete;
-  end_.status = reader.status();
-  end_.sort_status = ordered.sort_status();
+  end.is_complete = reader.stats().complete;
+  end.status = reader.status();
+  end.sort_status = ordered.sort_status();
+  return end;
 }
 
 }  // namespace tools::top

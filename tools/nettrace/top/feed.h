@@ -44,7 +44,7 @@ class Feed {
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
   // To be called once the stream has ended.
-  const StreamEnd& end() const { return end_; }
+  StreamEnd end();
 
   // These may be called at any time, by one thread.
   bool has_begun() const { return has_begun_; }
@@ -56,7 +56,7 @@ class Feed {
   using Clock = std::chrono::steady_clock;
 
   void Run(std::unique_ptr<nettrace::Source> source);
-  void Read(std::unique_ptr<nettrace::Source> source);
+  StreamEnd Read(std::unique_ptr<nettrace::Source> source);
 
   const absl::Duration interval_;
   collector::UniqueFd stop_;
@@ -65,9 +65,9 @@ class Feed {
   std::atomic<bool> is_stopped_ = false;
   std::atomic<bool> has_begun_ = false;
   std::atomic<std::uint64_t> events_ = 0;
-  StreamEnd end_;  // the thread's until ended_ is readable
 
   std::mutex mutex_;  // of what follows
+  StreamEnd end_;
   Model model_;
   Clock::time_point last_step_ = Clock::now();
 

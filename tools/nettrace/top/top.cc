@@ -290,7 +290,7 @@ int Top::Report() {
   recorder_.PrintErrors();
   const int recorded = is_recorded ? recorder_.Wait() : kExitOk;
   recorder_.PrintErrors();
-  const top::StreamEnd& end = feed_.end();
+  const top::StreamEnd end = feed_.end();
   if (recorded != kExitOk) return recorded;
   if (!end.sort_status.ok()) {
     PrintInputError(kCommand, arguments_.path, end.sort_status);
