@@ -91,6 +91,11 @@ int Finish(const Arguments& arguments, absl::Status status, Output* output,
                 absl::StrCat(trace->not_kept(), " events cannot be written; they count as lost: ",
                              trace->why_not_kept()));
   }
+  if (trace->lost_beyond() > 0) {
+    PrintRemark(arguments, absl::StrCat(trace->lost_beyond(),
+                                        " lost events more are said than a file can have between "
+                                        "two events; they are not counted"));
+  }
   absl::FPrintF(stderr, "nettrace import: %s: %d events, %d lost, %d bytes\n",
                 InputName(arguments.output), trace->events(), trace->lost(),
                 output->Size(trace->bytes()));

@@ -223,6 +223,8 @@ TEST(FxtImport, OtherRecords) {
 
 TEST(FxtImport, TimesMayGoBack) {
   Archive archive = Prologue();
+  // A thread id as large as the indices of threads in the file.
+  archive.Record(3, 3, 1).Word(10).Word(0xFFFFFFFF);
   for (const std::uint64_t time : {50, 10, 30, 20, 40}) {
     archive.Record(4, 2, EventHead(0, 0)).Word(time);
   }

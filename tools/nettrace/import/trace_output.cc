@@ -181,6 +181,7 @@ absl::Status TraceOutput::AddLost(const nettrace::ThreadInfo& capture, std::uint
   if (absl::IsOutOfRange(status)) {
     // A gap has an upper limit; a counter in the input may say anything.
     status = absl::OkStatus();
+    lost_beyond_ += count;
     count = 0;
   }
   lost_ += count;

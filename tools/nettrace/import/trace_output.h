@@ -63,6 +63,8 @@ class TraceOutput {
   // Events of the input that were written.
   std::uint64_t events() const { return events_; }
   std::uint64_t lost() const { return lost_; }
+  // Lost events that are not in lost(), as a gap of a V6 file cannot be so large.
+  std::uint64_t lost_beyond() const { return lost_beyond_; }
   std::uint64_t bytes() const { return writer_->stats().bytes; }
   // Events that no V6 file can have, and why the first of them cannot.
   std::uint64_t not_kept() const { return not_kept_; }
@@ -96,6 +98,7 @@ class TraceOutput {
   std::uint64_t events_since_point_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t lost_ = 0;
+  std::uint64_t lost_beyond_ = 0;
   std::uint64_t not_kept_ = 0;
   std::string why_not_kept_;
 };

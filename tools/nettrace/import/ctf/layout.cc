@@ -81,13 +81,12 @@ class Compiler {
   void CompileMembers(const Type& type, Node* node);
   void CompileElement(const Type& type, Node* node);
   void CompileTags(const Type& type, const Node& tag, Node* node);
-  // The number that a length or tag is; null, with an error, if there is none. `frame` is where it
-  // was found, if that is the innermost.
+  // The number that a length or tag is; null, with an error, if there is none.
   Node* Resolve(const Type& type);
   Node* Follow(Node* node, const Type* type, const std::vector<std::string>& path,
                std::size_t begin);
   Node* KeepValue(Node* number, Root root, std::size_t line);
-  void HideLength(const Type& sequence, Node* length, std::string_view name);
+  void HideLength(Node* length, std::string_view name) const;
 
   void SetHeaderRoles(Root root, Node* node);
   void SetContextRoles(Node* node);
@@ -215,7 +214,7 @@ void Compiler::CompileElement(const Type& type, Node* node) {
       return Fail(type.line, "a sequence's length is no unsigned integer");
     }
     node->source = KeepValue(length, found_in_, type.line)->slot;
-    HideLength(type, length, node->name);
+    HideLength(length, node->name);
   }
   ++arrays_;
   node->children.emplace_back();
@@ -234,7 +233,7 @@ void Compiler::CompileElement(const Type& type, Node* node) {
 
 // The length of a sequence that comes after it in the same struct, and is named for it, says
 // nothing that the sequence does not.
-void Compiler::HideLength(const Type& /*sequence*/, Node* length, std::string_view name) {
+void Compiler::HideLength(Node* length, std::string_view name) const {
   if (!is_sibling_) return;
   const std::string_view length_name = length->name;
   for (const std::string_view end : {"_length", "_len", "_size"}) {

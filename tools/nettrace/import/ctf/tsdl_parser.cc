@@ -92,7 +92,7 @@ class Parser {
       Fail(absl::StrCat(Shown(), " where ", std::string(what), " is due"));
       return "";
     }
-    std::string word = std::move(token_.text);
+    std::string word = std::exchange(token_.text, {});
     Advance();
     return word;
   }
@@ -110,7 +110,7 @@ class Parser {
       value.number = value.is_negative ? 0 - token_.number : token_.number;
       Advance();
     } else if (value.kind == Token::Kind::kText && !value.is_negative) {
-      value.text = std::move(token_.text);
+      value.text = std::exchange(token_.text, {});
       Advance();
     } else {
       value.text = absl::StrJoin(TakePath("a value"), ".");
@@ -610,7 +610,7 @@ class Parser {
     while (!failed() && !Accept("}")) {
       EnumRange& range = type->ranges.emplace_back();
       if (token_.kind == Token::Kind::kText) {
-        range.name = std::move(token_.text);
+        range.name = std::exchange(token_.text, {});
         Advance();
       } else {
         range.name = TakeWord("a name");

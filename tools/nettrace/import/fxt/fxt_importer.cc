@@ -298,12 +298,12 @@ absl::Status FxtImporter::OnLog() {
 absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint64_t timestamp) {
   const nettrace::EventMetadata& metadata = row.metadata;
   const nettrace::ThreadInfo info = ThreadInfoOf(thread);
-  // Recordings number events by CPU.
-  nettrace::ThreadInfo capture = info;
-  if (row.processor != nettrace::kNoProcessor) {
-    capture = {};
-    capture.name = absl::StrCat("CPU ", row.processor);
-  }
+  // Recordings number events by CPU. Where times go back the capture thread is removed, and one with
+  // the id of a thread cannot always be: see Writer::RemoveThread.
+  nettrace::ThreadInfo capture;
+  capture.name = row.processor != nettrace::kNoProcessor
+                     ? absl::StrCat("CPU ", row.processor)
+                     : absl::StrCat("thread ", thread.process, "/", thread.thread);
   const std::uint64_t ticks = TicksOf(timestamp);
   if (const auto process = process_names_.find(thread.process); process != process_names_.end()) {
     absl::Status status = output_->NameProcess(thread.process, process->second, ticks);
