@@ -35,6 +35,11 @@ class FakeService : public collector::Service {
     const std::lock_guard lock(mutex_);
     change(&sessions_[name]);
   }
+  // How often the session's status was asked for.
+  int Asked(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    return asked_[name];
+  }
   // What the tail sends after its first bytes, and at its end.
   std::string tail_body = "body";
   std::string tail_end = "end";
@@ -49,6 +54,7 @@ class FakeService : public collector::Service {
   }
   absl::StatusOr<SessionStatus> Status(std::string_view session) override {
     const std::lock_guard lock(mutex_);
+    ++asked_[std::string(session)];
     const auto found = sessions_.find(std::string(session));
     if (found == sessions_.end()) return NoSession(session);
     return found->second;
@@ -150,6 +156,7 @@ class FakeService : public collector::Service {
 
   std::mutex mutex_;
   std::map<std::string, SessionStatus> sessions_;
+  std::map<std::string, int> asked_;
 };
 
 #endif  // TESTS_SUPPORT_COLLECTOR_FAKE_SERVICE_H_

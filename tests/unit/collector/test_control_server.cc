@@ -269,8 +269,8 @@ TEST_F(ControlServerTest, WaitsWithItsCallerAndNoLonger) {
                          R"("parameters":{"session":"web","events":6}})");
   const UniqueFd waiting = Connect();
   SendMessage(waiting, R"({"method":"net.nettrace.Collector.Wait",)"
-                       R"("parameters":{"session":"web","events":6}})");
-  absl::SleepFor(absl::Milliseconds(50));
+                       R"("parameters":{"session":"box","events":6}})");
+  while (service_.Asked("box") == 0) absl::SleepFor(absl::Milliseconds(1));
   server_.reset();
   EXPECT_NE(Messages(waiting).find("the daemon ends"), std::string::npos);
 }
