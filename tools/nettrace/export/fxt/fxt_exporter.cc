@@ -15,39 +15,15 @@
 namespace tools::fxt {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x0016'5478'4604'0010;
 constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
-
-// Of metadata records, and the one provider, whose name no reader shows.
-constexpr std::uint64_t kProviderInfo = 1;
-constexpr std::uint64_t kProviderSection = 2;
+// Of the one provider, whose name no reader shows.
 constexpr std::uint64_t kProviderId = 1;
-constexpr std::string_view kProviderName = "nettrace";
-
-// Of kernel objects.
-constexpr std::uint64_t kProcessObject = 1;
-constexpr std::uint64_t kThreadObject = 2;
-
-enum class ArgumentType : std::uint8_t {
-  kNull = 0,
-  kInt32 = 1,
-  kUInt32 = 2,
-  kInt64 = 3,
-  kUInt64 = 4,
-  kDouble = 5,
-  kString = 6,
-  kKoid = 8,
-  kBool = 9
-};
 
 constexpr std::uint16_t kMaxStringIndex = 0x7FFF;
-constexpr std::uint16_t kInlineString = 0x8000;
 constexpr std::size_t kMaxString = 32'000;
 // The texts of the table may have so many bytes; then it begins anew.
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
-
-constexpr char kLost[] = "lost events";
 
 void PutWord(std::uint64_t word, std::string* out) {
   char bytes[8];
@@ -153,10 +129,10 @@ void FxtExporter::PutRecord(RecordType type, std::uint64_t head, std::string_vie
 FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
   PutWord(kMagic, &pending_);
   std::string words;
-  PutStream(kProviderName, &words);
+  constexpr std::string_view kName = kProviderName;
+  PutStream(kName, &words);
   PutRecord(RecordType::kMetadata,
-            kProviderInfo << 16 | kProviderId << 20 | std::uint64_t{kProviderName.size()} << 52,
-            words);
+            kProviderInfo << 16 | kProviderId << 20 | std::uint64_t{kName.size()} << 52, words);
   PutRecord(RecordType::kMetadata, kProviderSection << 16 | kProviderId << 20, "");
   words.clear();
   PutWord(kTicksPerSecond, &words);

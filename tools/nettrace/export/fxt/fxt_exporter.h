@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
+#include "tools/common/fxt_format.h"
 #include "tools/nettrace/export/exporter.h"
 #include "tools/nettrace/export/fxt/arguments.h"
 #include "tools/nettrace/export/text_output.h"
@@ -30,31 +31,8 @@
 
 namespace tools::fxt {
 
-// The numbers of the specification.
-enum class RecordType : std::uint8_t {
-  kMetadata = 0,
-  kInitialization = 1,
-  kString = 2,
-  kThread = 3,
-  kEvent = 4,
-  kKernelObject = 7
-};
-enum class EventType : std::uint8_t {
-  kInstant = 0,
-  kCounter = 1,
-  kDurationBegin = 2,
-  kDurationEnd = 3,
-  kAsyncBegin = 5,
-  kAsyncEnd = 7,
-  kFlowBegin = 8,
-  kFlowEnd = 10
-};
-
 // The process, and its thread, on which losses are shown: no process of a kernel has this id.
 inline constexpr std::uint64_t kLossesId = 0xFFFF'FFFF;
-// The category of the durations that hold the ends of an arrow.
-inline constexpr char kArrows[] = "NetTrace.Arrows";
-
 class FxtExporter : public exporting::Exporter {
  public:
   // `sink` must live as long.

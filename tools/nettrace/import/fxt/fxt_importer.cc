@@ -16,16 +16,14 @@ namespace {
 
 using nettrace::Type;
 using nettrace::TypeCode;
-
-// What nettrace export calls things; see tools/nettrace/export/fxt/.
-constexpr std::string_view kOurProvider = "nettrace";
-constexpr std::string_view kArrows = "NetTrace.Arrows";
-constexpr std::string_view kLost = "lost events";
+using tools::fxt::kArrows;
+using tools::fxt::kLost;
+using tools::fxt::kProcessObject;
+using tools::fxt::kProviderName;
+using tools::fxt::kThreadObject;
 
 constexpr char kFuchsia[] = "Fuchsia";
 constexpr std::size_t kMaxName = 4096;
-constexpr std::uint8_t kProcessObject = 1;
-constexpr std::uint8_t kThreadObject = 2;
 constexpr std::uint8_t kStart = 1;
 constexpr std::uint8_t kStop = 2;
 
@@ -156,7 +154,7 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
   nettrace::Field& field = row->metadata.fields.emplace_back();
   field.name = NameOf(argument.name);
   // The size that an argument has follows its value: all get the largest, so that they are alike.
-  const bool is_ours = reader_->provider_name() == kOurProvider;
+  const bool is_ours = reader_->provider_name() == kProviderName;
   switch (argument.type) {
     case ArgumentType::kNull:
     case ArgumentType::kString: {
@@ -231,7 +229,7 @@ void FxtImporter::PutType(const Event& event, Row* row) {
 absl::Status FxtImporter::OnEvent() {
   if (absl::Status status = CreateOutput(); !status.ok()) return status;
   const Event& event = reader_->event();
-  const bool is_ours = reader_->provider_name() == kOurProvider;
+  const bool is_ours = reader_->provider_name() == kProviderName;
   if (is_ours && event.category == kArrows) return absl::OkStatus();
   if (is_ours && event.category == kLost && event.name == kLost) return OnLoss();
   Row row;
@@ -298,8 +296,8 @@ absl::Status FxtImporter::OnLog() {
 absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint64_t timestamp) {
   const nettrace::EventMetadata& metadata = row.metadata;
   const nettrace::ThreadInfo info = ThreadInfoOf(thread);
-  // Recordings number events by CPU. Where times go back the capture thread is removed, and one with
-  // the id of a thread cannot always be: see Writer::RemoveThread.
+  // Recordings number events by CPU. Where times go back the capture thread is removed, and one
+  // with the id of a thread cannot always be: see Writer::RemoveThread.
   nettrace::ThreadInfo capture;
   capture.name = row.processor != nettrace::kNoProcessor
                      ? absl::StrCat("CPU ", row.processor)

@@ -7,25 +7,13 @@
 namespace tools::importing::fxt {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x0016'5478'4604'0010;
+using tools::fxt::kInlineString;
+using tools::fxt::kMagic;
+using tools::fxt::kProviderEvent;
+using tools::fxt::kProviderInfo;
+using tools::fxt::kProviderSection;
+using tools::fxt::RecordType;
 
-enum class RecordType : std::uint8_t {
-  kMetadata = 0,
-  kInitialization = 1,
-  kString = 2,
-  kThread = 3,
-  kEvent = 4,
-  kKernelObject = 7,
-  kContextSwitch = 8,
-  kLog = 9,
-  kLarge = 15
-};
-// Of metadata.
-constexpr std::uint64_t kProviderInfo = 1;
-constexpr std::uint64_t kProviderSection = 2;
-constexpr std::uint64_t kProviderEvent = 3;
-
-constexpr std::uint64_t kInlineString = 0x8000;
 constexpr std::size_t kEntrySize = 64;  // of a text beside itself, by estimate
 
 std::uint64_t Bits(std::uint64_t word, unsigned first, unsigned last) {

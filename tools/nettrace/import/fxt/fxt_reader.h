@@ -19,35 +19,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/source.h"
+#include "tools/common/fxt_format.h"
 
 namespace tools::importing::fxt {
 
-// The numbers of the specification.
-enum class EventType : std::uint8_t {
-  kInstant = 0,
-  kCounter = 1,
-  kDurationBegin = 2,
-  kDurationEnd = 3,
-  kDurationComplete = 4,
-  kAsyncBegin = 5,
-  kAsyncInstant = 6,
-  kAsyncEnd = 7,
-  kFlowBegin = 8,
-  kFlowStep = 9,
-  kFlowEnd = 10
-};
-enum class ArgumentType : std::uint8_t {
-  kNull = 0,
-  kInt32 = 1,
-  kUInt32 = 2,
-  kInt64 = 3,
-  kUInt64 = 4,
-  kDouble = 5,
-  kString = 6,
-  kPointer = 7,
-  kKoid = 8,
-  kBool = 9
-};
+using tools::fxt::ArgumentType;
+using tools::fxt::EventType;
 
 // The texts of all tables may have so many bytes, by estimate.
 inline constexpr std::size_t kMaxStrings = std::size_t{256} << 20;
