@@ -7,9 +7,7 @@ import subprocess
 from support import commands
 from support import script
 
-import ctf
-
-FILES = ("types", "quirks", "labels", "names", "intervals", "lost", "account", "empty", "sections")
+FILES = ("types", "quirks", "labels", "activities", "names", "intervals", "lost", "account", "empty", "sections")
 SEEDS = range(1, 4)
 SAME = ("time", "provider", "cpu", "level", "keywords", "opcode", "activityId", "relatedActivityId")
 STOP = 2

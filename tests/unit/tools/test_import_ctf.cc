@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
 #include "tools/nettrace/event_json.h"
@@ -121,7 +122,7 @@ TEST(Tsdl, DepthAndSizeAreBounded) {
   std::string doubling = "typealias integer { size = 8; } := u8; struct s0 { u8 a; };";
   for (int i = 1; i < 40; ++i) {
     const std::string before = "struct s" + std::to_string(i - 1);
-    doubling += "struct s" + std::to_string(i) + " { " + before + " a; " + before + " b; };";
+    absl::StrAppend(&doubling, "struct s", i, " { ", before, " a; ", before, " b; };");
   }
   doubling += "event { fields := struct s39; };";
   EXPECT_NE(Error(doubling).find("more than 1048576 fields"), std::string::npos) << Error(doubling);
@@ -185,6 +186,7 @@ struct Imported {
 Imported Import(const std::string& metadata, const std::vector<std::string>& streams) {
   CtfImporter importer;
   std::vector<NamedFile> files;
+  files.reserve(streams.size());
   for (const std::string& stream : streams) {
     files.push_back(
         {"s" + std::to_string(files.size()), std::make_unique<MemoryFile>(ToBytes(stream))});

@@ -191,6 +191,7 @@ TEST_F(ModelTest, RowsBeyondTheBoundGoToTheOthersAndNothingIsLost) {
   Restart({.max_rows = 4});
   for (int i = 0; i < 5; ++i) Add({.name = "Busy", .provider = "Busy", .pid = 1});
   std::vector<std::string> names;
+  names.reserve(50);
   for (int i = 0; i < 50; ++i) names.push_back("Rare" + std::to_string(i));
   for (std::size_t i = 0; i < names.size(); ++i) {
     Add({.name = names[i].c_str(),

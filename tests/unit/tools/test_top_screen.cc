@@ -115,6 +115,7 @@ TEST_F(ScreenTest, WhileHeldThePictureDoesNotChange) {
 
 TEST_F(ScreenTest, AllSizesAreFilledAndNothingMore) {
   std::vector<SnapshotRow> rows;
+  rows.reserve(30);
   for (int i = 0; i < 30; ++i) rows.push_back(MakeRow("\u65e5\u672c" + std::to_string(i), i, 1));
   Show(std::move(rows));
   for (const std::size_t rows_shown : {1U, 2U, 5U, 24U, 100U}) {

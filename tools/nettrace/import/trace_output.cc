@@ -86,7 +86,7 @@ absl::StatusOr<nettrace::MetadataId> TraceOutput::RowOf(const ImportedEvent& eve
   if (!id) id = writer_->ChooseEventId(row);
   if (!id) return absl::ResourceExhaustedError("its provider has too many kinds of events");
   row.event_id = *id;
-  const absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(row);
+  absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(row);
   if (added.ok()) rows_.emplace(std::string(event.row_key), *added);
   return added;
 }
