@@ -224,6 +224,7 @@ class Terminal:
         self.size = rows, columns
         self.written, self.rest = b"", b""
         self.cells, self.is_shown = {}, False
+        self.frame = {}  # the cells as the last whole frame left them
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             if stdin is not None:
@@ -265,6 +266,8 @@ class Terminal:
             at = found.end()
             if found[1] in (b"?1049h", b"?1049l"):
                 self.is_shown = found[1] == b"?1049h"
+            elif found[1] == b"?2026l":
+                self.frame = dict(self.cells)
             elif found[3] == b"H":
                 row, column = (int(number) for number in found[2].split(b";"))
                 self.row, self.column = row - 1, column - 1
@@ -287,7 +290,7 @@ class Terminal:
 
     def lines(self):
         rows, columns = self.size
-        return ["".join(self.cells.get((row, column), " ") for column in range(columns)).rstrip() for row in range(rows)]
+        return ["".join(self.frame.get((row, column), " ") for column in range(columns)).rstrip() for row in range(rows)]
 
     def wait(self, condition, what):
         """Until the screen fulfils the condition."""

@@ -22,6 +22,9 @@ namespace {
 // The other screen, without cursor and without a line that goes on in the next one.
 constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 constexpr std::string_view kLeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
+// Mode 2026: what is between them is one frame, of which a terminal that knows it shows no half.
+constexpr std::string_view kBeginFrame = "\x1b[?2026h";
+constexpr std::string_view kEndFrame = "\x1b[?2026l";
 
 constexpr int kSequenceTime = 25;  // ms, in which the rest of a key's sequence comes
 
@@ -211,7 +214,9 @@ bool Terminal::Paint(const std::vector<Line>& lines) {
     text.append(SequenceOf(lines[i].style)).append(lines[i].text);
   }
   painted_ = lines;
-  return text.empty() || WriteAll(text);
+  if (text.empty()) return true;
+  text.append(kEndFrame);
+  return WriteAll(text.insert(0, kBeginFrame));
 }
 
 }  // namespace tools::top
