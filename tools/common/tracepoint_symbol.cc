@@ -108,6 +108,21 @@ std::optional<Result> Calculate(std::string_view op, const Result& a, const Resu
   return std::nullopt;
 }
 
+// As the kernel writes it, with dots only in an IPv4 address that is mapped (::ffff:). libc has
+// them in the old compatible ones, too.
+std::string Ipv6(std::span<const std::byte> bytes) {
+  const auto word = [&](std::size_t i) {
+    return std::to_integer<unsigned>(bytes[2 * i]) << 8 |
+           std::to_integer<unsigned>(bytes[2 * i + 1]);
+  };
+  const bool is_compatible = std::all_of(bytes.begin(), bytes.begin() + 12,
+                                         [](std::byte byte) { return byte == std::byte{0}; });
+  if (is_compatible && word(6) != 0) return absl::StrFormat("::%x:%x", word(6), word(7));
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET6, bytes.data(), text, sizeof text);
+  return text;
+}
+
 std::string Sockaddr(std::span<const std::byte> bytes) {
   if (bytes.size() < 8) return {};
   // The family is in the order of the machine that recorded, port and address in the network's.
@@ -120,8 +135,7 @@ std::string Sockaddr(std::span<const std::byte> bytes) {
     return absl::StrCat(text, ":", port);
   }
   if (family == AF_INET6 && bytes.size() >= 24) {
-    inet_ntop(AF_INET6, bytes.data() + 8, text, sizeof text);
-    return absl::StrCat("[", text, "]:", port);
+    return absl::StrCat("[", Ipv6(bytes.subspan(8, 16)), "]:", port);
   }
   return {};
 }
@@ -249,7 +263,7 @@ class Evaluator {
       return Text(inet_ntop(AF_INET, bytes.data(), text, sizeof text));
     }
     if (bytes.size() < 16) return std::nullopt;
-    if (function == "ipv6") return Text(inet_ntop(AF_INET6, bytes.data(), text, sizeof text));
+    if (function == "ipv6") return Text(Ipv6(bytes));
     nettrace::Guid uuid;
     std::copy_n(bytes.begin(), uuid.size(), uuid.begin());
     if (function == "uuid") return Text(FormatGuid(nettrace::GuidFromUuid(uuid)));

@@ -113,10 +113,14 @@ TEST_F(SymbolTest, NothingTraps) {
 
 TEST_F(SymbolTest, BytesAreAddresses) {
   AddBytes("v6", std::string("\xFE\x80", 2) + std::string(13, '\0') + "\1");
+  AddBytes("mapped", std::string(10, '\0') + "\xFF\xFF\x7F" + std::string(2, '\0') + "\1");
+  AddBytes("compatible", std::string(12, '\0') + std::string("im\0\0", 4));
   AddBytes("in", std::string("\2\0\x1F\x90\x7F\0\0\1", 8));
   AddBytes("in6", std::string("\x0A\0\0\x50\0\0\0\0", 8) + std::string(15, '\0') + "\1");
   EXPECT_EQ(Symbol("ipv4(saddr)"), "127.0.0.1");
   EXPECT_EQ(Symbol("ipv6(v6)"), "fe80::1");
+  EXPECT_EQ(Symbol("ipv6(mapped)"), "::ffff:127.0.0.1");
+  EXPECT_EQ(Symbol("ipv6(compatible)"), "::696d:0") << "as perf and the kernel have it";
   EXPECT_EQ(Symbol("ipv6(saddr)"), "");
   EXPECT_EQ(Symbol("sockaddr(in)"), "127.0.0.1:8080");
   EXPECT_EQ(Symbol("sockaddr(in6)"), "[::1]:80");
