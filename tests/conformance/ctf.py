@@ -1,5 +1,5 @@
-"""Compares what babeltrace2 shows of an exported CTF trace with what `nettrace dump --json --raw` shows of its file:
-the same events in the order of time, with the same names, values, times, threads, CPUs and labels, and as many lost.
+"""Compares what a reader shows of an exported CTF trace, of 1.8 or 2, with what `nettrace dump --json --raw` shows of its
+file: the same events in the order of time, with the same names, values, times, threads, CPUs and labels, and as many lost.
 
 Values are compared in one form: what CTF has another type for is turned into what dump shows."""
 
@@ -65,6 +65,8 @@ def _value(bt2, field):
         return "" if str(field) == EMPTY_SHOWN else str(field)
     if isinstance(field, bt2._RealFieldConst):
         return float(field)
+    if isinstance(field, bt2._BoolFieldConst):
+        return bool(field)
     if isinstance(field, bt2._EnumerationFieldConst):
         return Named(int(field), tuple(field.labels))
     return int(field)
@@ -78,9 +80,13 @@ class Named(int):
         self.names = names
         return self
 
+    def __getnewargs__(self):
+        return int(self), self.names
+
 
 class Comparison:
-    def __init__(self):
+    def __init__(self, is_ctf2=False):
+        self.is_ctf2 = is_ctf2  # Which keeps all names and texts as they are, but for NUL.
         self.count = 0
         self.differences = []
 
@@ -90,7 +96,7 @@ class Comparison:
         self._same("the order of time", sorted(times), times)
         self._same("events lost", lost, sum(count for _, _, count in trace.discarded))
         # Among events of one time and several CPUs the order says nothing.
-        ours = sorted(map(_expected, dumped), key=_sort_key)
+        ours = sorted((_expected(event, self.is_ctf2) for event in dumped), key=_sort_key)
         theirs = sorted(trace.events, key=_sort_key)
         for number, (one, other) in enumerate(zip(ours, theirs), 1):
             where = f"event {number} ({one['name']!r} at {one['time']})"
@@ -114,7 +120,8 @@ class Comparison:
         if isinstance(ours, dict) and isinstance(theirs, dict):
             self._same(f"{where}: number of members", len(ours), len(theirs))
             for (name, one), (mangled, other) in zip(ours.items(), theirs.items()):
-                if not re.fullmatch(re.escape(identifier(name)) + "(_[0-9]+)?", mangled):
+                known = name if self.is_ctf2 else identifier(name)
+                if not re.fullmatch(re.escape(known) + "(_[0-9]+)?", mangled):
                     self._differ(f"{where}: {name!r} became {mangled!r}")
                 self.value(f"{where}.{name}", one, other)
         elif isinstance(ours, list) and isinstance(theirs, list):
@@ -151,8 +158,9 @@ def _sort_key(event):
     return event["time"], -1 if event["cpu"] is None else event["cpu"]
 
 
-def _expected(dumped):
+def _expected(dumped, is_ctf2):
     """An event of dump as _event shows those of CTF."""
+    name = f"{dumped['provider']}:{dumped['name']}"
     labels = dict(dumped["labels"])
     context = {
         "pid": -1 if dumped["pid"] is None else int(dumped["pid"]),
@@ -162,7 +170,7 @@ def _expected(dumped):
         "activity_id": dumped["activityId"] or "-", "related_activity_id": dumped["relatedActivityId"] or "-",
         "trace_id": labels.pop("TraceId", "-"), "span_id": labels.pop("SpanId", "-"),
         "stack": [int(frame, 16) for frame in dumped.get("stack", [])]}
-    return {"time": nanoseconds(dumped["time"]), "name": printable(f"{dumped['provider']}:{dumped['name']}"), "cpu": dumped["cpu"],
+    return {"time": nanoseconds(dumped["time"]), "name": name if is_ctf2 else printable(name), "cpu": dumped["cpu"],
             "context": context, "payload": dumped["payload"], "error": dumped.get("error"),
             "labels": {name: str(value) for name, value in labels.items() if name not in OF_ROWS}}
 
@@ -175,6 +183,8 @@ def nanoseconds(utc):
 
 
 def _same_scalar(ours, theirs):
+    if isinstance(theirs, bool):
+        return ours is theirs
     if isinstance(ours, bool):
         return theirs == int(ours) and ("true" if ours else "false") in theirs.names
     if isinstance(theirs, float):

@@ -63,6 +63,10 @@ void PrintRemark(const Arguments& arguments, const Exporter& exporter) {
   absl::FPrintF(stderr, "nettrace export: %s: %s\n", InputName(arguments.input), remark);
 }
 
+bool IsCtf(const Arguments& arguments) {
+  return arguments.format == "ctf" || arguments.format == "ctf2";
+}
+
 int ExportCtf(const Arguments& arguments, const FileAccess& access, ExportFeed* run,
               Progress* progress) {
   AtomicFolder folder(arguments.output);
@@ -71,8 +75,9 @@ int ExportCtf(const Arguments& arguments, const FileAccess& access, ExportFeed* 
     PrintInputError(kCommand, arguments.output, status);
     return kExitFailed;
   }
+  const auto version = arguments.format == "ctf2" ? ctf::Version::k2 : ctf::Version::k1;
   const auto profile = arguments.profile == "lttng" ? ctf::Profile::kLttng : ctf::Profile::kPlain;
-  ctf::CtfExporter exporter(run->reader(), profile, &folder);
+  ctf::CtfExporter exporter(run->reader(), version, profile, &folder);
   if (!RunAndReport(arguments, run, &exporter, progress)) return kExitFailed;
   status = folder.Keep();
   if (!status.ok()) {
@@ -176,8 +181,8 @@ int RunExport(const Arguments& arguments) {
   access.mode = arguments.mode.value_or(access.mode);
   ExportFeed run(arguments.filter, arguments.raw ? PayloadStyle::kRaw : PayloadStyle::kForPrograms,
                  *std::move(reader));
-  const int exit_code = arguments.format == "ctf" ? ExportCtf(arguments, access, &run, &progress)
-                                                  : ExportFile(arguments, access, &run, &progress);
+  const int exit_code = IsCtf(arguments) ? ExportCtf(arguments, access, &run, &progress)
+                                         : ExportFile(arguments, access, &run, &progress);
   if (exit_code != kExitOk) {
     absl::FPrintF(stderr, "nettrace export: nothing was written\n");
     return exit_code;
@@ -195,22 +200,23 @@ int RunExport(const Arguments& arguments) {
 void AddExport(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("export", "Write a file in a format of other tools");
-  command->add_option("--to", arguments->format, "The format: ctf, fxt, json or csv")
+  command->add_option("--to", arguments->format, "The format: ctf, ctf2, fxt, json or csv")
       ->required()
-      ->check(CLI::IsMember({"ctf", "fxt", "json", "csv"}));
+      ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv"}));
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
   command
       ->add_option("-o,--output", arguments->output,
-                   "What to write: a directory for ctf, else a file")
+                   "What to write: a directory for ctf and ctf2, else a file")
       ->required();
   command
       ->add_option("--profile", arguments->profile,
-                   "Of ctf: lttng, to be read as a trace of LTTng-UST, for Trace Compass's views")
+                   "Of ctf and ctf2: lttng, to be read as a trace of LTTng-UST, for Trace\n"
+                   "Compass's views")
       ->check(CLI::IsMember({"lttng"}));
   command->add_flag(
       "--raw", arguments->raw,
       "Of fxt, json and csv: values as they are in the file, not in their EventHeader\n"
-      "formats; those of ctf are so at all times");
+      "formats; those of ctf and ctf2 are so at all times");
   command->add_flag("--processes", arguments->processes,
                     "The events that describe processes (provider Universal.System), too");
   command->add_flag("--account", arguments->account,
@@ -219,25 +225,25 @@ void AddExport(CLI::App& app, int* exit_code) {
   // --to is the format here.
   AddFilterOptions(command, &arguments->filter, "--until");
   command->footer(
-      "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "
-      "It\n"
-      "appears by rename, whole or not at all, and only where there is nothing or an empty\n"
-      "directory. fxt is the Fuchsia trace format, which Perfetto reads; json the trace-event\n"
-      "format, which chrome://tracing, Perfetto and speedscope read; csv a line for each event,\n"
-      "with a column for each field of any. They appear by rename, too, in place of a file that\n"
-      "was there.\n\n"
+      "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read;\n"
+      "ctf2 is its version 2, for babeltrace2 from 2.1 on. It appears by rename, whole or not at\n"
+      "all, and only where there is nothing or an empty directory. fxt is the Fuchsia trace\n"
+      "format, which Perfetto reads; json the trace-event format, which chrome://tracing,\n"
+      "Perfetto and speedscope read; csv a line for each event, with a column for each field of\n"
+      "any. They appear by rename, too, in place of a file that was there.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and\n"
       "all that came before was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace export --to ctf trace.nettrace -o trace.ctf && babeltrace2 trace.ctf\n"
       "  nettrace export --to ctf --profile lttng trace.nettrace -o for-trace-compass\n"
       "  nettrace export --to ctf --provider MyProvider trace.nettrace.zst -o mine\n"
+      "  nettrace export --to ctf2 trace.nettrace -o trace.ctf2\n"
       "  nettrace export --to fxt trace.nettrace -o trace.fxt\n"
       "  nettrace export --to json trace.nettrace -o trace.json\n"
       "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n");
   command->callback([arguments, exit_code] {
-    if (!arguments->profile.empty() && arguments->format != "ctf") {
-      throw CLI::ValidationError("--profile", "only ctf has profiles");
+    if (!arguments->profile.empty() && !IsCtf(*arguments)) {
+      throw CLI::ValidationError("--profile", "only ctf and ctf2 have profiles");
     }
     if (IsCompressedName(arguments->output)) {
       throw CLI::ValidationError("-o", arguments->output + " would not be compressed");

@@ -137,12 +137,12 @@ void ExportFxt(std::span<const std::byte> bytes) {
   }
 }
 
-void ExportCtf(std::span<const std::byte> bytes) {
+void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   const std::unique_ptr<Reader> reader = Open(bytes);
   // It is removed, as it is not kept.
   tools::AtomicFolder folder((std::filesystem::temp_directory_path() / "fuzz-export").string());
   if (!folder.Create({}).ok()) return;
-  tools::ctf::CtfExporter exporter(*reader, tools::ctf::Profile::kPlain, &folder);
+  tools::ctf::CtfExporter exporter(*reader, version, tools::ctf::Profile::kPlain, &folder);
   Run(bytes, &exporter);
 }
 
@@ -154,6 +154,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ExportJson(bytes);
   ExportCsv(bytes);
   ExportFxt(bytes);
-  ExportCtf(bytes);
+  ExportCtf(bytes, tools::ctf::Version::k1);
+  ExportCtf(bytes, tools::ctf::Version::k2);
   return 0;
 }

@@ -1,7 +1,9 @@
-// What `nettrace export --to ctf` writes, byte by byte; tests/conformance has babeltrace2 read it.
+// What `nettrace export --to ctf` and `ctf2` write, byte by byte; tests/conformance has readers of
+// both.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +19,10 @@
 #include "tools/common/atomic_file.h"
 #include "tools/nettrace/export/ctf/ctf_exporter.h"
 #include "tools/nettrace/export/ctf/event_class.h"
+#include "tools/nettrace/export/ctf/field_class.h"
+#include "tools/nettrace/export/ctf/metadata_json.h"
 #include "tools/nettrace/export/ctf/stream.h"
+#include "tools/nettrace/export/ctf/trace_class.h"
 #include "tools/nettrace/export/ctf/tsdl.h"
 #include "tools/nettrace/export/process_names.h"
 
@@ -46,18 +51,21 @@ TEST(Tsdl, TextIsOneQuotedLine) {
             "e \xEF\xBF\xBD\"");
 }
 
-TEST(Tsdl, NamesAreIdentifiersThatDiffer) {
-  FieldNames names;
-  EXPECT_EQ(names.Add("struct"), "_struct");
-  EXPECT_EQ(names.Add("a b"), "_a_b");
-  EXPECT_EQ(names.Add("a.b"), "_a_b_2");
-  EXPECT_EQ(names.Add("a_b_2"), "_a_b_2_2");
-  EXPECT_EQ(names.Add("a-b"), "_a_b_3");
-  EXPECT_EQ(names.Add(""), "_");
-  EXPECT_EQ(names.Add("n"), "_n");
-  EXPECT_EQ(names.Add("_n_length"), "__n_length_2") << "the length of the sequence n";
-  EXPECT_EQ(names.Add("\xC3\xB6};"), "_____");
-  EXPECT_EQ(names.Add(std::string(70000, 'x')).size(), kMaxIdentifier + 1);
+TEST(Tsdl, IdentifiersHaveLettersDigitsAndUnderscores) {
+  EXPECT_EQ(Identifier("a b.c"), "a_b_c");
+  EXPECT_EQ(Identifier("\xC3\xB6};"), "____");
+  EXPECT_EQ(Identifier(std::string(70000, 'x')).size(), kMaxIdentifier);
+}
+
+TEST(MemberNames, DifferAlsoFromThoseOfLengths) {
+  MemberNames names;
+  EXPECT_EQ(names.Add("a"), "a");
+  EXPECT_EQ(names.Add("a"), "a_2");
+  EXPECT_EQ(names.Add("a_2"), "a_2_2");
+  EXPECT_EQ(names.Add("a"), "a_3");
+  EXPECT_EQ(names.Add(""), "");
+  EXPECT_EQ(names.Add("n"), "n");
+  EXPECT_EQ(names.Add("_n_length"), "_n_length_2") << "the length of the sequence n";
 }
 
 nettrace::EventMetadata Metadata(std::vector<nettrace::Field> fields) {
@@ -68,16 +76,22 @@ nettrace::EventMetadata Metadata(std::vector<nettrace::Field> fields) {
   return metadata;
 }
 
-TEST(EventClass, FieldsAreDeclared) {
+nettrace::EventMetadata MetadataOfManyTypes() {
   nettrace::EventMetadata metadata = Metadata(
       {{"i", Type::Simple(TypeCode::kInt16)},
        {"v", Type::Simple(TypeCode::kVarUInt)},
        {"a",
         Type::Array(Type::Object({{"s", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))}}))},
        {"f", Type::FixedLengthArray(Type::Simple(TypeCode::kSingle), 3)},
-       {"n", Type::Array(Type::Array(Type::Simple(TypeCode::kByte)))}});
+       {"n", Type::Array(Type::Array(Type::Simple(TypeCode::kByte)))},
+       {"a b", Type::Simple(TypeCode::kBoolean32)},
+       {"a.b", Type::Simple(TypeCode::kGuid)}});
   metadata.level = 3;
-  EXPECT_EQ(DeclareClass(metadata, true),
+  return metadata;
+}
+
+TEST(EventClass, IsDeclaredInTsdl) {
+  EXPECT_EQ(TsdlOf(EventClassOf(MetadataOfManyTypes(), true)),
             "\tname = \"P:E\";\n"
             "\tloglevel = 4;\n"
             "\tfields := struct {\n"
@@ -93,7 +107,70 @@ TEST(EventClass, FieldsAreDeclared) {
             "\t\t\tuint32_t __value_length;\n"
             "\t\t\tuint8_t _value[__value_length];\n"
             "\t\t} _n[__n_length];\n"
+            "\t\tenum : uint8_t { \"false\" = 0, \"true\" = 1 } _a_b;\n"
+            "\t\tstring _a_b_2;\n"
             "\t};\n");
+}
+
+std::string JsonMember(const std::string& name, const std::string& field_class) {
+  return R"({"name":")" + name + R"(","field-class":{)" + field_class + "}}";
+}
+
+std::string JsonInteger(const std::string& type, int bits) {
+  return R"("type":"fixed-length-)" + type + R"(","length":)" + std::to_string(bits) +
+         R"(,"byte-order":"little-endian","alignment":8)";
+}
+
+std::string JsonStruct(const std::string& members) {
+  return R"("type":"structure","member-classes":[)" + members + "]";
+}
+
+std::string JsonArray(const std::string& name, const std::string& element) {
+  return JsonMember("_" + name + "_length", JsonInteger("unsigned-integer", 32)) + "," +
+         JsonMember(name, R"("type":"dynamic-length-array","length-field-location":{"path":["_)" +
+                              name + R"(_length"]},"element-field-class":{)" + element + "}");
+}
+
+TEST(EventClass, IsDeclaredInJson) {
+  EXPECT_EQ(
+      JsonOf(EventClassOf(MetadataOfManyTypes(), true)),
+      R"({"type":"event-record-class","name":"P:E",)"
+      R"("attributes":{"babeltrace.org,2020":{"log-level":"warning"}},"payload-field-class":{)" +
+          JsonStruct(
+              JsonMember("i", JsonInteger("signed-integer", 16)) + "," +
+              JsonMember("v", JsonInteger("unsigned-integer", 64)) + "," +
+              JsonArray("a", JsonStruct(JsonMember("s", R"("type":"null-terminated-string")"))) +
+              "," +
+              JsonMember("f", R"("type":"static-length-array","length":3,"element-field-class":{)" +
+                                  JsonInteger("floating-point-number", 32) + "}") +
+              "," +
+              JsonArray("n", JsonStruct(JsonArray("value", JsonInteger("unsigned-integer", 8)))) +
+              "," + JsonMember("a b", JsonInteger("boolean", 8)) + "," +
+              JsonMember("a.b", R"("type":"null-terminated-string")")) +
+          "}}");
+}
+
+// Names of any bytes are valid JSON, and differ.
+TEST(EventClass, NamesOfJsonAreAnyText) {
+  const std::string json =
+      JsonOf(EventClassOf(Metadata({{"\xFF", Type::Simple(TypeCode::kByte)},
+                                    {"\xFE", Type::Simple(TypeCode::kByte)},
+                                    {"\"\n\x1B", Type::Simple(TypeCode::kByte)}}),
+                          true));
+  for (const char* const name : {"\"\xEF\xBF\xBD\"", "\"\xEF\xBF\xBD_2\"", R"("\"\n\u001B")"}) {
+    EXPECT_NE(json.find(name), json.npos) << name << " in " << json;
+  }
+}
+
+TEST(EventClass, WhatDoesNotFitHasAnErrorAndBytes) {
+  const EventClass event = EventClassOf(MetadataOfManyTypes(), false);
+  EXPECT_EQ(TsdlOf(event),
+            "\tname = \"P:E\";\n\tloglevel = 4;\n\tfields := struct {\n\t\tstring _error;\n"
+            "\t\tuint32_t __payload_length;\n\t\tuint8_hex_t _payload[__payload_length];\n\t};\n");
+  EXPECT_NE(
+      JsonOf(event).find(
+          R"("type":"dynamic-length-blob","length-field-location":{"path":["_payload_length"]})"),
+      std::string::npos);
 }
 
 // Notes may come from anybody.
@@ -105,20 +182,28 @@ TEST(EventClass, NamesOfNumbersAreAnEnumOfThoseThatFit) {
       {"Tracepoint.Field.s", R"(symbol(s,1="one",1="uno",2="one",-1="minus",300="much",3="a\"b"))"},
       {"Tracepoint.Field.u", R"(hex symbol(u,7="x",65536="much"))"},
       {"Tracepoint.Field.o", R"(symbol(s,1="other"))"}};
-  const std::string text = DeclareClass(metadata, true);
+  const EventClass event = EventClassOf(metadata, true);
+  const std::string text = TsdlOf(event);
   EXPECT_NE(text.find(R"(enum : int8_t { "one" = 1, "minus" = -1, "a\"b" = 3 } _s;)"), text.npos)
       << text;
   EXPECT_NE(text.find(R"(enum : uint16_hex_t { "x" = 7 } _u;)"), text.npos) << text;
   EXPECT_NE(text.find("\t\tint32_t _o;"), text.npos) << text;
+  const std::string json = JsonOf(event);
+  EXPECT_NE(json.find(R"("mappings":{"one":[[1,1]],"minus":[[-1,-1]],"a\"b":[[3,3]]})"), json.npos)
+      << json;
+  EXPECT_NE(json.find(R"("preferred-display-base":16,"mappings":{"x":[[7,7]]})"), json.npos)
+      << json;
 }
 
+constexpr EventEncoder kEncoder(Version::k1, Profile::kPlain, 8);
+
 absl::Status Put(const nettrace::EventMetadata& metadata, const std::string& payload,
-                 nettrace::internal::ByteWriter* out) {
+                 nettrace::internal::ByteWriter* out, const EventEncoder& encoder = kEncoder) {
   const std::vector<std::byte> bytes = ToBytes(payload);
   nettrace::Event event;
   event.metadata = &metadata;
   event.payload = bytes;
-  return PutPayload(event, out);
+  return encoder.PutPayload(event, out);
 }
 
 TEST(EventClass, PayloadIsPackedByItsFields) {
@@ -147,6 +232,9 @@ TEST(EventClass, EmptyTextIsSeenAsNothing) {
   nettrace::internal::ByteWriter out;
   ASSERT_TRUE(Put(metadata, "\0\0"s, &out).ok());
   EXPECT_EQ(ToText(out.bytes()), "\xE2\x80\x8B\0"s);
+  out.Clear();
+  ASSERT_TRUE(Put(metadata, "\0\0"s, &out, EventEncoder(Version::k2, Profile::kPlain, 8)).ok());
+  EXPECT_EQ(ToText(out.bytes()), "\0"s) << "CTF 2 is not read by readers with that bug";
 }
 
 TEST(EventClass, PayloadThatDoesNotFitIsKeptAsBytes) {
@@ -160,7 +248,7 @@ TEST(EventClass, PayloadThatDoesNotFitIsKeptAsBytes) {
   const std::vector<std::byte> payload = ToBytes("\1\2");
   nettrace::Event event;
   event.payload = payload;
-  PutUnfitPayload(event, "why", &out);
+  kEncoder.PutUnfitPayload(event, "why", &out);
   EXPECT_EQ(ToText(out.bytes()), "\1why\0\2\0\0\0\1\2"s);
 }
 
@@ -258,8 +346,12 @@ class CtfExporterTest : public ExportTest {
     reader_ = Open(info);
     folder_of_trace_ = std::make_unique<AtomicFolder>(Trace());
     ASSERT_TRUE(folder_of_trace_->Create({}).ok());
-    exporter_ = std::make_unique<CtfExporter>(*reader_, Profile::kPlain, folder_of_trace_.get());
+    Start(Version::k1);
     metadata_ = Metadata({});
+  }
+  void Start(Version version) {
+    exporter_ =
+        std::make_unique<CtfExporter>(*reader_, version, Profile::kPlain, folder_of_trace_.get());
   }
 
   absl::Status Add(std::uint64_t ticks, std::uint32_t cpu) {
@@ -329,6 +421,25 @@ TEST_F(CtfExporterTest, MetadataHasEachKindOnceAndTheClock) {
   EXPECT_TRUE(has("event {\n\tid = 0;\n\tstream_id = 0;\n\tname = \"P:E\";")) << metadata;
   EXPECT_TRUE(has("event {\n\tid = 0;\n\tstream_id = 1;\n\tname = \"P:E\";")) << metadata;
   EXPECT_FALSE(has("\tid = 1;\n\tstream_id")) << metadata;
+}
+
+TEST_F(CtfExporterTest, MetadataOfCtf2IsASequenceOfJsonTexts) {
+  Start(Version::k2);
+  ASSERT_TRUE(Add(100, 0).ok());
+  ASSERT_TRUE(Add(100, nettrace::kNoProcessor).ok());
+  Finish();
+  const std::string metadata = Read("metadata");
+  EXPECT_TRUE(metadata.starts_with("\x1E{\"type\":\"preamble\",\"version\":2,\"uuid\":["));
+  EXPECT_EQ(std::count(metadata.begin(), metadata.end(), '\x1E'), 7);
+  EXPECT_EQ(std::count(metadata.begin(), metadata.end(), '\n'), 7);
+  const auto has = [&metadata](const char* text) { return metadata.find(text) != metadata.npos; };
+  EXPECT_TRUE(
+      has(R"("origin":"unix-epoch","offset-from-origin":{"seconds":1799999999,"cycles":0})"))
+      << metadata;
+  EXPECT_TRUE(has(R"("hostname":"h\"ost","trace_Host":"h\"ost","trace_a b":"x","trace_a.b":"y"})"))
+      << metadata;
+  EXPECT_TRUE(has(R"(]},"data-stream-class-id":0,"id":0})")) << metadata;
+  EXPECT_TRUE(has(R"(]},"data-stream-class-id":1,"id":0})")) << metadata;
 }
 
 TEST_F(CtfExporterTest, NothingIsThereUnlessItIsKept) {

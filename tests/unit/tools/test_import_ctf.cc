@@ -128,6 +128,11 @@ TEST(Tsdl, DepthAndSizeAreBounded) {
   EXPECT_NE(Error(doubling).find("more than 1048576 fields"), std::string::npos) << Error(doubling);
 }
 
+TEST(MetadataText, Ctf2IsNamed) {
+  EXPECT_TRUE(
+      absl::IsUnimplemented(MetadataText("\x1E{\"type\":\"preamble\",\"version\":2}\n").status()));
+}
+
 TEST(MetadataText, PacketsOfBothByteOrders) {
   const std::string uuid(16, 'u');
   const std::string little =

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/sha1.h"
 #include "tools/common/text.h"
+#include "tools/nettrace/export/ctf/metadata_json.h"
 #include "tools/nettrace/export/ctf/tsdl.h"
 
 namespace tools::ctf {
@@ -23,7 +24,6 @@ using nettrace::internal::ByteWriter;
 
 // Readers count nanoseconds since 1970 in 63 bits and a sign.
 constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max() - 1;
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr std::size_t kMaxEnvironment = 1024;  // entries
 
 // The same trace has the same id whenever it is exported.
@@ -45,8 +45,6 @@ Uuid UuidOf(const nettrace::TraceInfo& trace) {
   return uuid;
 }
 
-std::string UuidText(const Uuid& uuid) { return FormatGuid(nettrace::GuidFromUuid(uuid)); }
-
 std::optional<std::uint32_t> CpuOf(const nettrace::Event& event) {
   if (event.processor == nettrace::kNoProcessor) return std::nullopt;
   return event.processor;
@@ -61,44 +59,38 @@ std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
   return cpu;
 }
 
-std::string DeclareEnvironment(const nettrace::TraceInfo& trace, Profile profile) {
-  std::string text = "env {\n";
+auto EnvironmentOf(const nettrace::TraceInfo& trace, Profile profile) {
+  decltype(TraceClass::environment) environment;
   if (profile == Profile::kLttng) {
     // What LTTng-UST 2.13 says of itself.
-    absl::StrAppend(&text,
-                    "\tdomain = \"ust\";\n\ttracer_name = \"lttng-ust\";\n\ttracer_major = 2;\n"
-                    "\ttracer_minor = 13;\n\ttracer_patchlevel = 0;\n");
+    environment = {{"domain", "ust"},
+                   {"tracer_name", "lttng-ust"},
+                   {"tracer_major", std::int64_t{2}},
+                   {"tracer_minor", std::int64_t{13}},
+                   {"tracer_patchlevel", std::int64_t{0}}};
   } else {
-    absl::StrAppend(&text, "\ttracer_name = \"nettrace\";\n");
+    environment = {{"tracer_name", "nettrace"}};
   }
-  absl::flat_hash_set<std::string> names;
+  bool has_host = false;
   for (const auto& [key, value] : trace.key_values) {
-    if (names.size() == kMaxEnvironment) break;
+    if (environment.size() >= kMaxEnvironment) break;
     const std::string lower = absl::AsciiStrToLower(key);
-    const bool is_host = lower == "hostname" || lower == "host";
-    if (is_host && names.insert("hostname").second) {
-      absl::StrAppend(&text, "\thostname = ", Quote(value), ";\n");
+    if (!has_host && (lower == "hostname" || lower == "host")) {
+      environment.emplace_back("hostname", value);
+      has_host = true;
     }
-    const std::string name = absl::StrCat("trace_", Identifier(key));
-    if (names.insert(name).second) absl::StrAppend(&text, "\t", name, " = ", Quote(value), ";\n");
+    environment.emplace_back(absl::StrCat("trace_", key), value);
   }
-  return text + "};\n\n";
+  return environment;
 }
 
-std::string DeclareClock(std::int64_t start) {
-  // The rest of the seconds must not be negative.
-  std::int64_t seconds = start / kNanosecondsPerSecond;
-  std::int64_t rest = start % kNanosecondsPerSecond;
-  if (rest < 0) {
-    rest += kNanosecondsPerSecond;
-    --seconds;
+ClockOffset OffsetOf(std::int64_t nanoseconds) {
+  ClockOffset offset = {nanoseconds / kNanosecondsPerSecond, nanoseconds % kNanosecondsPerSecond};
+  if (offset.nanoseconds < 0) {
+    offset.nanoseconds += kNanosecondsPerSecond;
+    --offset.seconds;
   }
-  return absl::StrFormat(
-      "clock {\n\tname = \"trace_clock\";\n\tdescription = \"The clock of the NetTrace file\";\n"
-      "\tfreq = 1000000000;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = FALSE;\n};\n\n"
-      "typealias integer { size = 64; align = 8; signed = false; map = clock.trace_clock.value; } "
-      ":= time_t;\n\n",
-      seconds, rest);
+  return offset;
 }
 
 // Where the file's clock was 0, if readers can count from there.
@@ -108,12 +100,17 @@ std::int64_t ClockStart(const nettrace::Reader& reader) {
 
 }  // namespace
 
-CtfExporter::CtfExporter(const nettrace::Reader& reader, Profile profile, AtomicFolder* folder)
-    : trace_(reader.trace()),
-      profile_(profile),
+CtfExporter::CtfExporter(const nettrace::Reader& reader, Version version, Profile profile,
+                         AtomicFolder* folder)
+    : version_(version),
       folder_(folder),
-      uuid_(UuidOf(trace_)),
-      clock_start_(ClockStart(reader)) {}
+      encoder_(version, profile, reader.trace().pointer_size),
+      clock_start_(ClockStart(reader)) {
+  trace_.uuid = UuidOf(reader.trace());
+  trace_.environment = EnvironmentOf(reader.trace(), profile);
+  trace_.clock_start = OffsetOf(clock_start_);
+  trace_.context = ContextOf(profile);
+}
 
 std::uint64_t CtfExporter::ClockTime(absl::Time time) {
   const std::int64_t nanoseconds = absl::ToUnixNanos(time);  // saturated
@@ -136,7 +133,7 @@ absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time
     return absl::UnimplementedError(
         absl::StrCat("it has events of more than ", kMaxStreams, " CPUs"));
   }
-  streams_.push_back(std::make_unique<Stream>(uuid_, streams_.size(), cpu, folder_));
+  streams_.push_back(std::make_unique<Stream>(trace_.uuid, streams_.size(), cpu, folder_));
   return streams.emplace_back(streams_.back().get());
 }
 
@@ -145,9 +142,11 @@ absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata
   std::optional<std::uint32_t>& id =
       classes_of_row_[&metadata].ids[stream_class][with_fields ? 1 : 0];
   if (id) return *id;
-  std::vector<const std::string*>& declarations = declarations_[stream_class];
+  std::vector<const std::string*>& declarations = trace_.event_classes[stream_class];
+  const EventClass event_class = EventClassOf(metadata, with_fields);
   const auto [entry, added] = classes_[stream_class].try_emplace(
-      DeclareClass(metadata, with_fields), static_cast<std::uint32_t>(declarations.size()));
+      version_ == Version::k1 ? TsdlOf(event_class) : JsonOf(event_class),
+      static_cast<std::uint32_t>(declarations.size()));
   if (added) {
     metadata_size_ += entry->first.size();
     if (metadata_size_ > kMaxMetadata) {
@@ -169,9 +168,9 @@ absl::Status CtfExporter::PutEvent(const exporting::ExportedEvent& exported) {
   absl::StatusOr<Stream*> stream = StreamAt(cpu, time);
   if (!stream.ok()) return stream.status();
   fields_.Clear();
-  PutContext(event, exported.process, profile_, trace_.pointer_size, &fields_);
-  const absl::Status unfit = PutPayload(event, &fields_);
-  if (!unfit.ok()) PutUnfitPayload(event, std::string(unfit.message()), &fields_);
+  encoder_.PutContext(event, exported.process, &fields_);
+  const absl::Status unfit = encoder_.PutPayload(event, &fields_);
+  if (!unfit.ok()) encoder_.PutUnfitPayload(event, std::string(unfit.message()), &fields_);
   const absl::StatusOr<std::uint32_t> event_class =
       ClassOf(*event.metadata, unfit.ok(), (*stream)->stream_class());
   if (!event_class.ok()) return event_class.status();
@@ -213,33 +212,9 @@ absl::Status CtfExporter::FlushStreams() {
   return absl::OkStatus();
 }
 
-std::string CtfExporter::Metadata() const {
-  std::string text = absl::StrCat(
-      "/* CTF 1.8 */\n\n", DeclareTypes(), "\ntrace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"",
-      UuidText(uuid_), "\";\n\tbyte_order = le;\n\tpacket.header := ", DeclarePacketHeader(),
-      ";\n};\n\n", DeclareEnvironment(trace_, profile_), DeclareClock(clock_start_));
-  for (const std::uint32_t stream_class : {kStreamOfCpu, kStreamWithoutCpu}) {
-    const std::vector<const std::string*>& declarations = declarations_[stream_class];
-    absl::StrAppend(
-        &text, "stream {\n\tid = ", stream_class,
-        ";\n\tpacket.context := ", DeclarePacketContext(stream_class),
-        ";\n\tevent.header := struct {\n\t\tuint32_t id;\n\t\ttime_t timestamp;\n\t};\n");
-    // babeltrace2 2.0.4 aborts at a context with sequences where there are no events.
-    if (!declarations.empty()) {
-      absl::StrAppend(&text, "\tevent.context := ", DeclareContext(profile_), ";\n");
-    }
-    absl::StrAppend(&text, "};\n\n");
-    for (std::size_t id = 0; id < declarations.size(); ++id) {
-      absl::StrAppend(&text, "event {\n\tid = ", id, ";\n\tstream_id = ", stream_class, ";\n",
-                      *declarations[id], "};\n\n");
-    }
-  }
-  return text;
-}
-
 absl::Status CtfExporter::Finish() {
   if (absl::Status status = FlushStreams(); !status.ok()) return status;
-  const std::string metadata = Metadata();
+  const std::string metadata = version_ == Version::k1 ? TsdlOf(trace_) : JsonOf(trace_);
   return folder_->Append("metadata", std::as_bytes(std::span(metadata)));
 }
 

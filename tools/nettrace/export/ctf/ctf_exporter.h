@@ -1,5 +1,5 @@
-// Writes a trace of the Common Trace Format, version 1.8: a folder with `metadata`, in TSDL, and a
-// stream for each CPU.
+// Writes a trace of the Common Trace Format, version 1.8 or 2: a folder with `metadata`, in TSDL or
+// JSON, and a stream for each CPU. Both versions have the same streams but for empty texts.
 //
 // An event that is earlier than one before it on its CPU, as one may be after a sequence point of a
 // file that breaks the rules, goes to a further stream of that CPU: readers merge streams by time.
@@ -23,6 +23,7 @@
 #include "tools/common/atomic_file.h"
 #include "tools/nettrace/export/ctf/event_class.h"
 #include "tools/nettrace/export/ctf/stream.h"
+#include "tools/nettrace/export/ctf/trace_class.h"
 #include "tools/nettrace/export/exporter.h"
 
 namespace tools::ctf {
@@ -36,7 +37,8 @@ class CtfExporter : public exporting::Exporter {
   static constexpr std::size_t kMaxStreamsOfCpu = 64;
 
   // `folder` was created, and must live as long.
-  CtfExporter(const nettrace::Reader& reader, Profile profile, AtomicFolder* folder);
+  CtfExporter(const nettrace::Reader& reader, Version version, Profile profile,
+              AtomicFolder* folder);
 
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const exporting::Loss& loss) override;
@@ -56,26 +58,24 @@ class CtfExporter : public exporting::Exporter {
                                         std::uint32_t stream_class);
   absl::Status PutEvent(const exporting::ExportedEvent& event);
   absl::Status FlushStreams();
-  std::string Metadata() const;
 
   struct RowClasses {
     // By stream class, and without or with fields.
-    std::optional<std::uint32_t> ids[2][2];
+    std::optional<std::uint32_t> ids[kStreamClasses][2];
   };
 
-  const nettrace::TraceInfo trace_;
-  const Profile profile_;
+  const Version version_;
   AtomicFolder* const folder_;
-  const Uuid uuid_;
+  const EventEncoder encoder_;
   const std::int64_t clock_start_;  // nanoseconds since 1970
   std::vector<std::unique_ptr<Stream>> streams_;
   absl::flat_hash_map<Cpu, std::vector<Stream*>> streams_of_cpu_;
   absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;  // where its last event was
   absl::flat_hash_map<const nettrace::EventMetadata*, RowClasses> classes_of_row_;
-  // The declarations of event classes, and their numbers: rows are read again after sequence
-  // points.
-  absl::node_hash_map<std::string, std::uint32_t> classes_[2];
-  std::vector<const std::string*> declarations_[2];
+  // The declarations of event classes, by the classes of streams, and their numbers: rows are read
+  // again after sequence points.
+  absl::node_hash_map<std::string, std::uint32_t> classes_[kStreamClasses];
+  TraceClass trace_;
   std::size_t metadata_size_ = 0;
   std::size_t buffered_ = 0;
   nettrace::internal::ByteWriter fields_;

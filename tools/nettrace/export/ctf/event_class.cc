@@ -1,6 +1,6 @@
 #include "tools/nettrace/export/ctf/event_class.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -17,9 +17,9 @@
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
+#include "tools/common/json_text.h"
 #include "tools/common/text.h"
 #include "tools/common/tracepoint_keys.h"
-#include "tools/nettrace/export/ctf/tsdl.h"
 
 namespace tools::ctf {
 namespace {
@@ -55,20 +55,13 @@ unsigned IntegerBits(TypeCode code) {
   }
 }
 
-std::string IntegerName(TypeCode code, bool hex) {
-  const char* const sign = nettrace::internal::IsSigned(code) ? "" : "u";
-  return absl::StrFormat("%sint%d_%st", sign, IntegerBits(code), hex ? "hex_" : "");
-}
-
 // Whether an array of this type has as many elements in every event.
 bool IsFixedArray(const Type& type) {
   return type.code == TypeCode::kFixedLengthArray && type.count > 0;
 }
 
-bool IsArrayOfValues(const Type& type) { return IsArray(type) && !IsCodeUnit(type.element[0]); }
-
 // `number`, sign-extended to 64 bits, as an integer of `code` has it; nullopt if it has not.
-std::optional<std::string> EnumValue(TypeCode code, std::uint64_t number) {
+std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   const unsigned bits = IntegerBits(code);
   if (nettrace::internal::IsSigned(code)) {
     // What C calls -1 may be noted as the unsigned number of as many bits.
@@ -86,109 +79,70 @@ std::optional<std::string> EnumValue(TypeCode code, std::uint64_t number) {
   return absl::StrCat(number);
 }
 
-// The enum of an integer whose note gives it names: symbol(FIELD, N="NAME"...). Empty if it has
-// none.
-std::string DeclareEnum(const Field& field, const TracepointNote& note) {
-  if (note.pieces.size() != 1) return "";
+// The names of an integer's values, and these, by its note: symbol(FIELD, N="NAME"...).
+std::vector<std::pair<std::string, std::string>> NamesOf(const Field& field,
+                                                         const TracepointNote& note) {
+  if (note.pieces.size() != 1) return {};
   const SymbolPiece& call = note.pieces.front();
   if (call.kind != SymbolPiece::Kind::kCall || call.text != "symbol" || call.arguments.empty() ||
       call.arguments.front().kind != SymbolPiece::Kind::kField ||
       call.arguments.front().text != field.name) {
-    return "";
+    return {};
   }
-  std::string members;
+  std::vector<std::pair<std::string, std::string>> found;
   absl::flat_hash_set<std::string> values;
   absl::flat_hash_set<std::string> names;
   for (const auto& [number, name] : call.names) {
-    const std::optional<std::string> value = EnumValue(field.type.code, number);
+    const std::optional<std::string> value = IntegerText(field.type.code, number);
     if (!value || name.empty() || !values.insert(*value).second) continue;
-    if (!names.insert(name).second) continue;
-    absl::StrAppend(&members, members.empty() ? "" : ", ", Quote(name), " = ", *value);
+    if (names.insert(ValidUtf8(name)).second) found.emplace_back(name, *value);
   }
-  if (members.empty()) return "";
-  return absl::StrCat("enum : ", IntegerName(field.type.code, note.hex), " { ", members, " }");
+  return found;
 }
 
-class Declaration {
- public:
-  explicit Declaration(const TracepointNotes* notes) : notes_(notes) {}
-
-  std::string Fields(const std::vector<Field>& fields) {
-    Members(fields);
-    return text_ + "\t}";
+FieldClass IntegerOf(const Field& field, const TracepointNotes* notes) {
+  const TypeCode code = field.type.code;
+  FieldClass integer = FieldClass::Unsigned(IntegerBits(code));
+  integer.is_signed = nettrace::internal::IsSigned(code);
+  if (notes == nullptr) return integer;
+  if (const auto note = notes->find(field.name); note != notes->end()) {
+    integer.is_hex = note->second.hex;
+    integer.names = NamesOf(field, note->second);
   }
+  return integer;
+}
 
- private:
-  void Members(const std::vector<Field>& fields) {
-    FieldNames names;
-    for (const Field& field : fields) Member(field, names.Add(field.name));
+FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* notes);
+
+// Notes are on an event's own fields, not on those of structs in it.
+FieldClass FieldClassOf(const Field& field, const TracepointNotes* notes) {
+  const Type& type = field.type;
+  if (IsArray(type) && !IsCodeUnit(type.element[0])) {
+    const std::optional<std::uint32_t> length =
+        IsFixedArray(type) ? std::optional<std::uint32_t>(type.count) : std::nullopt;
+    return FieldClass::Array(FieldClassOf({field.name, type.element[0]}, notes), length);
   }
-
-  void Member(const Field& field, const std::string& name) {
-    if (!IsArrayOfValues(field.type)) {
-      absl::StrAppend(&text_, indent_);
-      Value(field);
-      absl::StrAppend(&text_, " ", name, ";\n");
-      return;
-    }
-    const std::string length =
-        IsFixedArray(field.type) ? absl::StrCat(field.type.count) : FieldNames::LengthName(name);
-    if (!IsFixedArray(field.type)) absl::StrAppend(&text_, indent_, "uint32_t ", length, ";\n");
-    absl::StrAppend(&text_, indent_);
-    const Field element = {field.name, field.type.element[0]};
-    if (IsArrayOfValues(element.type)) {
-      Struct({{"value", element.type}});
-    } else {
-      Value(element);
-    }
-    absl::StrAppend(&text_, " ", name, "[", length, "];\n");
+  if (type.code == TypeCode::kObject) return StructOf(type.fields, nullptr);
+  if (IntegerBits(type.code) != 0) return IntegerOf(field, notes);
+  switch (type.code) {
+    case TypeCode::kBoolean8:
+    case TypeCode::kBoolean32:
+      return FieldClass::Boolean();
+    case TypeCode::kSingle:
+      return FieldClass::Float(32);
+    case TypeCode::kDouble:
+      return FieldClass::Float(64);
+    default:
+      return FieldClass::Text();
   }
+}
 
-  void Struct(const std::vector<Field>& fields) {
-    absl::StrAppend(&text_, "struct {\n");
-    // Notes are on an event's own fields.
-    const TracepointNotes* const notes = std::exchange(notes_, nullptr);
-    indent_ += '\t';
-    Members(fields);
-    indent_.pop_back();
-    notes_ = notes;
-    absl::StrAppend(&text_, indent_, "}");
-  }
-
-  // A type that is no array of values.
-  void Value(const Field& field) {
-    const TypeCode code = field.type.code;
-    if (code == TypeCode::kObject) {
-      Struct(field.type.fields);
-    } else if (IntegerBits(code) != 0) {
-      Integer(field);
-    } else if (code == TypeCode::kBoolean8 || code == TypeCode::kBoolean32) {
-      absl::StrAppend(&text_, "enum : uint8_t { \"false\" = 0, \"true\" = 1 }");
-    } else if (code == TypeCode::kSingle) {
-      absl::StrAppend(&text_, "float32_t");
-    } else if (code == TypeCode::kDouble) {
-      absl::StrAppend(&text_, "float64_t");
-    } else {
-      absl::StrAppend(&text_, "string");
-    }
-  }
-
-  void Integer(const Field& field) {
-    const TracepointNote* note = nullptr;
-    if (notes_ != nullptr) {
-      if (const auto found = notes_->find(field.name); found != notes_->end()) {
-        note = &found->second;
-      }
-    }
-    const std::string names = note == nullptr ? "" : DeclareEnum(field, *note);
-    absl::StrAppend(
-        &text_, names.empty() ? IntegerName(field.type.code, note != nullptr && note->hex) : names);
-  }
-
-  const TracepointNotes* notes_;
-  std::string text_{"struct {\n"};
-  std::string indent_{"\t\t"};
-};
+FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* notes) {
+  std::vector<Member> members;
+  members.reserve(fields.size());
+  for (const Field& field : fields) members.push_back({field.name, FieldClassOf(field, notes)});
+  return FieldClass::Struct(std::move(members));
+}
 
 // Appends UTF-8 without its end.
 void PutUtf8(std::string_view text, ByteWriter* out) {
@@ -201,26 +155,33 @@ void PutUtf8(std::string_view text, ByteWriter* out) {
   out->Bytes(std::as_bytes(std::span(text)));
 }
 
-void PutText(std::string_view valid, ByteWriter* out) {
-  constexpr std::string_view kZeroWidthSpace = "\xE2\x80\x8B";  // U+200B
-  PutUtf8(valid.empty() ? kZeroWidthSpace : valid, out);
-  out->Fixed(std::uint8_t{0});
-}
-
-void PutAnyText(std::string_view text, ByteWriter* out) {
-  if (nettrace::internal::ClassifyUtf8(std::as_bytes(std::span(text))) !=
-      nettrace::internal::TextKind::kInvalid) {
-    PutText(text, out);
-    return;
-  }
-  std::string valid;
-  nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
-  PutText(valid, out);
-}
-
-class Encoder : public nettrace::PayloadVisitor {
+class TextEncoder {
  public:
-  Encoder(const std::vector<Field>& fields, ByteWriter* out) : out_(out) {
+  TextEncoder(Version version, ByteWriter* out) : version_(version), out_(out) {}
+
+  void Put(std::string_view valid) const {
+    constexpr std::string_view kZeroWidthSpace = "\xE2\x80\x8B";  // U+200B
+    PutUtf8(valid.empty() && version_ == Version::k1 ? kZeroWidthSpace : valid, out_);
+    out_->Fixed(std::uint8_t{0});
+  }
+  void PutAny(std::string_view text) const {
+    if (nettrace::internal::ClassifyUtf8(std::as_bytes(std::span(text))) !=
+        nettrace::internal::TextKind::kInvalid) {
+      Put(text);
+    } else {
+      Put(ValidUtf8(text));
+    }
+  }
+
+ private:
+  const Version version_;
+  ByteWriter* const out_;
+};
+
+class PayloadEncoder : public nettrace::PayloadVisitor {
+ public:
+  PayloadEncoder(const std::vector<Field>& fields, Version version, ByteWriter* out)
+      : text_(version, out), out_(out) {
     open_.push_back({.fields = &fields});
   }
 
@@ -268,12 +229,12 @@ class Encoder : public nettrace::PayloadVisitor {
   void OnDecimal(std::span<const std::byte> bytes) override { Put(FormatHex(bytes)); }
   void OnUtf8(std::span<const std::byte> units) override {
     NextType();
-    PutAnyText({reinterpret_cast<const char*>(units.data()), units.size()}, out_);
+    text_.PutAny({reinterpret_cast<const char*>(units.data()), units.size()});
   }
   void OnUtf16(std::span<const std::byte> units) override {
-    text_.clear();
-    nettrace::internal::AppendUtf16AsUtf8(units, &text_);
-    Put(text_);
+    utf8_.clear();
+    nettrace::internal::AppendUtf16AsUtf8(units, &utf8_);
+    Put(utf8_);
   }
 
  private:
@@ -295,37 +256,31 @@ class Encoder : public nettrace::PayloadVisitor {
   }
   void Put(std::string_view valid) {
     NextType();
-    PutText(valid, out_);
+    text_.Put(valid);
   }
 
-  ByteWriter* out_;
+  const TextEncoder text_;
+  ByteWriter* const out_;
   std::vector<Level> open_;
-  std::string text_;
+  std::string utf8_;
 };
-
-// LTTng's number for a level, of those that syslog has, and 14 for debugging.
-std::optional<int> LogLevel(const nettrace::EventMetadata& metadata) {
-  constexpr std::array<int, 6> kLogLevels = {0, 2, 3, 4, 6, 14};
-  if (!metadata.level || *metadata.level == 0) return std::nullopt;
-  return *metadata.level < kLogLevels.size() ? kLogLevels[*metadata.level] : kLogLevels.back();
-}
 
 // What stands for a text of the context that the file does not have.
 constexpr std::string_view kNone = "-";
 
-void PutGuidText(const std::optional<nettrace::Guid>& guid, ByteWriter* out) {
-  PutText(guid ? FormatGuid(*guid) : std::string(kNone), out);
+void PutGuid(const std::optional<nettrace::Guid>& guid, const TextEncoder& text) {
+  text.Put(guid ? FormatGuid(*guid) : std::string(kNone));
 }
 
-void PutLabels(const nettrace::Labels& labels, ByteWriter* out) {
+void PutLabels(const nettrace::Labels& labels, const TextEncoder& text, ByteWriter* out) {
   out->Fixed(static_cast<std::uint32_t>(labels.strings.size() + labels.integers.size()));
   for (const auto& [name, value] : labels.strings) {
-    PutAnyText(name, out);
-    PutAnyText(value, out);
+    text.PutAny(name);
+    text.PutAny(value);
   }
   for (const auto& [name, value] : labels.integers) {
-    PutAnyText(name, out);
-    PutText(absl::StrCat(value), out);
+    text.PutAny(name);
+    text.Put(absl::StrCat(value));
   }
 }
 
@@ -344,104 +299,91 @@ std::int64_t OrUnknown(const std::optional<std::uint64_t>& id) {
 
 }  // namespace
 
-std::string DeclareTypes() {
-  std::string text;
-  for (const bool hex : {false, true}) {
-    for (const int bits : {8, 16, 32, 64}) {
-      for (const bool is_signed : {false, true}) {
-        absl::StrAppendFormat(
-            &text, "typealias integer { size = %d; align = 8; signed = %s;%s } := %sint%d_%st;\n",
-            bits, is_signed ? "true" : "false", hex ? " base = 16;" : "", is_signed ? "" : "u",
-            bits, hex ? "hex_" : "");
-      }
-    }
+EventClass EventClassOf(const nettrace::EventMetadata& metadata, bool with_fields) {
+  EventClass event;
+  event.name = absl::StrCat(metadata.provider, ":", metadata.name);
+  if (metadata.level && *metadata.level != 0) {
+    event.level = std::min(*metadata.level, kMaxLevel);
   }
-  absl::StrAppend(
-      &text,
-      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := float32_t;\n"
-      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := float64_t;\n");
-  return text;
-}
-
-std::string DeclareClass(const nettrace::EventMetadata& metadata, bool with_fields) {
-  std::string text =
-      absl::StrCat("\tname = ", Quote(absl::StrCat(metadata.provider, ":", metadata.name)), ";\n");
-  if (const std::optional<int> level = LogLevel(metadata)) {
-    absl::StrAppend(&text, "\tloglevel = ", *level, ";\n");
-  }
-  absl::StrAppend(&text, "\tfields := ");
   if (with_fields) {
     const TracepointNotes notes = ReadTracepointNotes(metadata);
-    absl::StrAppend(&text, Declaration(&notes).Fields(metadata.fields));
+    event.fields = StructOf(metadata.fields, &notes);
   } else {
-    absl::StrAppend(&text,
-                    "struct {\n\t\tstring _error;\n\t\tuint32_t __payload_length;\n"
-                    "\t\tuint8_hex_t _payload[__payload_length];\n\t}");
+    event.fields =
+        FieldClass::Struct({{"error", FieldClass::Text()}, {"payload", FieldClass::Bytes()}});
   }
-  return text + ";\n";
+  return event;
 }
 
-absl::Status PutPayload(const nettrace::Event& event, ByteWriter* out) {
+FieldClass ContextOf(Profile profile) {
+  std::vector<Member> members;
+  if (profile == Profile::kLttng) {
+    members = {{"vpid", FieldClass::Signed(32)},
+               {"vtid", FieldClass::Signed(32)},
+               {"procname", FieldClass::Text()}};
+  } else {
+    members = {{"pid", FieldClass::Signed(64)},
+               {"tid", FieldClass::Signed(64)},
+               {"process", FieldClass::Text()}};
+  }
+  const FieldClass label =
+      FieldClass::Struct({{"name", FieldClass::Text()}, {"value", FieldClass::Text()}});
+  members.insert(members.end(), {{"thread", FieldClass::Text()},
+                                 {"level", FieldClass::Unsigned(8)},
+                                 {"opcode", FieldClass::Unsigned(8)},
+                                 {"version", FieldClass::Unsigned(8)},
+                                 {"keywords", FieldClass::Hex(64)},
+                                 {"activity_id", FieldClass::Text()},
+                                 {"related_activity_id", FieldClass::Text()},
+                                 {"trace_id", FieldClass::Text()},
+                                 {"span_id", FieldClass::Text()},
+                                 {"labels", FieldClass::Array(label)},
+                                 {"stack", FieldClass::Array(FieldClass::Hex(64))}});
+  return FieldClass::Struct(std::move(members));
+}
+
+void EventEncoder::PutContext(const nettrace::Event& event, std::string_view process,
+                              ByteWriter* out) const {
+  const TextEncoder text(version_, out);
+  const nettrace::ThreadInfo& thread = *event.thread;
+  const std::string_view thread_name = thread.name ? std::string_view(*thread.name) : kNone;
+  if (profile_ == Profile::kLttng) {
+    out->Fixed(static_cast<std::int32_t>(OrUnknown(thread.process_id)));
+    out->Fixed(static_cast<std::int32_t>(OrUnknown(thread.thread_id)));
+    text.PutAny(process.empty() ? thread_name : process);
+  } else {
+    out->Fixed(OrUnknown(thread.process_id));
+    out->Fixed(OrUnknown(thread.thread_id));
+    text.PutAny(process.empty() ? kNone : process);
+  }
+  text.PutAny(thread_name);
+  out->Fixed(event.level());
+  out->Fixed(event.opcode());
+  out->Fixed(event.version());
+  out->Fixed(event.keywords());
+  const nettrace::Labels& labels = *event.labels;
+  PutGuid(labels.activity_id, text);
+  PutGuid(labels.related_activity_id, text);
+  text.Put(labels.trace_id ? FormatHex(*labels.trace_id) : std::string(kNone));
+  text.Put(labels.span_id ? absl::StrFormat("%016x", *labels.span_id) : std::string(kNone));
+  PutLabels(labels, text, out);
+  PutStack(event.stack, static_cast<std::size_t>(pointer_size_), out);
+}
+
+absl::Status EventEncoder::PutPayload(const nettrace::Event& event, ByteWriter* out) const {
   const std::size_t start = out->size();
-  Encoder encoder(event.metadata->fields, out);
+  PayloadEncoder encoder(event.metadata->fields, version_, out);
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &encoder,
                                                event.payload_encoding);
   if (!status.ok()) out->Truncate(start);
   return status;
 }
 
-void PutUnfitPayload(const nettrace::Event& event, std::string_view error, ByteWriter* out) {
-  PutText(error, out);
+void EventEncoder::PutUnfitPayload(const nettrace::Event& event, std::string_view error,
+                                   ByteWriter* out) const {
+  TextEncoder(version_, out).Put(error);
   out->Fixed(static_cast<std::uint32_t>(event.payload.size()));
   out->Bytes(event.payload);
-}
-
-std::string DeclareContext(Profile profile) {
-  const char* const who = profile == Profile::kLttng
-                              ? "\t\tint32_t _vpid;\n\t\tint32_t _vtid;\n\t\tstring _procname;\n"
-                              : "\t\tint64_t _pid;\n\t\tint64_t _tid;\n\t\tstring _process;\n";
-  return absl::StrCat("struct {\n", who,
-                      "\t\tstring _thread;\n"
-                      "\t\tuint8_t _level;\n"
-                      "\t\tuint8_t _opcode;\n"
-                      "\t\tuint8_t _version;\n"
-                      "\t\tuint64_hex_t _keywords;\n"
-                      "\t\tstring _activity_id;\n"
-                      "\t\tstring _related_activity_id;\n"
-                      "\t\tstring _trace_id;\n"
-                      "\t\tstring _span_id;\n"
-                      "\t\tuint32_t __labels_length;\n"
-                      "\t\tstruct { string _name; string _value; } _labels[__labels_length];\n"
-                      "\t\tuint32_t __stack_length;\n"
-                      "\t\tuint64_hex_t _stack[__stack_length];\n"
-                      "\t}");
-}
-
-void PutContext(const nettrace::Event& event, std::string_view process, Profile profile,
-                std::int32_t pointer_size, ByteWriter* out) {
-  const nettrace::ThreadInfo& thread = *event.thread;
-  const std::string_view thread_name = thread.name ? std::string_view(*thread.name) : kNone;
-  if (profile == Profile::kLttng) {
-    out->Fixed(static_cast<std::int32_t>(OrUnknown(thread.process_id)));
-    out->Fixed(static_cast<std::int32_t>(OrUnknown(thread.thread_id)));
-    PutAnyText(process.empty() ? thread_name : process, out);
-  } else {
-    out->Fixed(OrUnknown(thread.process_id));
-    out->Fixed(OrUnknown(thread.thread_id));
-    PutAnyText(process.empty() ? kNone : process, out);
-  }
-  PutAnyText(thread_name, out);
-  out->Fixed(event.level());
-  out->Fixed(event.opcode());
-  out->Fixed(event.version());
-  out->Fixed(event.keywords());
-  const nettrace::Labels& labels = *event.labels;
-  PutGuidText(labels.activity_id, out);
-  PutGuidText(labels.related_activity_id, out);
-  PutText(labels.trace_id ? FormatHex(*labels.trace_id) : std::string(kNone), out);
-  PutText(labels.span_id ? absl::StrFormat("%016x", *labels.span_id) : std::string(kNone), out);
-  PutLabels(labels, out);
-  PutStack(event.stack, static_cast<std::size_t>(pointer_size), out);
 }
 
 }  // namespace tools::ctf

@@ -8,25 +8,32 @@ namespace tools::ctf {
 
 using nettrace::internal::ByteWriter;
 
-std::string DeclarePacketHeader() {
-  return "struct {\n"
-         "\t\tuint32_hex_t magic;\n"
-         "\t\tuint8_hex_t uuid[16];\n"
-         "\t\tuint32_t stream_id;\n"
-         "\t\tuint64_t stream_instance_id;\n"
-         "\t}";
+FieldClass PacketHeader() {
+  return FieldClass::Struct(
+      {{"magic", FieldClass::Hex(32).For("packet-magic-number")},
+       {"uuid", FieldClass::Bytes(sizeof(Uuid)).For("metadata-stream-uuid")},
+       {"stream_id", FieldClass::Unsigned(32).For("data-stream-class-id")},
+       {"stream_instance_id", FieldClass::Unsigned(64).For("data-stream-id")}});
 }
 
-std::string DeclarePacketContext(std::uint32_t stream_class) {
-  return absl::StrCat(
-      "struct {\n"
-      "\t\ttime_t timestamp_begin;\n"
-      "\t\ttime_t timestamp_end;\n"
-      "\t\tuint64_t content_size;\n"
-      "\t\tuint64_t packet_size;\n"
-      "\t\tuint64_t packet_seq_num;\n"
-      "\t\tuint64_t events_discarded;\n",
-      stream_class == kStreamOfCpu ? "\t\tuint32_t cpu_id;\n" : "", "\t}");
+FieldClass PacketContext(std::uint32_t stream_class) {
+  FieldClass context = FieldClass::Struct(
+      {{"timestamp_begin", FieldClass::Time().For("default-clock-timestamp")},
+       {"timestamp_end", FieldClass::Time().For("packet-end-default-clock-timestamp")},
+       {"content_size", FieldClass::Unsigned(64).For("packet-content-length")},
+       {"packet_size", FieldClass::Unsigned(64).For("packet-total-length")},
+       {"packet_seq_num", FieldClass::Unsigned(64).For("packet-sequence-number")},
+       {"events_discarded",
+        FieldClass::Unsigned(64).For("discarded-event-record-counter-snapshot")}});
+  if (stream_class == kStreamOfCpu) {
+    context.members.push_back({"cpu_id", FieldClass::Unsigned(32)});
+  }
+  return context;
+}
+
+FieldClass EventHeader() {
+  return FieldClass::Struct({{"id", FieldClass::Unsigned(32).For("event-record-class-id")},
+                             {"timestamp", FieldClass::Time().For("default-clock-timestamp")}});
 }
 
 Stream::Stream(const Uuid& trace, std::uint64_t instance, std::optional<std::uint32_t> cpu,

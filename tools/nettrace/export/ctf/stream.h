@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "absl/status/status.h"
 #include "libnettrace-writer/core/byte_writer.h"
 #include "tools/common/atomic_file.h"
+#include "tools/nettrace/export/ctf/field_class.h"
 
 namespace tools::ctf {
 
@@ -22,9 +22,12 @@ using Uuid = std::array<std::byte, 16>;
 inline constexpr std::uint32_t kStreamOfCpu = 0;
 inline constexpr std::uint32_t kStreamWithoutCpu = 1;
 
-// The packets of both classes, as TSDL.
-std::string DeclarePacketHeader();
-std::string DeclarePacketContext(std::uint32_t stream_class);
+inline constexpr std::uint32_t kStreamClasses = 2;
+
+// What their packets and events begin with. The names are those that CTF 1.8 reserves.
+FieldClass PacketHeader();
+FieldClass PacketContext(std::uint32_t stream_class);
+FieldClass EventHeader();
 
 class Stream {
  public:

@@ -1,14 +1,14 @@
-// Names and text from files in TSDL, the language of a CTF 1.8 trace's metadata. They may be any
-// bytes; what comes out is valid TSDL, whatever they are.
+// TSDL, the language of a CTF 1.8 trace's metadata. Names and text from files may be any bytes;
+// what comes out is valid TSDL, whatever they are.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_TSDL_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_TSDL_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "tools/nettrace/export/ctf/field_class.h"
+#include "tools/nettrace/export/ctf/trace_class.h"
 
 namespace tools::ctf {
 
@@ -19,21 +19,11 @@ std::string Quote(std::string_view text);
 inline constexpr std::size_t kMaxIdentifier = 200;
 std::string Identifier(std::string_view text);
 
-// The names of one struct.
-class FieldNames {
- public:
-  // A name with '_' before it, which readers leave out: no name is a keyword then. A name that is
-  // there already, or whose length's name is (see LengthName), gets _2, _3, ...
-  std::string Add(std::string_view name);
-  // The name of the field that has the number of elements of the sequence `name`.
-  static std::string LengthName(std::string_view name);
+// What an event block has beside its numbers.
+std::string TsdlOf(const EventClass& event);
 
- private:
-  bool Take(const std::string& name);
-
-  absl::flat_hash_set<std::string> names_;
-  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // by name, so that each is counted on
-};
+// The whole metadata.
+std::string TsdlOf(const TraceClass& trace);
 
 }  // namespace tools::ctf
 

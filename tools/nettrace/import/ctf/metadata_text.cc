@@ -28,6 +28,10 @@ std::uint32_t Load(std::string_view bytes, std::size_t offset, bool is_big) {
 }  // namespace
 
 absl::StatusOr<std::string> MetadataText(std::string_view file) {
+  if (file.starts_with('\x1E')) {  // A sequence of JSON texts.
+    return absl::UnimplementedError(
+        "this is CTF 2, and only CTF 1.8 is read: have the trace written as that");
+  }
   if (file.size() < 4) return std::string(file);
   const bool is_big = Load(file, 0, true) == kMagic;
   if (!is_big && Load(file, 0, false) != kMagic) return std::string(file);

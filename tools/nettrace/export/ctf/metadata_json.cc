@@ -1,0 +1,250 @@
+#include "tools/nettrace/export/ctf/metadata_json.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <variant>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "tools/common/json_text.h"
+#include "tools/common/text.h"
+
+namespace tools::ctf {
+namespace {
+
+std::string TextOf(const rapidjson::StringBuffer& json) {
+  return {json.GetString(), json.GetSize()};
+}
+
+void PutStruct(JsonWriter* json, const FieldClass& structure);
+
+void PutFixedLength(JsonWriter* json, const char* type, const FieldClass& field) {
+  PutText(json, "type", type);
+  PutNumber(json, "length", field.bits);
+  PutText(json, "byte-order", "little-endian");
+  PutNumber(json, "alignment", 8);
+}
+
+void PutInteger(JsonWriter* json, const FieldClass& field) {
+  PutFixedLength(json,
+                 field.is_signed ? "fixed-length-signed-integer" : "fixed-length-unsigned-integer",
+                 field);
+  if (field.is_hex) PutNumber(json, "preferred-display-base", 16);
+  if (field.names.empty()) return;
+  json->Key("mappings");
+  json->StartObject();
+  for (const auto& [name, value] : field.names) {
+    PutKey(json, name);
+    // Ranges; numbers of all 64 bits are as they are here.
+    const std::string range = absl::StrCat("[[", value, ",", value, "]]");
+    json->RawValue(range.data(), range.size(), rapidjson::kArrayType);
+  }
+  json->EndObject();
+}
+
+// `type` without static-length- or dynamic-length-. The length is in a member of the same struct.
+void PutLength(JsonWriter* json, const char* type, const FieldClass& field,
+               const std::string& name) {
+  PutText(json, "type", absl::StrCat(field.length ? "static" : "dynamic", "-length-", type));
+  if (field.length) return PutNumber(json, "length", *field.length);
+  json->Key("length-field-location");
+  json->StartObject();
+  json->Key("path");
+  json->StartArray();
+  PutString(json, MemberNames::LengthName(name));
+  json->EndArray();
+  json->EndObject();
+}
+
+// The field class of the member `name`; of an element, which has no length, the name says nothing.
+void PutFieldClass(JsonWriter* json, const FieldClass& field, const std::string& name) {
+  if (field.kind == FieldClass::Kind::kStruct) return PutStruct(json, field);
+  json->StartObject();
+  switch (field.kind) {
+    case FieldClass::Kind::kInteger:
+      PutInteger(json, field);
+      break;
+    case FieldClass::Kind::kFloat:
+      PutFixedLength(json, "fixed-length-floating-point-number", field);
+      break;
+    case FieldClass::Kind::kBoolean:
+      PutFixedLength(json, "fixed-length-boolean", field);
+      break;
+    case FieldClass::Kind::kText:
+      PutText(json, "type", "null-terminated-string");
+      break;
+    case FieldClass::Kind::kBytes:
+      PutLength(json, "blob", field, name);
+      break;
+    case FieldClass::Kind::kArray:
+    case FieldClass::Kind::kStruct:  // is done
+      PutLength(json, "array", field, name);
+      json->Key("element-field-class");
+      PutFieldClass(json, field.element[0], "");
+      break;
+  }
+  if (field.role != nullptr) {
+    json->Key("roles");
+    json->StartArray();
+    PutString(json, field.role);
+    json->EndArray();
+  }
+  json->EndObject();
+}
+
+void PutMember(JsonWriter* json, const std::string& name, const FieldClass& field) {
+  json->StartObject();
+  PutText(json, "name", name);
+  json->Key("field-class");
+  PutFieldClass(json, field, name);
+  json->EndObject();
+}
+
+void PutStruct(JsonWriter* json, const FieldClass& structure) {
+  json->StartObject();
+  PutText(json, "type", "structure");
+  json->Key("member-classes");
+  json->StartArray();
+  MemberNames names;
+  for (const Member& member : structure.members) {
+    const std::string name = names.Add(ValidUtf8(member.name));
+    if (member.field.HasLengthBefore()) {
+      PutMember(json, MemberNames::LengthName(name), FieldClass::Unsigned(32));
+    }
+    PutMember(json, name, member.field);
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
+// A JSON text, as RFC 7464 has it in a sequence.
+std::string Fragment(std::string_view json) {
+  return absl::StrCat("\x1E", std::string(json), "\n");
+}
+
+std::string Preamble(const TraceClass& trace) {
+  rapidjson::StringBuffer text;
+  JsonWriter json(text);
+  json.StartObject();
+  PutText(&json, "type", "preamble");
+  PutNumber(&json, "version", 2);
+  json.Key("uuid");
+  json.StartArray();
+  for (const std::byte byte : trace.uuid) json.Uint(std::to_integer<unsigned>(byte));
+  json.EndArray();
+  json.EndObject();
+  return TextOf(text);
+}
+
+std::string TraceFragment(const TraceClass& trace) {
+  rapidjson::StringBuffer text;
+  JsonWriter json(text);
+  json.StartObject();
+  PutText(&json, "type", "trace-class");
+  PutText(&json, "uid", FormatGuid(nettrace::GuidFromUuid(trace.uuid)));
+  json.Key("environment");
+  json.StartObject();
+  absl::flat_hash_set<std::string> names;
+  for (const auto& [key, value] : trace.environment) {
+    if (!names.insert(ValidUtf8(key)).second) continue;
+    PutKey(&json, key);
+    if (const auto* const number = std::get_if<std::int64_t>(&value); number != nullptr) {
+      json.Int64(*number);
+    } else {
+      PutString(&json, std::get<std::string>(value));
+    }
+  }
+  json.EndObject();
+  json.Key("packet-header-field-class");
+  PutStruct(&json, PacketHeader());
+  json.EndObject();
+  return TextOf(text);
+}
+
+std::string ClockFragment(const ClockOffset& start) {
+  rapidjson::StringBuffer text;
+  JsonWriter json(text);
+  json.StartObject();
+  PutText(&json, "type", "clock-class");
+  PutText(&json, "id", kClockName);
+  PutText(&json, "name", kClockName);
+  PutText(&json, "description", kClockDescription);
+  PutNumber(&json, "frequency", kNanosecondsPerSecond);
+  PutText(&json, "origin", "unix-epoch");
+  json.Key("offset-from-origin");
+  json.StartObject();
+  json.Key("seconds");
+  json.Int64(start.seconds);
+  json.Key("cycles");
+  json.Int64(start.nanoseconds);
+  json.EndObject();
+  json.EndObject();
+  return TextOf(text);
+}
+
+std::string StreamFragment(const TraceClass& trace, std::uint32_t stream_class) {
+  rapidjson::StringBuffer text;
+  JsonWriter json(text);
+  json.StartObject();
+  PutText(&json, "type", "data-stream-class");
+  PutNumber(&json, "id", stream_class);
+  PutText(&json, "default-clock-class-id", kClockName);
+  json.Key("packet-context-field-class");
+  PutStruct(&json, PacketContext(stream_class));
+  json.Key("event-record-header-field-class");
+  PutStruct(&json, EventHeader());
+  json.Key("event-record-common-context-field-class");
+  PutStruct(&json, trace.context);
+  json.EndObject();
+  return TextOf(text);
+}
+
+// The words that babeltrace2 has for levels.
+void PutLogLevel(JsonWriter* json, std::uint8_t level) {
+  constexpr std::array<const char*, 6> kLogLevels = {"",        "critical", "error",
+                                                     "warning", "info",     "debug"};
+  json->Key("attributes");
+  json->StartObject();
+  json->Key("babeltrace.org,2020");
+  json->StartObject();
+  PutText(json, "log-level", kLogLevels[level]);
+  json->EndObject();
+  json->EndObject();
+}
+
+}  // namespace
+
+std::string JsonOf(const EventClass& event) {
+  rapidjson::StringBuffer text;
+  JsonWriter json(text);
+  json.StartObject();
+  PutText(&json, "type", "event-record-class");
+  PutText(&json, "name", event.name);
+  if (event.level) PutLogLevel(&json, *event.level);
+  json.Key("payload-field-class");
+  PutStruct(&json, event.fields);
+  json.EndObject();
+  return TextOf(text);
+}
+
+std::string JsonOf(const TraceClass& trace) {
+  std::string text = absl::StrCat(Fragment(Preamble(trace)), Fragment(TraceFragment(trace)),
+                                  Fragment(ClockFragment(trace.clock_start)));
+  for (std::uint32_t stream_class = 0; stream_class < kStreamClasses; ++stream_class) {
+    absl::StrAppend(&text, Fragment(StreamFragment(trace, stream_class)));
+    const std::vector<const std::string*>& events = trace.event_classes[stream_class];
+    for (std::size_t id = 0; id < events.size(); ++id) {
+      // Its numbers go before the end of the object.
+      std::string_view object = *events[id];
+      object.remove_suffix(1);
+      absl::StrAppend(&text,
+                      Fragment(absl::StrCat(std::string(object), R"(,"data-stream-class-id":)",
+                                            stream_class, R"(,"id":)", id, "}")));
+    }
+  }
+  return text;
+}
+
+}  // namespace tools::ctf

@@ -1,0 +1,51 @@
+// What the metadata of a CTF trace says, for both versions of the format.
+#ifndef TOOLS_NETTRACE_EXPORT_CTF_TRACE_CLASS_H_
+#define TOOLS_NETTRACE_EXPORT_CTF_TRACE_CLASS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tools/nettrace/export/ctf/field_class.h"
+#include "tools/nettrace/export/ctf/stream.h"
+
+namespace tools::ctf {
+
+// Of the format: 1.8 and 2.
+enum class Version : std::uint8_t { k1, k2 };
+
+// The level of all that is less severe, too.
+inline constexpr std::uint8_t kMaxLevel = 5;
+
+struct EventClass {
+  std::string name;
+  std::optional<std::uint8_t> level;  // 1 to kMaxLevel
+  FieldClass fields;
+};
+
+// An instant as CTF's clocks have it: the rest is not negative.
+struct ClockOffset {
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+};
+
+struct TraceClass {
+  Uuid uuid = {};
+  std::vector<std::pair<std::string, std::variant<std::int64_t, std::string>>> environment;
+  ClockOffset clock_start;  // since 1970
+  FieldClass context;       // of all events
+  // Of each class of streams, the classes of events by their numbers: what TsdlOf or JsonOf made.
+  std::vector<const std::string*> event_classes[kStreamClasses];
+};
+
+inline constexpr const char* kClockName = "trace_clock";
+inline constexpr const char* kClockDescription = "The clock of the NetTrace file";
+inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+}  // namespace tools::ctf
+
+#endif  // TOOLS_NETTRACE_EXPORT_CTF_TRACE_CLASS_H_
