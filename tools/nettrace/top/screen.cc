@@ -244,7 +244,7 @@ void Screen::AppendHead(std::size_t width, std::vector<Line>* lines) const {
 // The head of the table, whose rows on the screen end before `end`; the column that it is sorted by
 // is marked.
 std::string Screen::TableHead(std::size_t title_width, std::size_t end) const {
-  std::string name = " " + absl::AsciiStrToUpper(NameOf(view_));
+  std::string name = absl::StrCat(" ", absl::AsciiStrToUpper(NameOf(view_)));
   if (end - top_ < shown_.size()) {
     absl::StrAppend(&name, " ", top_ + 1, "-", end, " of ", shown_.size());
   }
@@ -285,10 +285,11 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
   lines->push_back({TableHead(title_width, end), LineStyle::kReverse});
   for (std::size_t i = top_; i < end; ++i) {
     const SnapshotRow& row = view.rows[shown_[i]];
-    append((i == position_ ? ">" : " ") + Title(view_, row.name, /*with_paths=*/false), row.numbers,
-           i == position_ ? LineStyle::kBold : LineStyle::kPlain);
+    append(absl::StrCat(i == position_ ? ">" : " ", Title(view_, row.name, /*with_paths=*/false)),
+           row.numbers, i == position_ ? LineStyle::kBold : LineStyle::kPlain);
   }
-  if (view.other_rows != 0) append(" " + OthersTitle(view), view.others, LineStyle::kPlain);
+  if (view.other_rows != 0)
+    append(absl::StrCat(" ", OthersTitle(view)), view.others, LineStyle::kPlain);
   if (view.lost_unknown != 0) {
     lines->push_back({absl::StrFormat(" lost of unknown rows: %d", view.lost_unknown)});
   }
