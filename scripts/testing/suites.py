@@ -102,6 +102,8 @@ SUITES = [
     _suite("vm-asan", WITH_ASAN + ", those that say so", _in_vm, ASAN, "vm", tag="asan", in_vm=True),
     _suite("vm-tsan", WITH_TSAN + ", those that say so", _in_vm, TSAN, "vm", tag="tsan", in_vm=True),
     _suite("conformance", "what independent readers make of our files", _here, GCC, "conformance", in_vm=True),
+    _suite("conformance-ctf2", "... the babeltrace2 of Debian 13, in a fresh root, of exports to CTF 2", _here, GCC, "conformance-ctf2",
+           by_name=True),
     _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", _fuzz),
     _suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
     _suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),

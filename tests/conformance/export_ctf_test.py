@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""babeltrace2 shows what `nettrace export --to ctf` writes as `nettrace dump` shows the file: generated files with
-every type, label and loss, those of the .NET runtime, and recordings of kernel tracepoints."""
+"""babeltrace2 shows what `nettrace export --to ctf` writes, and a strict reader what `--to ctf2` writes, as `nettrace dump`
+shows the file: generated files with every type, label and loss, those of the .NET runtime, and recordings of kernel
+tracepoints."""
 
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,6 +15,8 @@ from support import script
 from support.kernel import workload
 
 import ctf
+import ctf2
+import ctf_exports
 import recorded_test
 
 # Each file, and how many events it lost.
@@ -24,24 +26,17 @@ SEEDS = range(1, 4)
 
 
 def export(args, file, *options):
-    """The directory that the file is exported to."""
-    folder = args.out / f"{file.stem}{''.join(options)}.ctf"
-    shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([args.nettrace, "export", "--to", "ctf", *options, file, "-o", folder], check=True,
-                   stderr=subprocess.DEVNULL)
-    return folder
+    return ctf_exports.export(args.nettrace, "ctf", file, args.out, *options)
 
 
 def check(args, file):
-    """Whether the exported file is as dump shows it."""
-    folder = export(args, file, "--processes", "--account")
-    dumped = list(commands.dump(args.nettrace, file, "--raw", "--processes", "--account"))
-    comparison = ctf.Comparison()
-    comparison.trace(dumped, ctf.read(folder), commands.info(args.nettrace, file)["lost"])
-    print(f"{file.name}: {len(dumped)} events, {comparison.count} differences")
-    for text in comparison.differences:
-        print(f"  {text}")
-    return comparison.count == 0
+    """Whether the exported file, in both versions, is as dump shows it."""
+    count, comparisons = ctf_exports.compare(args.nettrace, file, args.out)
+    for form, comparison in comparisons.items():
+        print(f"{file.name}: {count} events, {comparison.count} differences in {form}")
+        for text in comparison.differences:
+            print(f"  {text}")
+    return all(comparison.count == 0 for comparison in comparisons.values())
 
 
 def check_program(folder):
@@ -80,11 +75,14 @@ def check_losses(args):
     start = ctf.nanoseconds("2026-11-21T12:30:45.678Z")
     wanted = [(start + 10, start + 10, 5), (start + 10, start + 20, 3), (start + 20, start + 30, 4),
               (start + 30, start + 30, 10), (start + 30, start + 30, 100), (start + 30, start + 40, 7)]
-    found = ctf.read(export(args, args.out / "lost.nettrace")).discarded
-    if sorted(found) != sorted(wanted):
-        print(f"lost.nettrace: the losses are {sorted(found)} instead of {sorted(wanted)}")
-        return False
-    return True
+    file = args.out / "lost.nettrace"
+    passed = True
+    for form, read in (("ctf", ctf.read), ("ctf2", ctf2.read)):
+        found = read(ctf_exports.export(args.nettrace, form, file, args.out)).discarded
+        if sorted(found) != sorted(wanted):
+            print(f"lost.nettrace: the losses of {form} are {sorted(found)} instead of {sorted(wanted)}")
+            passed = False
+    return passed
 
 
 def check_profile(args):

@@ -1,4 +1,4 @@
-"""Fresh minimal Debian 12 roots, and the packages that are installed in them."""
+"""Fresh minimal Debian roots, and the packages that are installed in them."""
 
 import contextlib
 import os
@@ -40,14 +40,14 @@ def build_packages(folder, *options, environment=None):
     return {file.name.partition("_")[0]: file for file in sorted(pathlib.Path(folder).glob("*.deb"))}
 
 
-def _sources():
-    """Where this machine gets Debian 12 from."""
+def _sources(release):
+    """Where this machine gets that release of Debian from, as it gets its own."""
     folder = pathlib.Path("/etc/apt")
     files = [file for file in (folder / "sources.list", *sorted((folder / "sources.list.d").glob("*")))
              if file.suffix in (".list", ".sources") and file.exists() and "bookworm" in file.read_text()]
     if not files:
         raise script.Skipped("/etc/apt names no source of Debian 12 (bookworm)")
-    return files
+    return "\n\n".join(file.read_text() for file in files).replace("bookworm", release)
 
 
 class Root:
@@ -111,11 +111,13 @@ def _folder():
 
 
 @contextlib.contextmanager
-def fresh():
-    """A minimal Debian 12."""
+def fresh(release="bookworm"):
+    """A minimal Debian, 12 by default."""
     with _folder() as folder:
         path = folder / "root"
-        call("mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", "bookworm", path, *_sources())
+        sources = folder / "debian.sources"
+        sources.write_text(_sources(release))
+        call("mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", release, path, sources)
         shutil.copy("/etc/resolv.conf", path / "etc/resolv.conf")
         for file in pathlib.Path("/etc/apt/apt.conf.d").glob("*"):
             # How this machine gets packages: a proxy, dates that are not checked.

@@ -4,11 +4,15 @@
 
 import json
 import pathlib
+import sys
 import tempfile
 import unittest
 
 from support import commands
 from support import script
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "conformance"))
+import ctf_exports
 
 ARGS = script.options(__doc__, "service", "nettrace")
 LOOPBACK6 = [0] * 15 + [1]
@@ -55,6 +59,8 @@ class EveryType(unittest.TestCase):
             file = pathlib.Path(folder) / "trace.nettrace"
             printed = commands.record(ARGS.nettrace, file, ["Vm_EveryType_L4K1"], [ARGS.service])
             shown, raw = (list(commands.dump(ARGS.nettrace, file, *options)) for options in ([], ["--raw"]))
+            _, exports = ctf_exports.compare(ARGS.nettrace, file, file.parent)
+        self.assertEqual({form: export.differences for form, export in exports.items()}, {"ctf": [], "ctf2": []})
         written = [json.loads(line) for line in printed.splitlines()]
         self.assertGreater(len(written), 80)
         for recorded, table in ((shown, SHOWN), (raw, IN_THE_FILE)):

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Records every example with `nettrace record`: the file has exactly the events that the example writes.
+"""Records every example with `nettrace record`: the file has exactly the events that the example writes, and so have its
+exports to CTF.
 Needs root and a kernel with user_events (./run vm)."""
 
 import collections
@@ -9,12 +10,16 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 from support import commands
 from support import script
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "conformance"))
+import ctf_exports
 
 ARGS = script.options(__doc__, "nettrace", "eventheader", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin")
 
@@ -40,6 +45,8 @@ class ExampleTest(unittest.TestCase):
             printed = commands.record(ARGS.nettrace, file, selectors, command)
             info = commands.info(ARGS.nettrace, file)
             events = list(commands.dump(ARGS.nettrace, file))
+            _, exports = ctf_exports.compare(ARGS.nettrace, file, file.parent)
+        self.assertEqual({form: export.differences for form, export in exports.items()}, {"ctf": [], "ctf2": []})
         self.assertEqual((info["events"], info["lost"], info["complete"]), (len(events), 0, True))
         self.assertEqual({event["provider"] for event in events} - {provider}, set())
         self.assertEqual({(event["id"], event["version"]) for event in events} - {(0, 0)}, set())

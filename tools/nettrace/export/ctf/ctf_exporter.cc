@@ -213,6 +213,12 @@ absl::Status CtfExporter::FlushStreams() {
 }
 
 absl::Status CtfExporter::Finish() {
+  if (streams_.empty()) {
+    // A trace without events has a stream all the same, as CTF 2 asks for.
+    absl::StatusOr<Stream*> stream = StreamAt(std::nullopt, 0);
+    if (!stream.ok()) return stream.status();
+    if (absl::Status status = (*stream)->AddLoss(0, 0); !status.ok()) return status;
+  }
   if (absl::Status status = FlushStreams(); !status.ok()) return status;
   const std::string metadata = version_ == Version::k1 ? TsdlOf(trace_) : JsonOf(trace_);
   return folder_->Append("metadata", std::as_bytes(std::span(metadata)));
