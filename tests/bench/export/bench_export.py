@@ -77,7 +77,7 @@ def measure(folder, args):
     nanoseconds = 1e9 / args.events
     floor, memory = run([args.nettrace, "dump", "--json", all_of_them])
     report(args.json, "dump --json: memory", "MiB", memory, run([args.nettrace, "dump", "--json", few])[1])
-    for to in ("ctf", "fxt", "json", "csv"):
+    for to in ("ctf", "ctf2", "fxt", "json", "csv"):
         out = folder / to
         _, least = run([args.nettrace, "export", "--to", to, few, "-o", out])
         remove(out)
