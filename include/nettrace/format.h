@@ -108,6 +108,11 @@ inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // abo
 inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
+// Keys that our recorders write, too.
+inline constexpr char kKeyHostName[] = "HostName";
+// The UUID that Linux has for the time since the host started: traces of the same one share clocks.
+inline constexpr char kKeyBootId[] = "BootId";
+
 // Key of an integer label: the timestamp, in ticks, of an event that had to be written at a later
 // time, as it came after a sequence point that is later than it, or tells what there was before the
 // copy begins.

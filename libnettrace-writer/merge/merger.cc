@@ -38,8 +38,13 @@ WriterOptions CopyOptions() {
   return options;
 }
 
+// Whether the key's value means nothing where inputs differ in it.
+bool IsOfOneSource(std::string_view key) {
+  return key == kKeyProcessId || key == kKeyHostName || key == kKeyBootId;
+}
+
 // Adds the key/values of another input. Readers size tables by the HardwareThreadCount, so it must
-// be above the CPU numbers of all inputs. Several processes are no ProcessId: it becomes empty.
+// be above the CPU numbers of all inputs. What IsOfOneSource becomes empty.
 void AddKeyValues(const KeyValues& more, KeyValues* to) {
   for (const auto& [key, value] : more) {
     const auto same = [&key = key](const auto& entry) { return entry.first == key; };
@@ -51,7 +56,7 @@ void AddKeyValues(const KeyValues& more, KeyValues* to) {
     } else if (key == kKeyHardwareThreadCount && absl::SimpleAtoi(value, &theirs) &&
                (!absl::SimpleAtoi(found->second, &ours) || theirs > ours)) {
       found->second = value;
-    } else if (key == kKeyProcessId && found->second != value) {
+    } else if (IsOfOneSource(key) && found->second != value) {
       found->second.clear();
     }
   }
@@ -66,7 +71,7 @@ TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
     if (&trace != &traces.front()) AddKeyValues(trace.info.key_values, &common.key_values);
   }
   std::erase_if(common.key_values, [](const auto& entry) {
-    return entry.first == kKeyProcessId && entry.second.empty();
+    return IsOfOneSource(entry.first) && entry.second.empty();
   });
   return common;
 }

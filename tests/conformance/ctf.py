@@ -58,7 +58,7 @@ def _value(bt2, field):
     if isinstance(field, bt2._StructureFieldConst):
         members = {name: _value(bt2, field[name]) for name in field}
         return {name: value for name, value in members.items()
-                if not (re.fullmatch("_.*_length", name) and name[1:-len("_length")] in members)}
+                if not (re.fullmatch("_.*_length", name, re.DOTALL) and name[1:-len("_length")] in members)}
     if isinstance(field, bt2._ArrayFieldConst):
         return [_value(bt2, element) for element in field]
     if isinstance(field, bt2._StringFieldConst):

@@ -657,7 +657,9 @@ TEST(Merger, TheOutputHasTheKeyValuesOfAllInputs) {
   const auto stream = [](std::string cpus, std::string pid, std::string key, std::string value) {
     testing::WriterToString out({}, {.sync_time = absl::FromUnixSeconds(1'700'000'000),
                                      .key_values = {{"HardwareThreadCount", std::move(cpus)},
-                                                    {"ProcessId", std::move(pid)},
+                                                    {"ProcessId", pid},
+                                                    {"HostName", "host"},
+                                                    {"BootId", std::move(pid)},
                                                     {std::move(key), std::move(value)}}});
     EXPECT_TRUE(out.writer->Finish().ok());
     return *out.written;
@@ -666,8 +668,9 @@ TEST(Merger, TheOutputHasTheKeyValuesOfAllInputs) {
                                  stream("8", "9", "A", "c")};
   std::vector<std::span<const std::byte>> inputs;
   for (const std::string& bytes : streams) inputs.push_back(testing::Span(bytes));
-  EXPECT_EQ(Merged(inputs).Read()->trace().key_values,
-            (KeyValues{{"HardwareThreadCount", "64"}, {"A", "a"}, {"B", "b"}}));
+  EXPECT_EQ(
+      Merged(inputs).Read()->trace().key_values,
+      (KeyValues{{"HardwareThreadCount", "64"}, {"HostName", "host"}, {"A", "a"}, {"B", "b"}}));
 }
 
 // The order of the inputs does not matter, even if the first one's clock began after the events of

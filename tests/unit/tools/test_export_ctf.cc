@@ -335,6 +335,8 @@ std::unique_ptr<nettrace::Reader> Open(const nettrace::TraceInfo& info) {
   return *std::move(reader);
 }
 
+constexpr char kBootId[] = "1bbb42ea-aa1b-4e54-8ac0-6b23a2bd6a16";
+
 class CtfExporterTest : public ExportTest {
  protected:
   void SetUp() override {
@@ -342,7 +344,7 @@ class CtfExporterTest : public ExportTest {
     nettrace::TraceInfo info;
     info.sync_time = absl::FromUnixSeconds(1'800'000'000);
     info.sync_ticks = 1'000'000'000;
-    info.key_values = {{"Host", "h\"ost"}, {"a b", "x"}, {"a.b", "y"}};
+    info.key_values = {{"Host", "h\"ost"}, {"a b", "x"}, {"a.b", "y"}, {"BootId", kBootId}};
     reader_ = Open(info);
     folder_of_trace_ = std::make_unique<AtomicFolder>(Trace());
     ASSERT_TRUE(folder_of_trace_->Create({}).ok());
@@ -414,9 +416,11 @@ TEST_F(CtfExporterTest, MetadataHasEachKindOnceAndTheClock) {
   const std::string metadata = Read("metadata");
   EXPECT_TRUE(metadata.starts_with("/* CTF 1.8 */\n"));
   const auto has = [&metadata](const char* text) { return metadata.find(text) != metadata.npos; };
-  EXPECT_TRUE(has("freq = 1000000000;\n\toffset_s = 1799999999;\n\toffset = 0;")) << metadata;
   EXPECT_TRUE(
-      has("hostname = \"h\\\"ost\";\n\ttrace_Host = \"h\\\"ost\";\n\ttrace_a_b = \"x\";\n}"))
+      has("freq = 1000000000;\n\toffset_s = 1799999999;\n\toffset = 0;\n\tabsolute = TRUE;"))
+      << metadata;
+  EXPECT_TRUE(has("\tuuid = \"1bbb42ea-aa1b-4e54-8ac0-6b23a2bd6a16\";\n\tdescription")) << metadata;
+  EXPECT_TRUE(has("hostname = \"h\\\"ost\";\n\ttrace_Host = \"h\\\"ost\";\n\ttrace_a_b = \"x\";\n"))
       << metadata;
   EXPECT_TRUE(has("event {\n\tid = 0;\n\tstream_id = 0;\n\tname = \"P:E\";")) << metadata;
   EXPECT_TRUE(has("event {\n\tid = 0;\n\tstream_id = 1;\n\tname = \"P:E\";")) << metadata;
@@ -436,10 +440,31 @@ TEST_F(CtfExporterTest, MetadataOfCtf2IsASequenceOfJsonTexts) {
   EXPECT_TRUE(
       has(R"("origin":"unix-epoch","offset-from-origin":{"seconds":1799999999,"cycles":0})"))
       << metadata;
-  EXPECT_TRUE(has(R"("hostname":"h\"ost","trace_Host":"h\"ost","trace_a b":"x","trace_a.b":"y"})"))
+  EXPECT_TRUE(has(R"("hostname":"h\"ost","trace_Host":"h\"ost","trace_a b":"x","trace_a.b":"y",)"))
       << metadata;
+  EXPECT_TRUE(has(R"("uid":"1bbb42ea-aa1b-4e54-8ac0-6b23a2bd6a16","description":)")) << metadata;
   EXPECT_TRUE(has(R"(]},"data-stream-class-id":0,"id":0})")) << metadata;
   EXPECT_TRUE(has(R"(]},"data-stream-class-id":1,"id":0})")) << metadata;
+}
+
+// Whoever wrote the file chose the text.
+TEST(CtfExporter, ABootIdThatIsNoneSaysNothingOfTheClock) {
+  for (const char* const id : {"", "1bbb42ea", "1bbb42ea-aa1b-4e54-8ac0-6b23a2bd6a1\"",
+                               "1bbb42eaaaa1b-4e54-8ac0-6b23a2bd6a16a"}) {
+    nettrace::TraceInfo info;
+    info.sync_time = absl::FromUnixSeconds(1'800'000'000);
+    info.key_values = {{"BootId", id}};
+    const std::string path = std::string(::testing::TempDir()) + "/boot-id";
+    AtomicFolder folder(path);
+    ASSERT_TRUE(folder.Create({}).ok());
+    CtfExporter exporter(*Open(info), Version::k1, Profile::kPlain, &folder);
+    ASSERT_TRUE(exporter.Finish().ok());
+    ASSERT_TRUE(folder.Keep().ok());
+    std::ostringstream text;
+    text << std::ifstream(path + "/metadata").rdbuf();
+    std::filesystem::remove_all(path);
+    EXPECT_NE(text.str().find("name = \"trace_clock\";\n\tdescription"), std::string::npos) << id;
+  }
 }
 
 TEST_F(CtfExporterTest, NothingIsThereUnlessItIsKept) {

@@ -1,9 +1,12 @@
 #include "tools/collector/session/capture.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +38,12 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
                      {nettrace::kKeySystemPageSize, absl::StrCat(sysconf(_SC_PAGESIZE))}};
+  utsname system = {};
+  if (uname(&system) == 0) info.key_values.emplace_back(nettrace::kKeyHostName, system.nodename);
+  std::string boot_id;
+  if (std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id) {
+    info.key_values.emplace_back(nettrace::kKeyBootId, boot_id);
+  }
   return info;
 }
 

@@ -84,6 +84,21 @@ auto EnvironmentOf(const nettrace::TraceInfo& trace, Profile profile) {
   return environment;
 }
 
+bool IsUuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::equal(text.begin(), text.end(), kForm.begin(), kForm.end(), [](char c, char form) {
+    return form == '-' ? c == '-' : absl::ascii_isxdigit(static_cast<unsigned char>(c));
+  });
+}
+
+// Traces from one start of a host have the same clock.
+std::string ClockUuidOf(const nettrace::TraceInfo& trace) {
+  for (const auto& [key, value] : trace.key_values) {
+    if (key == nettrace::kKeyBootId && IsUuid(value)) return value;
+  }
+  return "";
+}
+
 ClockOffset OffsetOf(std::int64_t nanoseconds) {
   ClockOffset offset = {nanoseconds / kNanosecondsPerSecond, nanoseconds % kNanosecondsPerSecond};
   if (offset.nanoseconds < 0) {
@@ -108,6 +123,7 @@ CtfExporter::CtfExporter(const nettrace::Reader& reader, Version version, Profil
       clock_start_(ClockStart(reader)) {
   trace_.uuid = UuidOf(reader.trace());
   trace_.environment = EnvironmentOf(reader.trace(), profile);
+  trace_.clock_uuid = ClockUuidOf(reader.trace());
   trace_.clock_start = OffsetOf(clock_start_);
   trace_.context = ContextOf(profile);
 }

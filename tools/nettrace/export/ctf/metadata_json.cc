@@ -163,22 +163,23 @@ std::string TraceFragment(const TraceClass& trace) {
   return TextOf(text);
 }
 
-std::string ClockFragment(const ClockOffset& start) {
+std::string ClockFragment(const TraceClass& trace) {
   rapidjson::StringBuffer text;
   JsonWriter json(text);
   json.StartObject();
   PutText(&json, "type", "clock-class");
   PutText(&json, "id", kClockName);
   PutText(&json, "name", kClockName);
+  if (!trace.clock_uuid.empty()) PutText(&json, "uid", trace.clock_uuid);
   PutText(&json, "description", kClockDescription);
   PutNumber(&json, "frequency", kNanosecondsPerSecond);
   PutText(&json, "origin", "unix-epoch");
   json.Key("offset-from-origin");
   json.StartObject();
   json.Key("seconds");
-  json.Int64(start.seconds);
+  json.Int64(trace.clock_start.seconds);
   json.Key("cycles");
-  json.Int64(start.nanoseconds);
+  json.Int64(trace.clock_start.nanoseconds);
   json.EndObject();
   json.EndObject();
   return TextOf(text);
@@ -231,7 +232,7 @@ std::string JsonOf(const EventClass& event) {
 
 std::string JsonOf(const TraceClass& trace) {
   std::string text = absl::StrCat(Fragment(Preamble(trace)), Fragment(TraceFragment(trace)),
-                                  Fragment(ClockFragment(trace.clock_start)));
+                                  Fragment(ClockFragment(trace)));
   for (std::uint32_t stream_class = 0; stream_class < kStreamClasses; ++stream_class) {
     absl::StrAppend(&text, Fragment(StreamFragment(trace, stream_class)));
     const std::vector<const std::string*>& events = trace.event_classes[stream_class];

@@ -36,6 +36,7 @@ struct ClockOffset {
 struct TraceClass {
   Uuid uuid = {};
   std::vector<std::pair<std::string, std::variant<std::int64_t, std::string>>> environment;
+  std::string clock_uuid;   // traces that share it share the clock; empty if it is not known
   ClockOffset clock_start;  // since 1970
   FieldClass context;       // of all events
   // Of each class of streams, the classes of events by their numbers: what TsdlOf or JsonOf made.

@@ -130,14 +130,16 @@ std::string DeclareEnvironment(const TraceClass& trace) {
   return text + "};\n\n";
 }
 
-std::string DeclareClock(const ClockOffset& start) {
+std::string DeclareClock(const TraceClass& trace) {
+  const std::string uuid =
+      trace.clock_uuid.empty() ? "" : absl::StrCat("\tuuid = ", Quote(trace.clock_uuid), ";\n");
   return absl::StrFormat(
-      "clock {\n\tname = \"%s\";\n\tdescription = \"%s\";\n"
-      "\tfreq = %d;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = FALSE;\n};\n\n"
+      "clock {\n\tname = \"%s\";\n%s\tdescription = \"%s\";\n"
+      "\tfreq = %d;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = TRUE;\n};\n\n"
       "typealias integer { size = 64; align = 8; signed = false; map = clock.%s.value; } "
       ":= time_t;\n\n",
-      kClockName, kClockDescription, kNanosecondsPerSecond, start.seconds, start.nanoseconds,
-      kClockName);
+      kClockName, uuid, kClockDescription, kNanosecondsPerSecond, trace.clock_start.seconds,
+      trace.clock_start.nanoseconds, kClockName);
 }
 
 // LTTng's number for a level: of those that syslog has, and 14 for debugging.
@@ -176,7 +178,7 @@ std::string TsdlOf(const TraceClass& trace) {
       "/* CTF 1.8 */\n\n", DeclareTypes(), "\ntrace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"",
       FormatGuid(nettrace::GuidFromUuid(trace.uuid)),
       "\";\n\tbyte_order = le;\n\tpacket.header := ", Reserved(PacketHeader()), ";\n};\n\n",
-      DeclareEnvironment(trace), DeclareClock(trace.clock_start));
+      DeclareEnvironment(trace), DeclareClock(trace));
   for (std::uint32_t stream_class = 0; stream_class < kStreamClasses; ++stream_class) {
     absl::StrAppend(&text, "stream {\n\tid = ", stream_class,
                     ";\n\tpacket.context := ", Reserved(PacketContext(stream_class)),
