@@ -50,6 +50,7 @@ def _event(bt2, message):
     context = _value(bt2, event.common_context_field)
     return {"time": message.default_clock_snapshot.ns_from_origin, "name": event.name,
             "cpu": int(packet["cpu_id"]) if "cpu_id" in packet else None,
+            "log_level": event.cls.log_level,
             "context": context, "payload": _value(bt2, event.payload_field) if event.payload_field is not None else {}}
 
 
@@ -68,8 +69,14 @@ def _value(bt2, field):
     if isinstance(field, bt2._BoolFieldConst):
         return bool(field)
     if isinstance(field, bt2._EnumerationFieldConst):
-        return Named(int(field), tuple(field.labels))
+        return Named(int(field), _labels(field))
     return int(field)
+
+
+def _labels(field):
+    # babeltrace2 2.0.4's own list is missing for a number without a name that comes before all with one.
+    return tuple(label for label, mapping in field.cls.items()
+                 if any(part.lower <= int(field) <= part.upper for part in mapping.ranges))
 
 
 class Named(int):

@@ -1,0 +1,350 @@
+#!/usr/bin/python3
+"""`nettrace import --from ctf` shows what babeltrace2 shows of traces that LTTng itself has written, in user space: all
+types of fields, both schemes of buffers, losses of both modes, rotations, snapshots, a pause longer than the header's
+timestamps, and a stream that is cut."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from support import commands
+from support import script
+
+import ctf
+
+NOBODY = 65534
+CONTEXTS = ("vpid", "vtid", "procname", "pthread_id", "ip", "vuid", "cgroup_ns")
+OF_THREADS = {"vpid": "pid", "vtid": "tid", "procname": "thread"}
+LEVELS = (1, 1, 1, 2, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5)  # by LTTng's log level
+# Small buffers, for many packets; where the service may wait for them, next to nothing is lost.
+PACKET = 4096
+SMALL = ("--subbuf-size", str(PACKET), "--num-subbuf", "4")
+BLOCKING = (*SMALL, "--blocking-timeout", "inf")
+TINY = ("--subbuf-size", str(PACKET), "--num-subbuf", "2")
+VALUES = ("conformance:*", "--exclude", "conformance:flood,conformance:large")
+FLOOD = ("conformance:flood",)
+LOST = ("conformance:flood,conformance:large",)
+# What LTTng itself says of a process: its libraries, with paths and build ids.
+STATE = ("lttng_ust_statedump:*",)
+FLOODED = 3000
+HEADER_NANOSECONDS = 2**32  # that a timestamp in the event's header can tell apart
+SECONDS = 20  # for one command of lttng; none takes one
+
+
+class Daemon:
+    """A session daemon of our own, with all it writes below `home`. Not as root: root's would be the system's."""
+
+    def __init__(self, home, stack):
+        self.home = home
+        self._stack = stack
+        self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        self._environment = {"PATH": os.environ["PATH"], "LTTNG_HOME": str(home), "LTTNG_RUNDIR": str(home / "run"),
+                             "LTTNG_UST_REGISTER_TIMEOUT": "-1", "LTTNG_UST_ALLOW_BLOCKING": "1"}
+        self._log = stack.enter_context(open(home / "sessiond.log", "w+b"))
+        self.own(home)
+        # It ends with this process even if that is killed.
+        self._process = self._start(["setpriv", "--pdeathsig", "TERM", "lttng-sessiond", "--no-kernel"],
+                                    stdout=self._log, stderr=self._log, start_new_session=True)
+        stack.callback(self._end)
+        end = time.monotonic() + SECONDS
+        while self.lttng("list", check=False).returncode != 0:
+            if self._process.poll() is not None or time.monotonic() > end:
+                self._log.seek(0)
+                raise RuntimeError(f"lttng-sessiond does not answer: {self._log.read()[-500:]}")
+            time.sleep(0.05)
+
+    def own(self, path):
+        if self._as:
+            os.chown(path, NOBODY, NOBODY)
+
+    def _start(self, command, **options):
+        return subprocess.Popen(command, env=self._environment, cwd=self.home, **self._as,
+                                **{"stdin": subprocess.DEVNULL, **options})
+
+    def _end(self):
+        # SIGTERM has it end its consumers; whatever is left of its session of processes is killed.
+        self._process.terminate()
+        try:
+            self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def lttng(self, *words, check=True):
+        done = subprocess.run(["lttng", "--no-sessiond", *words], env=self._environment, cwd=self.home, timeout=SECONDS,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              text=True, **self._as)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"lttng {' '.join(words)}: {done.stdout}")
+        return done
+
+    def session(self, name, buffers, channel, events, snapshot=False):
+        folder = self.home / name
+        self.lttng("create", name, "--output", str(folder), *(["--snapshot"] if snapshot else []))
+        self.lttng("enable-channel", "--userspace", "--session", name, f"--buffers-{buffers}", *channel, "channel")
+        self.lttng("enable-event", "--userspace", "--session", name, "--channel", "channel", *events)
+        self.lttng("add-context", "--userspace", "--session", name, "--channel", "channel",
+                   *(word for context in CONTEXTS for word in ("--type", context)))
+        self.lttng("start", name)
+        return folder
+
+    def service(self, program):
+        return self._stack.enter_context(Service(self._start([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
+
+    @contextlib.contextmanager
+    def buffers_not_read(self):
+        """As if the consumers were too slow."""
+        consumers = [int(name) for name in os.listdir("/proc") if name.isdigit() and self._is_consumer(name)]
+        if not consumers:
+            raise RuntimeError("there is no consumer of lttng-sessiond")
+        try:
+            for process in consumers:
+                os.kill(process, signal.SIGSTOP)
+            while not all(map(_is_stopped, consumers)):
+                time.sleep(0.001)
+            yield
+        finally:
+            for process in consumers:
+                os.kill(process, signal.SIGCONT)
+
+    def _is_consumer(self, process):
+        try:
+            command = pathlib.Path(f"/proc/{process}/cmdline").read_bytes()
+            return os.getsid(int(process)) == self._process.pid and b"lttng-consumerd" in command
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+
+def _is_stopped(process):
+    threads = pathlib.Path(f"/proc/{process}/task").iterdir()
+    return all((thread / "stat").read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
+
+
+class Service:
+    """The instrumented program; counts what it has written."""
+
+    def __init__(self, process):
+        self._process = process
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def ask(self, line):
+        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.flush()
+
+    def answer(self):
+        return int(self._process.stdout.readline())
+
+    def write(self, line):
+        self.ask(line)
+        return self.answer()
+
+    def stay(self):
+        os.sched_setaffinity(self._process.pid, {min(os.sched_getaffinity(0))})
+
+    def end(self):
+        self._process.stdin.close()
+        if self._process.wait(SECONDS) != 0:
+            raise RuntimeError(f"the service ended with {self._process.returncode}")
+
+
+def record(args, home, stack):
+    """Returns the sessions' directories, and how many events were written to sessions of values, and to `discard`."""
+    program = home / "service"
+    shutil.copy(args.service, program)  # Where it is built, another user need not reach it.
+    daemon = Daemon(home, stack)
+    folders = {"uid": daemon.session("uid", "uid", BLOCKING, VALUES),
+               "pid": daemon.session("pid", "pid", BLOCKING, VALUES),
+               "rotated": daemon.session("rotated", "uid", BLOCKING, VALUES),
+               "discard": daemon.session("discard", "uid", ("--discard", *TINY), LOST),
+               "overwrite": daemon.session("overwrite", "uid", ("--overwrite", *TINY), FLOOD),
+               "state": daemon.session("state", "pid", SMALL, STATE),
+               "snapshot": daemon.session("snapshot", "uid", SMALL, VALUES, snapshot=True)}
+    one, other = daemon.service(program), daemon.service(program)
+    count = one.write("values 60") + other.write("values 30") + one.write("numbered")
+    daemon.lttng("rotate", "rotated")
+    one.ask("sleep")
+    count += other.write("values 20") + one.answer()
+    daemon.lttng("rotate", "rotated")
+    count += one.write("values 10")
+    # A processor's first packet is read when the session stops: so that packets are missing after one.
+    one.stay()
+    lost = one.write("flood 10")
+    daemon.lttng("stop", "overwrite")
+    daemon.lttng("start", "overwrite")
+    with daemon.buffers_not_read():
+        lost += one.write(f"flood {FLOODED}")
+    lost += one.write("flood 10")
+    # An event that is larger than the buffers is a loss which the first packet of a chunk counts.
+    for _ in range(2):
+        daemon.lttng("rotate", "discard")
+        lost += one.write("large 5") + one.write("flood 10")
+    daemon.lttng("snapshot", "record", "--session", "snapshot")
+    one.end()
+    other.end()
+    for name in folders:
+        daemon.lttng("stop", name)
+        daemon.lttng("destroy", name)
+    return folders, count, lost
+
+
+def imported(args, folder, expect=0):
+    """The events of the file, as numbers and as they are shown, and what `info` says of it."""
+    file = args.out / f"{folder.name}.nettrace"
+    done = subprocess.run([args.nettrace, "import", "--from", "ctf", folder, "-o", file], stderr=subprocess.PIPE,
+                          text=True, check=False)
+    if done.returncode != expect:
+        raise RuntimeError(f"import of {folder.name} ended with {done.returncode}: {done.stderr}")
+    subprocess.run([args.nettrace, "verify", "--strict", file], check=True, stdout=subprocess.DEVNULL)
+    shown = ({**event["payload"], **event.get("symbols", {})} for event in commands.dump(args.nettrace, file))
+    events = [{**event, "shown": payload, "time": ctf.nanoseconds(event["time"])}
+              for event, payload in zip(commands.dump(args.nettrace, file, "--raw"), shown)]
+    return events, commands.info(args.nettrace, file), done.stderr
+
+
+def sort_key(event):
+    return event["time"], event["cpu"], event["name"]
+
+
+class Comparison(ctf.Comparison):
+    def session(self, found, lost, trace):
+        self._same("number of events", len(found), len(trace.events))
+        self._same("events lost", lost, sum(number for *_, number in trace.discarded))
+        found = [{**event, "name": f"{event['provider']}:{event['name']}"} for event in found]
+        for number, (one, other) in enumerate(zip(sorted(found, key=sort_key), sorted(trace.events, key=sort_key)), 1):
+            where = f"event {number} ({one['name']!r} at {one['time']})"
+            for key in ("time", "name", "cpu"):
+                self._same(f"{where}: {key}", one[key], other[key])
+            self._same(f"{where}: level", one["level"], LEVELS[other["log_level"]])
+            self._same(f"{where}: contexts", set(other["context"]), set(CONTEXTS))
+            theirs = dict(other["payload"])
+            for name, value in other["context"].items():
+                if name in OF_THREADS:
+                    self._same(f"{where}: {name}", one[OF_THREADS[name]], value)
+                else:
+                    theirs[f"context.{name}"] = value
+            self._same(f"{where}: names", list(one["payload"]), list(theirs))
+            for name, value in theirs.items():
+                self.value(f"{where}: {name}", one["payload"].get(name), value)
+                if isinstance(value, ctf.Named):
+                    # Names of whole ranges are not kept.
+                    names = [label for label in value.names if label != "MANY"]
+                    if names:
+                        self._same(f"{where}: {name} as shown", one["shown"][name], names[0])
+            for name in {"hex", "address"} & set(theirs):
+                self._same(f"{where}: {name} as shown", one["shown"][name], hex(theirs[name]))
+
+    def fact(self, what, is_so):
+        """What the traces must have so that the comparison is one."""
+        if not is_so:
+            self._differ(f"{what}: not so")
+
+
+def packets(folder):
+    """How many packets babeltrace2 sees in the streams, and how many that it says are missing."""
+    bt2 = ctf.babeltrace()
+    seen, missing = 0, 0
+    for message in bt2.TraceCollectionMessageIterator(str(folder)):
+        seen += type(message) is bt2._PacketBeginningMessageConst
+        if type(message) is bt2._DiscardedPacketsMessageConst:
+            missing += message.count
+    return seen, missing
+
+
+def traces(folder):
+    return len(list(folder.rglob("metadata")))
+
+
+def check_sessions(args, folders, count, lost):
+    passed = True
+    for name, folder in folders.items():
+        found, info, told = imported(args, folder)
+        trace = ctf.read(folder)
+        seen, missing = packets(folder)
+        comparison = Comparison()
+        comparison.session(found, info["lost"], trace)
+        comparison.fact("several packets", seen > 2 or name == "state")
+        comparison.fact(f"{missing} packets missing are told: {told}",
+                        (f" {missing} packets " in told) if missing else "packets" not in told)
+        if name in ("uid", "pid", "rotated"):
+            comparison.fact("all events of values", len(found) + info["lost"] == count)
+            comparison.fact("two processes", len({event["pid"] for event in found}) == 2)
+            comparison.fact("threads", len({event["tid"] for event in found}) >= 8)
+            comparison.fact("more classes than 5 bits can name", len({event["name"] for event in found}) > 31)
+        if name in ("uid", "pid"):
+            alone = sorted(event["time"] for event in found
+                           if event["name"] == "nothing" and event["tid"] == event["pid"])
+            comparison.fact("a pause longer than the header's timestamp",
+                            len(alone) == 2 and alone[1] - alone[0] > HEADER_NANOSECONDS)
+        if name == "pid":
+            comparison.fact("a trace for each process", traces(folder) == 2)
+        if name in ("rotated", "discard"):
+            comparison.fact("three chunks", traces(folder) == 3)
+        if name == "discard":
+            comparison.fact("events were lost, and counted", info["lost"] > 10 and len(found) + info["lost"] == lost)
+        if name == "overwrite":
+            comparison.fact("packets were lost", missing > 0)
+        if name == "snapshot":
+            comparison.fact("the last ones of all", 0 < len(found) < count)
+        print(f"{name}: {len(found)} events, {info['lost']} lost, {seen} packets, {missing} missing, "
+              f"{comparison.count} differences")
+        for text in comparison.differences:
+            print(f"  {text}")
+        passed &= comparison.count == 0
+    return passed
+
+
+def identity(event):
+    return event["time"], event["cpu"], event["name"], repr(event["payload"])
+
+
+def check_cut(args, folder):
+    """Of a stream that ends in the midst of a packet what comes before is read, and status 1 says so."""
+    whole, _, _ = imported(args, folder)
+    copy = args.out / "cut"
+    shutil.copytree(folder, copy)
+    longest = max(copy.rglob("channel_*[0-9]"), key=lambda path: path.stat().st_size)
+    os.truncate(longest, longest.stat().st_size // (2 * PACKET) * PACKET + 1000)
+    found, _, told = imported(args, copy, expect=1)
+    passed = 0 < len(found) < len(whole) and longest.name in told and \
+        set(map(identity, found)) < set(map(identity, whole))
+    print(f"cut: {len(found)} of {len(whole)} events: {told.strip()}")
+    return passed
+
+
+def main():
+    parser = script.parser(__doc__, "nettrace", "out")
+    parser.add_argument("--service", type=pathlib.Path, help="the instrumented program, if it could be built")
+    args = parser.parse_args()
+    if args.service is None:
+        raise script.Skipped("liblttng-ust-dev was not there when this was built")
+    if not shutil.which("lttng") or not shutil.which("lttng-sessiond"):
+        raise script.Skipped("lttng-tools are not installed")
+    ctf.babeltrace()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The daemon is ended then, too.
+    shutil.rmtree(args.out, ignore_errors=True)
+    args.out.mkdir(parents=True)
+    # Paths of sockets are short.
+    with tempfile.TemporaryDirectory(prefix="lttng-") as home:
+        with contextlib.ExitStack() as stack:
+            folders, count, lost = record(args, pathlib.Path(home), stack)
+        return all([check_sessions(args, folders, count, lost), check_cut(args, folders["uid"])])
+
+
+if __name__ == "__main__":
+    script.main(main)
