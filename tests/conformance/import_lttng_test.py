@@ -22,7 +22,7 @@ NOBODY = 65534
 CONTEXTS = ("vpid", "vtid", "procname", "pthread_id", "ip", "vuid", "cgroup_ns")
 OF_THREADS = {"vpid": "pid", "vtid": "tid", "procname": "thread"}
 LEVELS = (1, 1, 1, 2, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5)  # by LTTng's log level
-# Small buffers, for many packets; where the service may wait for them, next to nothing is lost.
+# Small buffers, for many packets; where the service may wait for them, little is lost.
 PACKET = 4096
 SMALL = ("--subbuf-size", str(PACKET), "--num-subbuf", "4")
 BLOCKING = (*SMALL, "--blocking-timeout", "inf")
@@ -143,16 +143,10 @@ class Service:
         self._process.stdin.close()
         self._process.stdout.close()
 
-    def ask(self, line):
+    def write(self, line):
         self._process.stdin.write(f"{line}\n".encode())
         self._process.stdin.flush()
-
-    def answer(self):
         return int(self._process.stdout.readline())
-
-    def write(self, line):
-        self.ask(line)
-        return self.answer()
 
     def stay(self):
         os.sched_setaffinity(self._process.pid, {min(os.sched_getaffinity(0))})
@@ -178,8 +172,8 @@ def record(args, home, stack):
     one, other = daemon.service(program), daemon.service(program)
     count = one.write("values 60") + other.write("values 30") + one.write("numbered")
     daemon.lttng("rotate", "rotated")
-    one.ask("sleep")
-    count += other.write("values 20") + one.answer()
+    # Alone: LTTng loses events of all who write while one that writes is interrupted, also where they may wait.
+    count += other.write("values 20") + one.write("sleep")
     daemon.lttng("rotate", "rotated")
     count += one.write("values 10")
     # A processor's first packet is read when the session stops: so that packets are missing after one.
@@ -284,7 +278,7 @@ def check_sessions(args, folders, count, lost):
         if name in ("uid", "pid", "rotated"):
             comparison.fact("all events of values", len(found) + info["lost"] == count)
             comparison.fact("two processes", len({event["pid"] for event in found}) == 2)
-            comparison.fact("threads", len({event["tid"] for event in found}) >= 8)
+            comparison.fact("threads", len({event["tid"] for event in found}) > 4)
             comparison.fact("more classes than 5 bits can name", len({event["name"] for event in found}) > 31)
         if name in ("uid", "pid"):
             alone = sorted(event["time"] for event in found
