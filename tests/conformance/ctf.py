@@ -48,9 +48,10 @@ def _event(bt2, message):
     event = message.event
     packet = event.packet.context_field or {}
     context = _value(bt2, event.common_context_field)
+    level = event.cls.log_level
     return {"time": message.default_clock_snapshot.ns_from_origin, "name": event.name,
             "cpu": int(packet["cpu_id"]) if "cpu_id" in packet else None,
-            "log_level": event.cls.log_level,
+            "log_level": getattr(level, "value", level),  # From 2.1 on it is an Enum's.
             "context": context, "payload": _value(bt2, event.payload_field) if event.payload_field is not None else {}}
 
 

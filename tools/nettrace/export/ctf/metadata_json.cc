@@ -14,8 +14,16 @@
 namespace tools::ctf {
 namespace {
 
-std::string TextOf(const rapidjson::StringBuffer& json) {
-  return {json.GetString(), json.GetSize()};
+// The JSON object of this type, with the members that `put` writes.
+template <typename Put>
+std::string ObjectOf(const char* type, const Put& put) {
+  rapidjson::StringBuffer text;
+  JsonWriter json(text);
+  json.StartObject();
+  PutText(&json, "type", type);
+  put(&json);
+  json.EndObject();
+  return {text.GetString(), text.GetSize()};
 }
 
 void PutStruct(JsonWriter* json, const FieldClass& structure);
@@ -125,81 +133,65 @@ std::string Fragment(std::string_view json) {
 }
 
 std::string Preamble(const TraceClass& trace) {
-  rapidjson::StringBuffer text;
-  JsonWriter json(text);
-  json.StartObject();
-  PutText(&json, "type", "preamble");
-  PutNumber(&json, "version", 2);
-  json.Key("uuid");
-  json.StartArray();
-  for (const std::byte byte : trace.uuid) json.Uint(std::to_integer<unsigned>(byte));
-  json.EndArray();
-  json.EndObject();
-  return TextOf(text);
+  return ObjectOf("preamble", [&](JsonWriter* json) {
+    PutNumber(json, "version", 2);
+    json->Key("uuid");
+    json->StartArray();
+    for (const std::byte byte : trace.uuid) json->Uint(std::to_integer<unsigned>(byte));
+    json->EndArray();
+  });
 }
 
 std::string TraceFragment(const TraceClass& trace) {
-  rapidjson::StringBuffer text;
-  JsonWriter json(text);
-  json.StartObject();
-  PutText(&json, "type", "trace-class");
-  PutText(&json, "uid", FormatGuid(nettrace::GuidFromUuid(trace.uuid)));
-  json.Key("environment");
-  json.StartObject();
-  absl::flat_hash_set<std::string> names;
-  for (const auto& [key, value] : trace.environment) {
-    if (!names.insert(ValidUtf8(key)).second) continue;
-    PutKey(&json, key);
-    if (const auto* const number = std::get_if<std::int64_t>(&value); number != nullptr) {
-      json.Int64(*number);
-    } else {
-      PutString(&json, std::get<std::string>(value));
+  return ObjectOf("trace-class", [&](JsonWriter* json) {
+    PutText(json, "uid", FormatGuid(nettrace::GuidFromUuid(trace.uuid)));
+    json->Key("environment");
+    json->StartObject();
+    absl::flat_hash_set<std::string> names;
+    for (const auto& [key, value] : trace.environment) {
+      if (!names.insert(ValidUtf8(key)).second) continue;
+      PutKey(json, key);
+      if (const auto* const number = std::get_if<std::int64_t>(&value); number != nullptr) {
+        json->Int64(*number);
+      } else {
+        PutString(json, std::get<std::string>(value));
+      }
     }
-  }
-  json.EndObject();
-  json.Key("packet-header-field-class");
-  PutStruct(&json, PacketHeader());
-  json.EndObject();
-  return TextOf(text);
+    json->EndObject();
+    json->Key("packet-header-field-class");
+    PutStruct(json, PacketHeader());
+  });
 }
 
 std::string ClockFragment(const TraceClass& trace) {
-  rapidjson::StringBuffer text;
-  JsonWriter json(text);
-  json.StartObject();
-  PutText(&json, "type", "clock-class");
-  PutText(&json, "id", kClockName);
-  PutText(&json, "name", kClockName);
-  if (!trace.clock_uuid.empty()) PutText(&json, "uid", trace.clock_uuid);
-  PutText(&json, "description", kClockDescription);
-  PutNumber(&json, "frequency", kNanosecondsPerSecond);
-  PutText(&json, "origin", "unix-epoch");
-  json.Key("offset-from-origin");
-  json.StartObject();
-  json.Key("seconds");
-  json.Int64(trace.clock_start.seconds);
-  json.Key("cycles");
-  json.Int64(trace.clock_start.nanoseconds);
-  json.EndObject();
-  json.EndObject();
-  return TextOf(text);
+  return ObjectOf("clock-class", [&](JsonWriter* json) {
+    PutText(json, "id", kClockName);
+    PutText(json, "name", kClockName);
+    if (!trace.clock_uuid.empty()) PutText(json, "uid", trace.clock_uuid);
+    PutText(json, "description", kClockDescription);
+    PutNumber(json, "frequency", kNanosecondsPerSecond);
+    PutText(json, "origin", "unix-epoch");
+    json->Key("offset-from-origin");
+    json->StartObject();
+    json->Key("seconds");
+    json->Int64(trace.clock_start.seconds);
+    json->Key("cycles");
+    json->Int64(trace.clock_start.nanoseconds);
+    json->EndObject();
+  });
 }
 
 std::string StreamFragment(const TraceClass& trace, std::uint32_t stream_class) {
-  rapidjson::StringBuffer text;
-  JsonWriter json(text);
-  json.StartObject();
-  PutText(&json, "type", "data-stream-class");
-  PutNumber(&json, "id", stream_class);
-  PutText(&json, "default-clock-class-id", kClockName);
-  json.Key("packet-context-field-class");
-  PutStruct(&json, PacketContext(stream_class));
-  json.Key("event-record-header-field-class");
-  PutStruct(&json, EventHeader());
-  json.Key("event-record-common-context-field-class");
-  PutStruct(&json, trace.context);
-  json.EndObject();
-  return TextOf(text);
+  return ObjectOf("data-stream-class", [&](JsonWriter* json) {
+    PutNumber(json, "id", stream_class);
+    PutText(json, "default-clock-class-id", kClockName);
+    json->Key("packet-context-field-class");
+    PutStruct(json, PacketContext(stream_class));
+    json->Key("event-record-header-field-class");
+    PutStruct(json, EventHeader());
+    json->Key("event-record-common-context-field-class");
+    PutStruct(json, trace.context);
+  });
 }
 
 // The words that babeltrace2 has for levels.
@@ -218,16 +210,12 @@ void PutLogLevel(JsonWriter* json, std::uint8_t level) {
 }  // namespace
 
 std::string JsonOf(const EventClass& event) {
-  rapidjson::StringBuffer text;
-  JsonWriter json(text);
-  json.StartObject();
-  PutText(&json, "type", "event-record-class");
-  PutText(&json, "name", event.name);
-  if (event.level) PutLogLevel(&json, *event.level);
-  json.Key("payload-field-class");
-  PutStruct(&json, event.fields);
-  json.EndObject();
-  return TextOf(text);
+  return ObjectOf("event-record-class", [&](JsonWriter* json) {
+    PutText(json, "name", event.name);
+    if (event.level) PutLogLevel(json, *event.level);
+    json->Key("payload-field-class");
+    PutStruct(json, event.fields);
+  });
 }
 
 std::string JsonOf(const TraceClass& trace) {
