@@ -152,6 +152,46 @@ class ReportBrowserTest(unittest.TestCase):
         self.press("Home")
         self.assertIn("(995 ms)", self.value("document.querySelector('#window').textContent"))
 
+    def test_the_keyboard_comes_to_an_activity_and_its_fields(self):
+        for width in (1280, 360):
+            self.open("shop", width)
+            for _ in range(40):
+                self.press("Tab")
+                if self.value("document.activeElement.id") == "lanes":
+                    break
+            self.assertEqual(self.value("getComputedStyle(document.activeElement).outlineStyle"), "solid")
+            self.assertRegex(self.value(LANE + "('1002 worker 2')")[0], ", 99 activities$")
+            # Of the requests with odd numbers, the one with the number 5.
+            while self.value("document.querySelector('.lane.current').firstChild.textContent") != "1002 worker 2":
+                self.press("ArrowDown")
+            self.press("N", "N", "N", "N", "P")
+            self.assertEqual(self.value(FIELDS), {
+                "duration": "6 µs", "begin": "+0.025000000 s", "end": "+0.025006000 s", "provider": "Shop.Web",
+                "activityId": "06060606-0606-0606-0606-060606060606", "relatedActivityId": "05050505-0505-0505-0505-050505050505",
+                "process": "1000 /usr/bin/web", "thread": "1002 worker 2"})
+            self.assertEqual(self.value("[...document.querySelectorAll('[role=status]')].map(s => s.textContent)[1]"),
+                             "Chosen: Request, an activity of 6 µs, from +0.025000000 s to +0.025006000 s, 1002 worker 2, "
+                             "related to 05050505-0505-0505-0505-050505050505")
+            self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
+            # The event that begins it, the one that ends it, and from that the next activity, which is related to none.
+            self.press("n")
+            self.assertEqual(self.value(FIELDS)["Order"], "5")
+            self.press("n")
+            self.assertEqual(self.value(FIELDS)["Status"], "200")
+            self.press("N")
+            self.assertEqual(self.value(FIELDS)["duration"], "8 µs")
+            self.assertNotIn("relatedActivityId", self.value(FIELDS))
+            # Its mark is around all of it, when that is wide.
+            self.press(*"+" * 15)
+            left, right = self.value("document.querySelector('.selected-mark').getAttribute('d').match(/^M([0-9.]+) 36V1H([0-9.]+)V36$/).slice(1)")
+            shown = self.value("document.querySelector('.lane.current').lastChild.clientWidth")
+            self.assertAlmostEqual(float(right) - float(left), shown * 8e-6 / (0.995002 / 2 ** 15), delta=1)
+            self.press("N")  # is beyond what is shown
+            self.assertEqual(self.value(FIELDS)["duration"], "10 µs")
+            self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
+            self.click("#previous-activity")
+            self.assertEqual(self.value(FIELDS)["duration"], "8 µs")
+
     def test_zooming_in_comes_to_single_events(self):
         self.open()
         self.press("Tab")

@@ -75,14 +75,15 @@ class Trace {
   }
 
   void Number(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-              std::uint32_t number, std::optional<std::uint8_t> activity = std::nullopt) {
+              std::uint32_t number, std::optional<std::uint8_t> activity = std::nullopt,
+              std::optional<std::uint8_t> related = std::nullopt) {
     nettrace::PayloadEncoder payload(&kNumber);
-    Write(kind, thread, ticks, Must(payload.UInt(number).Finish()), activity);
+    Write(kind, thread, ticks, Must(payload.UInt(number).Finish()), activity, related);
   }
   void Text(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
             std::u16string_view text) {
     nettrace::PayloadEncoder payload(&kText);
-    Write(kind, thread, ticks, Must(payload.Utf16(text).Finish()), std::nullopt);
+    Write(kind, thread, ticks, Must(payload.Utf16(text).Finish()), std::nullopt, std::nullopt);
   }
 
   void Lose(std::size_t cpu, std::uint64_t count) { Must(writer_->AddLost(cpus_[cpu], count)); }
@@ -95,9 +96,11 @@ class Trace {
 
   template <typename Bytes>
   void Write(nettrace::MetadataId kind, nettrace::ThreadIndex thread, std::uint64_t ticks,
-             const Bytes& payload, std::optional<std::uint8_t> activity) {
+             const Bytes& payload, std::optional<std::uint8_t> activity,
+             std::optional<std::uint8_t> related) {
     nettrace::Labels labels;
     if (activity) labels.activity_id.emplace().fill(std::byte{*activity});
+    if (related) labels.related_activity_id.emplace().fill(std::byte{*related});
     nettrace::EventRow row;
     row.metadata_id = kind;
     row.capture_thread = cpus_[count_ % 2];
@@ -121,7 +124,8 @@ const std::vector<nettrace::Field> Trace::kText = {nettrace::MakeField<std::u16s
 constexpr std::uint8_t kStartOpcode = 1;
 constexpr std::uint8_t kStopOpcode = 2;
 
-// 200 requests, one each 5 ms. Request i takes i + 1 microseconds; the last one does not end.
+// 200 requests, one each 5 ms. Request i takes i + 1 microseconds; the last one does not end. Each
+// third one is related to the one before it.
 void WriteShop(const std::string& path) {
   Trace trace(path, {{"Host", "shop.example"}, {"HardwareThreadCount", "2"}});
   const auto process = trace.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);
@@ -146,7 +150,9 @@ void WriteShop(const std::string& path) {
     const std::uint64_t at = i * 5000 * kMicrosecond;
     const auto activity = static_cast<std::uint8_t>(i % 100 + 1);
     const nettrace::ThreadIndex worker = threads[1 + i % 2];
-    trace.Number(begin, worker, at, i, activity);
+    std::optional<std::uint8_t> related;
+    if (i % 3 == 2) related = static_cast<std::uint8_t>((i - 1) % 100 + 1);
+    trace.Number(begin, worker, at, i, activity, related);
     trace.Number(query, threads[3 + i % 2], at + 1 + i * kMicrosecond / 2, i * 7);
     if (i % 10 == 0) trace.Text(bill, threads[5], at + 2 + i * kMicrosecond / 2, u"order ✓ paid");
     if (i % 50 == 0) trace.Text(bill, threads[6], at + 3 + i * kMicrosecond / 2, u"report");

@@ -12,7 +12,10 @@ function asNumbers(holder, ...names) {
 asNumbers(data, "ticks", "ticksPerSecond");
 asNumbers(data.overTime, "start", "width");
 asNumbers(data.threadsOverTime, "start", "width");
-for (const activity of data.activities.shown) asNumbers(activity, "begin", "end");
+for (const activity of data.activities.shown) {
+  asNumbers(activity, "begin", "end");
+  activity.at = activity.begin;  // where it is among what is chosen one by one
+}
 const events = data.singleEvents;
 const ticksToSeconds = (ticks) => ticks / data.ticksPerSecond;
 const whole = Math.max(data.ticks, 1);
@@ -302,10 +305,11 @@ function drawLane(lane, number) {
     last = at;
     marks += `M${at} 16V${LANE_HEIGHT}`;
   }
-  let bars = "";
+  let bars = "", activities = 0;
   const covered = [-1, -1, -1];
   for (const {begin, end, level} of lane.activities) {
     if (end < state.from || begin > state.to) continue;
+    ++activities;
     const left = clamped(begin), right = Math.max(clamped(end), left + 1.5);
     if (right <= covered[level] + 0.2) continue;
     covered[level] = right;
@@ -315,11 +319,15 @@ function drawLane(lane, number) {
   const shapes = [shape("path", {d: density, class: "density"}), shape("path", {d: marks, class: "ticks"}),
     shape("path", {d: bars, class: "activity"})];
   const selected = state.selected;
-  if (selected && selected.thread === lane.thread && selected.at >= state.from && selected.at <= state.to) {
-    shapes.push(shape("path", {d: `M${x(selected.at)} 0V${LANE_HEIGHT}`, class: "selected-mark"}));
+  const until = selected?.end ?? selected?.at;
+  if (selected && selected.thread === lane.thread && until >= state.from && selected.at <= state.to) {
+    const top = selected.level === undefined ? 0 : 1 + selected.level * 5;
+    const box = selected.level === undefined ? "" : `H${clamped(until).toFixed(1)}V${LANE_HEIGHT}`;
+    shapes.push(shape("path", {d: `M${clamped(selected.at).toFixed(1)} ${LANE_HEIGHT}V${top}${box}`, class: "selected-mark"}));
   }
   lane.svg.replaceChildren(...shapes);
-  lane.svg.setAttribute("aria-label", `Thread ${lane.name}: ${counted(to - from, "single event")} in this time`);
+  lane.svg.setAttribute("aria-label", `Thread ${lane.name}: ${counted(to - from, "single event")} in this time, ` +
+    `${grouped(activities)} ${activities === 1 ? "activity" : "activities"}`);
   lane.row.classList.toggle("current", number === state.lane);
 }
 
@@ -365,24 +373,31 @@ function clickLane(number, {x, y, width}) {
   if (y < 16) {
     const hit = lane.activities.filter(({begin, end}) => begin - near <= time && end + near >= time)
       .sort((a, b) => (a.end - a.begin) - (b.end - b.begin))[0];
-    if (hit) { showActivity(hit); redraw(); return; }
+    if (hit) { selectActivity(hit); return; }
   }
   const [from, to] = rangeOf(lane.matches, time - near, time + near);
   const hit = lane.matches.slice(from, to).sort((a, b) => Math.abs(a.at - time) - Math.abs(b.at - time))[0];
   if (hit) select(hit); else redraw();
 }
 
-// Selects the next or previous event of the lane, and shows its time.
-function step(direction) {
+// Chooses the next or previous one of the lane's "matches" or "activities", and shows its time.
+function step(direction, kind) {
   const lane = lanes[state.lane];
-  if (!lane || lane.matches.length === 0) return;
-  const {matches} = lane;
-  let index = state.selected ? matches.indexOf(state.selected) : -1;
-  if (index >= 0) index += direction;
-  else index = direction > 0 ? rangeOf(matches, state.from, state.to)[0] : rangeOf(matches, state.from, state.to)[1] - 1;
-  const next = matches[Math.min(matches.length - 1, Math.max(0, index))];
+  if (!lane || lane[kind].length === 0) return;
+  const among = lane[kind];
+  const {selected} = state;
+  let index = among.indexOf(selected);
+  if (index >= 0) {
+    index += direction;
+  } else {
+    // From what is chosen, where that is shown in this lane; or from the bounds of the time.
+    const isHere = selected && selected.thread === lane.thread && selected.at >= state.from && selected.at <= state.to;
+    const [from, to] = isHere ? rangeOf(among, selected.at, selected.at) : rangeOf(among, state.from, state.to);
+    index = direction > 0 ? from : to - 1;
+  }
+  const next = among[Math.min(among.length - 1, Math.max(0, index))];
   if (next.at < state.from || next.at > state.to) setWindow(next.at - span() / 2, next.at + span() / 2);
-  select(next);
+  if (kind === "activities") selectActivity(next); else select(next);
 }
 
 function changeLane(by) {
@@ -394,13 +409,15 @@ function changeLane(by) {
 function makeControls() {
   const actions = {
     "zoom-in": () => zoom(0.5), "zoom-out": () => zoom(2), earlier: () => move(-0.5), later: () => move(0.5),
-    whole: () => setWindow(0, whole), "previous-event": () => step(-1), "next-event": () => step(1),
+    whole: () => setWindow(0, whole), "previous-event": () => step(-1, "matches"), "next-event": () => step(1, "matches"),
+    "previous-activity": () => step(-1, "activities"), "next-activity": () => step(1, "activities"),
   };
   for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
   const keys = {
     "+": actions["zoom-in"], "=": actions["zoom-in"], "-": actions["zoom-out"], ArrowLeft: () => move(-0.25),
     ArrowRight: () => move(0.25), Home: actions.whole, ArrowUp: () => changeLane(-1), ArrowDown: () => changeLane(1),
     n: actions["next-event"], p: actions["previous-event"],
+    N: actions["next-activity"], P: actions["previous-activity"],
   };
   byId("lanes").addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
@@ -494,10 +511,15 @@ function showDetails(title, groups) {
   box.scrollTop = 0;
 }
 
-function select(event) {
-  state.selected = event;
-  const number = lanes.findIndex((lane) => lane.thread === event.thread);
+function choose(chosen) {
+  state.selected = chosen;
+  const number = lanes.findIndex((lane) => lane.thread === chosen.thread);
   if (number >= 0) state.lane = number;
+  redraw();
+}
+
+function select(event) {
+  choose(event);
   const {payload, ...rest} = event.event;
   const process = processOf(data.threads[event.thread]);
   const groups = payload === undefined ? [] : [["Fields", payload]];
@@ -509,17 +531,20 @@ function select(event) {
   byId("chosen").textContent = `Chosen: ${data.kinds[event.kind].name} at ${timeText(event.at, 1e-6 * data.ticksPerSecond)}, ` +
     `${threadText(data.threads[event.thread])}: ${fields.length > 200 ? fields.slice(0, 200) + "…" : fields}`;
   showDetails(data.kinds[event.kind].name, [...groups, ["Event", rest]]);
-  redraw();
 }
 
-function showActivity(activity) {
+function selectActivity(activity) {
+  choose(activity);
   const kind = data.kinds[activity.kind];
-  byId("chosen").textContent = `Chosen: ${kind.name}, an activity of ${durationText(ticksToSeconds(activity.end - activity.begin))}`;
+  const thread = data.threads[activity.thread];
+  const duration = durationText(ticksToSeconds(activity.end - activity.begin));
+  const [begin, end] = [activity.begin, activity.end].map((ticks) => timeText(ticks, 1e-6 * data.ticksPerSecond));
+  const related = activity.related === undefined ? {} : {relatedActivityId: activity.related};
+  byId("chosen").textContent = `Chosen: ${kind.name}, an activity of ${duration}, from ${begin} to ${end}, ${threadText(thread)}` +
+    (activity.related === undefined ? "" : `, related to ${activity.related}`);
   showDetails(`${kind.name}, an activity`, [["Activity", {
-    duration: durationText(ticksToSeconds(activity.end - activity.begin)),
-    begin: timeText(activity.begin, 1e-6 * data.ticksPerSecond), end: timeText(activity.end, 1e-6 * data.ticksPerSecond),
-    provider: kind.provider, activityId: activity.id,
-    process: processText(processOf(data.threads[activity.thread])), thread: threadText(data.threads[activity.thread]),
+    duration, begin, end, provider: kind.provider, activityId: activity.id, ...related,
+    process: processText(processOf(thread)), thread: threadText(thread),
   }]]);
 }
 

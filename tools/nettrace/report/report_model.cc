@@ -185,7 +185,8 @@ void ReportModel::BeginActivity(const nettrace::Event& event, std::size_t kind,
   ++open_count_;
   const std::size_t durations = DurationsOf(kind);
   ++durations_[durations].begun;
-  open_[*event.labels->activity_id].push_back({event.timestamp, durations, kind, thread});
+  open_[*event.labels->activity_id].push_back(
+      {event.timestamp, durations, kind, thread, event.labels->related_activity_id});
 }
 
 void ReportModel::EndActivity(const nettrace::Event& event) {
@@ -204,7 +205,7 @@ void ReportModel::EndActivity(const nettrace::Event& event) {
   if ((window_.from && end < *window_.from) || (window_.until && begin >= *window_.until)) return;
   if (!activities_.Next()) return;
   activities_.Add({begun.begin, std::max(begun.begin, event.timestamp), begun.kind, begun.thread,
-                   *event.labels->activity_id},
+                   *event.labels->activity_id, begun.related},
                   1);
 }
 

@@ -87,6 +87,7 @@ struct Activity {
   std::size_t kind = 0;
   std::size_t thread = 0;  // that began it
   nettrace::Guid id = {};
+  std::optional<nettrace::Guid> related;
 };
 
 struct Losses {
@@ -144,6 +145,7 @@ class ReportModel {
     std::size_t durations = 0;
     std::size_t kind = 0;
     std::size_t thread = 0;
+    std::optional<nettrace::Guid> related;
   };
   // The rows of a metadata row.
   struct KindRows {

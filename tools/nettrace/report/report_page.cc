@@ -515,6 +515,7 @@ void Page::PutActivities(JsonWriter* json) const {
     PutNumber(json, "kind", activity.kind);
     PutNumber(json, "thread", activity.thread);
     PutText(json, "id", FormatGuid(activity.id));
+    if (activity.related) PutText(json, "related", FormatGuid(*activity.related));
     json->EndObject();
   });
   json->EndArray();
