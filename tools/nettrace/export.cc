@@ -114,7 +114,9 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const Arguments& argume
                                                          const nettrace::Reader& reader,
                                                          Progress* progress, nettrace::Sink* sink) {
   if (arguments.format == "json") {
-    return std::make_unique<json::TraceEventExporter>(reader, sink);
+    const auto profile =
+        arguments.profile == "speedscope" ? json::Profile::kSpeedscope : json::Profile::kPlain;
+    return std::make_unique<json::TraceEventExporter>(reader, profile, sink);
   }
   if (arguments.format == "fxt") return std::make_unique<fxt::FxtExporter>(sink);
   absl::StatusOr<csv::FieldColumns> columns = FindColumns(arguments, progress);
@@ -211,8 +213,8 @@ void AddExport(CLI::App& app, int* exit_code) {
   command
       ->add_option("--profile", arguments->profile,
                    "Of ctf and ctf2: lttng, to be read as a trace of LTTng-UST, for Trace\n"
-                   "Compass's views")
-      ->check(CLI::IsMember({"lttng"}));
+                   "Compass's views. Of json: speedscope, activities as calls of their threads")
+      ->check(CLI::IsMember({"lttng", "speedscope"}));
   command->add_flag(
       "--raw", arguments->raw,
       "Of fxt, json and csv: values as they are in the file, not in their EventHeader\n"
@@ -228,8 +230,8 @@ void AddExport(CLI::App& app, int* exit_code) {
       "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read;\n"
       "ctf2 is its version 2, for babeltrace2 from 2.1 on. It appears by rename, whole or not at\n"
       "all, and only where there is nothing or an empty directory. fxt is the Fuchsia trace\n"
-      "format, which Perfetto reads; json the trace-event format, which chrome://tracing,\n"
-      "Perfetto and speedscope read; csv a line for each event, with a column for each field of\n"
+      "format, which Perfetto reads; json the trace-event format, which Perfetto and, with a\n"
+      "profile, speedscope read; csv a line for each event, with a column for each field of\n"
       "any. They appear by rename, too, in place of a file that was there.\n\n"
       "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and\n"
       "all that came before was written; 2 the input cannot be read, or wrong usage.\n\n"
@@ -240,10 +242,12 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to ctf2 trace.nettrace -o trace.ctf2\n"
       "  nettrace export --to fxt trace.nettrace -o trace.fxt\n"
       "  nettrace export --to json trace.nettrace -o trace.json\n"
+      "  nettrace export --to json --profile speedscope trace.nettrace -o for-speedscope.json\n"
       "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n");
   command->callback([arguments, exit_code] {
-    if (!arguments->profile.empty() && !IsCtf(*arguments)) {
-      throw CLI::ValidationError("--profile", "only ctf and ctf2 have profiles");
+    if ((arguments->profile == "lttng" && !IsCtf(*arguments)) ||
+        (arguments->profile == "speedscope" && arguments->format != "json")) {
+      throw CLI::ValidationError("--profile", "lttng is one of ctf and ctf2, speedscope of json");
     }
     if (IsCompressedName(arguments->output)) {
       throw CLI::ValidationError("-o", arguments->output + " would not be compressed");

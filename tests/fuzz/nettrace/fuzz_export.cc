@@ -71,10 +71,10 @@ std::string_view TextOf(const MemorySink& sink) {
   return {reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size()};
 }
 
-void ExportJson(std::span<const std::byte> bytes) {
+void ExportJson(std::span<const std::byte> bytes, tools::json::Profile profile) {
   const std::unique_ptr<Reader> reader = Open(bytes);
   MemorySink sink;
-  tools::json::TraceEventExporter exporter(*reader, &sink);
+  tools::json::TraceEventExporter exporter(*reader, profile, &sink);
   if (!Run(bytes, &exporter)) return;
   rapidjson::Document document;
   // Iterative: types may be nested deeper than the stack of an instrumented parser allows.
@@ -151,7 +151,8 @@ void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   if (Open(bytes) == nullptr) return 0;
-  ExportJson(bytes);
+  ExportJson(bytes, tools::json::Profile::kPlain);
+  ExportJson(bytes, tools::json::Profile::kSpeedscope);
   ExportCsv(bytes);
   ExportFxt(bytes);
   ExportCtf(bytes, tools::ctf::Version::k1);

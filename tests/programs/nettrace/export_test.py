@@ -81,7 +81,8 @@ class ExportTest(unittest.TestCase):
         self.assertIn("--to", self.export(self.trace, "-o", self.out, to="other", expect=2))
 
     def test_options_that_would_do_nothing_are_refused(self):
-        self.assertIn("only ctf", self.export(self.trace, "-o", self.out, "--profile", "lttng", to="csv", expect=2))
+        for profile, form in (("lttng", "csv"), ("speedscope", "ctf")):
+            self.assertIn("lttng is one of ctf", self.export(self.trace, "-o", self.out, "--profile", profile, to=form, expect=2))
         self.assertIn("not be compressed", self.export(self.trace, "-o", f"{self.out}.zst", to="json", expect=2))
 
     def test_csv_cannot_read_a_pipe_twice(self):

@@ -28,10 +28,14 @@ class TraceEventTest : public ::testing::Test {
         std::vector<std::byte>(memory->bytes().begin(), memory->bytes().end())));
     ASSERT_TRUE(reader.ok());
     reader_ = *std::move(reader);
-    exporter_ = std::make_unique<TraceEventExporter>(*reader_, &sink_);
+    Start(Profile::kPlain);
     metadata_.provider = "P";
     thread_.process_id = 7;
     thread_.thread_id = 8;
+  }
+
+  void Start(Profile profile) {
+    exporter_ = std::make_unique<TraceEventExporter>(*reader_, profile, &sink_);
   }
 
   void Add(const char* name, std::uint8_t opcode, std::uint64_t ticks) {
@@ -113,6 +117,26 @@ TEST_F(TraceEventTest, ActivitiesAreSlicesWhoseEndHasTheNameOfTheBeginning) {
                   R"("id":"00000000-0000-0000-0000-000000000000","cat":"P")"))
       << text;
   EXPECT_TRUE(has(R"({"name":"NeverBegun","ph":"e")")) << text;
+}
+
+TEST_F(TraceEventTest, ForSpeedscopeActivitiesThatEndedAreCallsOfTheThreadThatBeganThem) {
+  Start(Profile::kSpeedscope);
+  Add("NoActivity", 1, 1);
+  labels_.activity_id.emplace();
+  Add("Outer", 1, 2);
+  Add("Inner", 1, 3);
+  Add("Plain", 0, 3);
+  thread_.thread_id = 9;
+  Add("InnerDone", 2, 1004);
+  Add("OuterDone", 2, 1005);
+  Add("NeverBegun", 2, 1006);
+  Add("NeverDone", 1, 1007);
+  EXPECT_EQ(Finish(),
+            "\n"
+            R"({"name":"Inner","ph":"X","ts":0.003,"pid":7,"tid":8,"dur":1.001,"cat":"P"},)"
+            "\n"
+            R"({"name":"Outer","ph":"X","ts":0.002,"pid":7,"tid":8,"dur":1.003,"cat":"P"})"
+            "\n");
 }
 
 TEST_F(TraceEventTest, TimeBeforeTheClockBeganIsANumber) {

@@ -14,8 +14,20 @@ constexpr std::uint64_t kNoThread = 0;
 
 }  // namespace
 
-TraceEventExporter::TraceEventExporter(const nettrace::Reader& reader, nettrace::Sink* sink)
-    : clock_start_(reader.TimeOf(0)), output_(sink), json_(buffer_) {}
+TraceEventExporter::TraceEventExporter(const nettrace::Reader& reader, Profile profile,
+                                       nettrace::Sink* sink)
+    : clock_start_(reader.TimeOf(0)), profile_(profile), output_(sink), json_(buffer_) {}
+
+// As microseconds, with three decimals.
+void TraceEventExporter::PutTime(const char* key, absl::Duration duration) {
+  const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
+  const std::uint64_t size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
+                                             : static_cast<std::uint64_t>(nanoseconds);
+  const std::string digits =
+      absl::StrFormat("%s%d.%03d", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
+  json_.Key(key);
+  json_.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
+}
 
 void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::Time time,
                                const Ids& ids) {
@@ -25,13 +37,7 @@ void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::T
   PutText(&json_, "name", name);
   PutText(&json_, "ph", phase);
   // Negative only in files whose ticks are beyond what a time can be.
-  const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(time - clock_start_);
-  const std::uint64_t size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
-                                             : static_cast<std::uint64_t>(nanoseconds);
-  const std::string digits =
-      absl::StrFormat("%s%d.%03d", nanoseconds < 0 ? "-" : "", size / 1000, size % 1000);
-  json_.Key("ts");
-  json_.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
+  PutTime("ts", time - clock_start_);
   PutNumber(&json_, "pid", ids.first);
   PutNumber(&json_, "tid", ids.second);
 }
@@ -86,6 +92,12 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
     absl::Status status = PutName("thread_name", ids, *event.thread->name);
     if (!status.ok()) return status;
   }
+  return profile_ == Profile::kSpeedscope ? PutCall(exported) : PutEvent(exported, ids);
+}
+
+absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& exported,
+                                          const Ids& ids) {
+  const nettrace::Event& event = *exported.event;
   const bool begins = exporting::BeginsSlice(event);
   if (begins || exporting::EndsSlice(event)) {
     Begin(slices_.OnEvent(event, exported.time), begins ? "b" : "e", exported.time, ids);
@@ -97,6 +109,21 @@ absl::Status TraceEventExporter::OnEvent(const exporting::ExportedEvent& exporte
   PutText(&json_, "cat", event.metadata->provider);
   PutArguments(exported);
   return End();
+}
+
+absl::Status TraceEventExporter::PutCall(const exporting::ExportedEvent& exported) {
+  const nettrace::Event& event = *exported.event;
+  const bool ends = exporting::EndsSlice(event);
+  if (!ends && !exporting::BeginsSlice(event)) return absl::OkStatus();
+  const exporting::OpenSlices::Slice* const slice =
+      ends ? slices_.Innermost(*event.labels->activity_id) : nullptr;
+  if (slice != nullptr) {
+    Begin(slice->name, "X", slice->begin, slice->ids);
+    PutTime("dur", exported.time - slice->begin);
+    PutText(&json_, "cat", event.metadata->provider);
+  }
+  slices_.OnEvent(event, exported.time);
+  return slice != nullptr ? End() : absl::OkStatus();
 }
 
 absl::Status TraceEventExporter::OnLoss(const exporting::Loss& loss) {

@@ -1,9 +1,11 @@
-// Writes the trace-event format, JSON that chrome://tracing, Perfetto and speedscope read:
+// Writes the trace-event format, JSON that chrome://tracing and Perfetto read:
 // {"traceEvents":[...]}.
 //
 // An event is an instant on its thread, with its payload among its arguments. One whose opcode is
 // start or stop, and that has an activity id, begins or ends a slice of that id instead; the stop
 // has the name of the start, by which readers match them. Lost events are an instant and a counter.
+// For speedscope, which shows none of that, a slice that has ended is a call on the thread that
+// began it, and all other events are left out.
 //
 // Times are microseconds, to the nanosecond, since the clock of the file was 0: readers keep them
 // as doubles, in which those since 1970 would not be exact.
@@ -25,12 +27,14 @@
 
 namespace tools::json {
 
+enum class Profile : std::uint8_t { kPlain, kSpeedscope };
+
 class TraceEventExporter : public exporting::Exporter {
  public:
   // `sink` must live as long.
-  TraceEventExporter(const nettrace::Reader& reader, nettrace::Sink* sink);
+  TraceEventExporter(const nettrace::Reader& reader, Profile profile, nettrace::Sink* sink);
 
-  bool wants_payload_json() const override { return true; }
+  bool wants_payload_json() const override { return profile_ == Profile::kPlain; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;
   absl::Status OnLoss(const exporting::Loss& loss) override;
   void OnRowsEnd(bool /*threads_too*/) override {}
@@ -45,8 +49,12 @@ class TraceEventExporter : public exporting::Exporter {
   // Names the process or thread, unless its last name is this one.
   absl::Status PutName(const char* kind, const Ids& ids, std::string_view name);
   void PutArguments(const exporting::ExportedEvent& event);
+  absl::Status PutEvent(const exporting::ExportedEvent& event, const Ids& ids);
+  absl::Status PutCall(const exporting::ExportedEvent& event);
+  void PutTime(const char* key, absl::Duration duration);
 
   const absl::Time clock_start_;
+  const Profile profile_;
   exporting::TextOutput output_;
   rapidjson::StringBuffer buffer_;
   JsonWriter json_;
