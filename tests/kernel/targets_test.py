@@ -274,7 +274,7 @@ class TargetsTest(unittest.TestCase):
         for selectors, wanted in (
                 ([*every, "--filter", main], lambda m: of(m, m.pid)),
                 # Two filters of one selector, and two selectors of one tracepoint.
-                ([*every, "--filter", "common_pid != 1", "--filter", "common_pid > {pid}", "--filter", worker],
+                ([*every, "--filter", "common_pid != 1", "--filter", "common_pid != {pid}", "--filter", worker],
                  lambda m: of(m, m.worker)),
                 ([*every, "--filter", main, *every, "--filter", worker], lambda m: of(m, m.pid, m.worker)),
                 ([*every, "--filter", main, "-e", "syscalls:*_enter_getppi[d]", "--filter", worker],
