@@ -210,6 +210,11 @@ class NumbersTest(unittest.TestCase):
                       ["a", "--for", "soon"], ["a", "--socket", "s"]):
             top(*words, expect=2)
 
+    def test_a_session_is_not_taken_for_a_file(self):
+        ran = subprocess.run([ARGS.nettrace, "top", "--once", "web"], check=False, cwd=FOLDER, capture_output=True, text=True)
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertRegex(ran.stderr, "web: cannot be opened: No such file.*\n.*--session\n$")
+
     def test_what_a_recorder_says_is_shown(self):
         ran = subprocess.run([ARGS.nettrace, "top", "--once", "--session", "web", "--socket", FOLDER / "no-socket"], check=False,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -157,6 +157,9 @@ class Top {
       const absl::StatusOr<int> fd = OpenDescriptor(arguments_.path);
       if (!fd.ok()) {
         PrintInputError(kCommand, arguments_.path, fd.status());
+        if (absl::IsNotFound(fd.status()) && arguments_.path.find('/') == std::string::npos) {
+          absl::FPrintF(stderr, "nettrace top: a session of nettraced is chosen by --session\n");
+        }
         return kExitUnreadable;
       }
       input = UniqueFd(*fd);
