@@ -60,9 +60,8 @@ def _cases(name, test, entry, junit):
     if entry["result"] == "SKIP":
         return [case.skipped(name, (entry["stdout"].strip() or "no reason given").splitlines()[-1])]
     if not test.is_gtest:
-        if status:
-            return [case.failed(name, f"{_describe(status)}; {output}")]
-        return [case.passed(name), *_skipped_in_script(name, entry)]
+        result = case.failed(name, f"{_describe(status)}; {output}") if status else case.passed(name)
+        return [result, *_skipped_in_script(name, entry["stdout"])]
     suites = [suite for suite in junit.iter("testsuite")
               if suite.get("name").startswith(f"nettraced.{entry['name']}.")]
     cases = [_gtest_case(name, element) for suite in suites for element in suite.iter("testcase")]
@@ -78,11 +77,10 @@ def _cases(name, test, entry, junit):
     return cases
 
 
-def _skipped_in_script(name, entry):
-    """The cases of a script that unittest has skipped; it tells their number only."""
-    summary = re.search(r"^OK \(.*\bskipped=(\d+)", entry["stdout"], re.MULTILINE)
-    skipped = case.skipped(f"{name}: a case of the script", "run it with -v, and it says why")
-    return [skipped] * int(summary[1] if summary else 0)
+def _skipped_in_script(name, output):
+    """The cases of a script that unittest has skipped, as support.script says them."""
+    return [case.skipped(f"{name}: {skipped[1]}", skipped[2])
+            for skipped in re.finditer(r"^skipped case (.+?): (.*)$", output, re.MULTILINE)]
 
 
 def _describe(status):

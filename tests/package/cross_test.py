@@ -72,7 +72,7 @@ class CrossTest(unittest.TestCase):
 
 def main():
     roots.need_root()
-    unittest.main()
+    script.run_cases()
 
 
 if __name__ == "__main__":

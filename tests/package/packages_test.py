@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import roots
+from support import script
 
 
 class PackagesTest(unittest.TestCase):
@@ -86,4 +87,4 @@ def checkout():
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

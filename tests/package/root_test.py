@@ -125,7 +125,7 @@ class ReadmeTest(unittest.TestCase):
 
 def main():
     roots.need_root()
-    unittest.main()
+    script.run_cases()
 
 
 if __name__ == "__main__":

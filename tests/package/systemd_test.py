@@ -40,7 +40,7 @@ class SystemdTest(unittest.TestCase):
 
 def main():
     roots.need_root()
-    unittest.main()
+    script.run_cases()
 
 
 if __name__ == "__main__":

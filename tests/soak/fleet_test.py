@@ -88,4 +88,4 @@ class FleetTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

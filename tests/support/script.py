@@ -40,9 +40,13 @@ def main(check):
         sys.exit(EXIT_SKIPPED)
 
 
-def run_cases(require):
-    """Ends the script as `main` does, with the cases of its unittest classes, which need what `require` checks."""
+def run_cases(require=lambda: None):
+    """Ends the script as `main` does, with the cases of its unittest classes, which need what `require` checks. Of each
+    case that is skipped it says so in a line of its own, `skipped case NAME: REASON`, which the test runner counts."""
     def check():
         require()
-        return unittest.main(exit=False).result.wasSuccessful()
+        result = unittest.main(exit=False).result
+        for test, reason in result.skipped:
+            print(f"skipped case {test.id().removeprefix('__main__.')}: {' '.join(reason.split())}", flush=True)
+        return result.wasSuccessful()
     main(check)

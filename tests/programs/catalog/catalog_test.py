@@ -91,4 +91,4 @@ class CatalogTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

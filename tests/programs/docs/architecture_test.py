@@ -78,4 +78,4 @@ class ArchitectureTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -108,4 +108,4 @@ class DocumentsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -280,4 +280,4 @@ class ControlTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -74,4 +74,4 @@ if __name__ == "__main__":
     ARGS, rest = PARSER.parse_known_args()
     sys.argv[1:] = rest
     add_cases()
-    unittest.main()
+    script.run_cases()

@@ -94,4 +94,4 @@ class NetTraceTablesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -81,4 +81,4 @@ class WorkedExamplesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

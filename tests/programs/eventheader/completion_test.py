@@ -110,4 +110,4 @@ class OtherShellsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

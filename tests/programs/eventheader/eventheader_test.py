@@ -104,4 +104,4 @@ class UsageTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -147,4 +147,4 @@ class UsageTest(ExampleTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -214,4 +214,4 @@ def call(*command, environment=None, cwd=None):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

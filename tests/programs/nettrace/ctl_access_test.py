@@ -132,4 +132,4 @@ if __name__ == "__main__":
     if os.geteuid() != 0:
         print("only root can be other users")
         sys.exit(script.EXIT_SKIPPED)
-    unittest.main()
+    script.run_cases()

@@ -194,4 +194,4 @@ class CtlTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -552,4 +552,4 @@ def until(condition):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

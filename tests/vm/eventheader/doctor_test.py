@@ -109,4 +109,4 @@ class DoctorTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

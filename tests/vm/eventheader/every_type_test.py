@@ -73,4 +73,4 @@ class EveryType(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

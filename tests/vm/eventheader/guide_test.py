@@ -42,4 +42,4 @@ class GuideTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -69,4 +69,4 @@ class WatchTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -304,4 +304,4 @@ def became_true(condition, seconds=20):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -191,4 +191,4 @@ class AtRestTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -210,4 +210,4 @@ class CpuHotplugTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

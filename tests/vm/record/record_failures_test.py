@@ -213,4 +213,4 @@ class RecordFailuresTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

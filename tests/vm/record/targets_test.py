@@ -251,4 +251,4 @@ class TargetsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

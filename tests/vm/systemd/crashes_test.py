@@ -43,4 +43,4 @@ class CrashesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import daemon
+from support import script
 
 EVENTHEADER = "/usr/local/bin/eventheader"
 UNIT = "eventheader-register.service"
@@ -122,4 +123,4 @@ class DoctorTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -11,10 +11,11 @@ import unittest
 
 import daemon
 from support import commands
+from support import script
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 # The smallest queue, so that few events fill it, and rings that hold all of them.
-SMALL = 'queue_bytes = "64K"\nring_size = "8M"'
+SMALL = 'queue_bytes = "128K"\nring_size = "8M"'
 
 
 def status(session):
@@ -247,4 +248,4 @@ class Disk:
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()

@@ -13,6 +13,7 @@ import unittest
 
 import daemon
 from support import commands
+from support import script
 from support import threads
 
 THREADS = 4  # of load_service
@@ -216,4 +217,4 @@ class ServiceTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    script.run_cases()
