@@ -179,7 +179,7 @@ TEST(Settings, WrongValuesOfASession) {
        {"ring_size = \"1X\"", "3:13", "\"64M\""},
        {"ring_size = -1", "3:13", "not a size"},
        {"ring_size = \"3M\"", "3:13", "use 2M or 4M"},
-       {"queue_bytes = \"1K\"", "3:15", "from 64K to 16G"},
+       {"queue_bytes = \"1K\"", "3:15", "from 128K to 16G"},
        {"interval = \"2h\"", "3:12", "30s"},
        {"interval = 5", "3:12", "30s"},
        {"compression = 20", "3:15", "from 1 to 19"},

@@ -11,6 +11,7 @@
 #include "tools/collector/config/table_reader.h"
 #include "tools/collector/config/values.h"
 #include "tools/collector/output/file_name.h"
+#include "tools/collector/output/output_queue.h"
 #include "tools/common/text.h"
 
 namespace collector {
@@ -380,7 +381,7 @@ void ReadRings(TableReader* reader, SessionSettings* session) {
                                             FormatSize(std::bit_floor(session->ring_size)), " or ",
                                             FormatSize(std::bit_ceil(session->ring_size))));
   }
-  reader->Bytes("queue_bytes", std::uint64_t{64} << 10, std::uint64_t{16} << 30, false,
+  reader->Bytes("queue_bytes", OutputQueue::kPiece, std::uint64_t{16} << 30, false,
                 &session->queue_bytes);
   reader->Duration("interval", absl::Milliseconds(1), absl::Minutes(1), false, &session->interval);
 }
