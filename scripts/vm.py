@@ -89,7 +89,7 @@ def kvm_boots(kernel):
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            timeout=5, check=False).returncode == 0
+            timeout=30, check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 

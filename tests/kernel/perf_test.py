@@ -41,7 +41,9 @@ ATTEMPTS = 3
 # MiB of each ring: those of up to 32 CPUs take 128 together.
 RING = max(4, 1 << (128 // os.cpu_count()).bit_length() - 1) if os.cpu_count() < 128 else 4
 # Both of them see a hit one after the other; interrupts, and the machine below a virtual one, may come between.
-MAX_DIFFERENCE = 50_000_000
+MAX_DIFFERENCE = 250_000_000
+# All but one in a hundred are as near as this.
+USUAL_DIFFERENCE = 1_000_000
 MAX_SHOWN = 10
 
 
@@ -272,6 +274,9 @@ def check():
         check_fields(recording, theirs, ours, problems)
         compared, named = check_symbols(recording, theirs, problems)
     matched = [event for event in theirs if event.match is not None]
+    apart = sorted(abs(event.match.time - event.time) for event in matched)
+    if apart and apart[len(apart) * 99 // 100] > USUAL_DIFFERENCE:
+        problems.append(f"one time in a hundred differs by {apart[len(apart) * 99 // 100]} ns or more")
     hit = {event.point for event in matched}
     values = sum(len(event.values) for event in matched)
     arrays = {(str(event.point), field.name) for event in matched

@@ -319,7 +319,8 @@ TEST_P(SectionsTest, AreFilesThatContinueEachOtherAlsoWhereTheSinkWasFull) {
     }
   }
   sections->is_full = true;
-  Run(1, 1000);  // the session ends while it is suspended
+  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());  // it is seen, however fast the load is
+  Run(1, 1000);                                            // the session ends while it is suspended
   const bool was_suspended = (*started)->is_suspended();
   const SessionSummary summary = Stop(*started);
   EXPECT_TRUE(was_suspended);

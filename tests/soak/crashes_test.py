@@ -16,7 +16,7 @@ from support.load import load
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "load", "numbers", kills=10)
 # So late a machine on which much else runs may be.
-MARGIN = crashes.SECOND // 2
+MARGIN = crashes.SECOND
 
 
 def until(condition):

@@ -135,7 +135,7 @@ class ExactnessTest(unittest.TestCase):
 
     def test_recorder_that_is_killed(self):
         for run in range(2 * ARGS.runs):
-            with self.subTest(run=run), self.record(VERY_LARGE, PACED_EVENTS // 2, PACED, perf=False) as recording:
+            with self.subTest(run=run), self.record(VERY_LARGE, PACED_EVENTS, PACED, perf=False) as recording:
                 recording.wait_for_events(ARGS.nettrace)
                 time.sleep(random.uniform(0, 1.5))
                 recording.signal(signal.SIGKILL)

@@ -48,7 +48,7 @@ def kill_often(kills, sessions, pid, restart, until, start_takes):
             time.sleep(random.uniform(0, start_takes))
         else:
             wait_until_it_collects(sessions, until)
-            time.sleep(random.uniform(0, 2.5))
+            time.sleep(random.uniform(0, 4))
         at = kill(pid())
         for session in sessions:
             session.killed(at)

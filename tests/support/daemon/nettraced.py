@@ -53,7 +53,7 @@ class Daemon:
         self.said += message
         return message
 
-    def wait_for_said(self, text, seconds=20):
+    def wait_for_said(self, text, seconds=60):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if any(text in line for line in self.hear(0.1)):
@@ -65,7 +65,7 @@ class Daemon:
     def log(self):
         return (self.path / "log").read_text()
 
-    def wait_for_log(self, text, seconds=20):
+    def wait_for_log(self, text, seconds=60):
         until(lambda: text in self.log(), seconds, lambda: f"'{text}' in {self.log()}")
 
     def ctl(self, *words, **popen):

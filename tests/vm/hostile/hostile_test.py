@@ -25,8 +25,8 @@ ARGS = script.options(__doc__, "nettrace", "eventheader", "attacker", "producer"
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 MAX_MEMORY_KIB = 64 * 1024
 WITHOUT_RESOURCES = ["setpriv", "--bounding-set=-sys_resource"]
-# So many of the producer's events take at least 100 ms.
-SETTLED = 200
+# So many of the producer's events take at least 200 ms.
+SETTLED = 400
 # Names that the kernel takes as they are: with line feeds, by which it ends names in its list; with what a file's name
 # cannot be; others.
 LINE_FEEDS = (b"Z\n\nB", b"\nEvil_L1K1", b"Evil_L1K1\n", b"\n\n\n", b"X\nGood_L4K1\n\nActive")
@@ -108,7 +108,7 @@ class Recording:
 
     def end(self, exit_status=0):
         """Ends both and checks what holds in every attack; returns the recorder's summary."""
-        time.sleep(1)  # The producer's share of time after the attack.
+        time.sleep(2)  # The producer's share of time after the attack.
         self.producer.send_signal(signal.SIGTERM)
         good = json.loads(self.producer.communicate()[0])
         time.sleep(0.2)

@@ -131,6 +131,7 @@ class CpuHotplugTest(unittest.TestCase):
             time.sleep(0.2)
             set_online(cpu, True)
             time.sleep(0.3)
+        time.sleep(2)  # The last one is recorded by now.
         written, summary, stderr = self.finish(load, recorder)
         windows = self.check_account(written, summary)
         self.assertEqual(summary["lost"], 0)
@@ -162,6 +163,7 @@ class CpuHotplugTest(unittest.TestCase):
                     time.sleep(0.1)
                     set_online(cpu, True)
                     time.sleep(0.2)
+                time.sleep(2)
                 written, summary, _ = self.finish(load, recorder)
                 windows = self.check_account(written, summary)
                 self.assertEqual(len(windows), 3)

@@ -12,7 +12,7 @@ from support.daemon import crashes
 
 ARGS = script.options(__doc__, "numbers", kills=5)
 # The daemon drains, writes and is killed on CPUs that are emulated, and that others use.
-EMULATION = crashes.SECOND
+EMULATION = 2 * crashes.SECOND
 PROCESSES = pathlib.Path(f"/sys/fs/cgroup/system.slice/{daemon.UNIT}/cgroup.procs")
 
 

@@ -40,7 +40,7 @@ class BootTest(unittest.TestCase):
         since = daemon.mark()
         file.write_text("Later_L1K1\nMore_L1k2\n")
         daemon.systemctl("reload", UNIT, check=False)
-        self.assertIn(f"{file}:2: ", daemon.journal(since, UNIT))
+        daemon.until(lambda: f"{file}:2: " in daemon.journal(since, UNIT))
         self.assertEqual(listed("Later*"), {})
         file.write_text("Later_L1k1\n")
         daemon.systemctl("restart", UNIT, check=False)
@@ -53,7 +53,7 @@ class BootTest(unittest.TestCase):
                    "Held_L1K1")
         self.assertIn("Held_L1K1", listed())
         daemon.systemctl("stop", "held")
-        self.assertNotIn("Held_L1K1", listed())
+        daemon.until(lambda: "Held_L1K1" not in listed())
 
     def test_security(self):
         daemon.run("systemd-analyze", "security", "--no-pager", "--threshold=20", UNIT)

@@ -181,7 +181,7 @@ class FaultsTest(unittest.TestCase):
         daemon.start(daemon.session("starved"))
         self.load()
         daemon.until(lambda: status("starved")["events"] == 400)
-        time.sleep(2)  # More than the interval: the events are in the file.
+        time.sleep(5)  # More than the interval: the events are in the file.
         daemon.systemctl("set-property", "--runtime", daemon.UNIT, "MemoryMax=1M")
         try:
             daemon.until(lambda: f"{daemon.UNIT}: Failed with result 'oom-kill'." in daemon.systemd_said(self.began))

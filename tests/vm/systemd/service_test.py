@@ -21,7 +21,10 @@ THREADS = 4  # of load_service
 
 def printed_by(unit, since=0):
     """What load_service has printed as a service, since a mark."""
-    [line] = [line for line in daemon.journal(since, unit).splitlines() if line.startswith("{")]
+    def lines():
+        return [line for line in daemon.journal(since, unit).splitlines() if line.startswith("{")]
+    daemon.until(lines)
+    [line] = lines()
     return json.loads(line)
 
 
@@ -90,8 +93,8 @@ class ServiceTest(unittest.TestCase):
         daemon.systemctl("reload", daemon.UNIT)
         daemon.until(lambda: daemon.said(self.began, "added", "collects"))
         daemon.configure("[session.kept]\nwrong")
-        said = daemon.systemctl("reload", daemon.UNIT, check=False)
-        self.assertIn("/etc/nettraced/test.toml:2", daemon.journal(self.began), said)
+        daemon.systemctl("reload", daemon.UNIT, check=False)
+        daemon.until(lambda: "/etc/nettraced/test.toml:2" in daemon.journal(self.began))
         self.assertTrue(daemon.is_active())
         daemon.configure(daemon.session("kept"))
         daemon.systemctl("reload", daemon.UNIT)
@@ -121,7 +124,7 @@ class ServiceTest(unittest.TestCase):
         with daemon.service_settings("WatchdogSec=4s\nTimeoutAbortSec=1s"):
             load = daemon.Load("--events", "400")
             load.wait()
-            time.sleep(2)  # More than the interval: the events are in the file.
+            time.sleep(5)  # More than the interval: the events are in the file.
             hang()
             daemon.until(lambda: daemon.restarts() == 1 and daemon.is_active())
             daemon.until(lambda: len(daemon.partial_files(session)) == 1)
@@ -197,7 +200,8 @@ class ServiceTest(unittest.TestCase):
         for verb in verbs:
             with self.subTest(user=prefix, verb=verb):
                 # Until the signal, as for tail and no other verb.
-                command = [*prefix, "timeout", "--preserve-status", "10", daemon.NETTRACE, "ctl", *verb]
+                command = [*prefix, "timeout", "--preserve-status", "10" if verb[0] == "tail" else "100",
+                           daemon.NETTRACE, "ctl", *verb]
                 done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
                 self.assertEqual(done.returncode == 0, may, done)
                 self.assertEqual(bool(done.stderr), not may, done)
