@@ -22,9 +22,9 @@ fi
 echo "run: installing Debian packages: ${missing[*]}" >&2
 # Not the caller's stdout: that belongs to the command which needs the packages.
 {
-  "${sudo[@]}" apt-get -q update &&
+  "${sudo[@]}" apt-get -q -o Acquire::Retries=5 update &&
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get -q -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
+      apt-get -q -y -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
 } </dev/null >&2 || {
   echo "run: installing failed: is the network there, and is this Debian 12 (bookworm and bookworm-security)?" >&2
   echo "     by hand: apt-get update && apt-get install ${missing[*]}" >&2

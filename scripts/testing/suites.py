@@ -27,7 +27,7 @@ class Suite:
     by_name: bool = False  # Takes long: runs only if it is named.
 
 
-def _here(build, suite, prefix, slowness=1):
+def _here(build, suite, prefix, slowness=2):
     build.build_for(build.registered(suite))
     return meson.run_here(build, suite, prefix, slowness)
 
@@ -36,7 +36,7 @@ def _all_built(build, suite, prefix):
     """Builds all there is, so that both compilers see every file."""
     build.configure()
     build.build_all()
-    return meson.run_here(build, suite, prefix, slowness=2)
+    return meson.run_here(build, suite, prefix, slowness=4)
 
 
 def _in_vm(build, suite, prefix, tag=None):
@@ -93,8 +93,8 @@ SUITES = [
     _suite("unit-arm64", "... for arm64, under qemu-user; only if it is named", _here, CROSS["arm64"], "unit", slowness=20, by_name=True),
     _suite("unit-s390x", "... for s390x, which is big-endian", _here, CROSS["s390x"], "unit", slowness=20, by_name=True),
     _suite("unit-i386", "... for i386, which has 32 bits", _here, CROSS["i386"], "unit", slowness=2, by_name=True),
-    _suite("programs-gcc", "the programs, the examples and the installed libraries, by g++", _here, GCC, "programs", slowness=2),
-    _suite("programs-clang", "... by clang", _here, CLANG, "programs", slowness=2),
+    _suite("programs-gcc", "the programs, the examples and the installed libraries, by g++", _here, GCC, "programs", slowness=4),
+    _suite("programs-clang", "... by clang", _here, CLANG, "programs", slowness=4),
     _suite("programs-asan", WITH_ASAN, _here, ASAN, "programs", slowness=16),
     _suite("programs-tsan", WITH_TSAN, _here, TSAN, "programs", slowness=16),
     _suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel, in_vm=True),

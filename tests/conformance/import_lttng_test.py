@@ -34,7 +34,7 @@ LOST = ("conformance:flood,conformance:large",)
 STATE = ("lttng_ust_statedump:*",)
 FLOODED = 3000
 HEADER_NANOSECONDS = 2**32  # that a timestamp in the event's header can tell apart
-SECONDS = 20  # for one command of lttng; none takes one
+SECONDS = 60  # for one command of lttng; none takes one
 
 
 class Daemon:

@@ -57,7 +57,8 @@ def problems(command, file, expected):
         shown = [other for other in totals["processes"]
                  if other["pid"] == process["pid"] and other["start"] != other["end"]
                  and is_within(other["start"], process["began"])]
-        if [other["image"] for other in shown] != [process["name"]] or not is_within(shown[0]["end"], process["ended"]):
+        if [other["image"] for other in shown] != [process["name"]] or not is_within(
+                shown[0]["end"], (process["began"][0], process["ended"][1])):
             texts.append(f"{process} is shown as {shown}")
     if not any(process["image"] == "swapper" for process in totals["processes"]):
         texts.append("the kernel's own processes have no names")

@@ -1,7 +1,18 @@
 """The commands of nettrace as tests use them. `nettrace` is the program's path."""
 
 import json
+import os
 import subprocess
+import sys
+
+# What a process has taken at most counts from what the one had that started it: that is to be a small one.
+_MEASURE = """if 1:
+    import os, sys
+    child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+    _, status, usage = os.wait4(child, 0)
+    print(usage.ru_maxrss)
+    sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 def record(nettrace, file, selectors, command, options=()):
@@ -26,3 +37,12 @@ def dump(nettrace, file, *options):
 
 def info(nettrace, file):
     return json.loads(subprocess.run([nettrace, "info", "--json", file], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def peak_memory(*command):
+    """The most memory that a program takes which ends well, in KiB."""
+    # AddressSanitizer would keep what is freed.
+    options = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
+    ran = subprocess.run([sys.executable, "-ISc", _MEASURE, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                         env={**os.environ, "ASAN_OPTIONS": options}, check=True)
+    return int(ran.stdout)

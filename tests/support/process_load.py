@@ -25,12 +25,12 @@ def run(*command, pid=None):
         os.execv(command[0], command)
     after = time.time_ns()
     os.waitpid(child, 0)
-    return {"name": os.path.realpath(command[0]), "pid": child, "began": [before, after + 100_000_000],
+    return {"name": os.path.realpath(command[0]), "pid": child, "began": [before, after + 1_000_000_000],
             "ended": [after, time.time_ns()]}
 
 
 def load():
-    processes = [run("/bin/sleep", "0.2")]
+    processes = [run("/bin/sleep", "1.2")]
     again = None
     # Another process may be faster.
     for _ in range(100 if LAST_PID.exists() else 0):

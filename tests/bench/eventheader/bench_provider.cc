@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -320,11 +321,14 @@ int Fail(const std::string& why) {
 // Whether the clock counts instructions: a loop of two must take two.
 bool CountsInstructions() {
   constexpr int kIterations = 100'000;
-  const std::int64_t begin = Now();
-  int left = kIterations;
-  asm volatile("1: decl %0\n\tjnz 1b" : "+r"(left));
-  const double each = static_cast<double>(Now() - begin) / kIterations;
-  return each > 1.95 && each < 2.5;
+  double least = std::numeric_limits<double>::max();  // interrupts fall into some
+  for (int run = 0; run < 5; ++run) {
+    const std::int64_t begin = Now();
+    int left = kIterations;
+    asm volatile("1: decl %0\n\tjnz 1b" : "+r"(left));
+    least = std::min(least, static_cast<double>(Now() - begin) / kIterations);
+  }
+  return least > 1.95 && least < 2.5;
 }
 
 int MeasureDisabled(Report* report) {

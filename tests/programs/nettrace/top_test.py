@@ -198,7 +198,7 @@ class NumbersTest(unittest.TestCase):
         read, write = os.pipe()
         os.write(write, TRACE.read_bytes()[:60_000])
         try:
-            shown = json.loads(top("--json", "--for", "300ms", "-", stdin=read))
+            shown = json.loads(top("--json", "--for", "3s", "-", stdin=read))
         finally:
             os.close(read)
             os.close(write)
@@ -456,7 +456,7 @@ class TerminalTest(unittest.TestCase):
         _, status = os.waitpid(terminal.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status))
         self.assertEqual(termios.tcgetattr(terminal.master), terminal.before)
-        terminal.cells = {}
+        terminal.frame = {}
         os.kill(terminal.pid, signal.SIGCONT)
         terminal.wait_for("  ended")
         terminal.send("q")

@@ -186,7 +186,8 @@ TEST_F(ControlServerTest, DisconnectsWhoIsSlowOrIdle) {
   service_.Update("web", [](SessionStatus* web) { web->error = std::string(1 << 20, 'x'); });
   const UniqueFd deaf = Connect();
   SendMessage(deaf, R"({"method":"net.nettrace.Collector.List"})");
-  absl::SleepFor(absl::Milliseconds(500));
+  pollfd ended = {deaf.get(), POLLRDHUP, 0};  // the server has given it up
+  ASSERT_EQ(poll(&ended, 1, 60'000), 1);
   const std::string cut = ReadAll(deaf);
   EXPECT_GT(cut.size(), 0U);
   EXPECT_LT(cut.size(), std::size_t{1} << 20);
@@ -240,7 +241,7 @@ TEST_F(ControlServerTest, RefusesMoreConnectionsThanItHasPlacesFor) {
   open.pop_back();
   // The place is free as soon as the server has seen it.
   for (int i = 0;; ++i) {
-    ASSERT_LT(i, 100);
+    ASSERT_LT(i, 3000);
     auto client = ControlClient::Connect(options_.path);
     ASSERT_TRUE(client.ok());
     const auto reply = client->Call("Reload", "{}");
@@ -304,10 +305,10 @@ TEST_F(ControlServerTest, EndsATailWhosePeerIsGone) {
   {
     const UniqueFd gone = Connect();
     SendMessage(gone, kTail);
-    for (int i = 0; i < 500 && service_.tails == 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+    for (int i = 0; i < 6000 && service_.tails == 0; ++i) absl::SleepFor(absl::Milliseconds(10));
     EXPECT_EQ(service_.tails, 1);
   }
-  for (int i = 0; i < 500 && service_.tails != 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  for (int i = 0; i < 6000 && service_.tails != 0; ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(service_.tails, 0);
 }
 
@@ -318,10 +319,10 @@ TEST_F(ControlServerTest, ShutsDownATailThatIsNotRead) {
   SendMessage(deaf, kTail);
   const UniqueFd ending = Connect();
   SendMessage(ending, kTail);
-  for (int i = 0; i < 500 && service_.tails != 2; ++i) absl::SleepFor(absl::Milliseconds(10));
+  for (int i = 0; i < 6000 && service_.tails != 2; ++i) absl::SleepFor(absl::Milliseconds(10));
   // A peer that asks for the end and does not read it has some seconds, as has the server's end.
   EndSending(ending);
-  for (int i = 0; i < 500 && service_.tails != 1; ++i) absl::SleepFor(absl::Milliseconds(10));
+  for (int i = 0; i < 6000 && service_.tails != 1; ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(service_.tails, 1);
   const absl::Time begin = absl::Now();
   server_.reset();

@@ -353,7 +353,7 @@ TEST_F(FileSetSinkTest, DiskThatIsFullIsWaitedForAndNothingIsLost) {
     while (queue->stats().status.ok()) stream.Write(1000);
     EXPECT_TRUE(absl::IsResourceExhausted(queue->stats().status)) << queue->stats().status;
     for (int i = 0; i < 50; ++i) stream.Write(1000);
-    ASSERT_EQ(mount("none", directory().c_str(), "tmpfs", MS_REMOUNT, "size=64M"), 0);
+    ASSERT_EQ(mount("none", directory().c_str(), "tmpfs", MS_REMOUNT, "size=1G"), 0);
     queue->RetryNow();
     ASSERT_TRUE(stream.Finish().ok());
     EXPECT_EQ(queue->Close(absl::Seconds(60)), 0u);

@@ -48,6 +48,7 @@ class Log {
   // How many bytes it still takes.
   std::atomic<std::size_t> room = SIZE_MAX;
   std::atomic<int> refusals = 0;
+  std::atomic<int> appends = 0;  // calls that have begun
 
  private:
   mutable std::mutex mutex_;
@@ -60,6 +61,7 @@ class LogSink : public nettrace::Sink {
   explicit LogSink(std::shared_ptr<Log> log) : log_(std::move(log)) {}
   ~LogSink() override { log_->ended = true; }
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
+    ++log_->appends;
     const std::lock_guard gate(log_->gate);
     absl::Status status = log_->status();
     *taken = status.ok() ? std::min(bytes.size(), log_->room.load()) : 0;
@@ -246,6 +248,7 @@ TEST_F(OutputQueueTest, CloseCancelsACallThatDoesNotReturn) {
   Open({.cancel = [&] { gate.unlock(); }});
   Append("12345");
   ASSERT_TRUE(sink_->Flush().ok());
+  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->appends != 0; }));
   EXPECT_EQ(queue_->Close(absl::Milliseconds(20)), 0u);
   EXPECT_TRUE(log_->ended);
 }
@@ -255,6 +258,7 @@ TEST_F(OutputQueueTest, CloseDoesNotWaitForACallThatCannotBeCancelled) {
   Open();
   Append("12345");
   ASSERT_TRUE(sink_->Flush().ok());
+  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->appends != 0; }));
   EXPECT_EQ(queue_->Close(absl::Milliseconds(20)), 5u);
   EXPECT_FALSE(log_->ended);
   sink_.reset();

@@ -213,7 +213,8 @@ TEST(ZstdSinkTest, ErrorOfTheDeviceIsReturnedUntilItIsGone) {
   Device device;
   device.SetRoom(10'000);
   auto sink = MakeSink(&device);
-  const std::string text = SomeText(3'000'000);
+  // More than the queue holds, so that Append waits for the error.
+  const std::string text = SomeText(6'000'000);
   std::size_t given = 0;
   absl::Status status;
   while (status.ok() && given < text.size()) {

@@ -23,7 +23,7 @@ namespace {
 using testing::Span;
 
 TEST(FdSink, WritesAndSyncsAFile) {
-  const std::string path = ::testing::TempDir() + "/fd_sink_test";
+  const std::string path = ::testing::TempDir() + "/fd_sink_test-" + std::to_string(getpid());
   auto sink = FdSink::Create(path);
   ASSERT_TRUE(sink.ok());
   std::size_t taken = 0;
@@ -50,7 +50,7 @@ TEST(FdSink, AFullDeviceTakesNothingAndSaysSo) {
 }
 
 TEST(FdSink, AFailedWriteIsTriedAgainWhileItsUserWantsThat) {
-  const std::string path = ::testing::TempDir() + "/fd_sink_retry_test";
+  const std::string path = ::testing::TempDir() + "/fd_sink_retry_test-" + std::to_string(getpid());
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
   FdSink sink(full, path);
@@ -73,7 +73,7 @@ TEST(FdSink, AFailedWriteIsTriedAgainWhileItsUserWantsThat) {
 }
 
 TEST(FdSink, AFailedWriteIsTriedAgainFromTheByteAfterTheLastOne) {
-  const std::string path = ::testing::TempDir() + "/fd_sink_short_test";
+  const std::string path = ::testing::TempDir() + "/fd_sink_short_test-" + std::to_string(getpid());
   auto sink = FdSink::Create(path);
   ASSERT_TRUE(sink.ok());
   // The file may hold no more than this: the write before the one that fails is short.

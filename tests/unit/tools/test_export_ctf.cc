@@ -454,7 +454,8 @@ TEST(CtfExporter, ABootIdThatIsNoneSaysNothingOfTheClock) {
     nettrace::TraceInfo info;
     info.sync_time = absl::FromUnixSeconds(1'800'000'000);
     info.key_values = {{"BootId", id}};
-    const std::string path = std::string(::testing::TempDir()) + "/boot-id";
+    const std::string path =
+        std::string(::testing::TempDir()) + "/boot-id-" + std::to_string(getpid());
     AtomicFolder folder(path);
     ASSERT_TRUE(folder.Create({}).ok());
     CtfExporter exporter(*Open(info), Version::k1, Profile::kPlain, &folder);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,19 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   nettrace::TraceInfo info;
   // The file holds the UTC side to the millisecond: its clock is read at one, so that both sides
   // name the same moment.
-  const absl::Time now = absl::Now();
-  const auto ticks = static_cast<std::int64_t>(SessionClockNow());
+  absl::Time now;
+  std::int64_t ticks = 0;
+  // The thread may be interrupted between the two clocks: the closest of some looks counts.
+  std::int64_t apart = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < 5; ++i) {
+    const auto before = static_cast<std::int64_t>(SessionClockNow());
+    const absl::Time time = absl::Now();
+    const auto after = static_cast<std::int64_t>(SessionClockNow());
+    if (after - before >= apart) continue;
+    apart = after - before;
+    now = time;
+    ticks = before + apart / 2;
+  }
   info.sync_time = absl::FromUnixMillis(absl::ToUnixMillis(now));
   info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
   info.ticks_per_second = 1'000'000'000;
