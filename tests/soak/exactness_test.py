@@ -120,18 +120,22 @@ class ExactnessTest(unittest.TestCase):
                     self.assertLess(peaks.at(1) - peaks.at(1 / 4), MAX_GROWTH)
 
     def check_processes(self, recording):
-        """The file has the beginning and the end of each of the load's processes."""
+        """The file has the beginning, the name and the end of each of the load's processes."""
         path = os.path.realpath(ARGS.service)
-        created, ended = collections.Counter(), collections.Counter()
+        living, ended = {}, 0
         for event in commands.dump(ARGS.nettrace, recording.file, "--provider", "Universal.System"):
-            if event["name"] == "ProcessCreate" and event["payload"]["Name"] == path:
-                created[event["pid"]] += 1
-            # A pid is another process's later on.
-            elif event["name"] == "ProcessExit" and created[event["pid"]] > ended[event["pid"]]:
-                ended[event["pid"]] += 1
-        # load_service itself is one, too; what it was before exec may have its own event.
-        self.assertIn(created.total(), (ARGS.processes, ARGS.processes + 1))
-        self.assertEqual(created, ended)
+            pid = event["pid"]
+            if event["name"] == "ProcessCreate":
+                self.assertNotIn(pid, living)
+                living[pid] = event["payload"]["Name"]
+            elif event["name"] == "ExistingProcess" and pid in living:
+                # What it runs became known when its beginning was written already; the last name is right.
+                living[pid] = event["payload"]["Name"]
+            elif event["name"] == "ProcessExit" and pid in living:
+                ended += living.pop(pid) == path
+        # load_service itself is one, too.
+        self.assertEqual(ended, ARGS.processes + 1)
+        self.assertNotIn(path, living.values())
 
     def test_recorder_that_is_killed(self):
         for run in range(2 * ARGS.runs):

@@ -310,6 +310,39 @@ TEST_F(TaskTrackerTest, ProgramThatIsRunLaterIsNoSecondProcess) {
   EXPECT_EQ(Processes(), (Texts{"20 0 exists /bin/second", "30 0 exited /bin/second"}));
 }
 
+TEST_F(TaskTrackerTest, IntervalThatEndsBeforeThePathIsKnownShowsNoOtherName) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/bin/service", 11);
+  Fork(kPid + 5, kPid + 5, kPid, 20);
+  Exec(kPid + 5, "exe", "", 21);
+  EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/service", "20 5 created /bin/service"}));
+  MapCode(kPid + 5, "/bin/service", 30);
+  EXPECT_EQ(Processes(), Texts{});
+  Exec(kPid + 5, "exe", "", 40);
+  EXPECT_EQ(Processes(), Texts{});
+  MapCode(kPid + 5, "/bin/other", 50);
+  EXPECT_EQ(Processes(), Texts{"50 5 exists /bin/other"});
+}
+
+TEST_F(TaskTrackerTest, ProcessWhosePathIsNeverKnownEndsAsItsMainThreadWasCalled) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/bin/service", 11);
+  Fork(kPid + 5, kPid + 5, kPid, 20);
+  Exec(kPid + 5, "exe", "", 21);
+  Comm(kPid + 5, kPid + 5, "worker", 22);
+  Exit(kPid + 5, kPid + 5, 30);
+  EXPECT_EQ(Processes(),
+            (Texts{"10 0 created /bin/service", "20 5 created worker", "30 5 exited worker"}));
+}
+
+TEST_F(TaskTrackerTest, CodeThatIsMappedAfterProcHasShownThePathIsNotTheProgram) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "", 11);
+  tasks_.processes().Exists(kPid, {"/bin/service", true, kPid}, 20, 20);
+  MapCode(kPid, "/lib/plugin.so", 30);
+  EXPECT_EQ(Processes(), Texts{"10 0 created /bin/service"});
+}
+
 TEST_F(TaskTrackerTest, ProcessEndsWithItsLastThread) {
   Fork(kPid, kPid, 1, 10);
   Fork(kPid, kTid, kPid, 11);

@@ -64,6 +64,7 @@ void ProcessTracker::Exists(std::uint32_t pid, Description description, std::uin
     Begin(ProcessEvent::Kind::kExists, pid, &process, timestamp);
   } else if (description.has_path) {
     process.description.has_path = true;
+    process.executing.reset();
     SetName(pid, &process, description.name, timestamp);
   }
 }
@@ -105,16 +106,15 @@ std::vector<std::uint32_t> ProcessTracker::Executes(std::uint32_t pid, std::stri
   std::copy_if(process.tids.begin(), process.tids.end(), std::back_inserter(ended),
                [pid](std::uint32_t tid) { return tid != pid; });
   process.tids = {pid};
-  process.description.has_path = false;
-  process.awaits_path = true;
-  SetName(pid, &process, main_thread, timestamp);
+  process.executing = std::string(main_thread);
+  if (!process.description.has_path) SetName(pid, &process, main_thread, timestamp);
   return ended;
 }
 
 bool ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp) {
   const auto known = processes_.find(pid);
-  if (known == processes_.end() || !known->second.awaits_path) return false;
-  known->second.awaits_path = false;
+  if (known == processes_.end() || !known->second.executing) return false;
+  known->second.executing.reset();
   known->second.description.has_path = true;
   SetName(pid, &known->second, WithoutDeleted(path), timestamp);
   return true;
@@ -123,8 +123,10 @@ bool ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path, std::uin
 void ProcessTracker::Renamed(std::uint32_t pid, std::string_view main_thread,
                              std::uint64_t timestamp) {
   const auto known = processes_.find(pid);
-  if (known == processes_.end() || known->second.description.has_path) return;
-  SetName(pid, &known->second, main_thread, timestamp);
+  if (known == processes_.end()) return;
+  Process& process = known->second;
+  if (process.executing) process.executing = std::string(main_thread);
+  if (!process.description.has_path) SetName(pid, &process, main_thread, timestamp);
 }
 
 void ProcessTracker::AddThread(std::uint32_t pid, std::uint32_t tid) {
@@ -143,6 +145,10 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   auto process = processes_.extract(pid);
+  // The path of what it ran was lost, or it had mapped nothing yet.
+  if (const std::optional<std::string> executing = std::move(process.mapped().executing)) {
+    SetName(pid, &process.mapped(), *executing, timestamp);
+  }
   Description& description = process.mapped().description;
   ++last_number_;
   waiting_.push_back({ProcessEvent::Kind::kExited, pid, description.namespace_pid, timestamp,

@@ -6,13 +6,14 @@
 // which processes there are then.
 //
 // A process goes by the path of its executable; by the name of its main thread where it has none,
-// as the kernel's own threads, or where the path is not known; by its parent's until it calls exec.
-// It ends with its last thread: the main thread may have ended before.
+// as the kernel's own threads, or where the path is not known; by its parent's until the path of
+// what it runs is known. It ends with its last thread: the main thread may have ended before.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,8 @@ class ProcessTracker {
   void Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
                std::uint64_t timestamp);
   // It runs a program: its other threads are gone, and their tids are returned. The path of the
-  // executable follows.
+  // executable follows; where it had one, it goes by that until then, since the end of an interval
+  // may lie between the two, and would show a name that was never more than on its way.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
   // It maps a file as code. The first one after Executes is its executable; then it returns true.
@@ -91,7 +93,8 @@ class ProcessTracker {
  private:
   struct Process {
     Description description;
-    bool awaits_path = false;                 // since Executes
+    // What the main thread is called since Executes; none once the path is known.
+    std::optional<std::string> executing;
     std::uint64_t loaded = 0;                 // as given to Exists
     std::uint64_t beginning = 0;              // number of its last kExists or kCreated event
     absl::flat_hash_set<std::uint32_t> tids;  // of its threads that have not ended
