@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs the benchmarks: all, or those named, by the whole name or its first words. Each prints a table;
-every case stands beside its floor (a memcpy, a bare system call) from the same run.
+"""Runs all benchmarks, or the benchmarks that match a name: a whole name or its first words. Each benchmark prints a
+table in which every case is compared with its floor (a memcpy, a bare system call) from the same run.
 
 examples:
   ./run bench
@@ -9,7 +9,7 @@ examples:
   ./run bench "nettrace cost"
   ./run bench --json | jq -r 'select(.ratio > 2) | .case'
 
-exit status: 0 all ran, 1 one failed, 2 there is none of that name.
+exit status: 0 all ran, 1 one failed, 2 no benchmark has this name.
 """
 
 import argparse
@@ -23,24 +23,25 @@ from testing import configuration
 def main():
     parser = argparse.ArgumentParser(
         prog="./run bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="only this one, or all that begin so")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="run only the benchmarks whose names begin with NAME")
     parser.add_argument("--json", action="store_true",
-                        help="one JSON object a line: bench, case, unit, value, floor, ratio")
+                        help="print one JSON object per line: bench, case, unit, value, floor, ratio")
     args = parser.parse_args()
     try:
         benchmarks = bench.find(args.name)
+        bench.BUILD.build_for(benchmarks)
     except configuration.BuildError as error:
         print(error, file=sys.stderr)
         return 1
     if not benchmarks:
         names = ", ".join(benchmark.name for benchmark in bench.find())
-        print(f"bench: there is no benchmark {args.name or ''}; there are: {names}", file=sys.stderr)
+        print(f"bench: no benchmark {args.name or ''}; the benchmarks are: {names}", file=sys.stderr)
         return 2
     options = ["--json"] if args.json else []
     worst = 0
     for benchmark in benchmarks:
         status = subprocess.run(
-            bench.command(benchmark, *options), cwd=configuration.RELEASE.folder, stdin=subprocess.DEVNULL,
+            bench.command(benchmark, *options), cwd=bench.BUILD.folder, stdin=subprocess.DEVNULL,
             check=False).returncode
         if status != 0:
             print(f"bench: {benchmark.name} failed with status {status}", file=sys.stderr)

@@ -1,18 +1,31 @@
 #!/bin/bash
-# ./run demo: records the example service and shows what it wrote. Here, on a kernel with user_events,
-# else in the VM.
+# ./run demo: records the example service and shows its events, on this machine if the kernel has user_events, else in
+# the VM.
 set -euo pipefail
-if [ $# -gt 0 ]; then
-  echo "usage: ./run demo"
-  case $1 in -h | --help) exit 0 ;; *) exit 2 ;; esac
-fi
+
+usage() {
+  cat <<'TEXT'
+usage: ./run demo
+
+Builds the product, records an example service and shows the recorded events. It runs on this kernel if the kernel has
+user_events, else in the VM. The recording is build/demo/example.nettrace.
+
+exit status: 0 done, 1 failed, 2 wrong usage
+TEXT
+}
+
+case ${1:-} in
+  '') ;;
+  -h | --help) usage; exit 0 ;;
+  *) usage >&2; exit 2 ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/build.sh
 folder=$PWD/build/demo
 mkdir -p "$folder"
 
-# Whether it has them, and whether tracefs is mounted, only root sees.
+# Only root can see whether the kernel has user_events, and whether tracefs is mounted.
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
 has_user_events() {
@@ -24,9 +37,9 @@ if has_user_events; then
   echo "this kernel ($(uname -r)) has user_events: recording here"
   "${as_root[@]}" scripts/demo_session.sh "$folder/example.nettrace"
 else
-  echo "no user_events for us on this kernel ($(uname -r)): recording in the VM"
+  echo "user_events are not available on this kernel ($(uname -r)): recording in the VM"
   scripts/vm.py --out "$folder" -- scripts/demo_session.sh /out/example.nettrace
 fi
 echo
 echo "the file: $folder/example.nettrace"
-echo "more of it: build/bin/nettrace dump --json build/demo/example.nettrace"
+echo "to see all fields: build/bin/nettrace dump --json build/demo/example.nettrace"

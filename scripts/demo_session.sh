@@ -9,7 +9,8 @@ show() {
   "$@"
 }
 
-# By their exact names, which are registered before the service starts: its first event is recorded, too.
+# The tracepoints are given by their exact names, so that they are registered before the service starts and its first
+# event is recorded, too.
 show build/bin/nettrace record -o "$file" \
   -e ExampleService_L4K1 -e ExampleService_L4K2 -e ExampleService_L2K2 \
   -- build/bin/example-service --events 5 --threads 4

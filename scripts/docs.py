@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Makes the site of the documents: README.md, docs/, the manual pages, CONTRIBUTING.md and the examples as static HTML,
-with no script and nothing of the network. Its navigation is what docs/README.md lists.
+"""Makes the documentation site: README.md, docs/, the manual pages, CONTRIBUTING.md and the examples as static HTML,
+without scripts and without anything from the network. docs/README.md defines the navigation.
 
-A link to what is no page of the site, such as a source file, is shown as plain text.
+A link to a file that is not a page of the site, such as a source file, is shown as plain text.
 
 examples:
   ./run docs                       # into build-docs/; open build-docs/index.html
   ./run docs --output /srv/www/nettraced
 
-exit status: 0 made, 1 a source cannot be converted or docs/README.md leaves a page out, 2 wrong usage.
+exit status: 0 done, 1 a source cannot be converted or docs/README.md does not list a page, 2 wrong usage.
 """
 
 import argparse
@@ -23,26 +23,23 @@ import sys
 import typing
 import xml.etree.ElementTree as ET
 
-from pygments import highlight, lexers, util
-from pygments.formatters import HtmlFormatter
-
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 STYLE = REPOSITORY / "docs/style.css"
 INDEX = "docs/README.md"
 SITE = "nettraced"
-# Documents that have another place on the site than below docs/.
+# Documents whose place on the site is not their path below docs/.
 PLACES = {"README.md": "index.html", INDEX: "contents.html", "CONTRIBUTING.md": "contributing.html",
           "tests/README.md": "testing.html"}
-# Sources of examples, and what they are written in.
+# Sources of examples, with their languages.
 LANGUAGES = {".c": "c", ".cc": "cpp", ".h": "cpp", ".py": "python"}
 MANUAL = re.compile(r"\b([a-z][\w.-]*)\(([1-8])\)")
 DESCRIPTION_LENGTH = 160
-# Code of up to so many characters is not broken into lines: the narrowest telephone has room for it.
+# Maximum length of code that is never broken into lines, in characters. The narrowest telephone has room for it.
 WHOLE_CODE = 24
 
 
 class DocumentError(Exception):
-    """A source cannot be made a page; the message names it."""
+    """A source that cannot be converted to a page; the message names it."""
 
 
 @dataclasses.dataclass
@@ -59,7 +56,7 @@ class Page:
 
 
 def find_pages():
-    """All pages by their source: README.md, the documents, the manual pages and the examples."""
+    """Returns all pages by their source: README.md, the documents, the manual pages and the examples."""
     sources = ["README.md", "CONTRIBUTING.md", "tests/README.md"]
     for folder, pattern in (("docs", "**/*.md"), ("docs/man", "*.[1-8]"), ("examples", "**/*")):
         sources += sorted(path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / folder).glob(pattern)
@@ -73,7 +70,7 @@ def place_of(source):
 
 
 def convert(command, source):
-    """What a converter makes of a file, as the element `main`."""
+    """Converts a file with a program, and returns its output as the element `main`."""
     done = subprocess.run([*command, REPOSITORY / source], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise DocumentError(f"{source}: {command[0]}: {done.stderr.strip()}")
@@ -84,7 +81,7 @@ def convert(command, source):
 
 
 def keep_code_whole(body):
-    """Marks the code in text that is short enough for a line."""
+    """Marks the code in text that is short enough to fit on one line."""
     for parent in body.iter():
         for code in parent.findall("code") if parent.tag != "pre" else ():
             if "class" not in code.attrib and len("".join(code.itertext())) <= WHOLE_CODE:
@@ -96,7 +93,7 @@ def text_of(element):
 
 
 def anchor_of(heading, taken):
-    """The id that GitHub gives a heading, so that links work in both places."""
+    """Returns the id that GitHub gives to a heading, so that links work in both places."""
     anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     number = taken.get(anchor, 0)
     taken[anchor] = number + 1
@@ -104,7 +101,7 @@ def anchor_of(heading, taken):
 
 
 def wrap(root, tag, wrapper):
-    """Puts each element of this name into a `div` of this class."""
+    """Puts each element with this name into a `div` with this class."""
     for parent in list(root.iter()):
         for i, child in enumerate(parent):
             if child.tag == tag and parent.get("class") != wrapper:
@@ -115,7 +112,7 @@ def wrap(root, tag, wrapper):
 
 
 def unwrap(root, wanted):
-    """Leaves the text of the elements for which `wanted` is true in their place, as a `span`."""
+    """Replaces each element for which `wanted` is true with a `span` of its text."""
     for element in root.iter():
         if wanted(element):
             element.tag = "span"
@@ -123,15 +120,19 @@ def unwrap(root, wanted):
 
 
 def colour(code, lexer):
-    """The text of a `code` element, coloured."""
+    """Returns the text of a `code` element with colours."""
+    # Imported here, because --help must work before this package is installed.
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
     text = "".join(code.itertext())
-    # Pygments would leave out empty lines at the beginning, and the terminators of others' lines.
+    # Pygments would drop empty lines at the beginning, and change line terminators of other systems.
     coloured = ET.fromstring(f"<code>{highlight(text, lexer, HtmlFormatter(nowrap=True))}</code>")
     code.text = coloured.text
     code[:] = list(coloured)
 
 
 def lexer_of(language):
+    from pygments import lexers, util
     try:
         return lexers.get_lexer_by_name(language, stripnl=False)
     except util.ClassNotFound:
@@ -139,7 +140,7 @@ def lexer_of(language):
 
 
 def read_markdown(page):
-    """Converts with the program that has GitHub's rules."""
+    """Converts with the program that follows GitHub's rules."""
     page.body = convert(["cmark-gfm", "--extension", "table", "--github-pre-lang"], page.source)
     taken = {}
     for element in page.body.iter():
@@ -164,7 +165,7 @@ def read_markdown(page):
 
 
 def drop_empty_heads(body):
-    """Tables whose head row is empty have none."""
+    """Removes the head rows of tables whose head row is empty."""
     for table in body.iter("table"):
         head = table.find("thead")
         if head is not None and not text_of(head):
@@ -172,7 +173,7 @@ def drop_empty_heads(body):
 
 
 def read_manual(page):
-    """Converts with mandoc, whose sections become headings below the page's name."""
+    """Converts with mandoc. The sections of the manual page become headings below the page's name."""
     page.body = convert(["mandoc", "-T", "html", "-O", "fragment,man=%N.%S"], page.source)
     name, section = posixpath.basename(page.source).rsplit(".", 1)
     for table in page.body.findall("table"):  # the page's header and footer
@@ -192,24 +193,24 @@ def read_manual(page):
 
 
 def read_source(page):
-    """Shows an example's source."""
+    """Converts the source of an example."""
     page.body = ET.Element("main")
     heading = ET.SubElement(page.body, "h1")
     page.title = heading.text = page.source
     code = ET.SubElement(ET.SubElement(page.body, "pre"), "code")
     code.text = (REPOSITORY / page.source).read_text(encoding="utf-8")
     page.description = f"{page.source}, one of the examples."
-    colour(code, lexers.get_lexer_by_name(LANGUAGES[posixpath.splitext(page.source)[1]], stripnl=False))
+    colour(code, lexer_of(LANGUAGES[posixpath.splitext(page.source)[1]]))
 
 
 def resolve(page, path, pages):
-    """The page that a link's path leads to; None if it is none of the site."""
+    """Returns the page that a link's path leads to; None if it is not a page of the site."""
     return pages.get(posixpath.normpath(posixpath.join(posixpath.dirname(page.source), path))) if path else page
 
 
 def link_pages(page, pages):
-    """Links of the source become links of the site, or plain text where they lead to no page. One whose text is the
-    path of a document shows its title."""
+    """Converts the links of the source to links of the site, or to plain text if they do not lead to a page. A link
+    whose text is the path of a document shows the document's title instead."""
     for link in page.body.iter("a"):
         target = link.get("href")
         if target is None or "://" in target or target.startswith("mailto:"):
@@ -226,8 +227,22 @@ def link_pages(page, pages):
     unwrap(page.body, lambda element: element.tag == "a" and "href" not in element.attrib)
 
 
+def find_pictures(page):
+    """Returns the pictures below docs/ that a page shows, by their paths in the repository, and links to their places
+    on the site."""
+    pictures = set()
+    for image in page.body.iter("img"):
+        source = posixpath.normpath(posixpath.join(posixpath.dirname(page.source), image.get("src")))
+        if not source.startswith("docs/") or not (REPOSITORY / source).is_file():
+            raise DocumentError(f"{page.source}: there is no picture {image.get('src')} below docs/")
+        image.set("src", posixpath.relpath(source.removeprefix("docs/"), posixpath.dirname(page.place) or "."))
+        pictures.add(source)
+    return pictures
+
+
 def split_at_manuals(text, page, pages):
-    """The text before the first manual page that is named in it, and links to all of them."""
+    """Returns the text before the first manual page that is named in it, and links to all manual pages that it
+    names."""
     before, links, last = None, [], 0
     for found in MANUAL.finditer(text):
         other = pages.get(f"docs/man/{found[1]}.{found[2]}")
@@ -247,7 +262,7 @@ def split_at_manuals(text, page, pages):
 
 
 def link_names(element, page, pages):
-    """Manual pages that are named in the text, such as nettrace(1), and paths of examples become links."""
+    """Makes links of manual pages that are named in the text, such as nettrace(1), and of paths of examples."""
     if element.tag in ("a", "pre", "h1", "h2", "h3"):
         return
     if element.tag == "code" and element.text and not len(element):
@@ -271,7 +286,7 @@ class Section(typing.NamedTuple):
 
 
 def read_navigation(index, pages):
-    """The sections of docs/README.md with the pages that each of them links to."""
+    """Returns the sections of docs/README.md, each with the pages that it links to."""
     by_place, sections = {page.place: page for page in pages.values()}, []
     for element in index.body.iter():
         if element.tag == "h2":
@@ -290,7 +305,7 @@ def read_navigation(index, pages):
 
 
 def add_link(parent, page, other, text):
-    """A list's entry with a link; the page itself is marked, and has its headings below it."""
+    """Adds a list entry with a link. The page itself is marked, and its headings follow below it."""
     entry = ET.SubElement(parent, "li")
     link = ET.SubElement(entry, "a", {"href": page.link_to(other)})
     link.text = text
@@ -300,8 +315,8 @@ def add_link(parent, page, other, text):
 
 
 def navigation(page, pages, sections):
-    """The site's contents. Of its sections that one is open which has the page that is shown, with the page's headings;
-    all are, if none has."""
+    """Returns the site's contents. The section that contains the current page is open, with the page's headings below
+    the page. If no section contains it, all sections are open."""
     nav = ET.Element("nav", {"id": "contents", "aria-label": "Contents"})
     start = ET.SubElement(nav, "ul")
     for other, text in ((pages["README.md"], "Start"), (pages[INDEX], pages[INDEX].title)):
@@ -331,7 +346,7 @@ def to_html(element):
 
 
 def render(page, pages, sections):
-    """The page's HTML."""
+    """Returns the page's HTML."""
     up = posixpath.relpath(".", posixpath.dirname(page.place) or ".")
     root = "" if up == "." else up + "/"
     title = page.title if page.title == SITE else f"{page.title} - {SITE}"
@@ -369,25 +384,30 @@ def make_site(output):
             read_source(page)
     for page in pages.values():
         if page.source.startswith("docs/man/"):
-            # mandoc's links are the names of pages.
+            # mandoc's links contain the names of manual pages.
             for link in page.body.iter("a"):
                 if link.get("class") == "Xr":
                     link.set("href", posixpath.basename(link.get("href")))
         link_pages(page, pages)
         link_names(page.body, page, pages)
     sections = read_navigation(pages[INDEX], pages)
+    pictures = sorted(set().union(*map(find_pictures, pages.values())))
     shutil.rmtree(output, ignore_errors=True)
     for page in pages.values():
         path = output / page.place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(page, pages, sections), encoding="utf-8")
+    for picture in pictures:
+        path = output / picture.removeprefix("docs/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(REPOSITORY / picture, path)
     shutil.copyfile(STYLE, output / "style.css")
-    return pages
+    return [*pages, *pictures]
 
 
-def write_depfile(path, output, pages):
-    """What Ninja reads of the files that the site is made of."""
-    sources = [REPOSITORY / source for source in pages] + [STYLE, pathlib.Path(__file__).resolve()]
+def write_depfile(path, output, made_of):
+    """Writes the depfile for Ninja, which lists the files that the site is made of."""
+    sources = [REPOSITORY / source for source in made_of] + [STYLE, pathlib.Path(__file__).resolve()]
     names = " ".join(str(source).replace(" ", "\\ ") for source in sources)
     path.write_text(f"{output}: {names}\n", encoding="utf-8")
 
@@ -396,21 +416,21 @@ def main():
     parser = argparse.ArgumentParser(
         prog="./run docs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=REPOSITORY / "build-docs", metavar="DIR",
-                        help="where to; what is there goes (default: build-docs)")
+                        help="output folder, whose contents are replaced (default: build-docs)")
     parser.add_argument("--depfile", type=pathlib.Path, metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
     marker = args.output / "style.css"
     if args.output.exists() and not marker.exists() and (not args.output.is_dir() or any(args.output.iterdir())):
-        print(f"docs: {args.output} has something else in it; name a new or an empty folder", file=sys.stderr)
+        print(f"docs: {args.output} has other files in it; name a new or an empty folder", file=sys.stderr)
         return 1
     try:
-        pages = make_site(args.output)
+        made_of = make_site(args.output)
         if args.depfile:
-            write_depfile(args.depfile, args.output, pages)
+            write_depfile(args.depfile, args.output, made_of)
     except (DocumentError, OSError) as error:
         print(f"docs: {error}", file=sys.stderr)
         return 1
-    print(f"{len(pages)} pages are in {args.output}")
+    print(f"wrote {sum(not source.endswith('.svg') for source in made_of)} pages to {args.output}")
     return 0
 
 

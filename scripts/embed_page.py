@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Makes a page and its style and script one C++ header. Usage: embed_page.py PAGE.html PAGE.css PAGE.js OUT.h
+"""Writes an HTML page, its style and its script to one C++ header. Usage: embed_page.py PAGE.html PAGE.css PAGE.js
+OUT.h
 
-In the page, {{style}} and {{script}} stand for the other two files, and {{style-hash}} and {{script-hash}} for what a
-Content-Security-Policy calls them by. Each other {{name}} is a slot, which the program fills: the header has the text
-between them."""
+In the page, {{style}} and {{script}} are replaced with the other two files. {{style-hash}} and {{script-hash}} are
+replaced with the hashes that a Content-Security-Policy names them by. Each other {{name}} is a slot that the program
+fills: the header has the text between the slots."""
 
 import base64
 import hashlib
@@ -13,8 +14,8 @@ import re
 import sys
 
 def literal(text):
-    """Text as C++ string literals, one for each line."""
-    # JSON's escapes are those of C++; ?? might begin a trigraph.
+    """Returns text as C++ string literals, one for each line."""
+    # JSON and C++ have the same escapes. ?? is broken up because it could begin a trigraph.
     lines = [json.dumps(line, ensure_ascii=False).replace("??", "?\\?") for line in text.splitlines(keepends=True)]
     return "".join(f"    {line}\n" for line in lines or ['""'])
 
@@ -25,9 +26,9 @@ def hash_of(text):
 
 def main():
     page, style, script = (pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[1:4])
-    # A parser of HTML would end them there.
+    # An HTML parser would end the style or script at this text.
     if "</style" in style or "</script" in script or "<!--" in script:
-        raise SystemExit("embed_page.py: the style or the script would end within itself")
+        raise SystemExit("embed_page.py: the style or the script contains its own end tag")
     known = {"style": style, "script": script, "style-hash": hash_of(style), "script-hash": hash_of(script)}
     parts = re.split(r"\{\{([a-z-]+)\}\}", page)
     texts, slots = [parts[0]], []

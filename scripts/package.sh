@@ -6,20 +6,20 @@ usage() {
   cat <<'TEXT'
 usage: ./run package [--output DIR] [--version VERSION] [--arch ARCH]
 
-Builds the Debian packages of this checkout, and the source package, into dist/, and has lintian check them. The checkout
-itself stays as it is: a copy of its files, also of those not committed, is built in build-package/.
+Builds the Debian packages and the source package of this checkout in dist/, and checks them with lintian. The checkout
+does not change: a copy of its files, including uncommitted ones, is built in build-package/.
 
-  --output DIR       where they go, in place of dist/; packages that are there already are removed
-  --version VERSION  build them with this version, in place of that in debian/changelog
-  --arch ARCH        arm64, s390x or i386: cross-built, without the source package and that of the documentation, into
-                     dist/ARCH/. Needs root: it is done in a Debian root that is made for it the first time, in ~/.cache
+  --output DIR       write the packages to DIR instead of dist/; existing packages there are removed
+  --version VERSION  version of the packages, instead of that in debian/changelog
+  --arch ARCH        cross-build for arm64, s390x or i386 into dist/ARCH/, without source and documentation packages.
+                     Needs root: the build runs in a Debian root, which the first run makes in ~/.cache
 
 examples:
   ./run package
   apt-get install ./dist/nettraced_*.deb ./dist/nettrace-tools_*.deb
   ./run package --arch arm64
 
-exit status: 0 they are built and lintian has found neither error nor warning, 1 not so, 2 wrong usage
+exit status: 0 built, and lintian found neither errors nor warnings; 1 failed; 2 wrong usage
 TEXT
 }
 
@@ -45,29 +45,29 @@ fi
 output=$(realpath -m -- "${output:-$root/dist/$arch}")
 cd "$root"
 
-# Always the same folder, because its name is part of what ccache compares; so one build at a time.
+# The folder is always the same, because ccache compares its name. Only one build can run at a time.
 work=$root/build-package
 mkdir -p "$work" "$output"
 exec 9>"$work/lock"
 flock 9
 rm -rf "$work/source" "$work"/nettraced_* "$work"/*.deb
 mkdir "$work/source"
-# What is deleted and not yet committed is listed, and not there.
+# git also lists files that are deleted and not yet committed; they do not exist.
 git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
   while IFS= read -r -d '' file; do [ ! -e "$file" ] && [ ! -L "$file" ] || printf '%s\0' "$file"; done |
   tar --create --null --no-recursion --files-from=- | tar --extract --directory "$work/source"
 cd "$work/source"
 [ -z "$version" ] || sed -i "1s/(.*)/($version)/" debian/changelog
 
-# debhelper gives the build an empty home, in which there is no cache.
+# debhelper gives the build an empty home folder, which has no compiler cache.
 CCACHE_DIR=$(ccache --get-config cache_dir)
 export CC="ccache gcc" CXX="ccache g++" CCACHE_DIR
 DEB_BUILD_OPTIONS="parallel=$(nproc) ${DEB_BUILD_OPTIONS:-}"
 export DEB_BUILD_OPTIONS
-# packages.txt has what is needed, build-essential has more.
+# packages.txt lists the packages that are needed; build-essential would need more.
 "${cross[@]}" dpkg-buildpackage --no-sign --no-check-builddeps "${options[@]}" >"$work/build.log" 2>&1 || {
   tail -n 40 "$work/build.log" >&2
-  echo "package: the build failed; all it said is in $work/build.log" >&2
+  echo "package: the build failed; its whole log is $work/build.log" >&2
   exit 1
 }
 lintian --fail-on error,warning --tag-display-limit 0 --allow-root ../*.changes >&2

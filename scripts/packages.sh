@@ -4,7 +4,7 @@ set -euo pipefail
 list=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/packages.txt
 
 mapfile -t wanted < <(awk -v purposes=" $* " '!/^#/ && NF && index(purposes, " " $2 " ") { print $1 }' "$list")
-# dpkg-query fails when it does not know one of them: that one is missing, too.
+# dpkg-query fails if it does not know one of the packages. That package is missing, too.
 installed=$(dpkg-query --show --showformat='${Package} ${db:Status-Status}\n' "${wanted[@]}" 2>/dev/null |
   awk '$2 == "installed" { print $1 }') || true
 mapfile -t missing < <(grep -vxF "$installed" < <(printf '%s\n' "${wanted[@]}") || true)
@@ -20,13 +20,13 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "run: installing Debian packages: ${missing[*]}" >&2
-# Not the caller's stdout: that belongs to the command which needs the packages.
+# Output goes to stderr: the caller's stdout belongs to the command that needs the packages.
 {
   "${sudo[@]}" apt-get -q -o Acquire::Retries=5 update &&
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
       apt-get -q -y -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
 } </dev/null >&2 || {
-  echo "run: installing failed: is the network there, and is this Debian 12 (bookworm and bookworm-security)?" >&2
-  echo "     by hand: apt-get update && apt-get install ${missing[*]}" >&2
+  echo "run: the installation failed; it needs network access and Debian 12 (bookworm and bookworm-security)" >&2
+  echo "     to install by hand: apt-get update && apt-get install ${missing[*]}" >&2
   exit 1
 }

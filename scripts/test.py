@@ -1,34 +1,45 @@
 #!/usr/bin/python3
-"""Builds and runs every suite, or those named. The last line is "N passed, N failed, N skipped";
-above it stand what failed, and what was skipped and why.
+"""Builds and runs test suites: by default those that show that the system works, with --all all suites except those
+that run only by name, or the named suites. A name also selects the suites that begin with it: vm selects vm, vm-more,
+vm-asan and vm-tsan.
+
+The last line of output is "N passed, N failed, N skipped". The lines above it list the failed cases, and the skipped
+cases with the reasons.
 
 examples:
-  ./run test                    # everything, as the CI does
-  ./run test unit-gcc lint      # before a commit
-  ./run test unit programs      # by both compilers and with both sanitizers
-  ./run test soak               # hours; as ./run soak
+  ./run test                    # the suites that show that the system works
+  ./run test --all --times      # all suites except those that run only by name, with times
+  ./run test unit lint          # before a commit
+  ./run test soak               # takes hours; the same as ./run soak
   GTEST_FILTER='Writer*' ./run test unit-asan
 
-exit status: 0 nothing failed, 1 something failed, 2 there is no such suite.
+exit status: 0 nothing failed, 1 something failed, 2 there is no suite with this name.
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
 import time
 
 from testing import case
+from testing import lint
 from testing import meson
+from testing import processes
 from testing import suites
 
 
 def parse():
-    listing = "\n".join(f"  {suite.name:<14} {suite.what}" for suite in suites.SUITES)
+    listing = suites.listing()
     parser = argparse.ArgumentParser(
-        prog="./run test", description=f"{__doc__}\nsuites:\n{listing}",
+        prog="./run test", description=f"{__doc__}\nsuites, and the minutes of their last run here:\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true", help="name the suites")
+    parser.add_argument("--all", action="store_true", help="run all suites except those that run only by name")
+    parser.add_argument("--full", action="store_true", help="make the suite lint check all sources with clang-tidy")
+    parser.add_argument("--times", action="store_true",
+                        help="print the times of builds and suites, and the slowest tests and translation units")
+    parser.add_argument("--list", action="store_true", help="list the suites, with the minutes of their last run")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     args = parser.parse_args()
     if args.list:
@@ -36,36 +47,49 @@ def parse():
         sys.exit(0)
     for name in args.suites:
         if not suites.named(name):
-            parser.error(f"there is no suite {name}; there are:\n{listing}")
+            parser.error(f"unknown suite {name}; the suites are:\n{listing}")
+    if args.all and args.suites:
+        parser.error("--all runs every suite; name suites or use --all")
     return args
 
 
-def run_suite(suite):
+def run_suite(run, suite):
     print(f"== {suite.name}: {suite.what}", flush=True)
     began = time.monotonic()
-    cases = suites.run(suite)
-    for result in cases:
-        if result.outcome == case.FAILED:
-            print(f"FAILED {result.name}\n{case.indented(result.detail)}")
-    print(f"   {case.totals(cases)} ({time.monotonic() - began:.0f} s)", flush=True)
+    cases = run.run(suite)
+    lines = [f"FAILED {result.name}\n{case.indented(result.detail)}" for result in cases if result.outcome == case.FAILED]
+    lines.append(f"   {suite.name}: {case.totals(cases)} ({time.monotonic() - began:.0f} s)")
+    print("\n".join(lines), flush=True)
+    return cases
+
+
+def run_all(run, chosen):
+    """Runs suites one after the other, but those of several lanes at the same time. Returns their cases."""
+    cases = []
+    for group in suites.in_lanes(chosen):
+        cases += itertools.chain(*processes.in_parallel(
+            lambda lane: [result for suite in lane for result in run_suite(run, suite)], group, len(group)))
     return cases
 
 
 def prepare_vm():
-    """Has the VM's kernel built now, in view, not by the first test that boots it."""
+    """Builds the VM's kernel now, so that the user sees the progress, and not in the first test that boots it."""
     image = subprocess.run([meson.SCRIPTS / "kernel_image.sh"], stdout=subprocess.PIPE, text=True, check=False)
-    # Where there is none, each test that boots it fails and says so.
+    # If there is no kernel, each test that boots it fails with a message.
     if image.returncode == 0:
         os.environ["EVENTHEADER_VM_KERNEL"] = image.stdout.strip()
 
 
 def main():
     args = parse()
-    chosen = [suite for suite in suites.SUITES
-              if not args.suites and not suite.by_name or any(suite in suites.named(name) for name in args.suites)]
+    processes.end_when_interrupted()
+    lint.full = args.full
+    chosen = suites.choose(args.suites, args.all)
     if any(suite.in_vm for suite in chosen):
         prepare_vm()
-    cases = [result for suite in chosen for result in run_suite(suite)]
+    run = suites.Run(chosen)
+    cases = run_all(run, chosen)
+    taken = run.finish()
     print()
     for result in cases:
         if result.outcome == case.SKIPPED:
@@ -73,12 +97,11 @@ def main():
     for result in cases:
         if result.outcome == case.FAILED:
             print(f"failed  {result.name}")
+    if args.times:
+        print(f"\n{taken.table()}\n")
     print(case.totals(cases))
     return 1 if case.count(cases, case.FAILED) else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

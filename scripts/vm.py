@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 """Runs a command in a virtual machine whose kernel has user_events.
 
-The machine's root is this machine's own root file system, under an overlay in memory: everything
-installed here is there, and whatever the command changes is gone afterwards, except in /out, which
-is --out on the host. The command runs as root in the current folder; its stdout, stderr and exit
-status are passed on. Without a command: an interactive shell. With --systemd, systemd boots first, with
-no more than the journal, the users and files of packages, and tracefs. With --root, another folder's tree
-is the root, such as debootstrap or mmdebstrap make, and the command runs in /.
+The machine's root is the root file system of this machine, under an overlay in memory. Everything that is installed
+here is available, and all changes are discarded afterwards, except in /out, which is --out on the host. The command
+runs as root in the current folder; its stdout, stderr and exit status are passed on. Without a command, an interactive
+shell runs. With --systemd, systemd boots first, with only the journal, the users and files of packages, and tracefs.
+With --root, another folder is the root, such as debootstrap or mmdebstrap make, and the command runs in /.
 
 examples:
   ./run vm -- uname -a
@@ -16,8 +15,8 @@ examples:
   ./run vm --systemd -- systemd-run --wait true
   ./run vm                                    # a shell
 
-exit status: the command's own; 124 when it did not end within --timeout; 125 when the machine could
-not be started or went down (the reason is on stderr).
+exit status: that of the command; 124 if it did not end within --timeout; 125 if the machine could not be started or
+went down (the reason is on stderr).
 """
 
 import argparse
@@ -41,13 +40,13 @@ HOST_ROOT = pathlib.Path("/")
 EXIT_TIMEOUT = 124
 EXIT_MACHINE = 125
 
-# Only these variables of the caller reach the guest, so that a run is the same everywhere.
+# Only these variables of the caller are passed to the guest, so that a run is the same everywhere.
 PASSED_ON = ("CI", "SHARED_DIR", "TERM", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
 PASSED_ON_PREFIXES = ("GTEST_",)
 
 
 class MachineError(Exception):
-    """The machine, not the command, failed."""
+    """A failure of the machine, not of the command."""
 
 
 def cache_folder():
@@ -56,19 +55,19 @@ def cache_folder():
 
 
 def kernel_image():
-    """The image's path; builds the kernel, which takes minutes, where there is none yet."""
+    """Returns the path of the kernel image. Builds the kernel if there is none yet, which takes minutes."""
     built = subprocess.run(
         [REPOSITORY / "scripts/kernel_image.sh"], stdout=subprocess.PIPE, text=True, check=False)
     if built.returncode != 0:
-        raise MachineError("no kernel image (see above)")
+        raise MachineError("there is no kernel image; the reason is printed above")
     return built.stdout.strip()
 
 
 def kvm_works(kernel):
-    """Whether KVM brings the kernel as far as its panic about the root it was not given.
+    """Returns whether a kernel under KVM boots far enough to panic because it has no root file system.
 
-    Opening /dev/kvm proves little: where virtualization is nested badly, a guest never gets going.
-    The answer is kept until the host boots again.
+    Being able to open /dev/kvm is not enough: with broken nested virtualization, a guest never starts. The result is
+    cached until the host is rebooted.
     """
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
@@ -99,12 +98,12 @@ def accelerator(kernel, icount):
         return ["-accel", "tcg", "-icount", "shift=0,sleep=off"]
     if kvm_works(kernel):
         return ["-accel", "kvm", "-cpu", "host"]
-    # The sanitizers need instructions that QEMU's default processor has not got.
+    # The sanitizers need instructions that QEMU's default processor does not have.
     return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]
 
 
 def share(tag, path, options):
-    # The local file system driver splits its options at commas; a doubled comma is a comma.
+    # QEMU's driver for local file systems splits its options at commas; two commas mean one comma in a value.
     escaped = str(path).replace(",", ",,")
     return ["-fsdev", f"local,id={tag},path={escaped},security_model=none,{options}",
             "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
@@ -162,7 +161,7 @@ def die_with_parent():
 
 
 class Relay:
-    """Passes on what is appended to a file."""
+    """Passes on the data that is appended to a file."""
 
     def __init__(self, path, destination):
         self._source = open(path, "rb", buffering=0)
@@ -184,17 +183,17 @@ def wait_for_status(qemu, control, timeout):
     status = control / "status"
     deadline = time.monotonic() + timeout if timeout else None
     while True:
-        # Asked before the relays run: what was written before the status is then surely passed on.
+        # Checked before the relays run: data that was written before the status is then certainly passed on.
         finished, gone = status.exists(), qemu.poll() is not None
         for relay in relays:
             relay.pump()
         if finished:
             return int(status.read_text())
         if gone:
-            raise MachineError("it went down before the command ended; its console said:\n"
+            raise MachineError("the machine stopped before the command ended; its console printed:\n"
                                + console_tail(control))
         if deadline and time.monotonic() > deadline:
-            print(f"vm: the command did not end within {timeout:g} s (--timeout); its console said:\n"
+            print(f"vm: the command did not end within {timeout:g} s (--timeout); its console printed:\n"
                   + console_tail(control), file=sys.stderr)
             return EXIT_TIMEOUT
         time.sleep(0.02)
@@ -230,16 +229,16 @@ def parse(arguments):
                         help="seconds until the machine is stopped (default 600; 0: never)")
     parser.add_argument("--memory", default="2G", help="the guest's memory (default 2G)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]",
-                        help="a variable for the command")
+                        help="environment variable for the command")
     parser.add_argument("--systemd", action="store_true",
                         help="boot systemd, into vm.target, and run the command when sysinit.target is reached")
     parser.add_argument("--root", type=pathlib.Path, metavar="DIR", default=HOST_ROOT,
-                        help="the folder that is the guest's root (default /); it stays as it is")
+                        help="folder that is the guest's root (default /); it does not change")
     parser.add_argument("--files", type=pathlib.Path, metavar="DIR",
-                        help="a tree of files that is laid over the root, before systemd boots")
+                        help="tree of files that is copied over the root before systemd boots")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         default=os.environ.get("VM_OUT") or REPOSITORY / "build/vm-out",
-                        help="the host's folder that is /out in the guest (default $VM_OUT, else build/vm-out); "
+                        help="folder of the host that is /out in the guest (default $VM_OUT, else build/vm-out); "
                              "console.log in it is the kernel's console")
     parser.add_argument("command", nargs="*", metavar="CMD")
     args = parser.parse_args(arguments)
@@ -250,11 +249,11 @@ def parse(arguments):
     args.out = args.out.absolute()
     args.root = args.root.resolve()
     if not (args.root / "bin/bash").exists():
-        parser.error(f"--root: {args.root} is no root of a Linux with bash")
+        parser.error(f"--root: {args.root} is not the root of a Linux system with bash")
     args.tty = not args.command
     if args.tty:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            parser.error("a command is needed where there is no terminal: ./run vm -- CMD ARG...")
+            parser.error("without a terminal, a command is required: ./run vm -- CMD ARG...")
         args.command = ["bash", "-i"]
         args.timeout = 0
     return args
@@ -262,7 +261,8 @@ def parse(arguments):
 
 def main():
     args = parse(sys.argv[1:])
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     terminal = subprocess.run(["stty", "-g"], stdout=subprocess.PIPE, check=True).stdout if args.tty else None
     try:
         return run(args)

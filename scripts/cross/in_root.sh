@@ -1,15 +1,15 @@
 #!/bin/bash
-# Runs a command where programs for another architecture are built and run: see usage() below.
+# Runs a command in a root where programs for another architecture can be built and run: see usage() below.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
 usage: scripts/cross/in_root.sh ARCH COMMAND [ARG...]
 
-Runs a command in this folder in a Debian 12 root (chroot) that has the cross compiler for ARCH, the libraries of that
-architecture that debian/control and the tests need, and qemu-user. The checkout and ../shared are in it at the paths they
-have here; /tmp is empty. The root is made the first time, by mmdebstrap in ~/.cache/nettraced: some 250 MB to
-fetch, 1 GB on the disk. The packages of this machine stay as they are.
+Runs a command in this folder in a Debian 12 root (chroot). The root has the cross compiler for ARCH, the libraries of
+ARCH that debian/control and the tests need, and qemu-user. The checkout and ../shared have the same paths in it as
+here; /tmp is empty. The first run makes the root with mmdebstrap in ~/.cache/nettraced: it downloads about 250 MB, and
+the root takes 1 GB. The packages of this machine do not change.
 
   ARCH  arm64, s390x (big-endian) or i386 (32 bits, whose programs run without qemu)
 
@@ -17,7 +17,7 @@ examples:
   scripts/cross/in_root.sh s390x meson setup --cross-file scripts/cross/s390x.ini build-s390x -Dtests=true -Dwerror=true
   scripts/cross/in_root.sh s390x meson test -C build-s390x --suite unit
 
-exit status: the command's; 1 also if there is no root, 2 wrong usage
+exit status: the command's; 1 also if the root cannot be made; 2 wrong usage
 TEXT
 }
 
@@ -33,27 +33,28 @@ esac
 [ $# -gt 1 ] || { usage >&2; exit 2; }
 arch=$1
 shift
-[ "$(id -u)" -eq 0 ] || { say "a root is made and entered by root only"; exit 1; }
+[ "$(id -u)" -eq 0 ] || { say "this script must run as root"; exit 1; }
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/nettraced
 packages=g++-$compiler,libc6-dev:$arch,libstdc++-12-dev:$arch,libgtest-dev:$arch,libbenchmark-dev:$arch,ccache,qemu-user,unzip
-# After a change of what it has, another one is made.
+# The name changes with the list of packages, so that a new root is made.
 root=$cache/root-$arch-$({ echo "$packages"; sed "/^$/q" "$repository/debian/control"; } | sha256sum | cut -c1-12)
 
-# One run makes it, while no other uses the one before.
+# The lock lets one run make the root while other runs wait.
 mkdir -p "$cache"
 exec 9>"$cache/root-$arch.lock"
 flock --shared 9
 [ -d "$root" ] || flock 9
 if [ ! -d "$root" ]; then
   "$repository/scripts/packages.sh" package >&2
-  say "making the root for $arch: once, some minutes (log: $root.log)"
+  say "making the root for $arch once; this takes some minutes (log: $root.log)"
   rm -rf --one-file-system "$cache/root-$arch-"*
-  # Without security and other updates: not every architecture has them, and a library has to be of one version for both.
+  # Security and other updates are left out: some architectures do not have them, and a library must have the same
+  # version for both architectures.
   # shellcheck disable=SC2016  # apt's.
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Component: main' | sort -u | head -n 1)
-  # apt runs inside the root, by chroot: from outside it would call this machine's dpkg.
+  # apt runs inside the root, by chroot. From outside it would call this machine's dpkg.
   # shellcheck disable=SC2016  # $1 is mmdebstrap's: the root.
   mmdebstrap --variant=minbase --architectures="amd64,$arch" --dpkgopt=force-unsafe-io \
     --aptopt='APT::Install-Recommends "false"' \
@@ -61,7 +62,7 @@ if [ ! -d "$root" ]; then
     --customize-hook='mkdir -p "$1/source/debian"' --customize-hook="copy-in '$repository/debian/control' /source/debian" \
     --customize-hook='chroot "$1" apt-get -q --yes --host-architecture '"$arch"' --arch-only build-dep /source' \
     bookworm "$root.new" "deb ${mirror:-http://deb.debian.org/debian} bookworm main" </dev/null >"$root.log" 2>&1 || {
-    say "there is none: the end of $root.log:"
+    say "making the root failed; the end of $root.log:"
     tail -n 20 "$root.log" >&2
     rm -rf --one-file-system "$root.new"
     exit 1
@@ -70,7 +71,7 @@ if [ ! -d "$root" ]; then
 fi
 flock --shared 9
 
-# What is mounted is seen by the command alone, and gone after it.
+# Only the command sees these mounts; they are removed when it ends.
 # shellcheck disable=SC2016  # The inner shell's.
 exec unshare --mount --propagation private bash -euc '
   root=$1 folder=$2 compiler_cache=$3 repository=$4 shared=$5
@@ -84,7 +85,7 @@ exec unshare --mount --propagation private bash -euc '
     mkdir -p "$root$there"
     mount --bind "$there" "$root$there"
   done
-  # The symbolic links in this folder are the compilers, by way of ccache.
+  # The symbolic links in this folder are named like the compilers, and call them by ccache.
   exec chroot "$root" env -C "$folder" -u CC -u CXX -u TMPDIR HOME=/root LC_ALL=C.UTF-8 \
     PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin CCACHE_DIR="$compiler_cache" CCACHE_NOHASHDIR=1 "$@"
 ' in_root "$root" "$PWD" "$(ccache --get-config cache_dir)" "$repository" \

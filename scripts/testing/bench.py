@@ -1,32 +1,37 @@
 """Finds and runs the benchmarks: the programs that Meson has registered with benchmark().
 
-Each prints a table, and with --json one object a line. One registered in the suite "icount" counts
-guest instructions and runs in the VM; the others run here.
+Each benchmark prints a table, or with --json one object on each line. A benchmark in the suite "icount" counts guest
+instructions and runs in the VM; the others run on this machine.
 """
 
 import json
-import subprocess
+import tempfile
 
 from testing import configuration
 from testing import meson
+from testing import processes
 
 KEYS = {"bench", "case", "unit", "value", "floor", "ratio"}
 
 
 class BenchmarkError(Exception):
-    """A benchmark failed, or gave no results; the message says which."""
+    """A benchmark that failed or gave no results; the message names it."""
+
+
+# Compiled like the Debian packages.
+BUILD = configuration.GCC
 
 
 def find(name=None):
-    benchmarks = named(name, configuration.RELEASE.registered(kind="benchmarks"))
-    configuration.RELEASE.build_for(benchmarks)
-    return benchmarks
+    """Returns the benchmarks that a name selects. They need not be built yet."""
+    return named(name, BUILD.registered(kind="benchmarks"))
 
 
 def named(name, benchmarks):
-    """Those that a name means: the one called so, else all whose name begins with its words. No name: all.
+    """Returns the benchmarks that a name selects: the one with exactly this name, else all whose name begins with its
+    words. Without a name, returns all.
 
-    Those in the suite "long", which take an hour, only by their whole name.
+    Benchmarks in the suite "long", which take an hour, are selected only by their whole name.
     """
     exact = [benchmark for benchmark in benchmarks if benchmark.name == name]
     return exact or [benchmark for benchmark in benchmarks
@@ -37,16 +42,17 @@ def command(benchmark, *options):
     run_it = [*benchmark.command, *options]
     if "icount" not in benchmark.suites:
         return run_it
-    out = configuration.RELEASE.folder / "vm-out" / benchmark.name
+    out = BUILD.folder / "vm-out" / benchmark.name
     return [meson.SCRIPTS / "vm.py", *meson.vm_options(benchmark), "--timeout", "1200", "--out", out, "--", *run_it]
 
 
 def run(benchmark):
-    """Its results, as dictionaries with KEYS."""
-    done = subprocess.run(command(benchmark, "--json"), cwd=configuration.RELEASE.folder, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{done.stderr}")
+    """Runs the benchmark and returns its results, as dictionaries with KEYS."""
+    with tempfile.TemporaryFile("w+") as messages:
+        done = processes.run(command(benchmark, "--json"), cwd=BUILD.folder, stderr=messages)
+        if done.returncode != 0:
+            messages.seek(0)
+            raise BenchmarkError(f"exit status {done.returncode}; its output:\n{done.stdout}{messages.read()}")
     results = [_parse(line) for line in done.stdout.splitlines()]
     if not results:
         raise BenchmarkError("gave no result")

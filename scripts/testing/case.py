@@ -1,4 +1,4 @@
-"""The cases that are counted: one case is one promise checked."""
+"""The cases that the tests count. One case checks one promise."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 class Case:
     name: str
     outcome: str
-    detail: str = ""  # Says what failed, or why it was skipped.
+    detail: str = ""  # The message of a failure, or the reason for skipping.
 
 
 def passed(name):
@@ -33,6 +33,6 @@ def totals(cases):
 
 
 def indented(text, width=400):
-    """Indents and shortens lines for people: a linker's command line need not be shown to its end."""
+    """Indents and shortens lines for people: the command line of a linker need not be shown to its end."""
     lines = (line if len(line) <= width else line[:width] + " [...]" for line in text.rstrip().splitlines())
     return "\n".join("    " + line for line in lines)

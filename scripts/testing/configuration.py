@@ -1,19 +1,30 @@
-"""The build folders of the tests: one for each way to compile."""
+"""The build folders of the tests. There is one folder for each way to compile."""
 
 import dataclasses
 import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
+import time
+
+from testing import processes
+from testing import times
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-MESON = "/usr/bin/meson"  # Debian's, not one that pip put first.
+MESON = "/usr/bin/meson"  # Debian's, not one from pip earlier in PATH.
+
+# A unity build compiles several sources as one. They share headers and inline functions, which take most of the compile
+# time.
+UNITY = ("-Dunity=on", "-Dunity_size=8")
+
+# All checkouts share one compiler cache: its keys contain neither the folder that debug information names nor the paths
+# of the sources that a unity file includes.
+CACHE = {"CCACHE_NOHASHDIR": "1", "CCACHE_BASEDIR": str(REPOSITORY)}
 
 
 class BuildError(Exception):
-    """Something does not build; the message is the compiler's."""
+    """A build that failed; the message is the compiler's."""
 
 
 @dataclasses.dataclass
@@ -22,23 +33,27 @@ class Program:
     name: str
     command: list
     suites: list
-    seconds: int  # Its time limit; 0: none.
+    seconds: int  # Time limit in seconds; 0: none.
     is_gtest: bool
     depends: list
 
 
 class Configuration:
-    """`inside` is the command that runs others where there is what this way to compile needs; none: here."""
+    """`inside` is the command that runs other commands in an environment with what this configuration needs; None: they
+    run on this machine."""
 
     def __init__(self, name, compiler, *options, inside=()):
         self.folder = REPOSITORY / f"build-{name}"
         self.inside = list(inside)
+        self.units = []  # Translation units that this run compiled.
+        self.wall = self.cpu = 0.0  # Time of this run for configuring and compiling, in s.
+        self._configured = False
         self._compiler = compiler
-        # Lines are enough of debug information: the rest of it would be a quarter of the time to compile.
-        self._options = ["-Dtests=true", "-Dwerror=true", "-Dc_args=-g1", "-Dcpp_args=-g1", *options]
+        # Debug information has line numbers only: the rest would add a quarter to the compile time.
+        self._options = ["-Dtests=true", "-Dwerror=true", "-Dc_args=-g1", "-Dcpp_args=-g1", *UNITY, *options]
 
     def registered(self, suite=None, kind="tests"):
-        """The programs of a suite, or all; `kind` is "tests" or "benchmarks"."""
+        """Returns the programs of a suite, or of all suites; `kind` is "tests" or "benchmarks"."""
         self.configure()
         found = [Program(name=entry["name"], command=_with_environment(entry["env"], entry["cmd"]),
                          suites=[name.partition(":")[2] for name in entry["suite"]],
@@ -48,7 +63,9 @@ class Configuration:
         return [program for program in found if suite is None or suite in program.suites]
 
     def configure(self):
-        """Brings the folder up to date with the build files, compiling nothing."""
+        """Brings the folder up to date with the build files, once in a run. Compiles nothing."""
+        if self._configured:
+            return
         stamp = self.folder / ".run-options"
         wanted = json.dumps([self._compiler, self._options])
         if not stamp.exists() or stamp.read_text() != wanted:
@@ -57,32 +74,41 @@ class Configuration:
             stamp.write_text(wanted)
         else:
             self._call(["ninja", "-C", self.folder, "build.ninja"])
-
-    def build_all(self):
-        self._ninja([])
+        self._configured = True
 
     def build_for(self, programs):
-        """Compiles what these programs are and need."""
+        """Compiles these programs and what they need, in one call of ninja."""
+        self.configure()
         files = {target["id"]: target["filename"] for target in self._introspect("targets")}
         wanted = {file for test in programs for target in test.depends for file in files[target]}
         if wanted:
             self._ninja(sorted(os.path.relpath(file, self.folder) for file in wanted))
 
+    def build_files(self, ending):
+        """Makes all generated files with this ending, such as headers."""
+        made = [file for target in self._introspect("targets") if target["type"] == "custom"
+                for file in target["filename"] if file.endswith(ending)]
+        self._ninja([os.path.relpath(file, self.folder) for file in made])
+
     def _introspect(self, what):
         return json.loads((self.folder / f"meson-info/intro-{what}.json").read_text())
 
     def _ninja(self, targets):
-        # Not to stdout, which may be for results.
+        # Not to stdout, which may carry results.
         print(f"   building {self.folder.name}", file=sys.stderr)
-        self._call(["ninja", "--quiet", "-k", "0", "-C", self.folder, *targets])
+        before = times.read_ninja_log(self.folder)
+        try:
+            self._call(["ninja", "--quiet", "-k", "0", "-C", self.folder, *targets])
+        finally:
+            self.units += times.units_of(times.read_ninja_log(self.folder) - before, self.folder.name)
 
     def _call(self, command):
         cc, cxx = self._compiler
-        done = subprocess.run(
-            # One cache for all checkouts: the folder they are in, which debug information names, does not matter.
-            [*self.inside, *command], cwd=REPOSITORY, env={**os.environ, "CC": cc, "CXX": cxx, "CCACHE_NOHASHDIR": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        began = time.monotonic()
+        done = processes.run(
+            [*self.inside, *command], cwd=REPOSITORY, env={**os.environ, **CACHE, "CC": cc, "CXX": cxx})
+        self.wall += time.monotonic() - began
+        self.cpu += done.cpu
         if done.returncode != 0:
             raise BuildError(done.stdout)
 
@@ -92,7 +118,8 @@ def _with_environment(variables, command):
 
 
 def _cross(architecture):
-    """Another architecture's, by its cross file, in a Debian root that has its libraries and qemu-user."""
+    """Returns the configuration for another architecture, by its cross file, in a Debian root that has its libraries
+    and qemu-user."""
     folder = REPOSITORY / "scripts/cross"
     return Configuration(architecture, GCC_COMPILER, "-Doptimization=1", "--cross-file", str(folder / f"{architecture}.ini"),
                          inside=[folder / "in_root.sh", architecture])
@@ -102,12 +129,13 @@ GCC_COMPILER = ("ccache gcc", "ccache g++")
 CLANG_COMPILER = ("ccache clang-14", "ccache clang++-14")
 
 GCC = Configuration("gcc", GCC_COMPILER)
-# GCC's programs are also those of the VM and of the conformance tests, hence optimized as usual; the
-# others compile faster with less.
-CLANG = Configuration("clang", CLANG_COMPILER, "-Doptimization=1")
-# b_lundef: with clang the sanitizers' own symbols are in the program, not in the libraries it links.
+# The programs that GCC compiles are also used in the VM, the conformance tests and the benchmarks, so they are
+# optimized as in Debian's packages. With AddressSanitizer, a little optimization saves more time in the tests and
+# fuzzers than it costs in the compiler. With ThreadSanitizer, few tests run. b_lundef: with clang, the sanitizers'
+# symbols are in the program, not in the libraries that it links.
 ASAN = Configuration("asan", CLANG_COMPILER, "-Dfuzzers=true", "-Doptimization=1", "-Db_sanitize=address,undefined",
                      "-Db_lundef=false")
-TSAN = Configuration("tsan", CLANG_COMPILER, "-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false")
-RELEASE = Configuration("bench", GCC_COMPILER, "--buildtype=release")
+TSAN = Configuration("tsan", CLANG_COMPILER, "-Doptimization=0", "-Db_sanitize=thread", "-Db_lundef=false")
+# This folder is only configured, for the commands that compile each source by itself.
+LINT = Configuration("lint", CLANG_COMPILER, "-Dfuzzers=true", "-Dunity=off")
 CROSS = {architecture: _cross(architecture) for architecture in ("arm64", "s390x", "i386")}

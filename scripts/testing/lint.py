@@ -1,6 +1,10 @@
-"""Checks of the sources: clang-format, clang-tidy, shellcheck, pyflakes, mandoc."""
+"""Checks of the sources: clang-format, clang-tidy, shellcheck, pyflakes, mandoc, and the words of texts.
 
-import concurrent.futures
+clang-tidy takes 5 to 15 s for a source, so it reads only the sources whose code changed in the work tree and in the
+commits of the last hours; changes of comments and texts do not count. If `full` is set, it reads all sources. It
+compiles each source by itself, so it also finds a missing #include that a unity build hides.
+"""
+
 import contextlib
 import hashlib
 import json
@@ -12,29 +16,37 @@ import subprocess
 
 from testing import case
 from testing import configuration
+from testing import processes
+from testing import prose
 
 REPOSITORY = configuration.REPOSITORY
-WORKERS = 2
+WORKERS = os.cpu_count()
+# Commits that are this much older than the newest one, and all commits before them, count as checked.
+RECENT_HOURS = 12
+STRINGS = re.compile(rb'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
+NAMES_OF_TESTS = re.compile(rb"\bTEST(_F|_P)? ?\([^()]*\)")
+full = False
 CLANG_FORMAT, CLANG_TIDY = "clang-format-14", "clang-tidy-14"
 
 
 def run(prefix):
-    cases = [*_format(prefix), *_shellcheck(prefix), *_pyflakes(prefix), *_manuals(prefix)]
+    cases = [*_format(prefix), *_shellcheck(prefix), *_pyflakes(prefix), *_manuals(prefix), *_prose(prefix)]
     return cases + _tidy(prefix)
 
 
 def _tracked(*patterns):
-    """Our files of a kind, also the ones that are new and not committed yet."""
-    listed = subprocess.run(
-        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    """Returns the project's files of a kind, including files that are new and not committed yet."""
+    listed = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns)
     return sorted(name for name in set(listed.split("\0")) if name and (REPOSITORY / name).is_file())
 
 
+def _git(*arguments):
+    return subprocess.run(["git", "-c", "safe.directory=*", *arguments], cwd=REPOSITORY, capture_output=True, text=True,
+                          check=True).stdout
+
+
 def _check(name, command):
-    done = subprocess.run(
-        command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, errors="replace", check=False)
+    done = processes.run(command, cwd=REPOSITORY)
     return case.failed(name, done.stdout) if done.returncode != 0 else case.passed(name)
 
 
@@ -63,22 +75,65 @@ def _manuals(prefix):
     return [_check(f"{prefix}/mandoc {page}", ["mandoc", "-T", "lint", "-W", "warning", page]) for page in pages]
 
 
+def _prose(prefix):
+    report = prose.check_tree()
+    cases = [case.failed(f"{prefix}/prose {path}", "\n".join(map(str, matches))) if matches
+             else case.passed(f"{prefix}/prose {path}") for path, matches in report.matches.items()]
+    name = f"{prefix}/prose {prose.ALLOWED}"
+    return cases + [case.failed(name, "\n".join(report.errors)) if report.errors else case.passed(name)]
+
+
 def _tidy(prefix):
     commands = _compile_commands()
-    # clang-tidy would go through a file once for every program that it is compiled into.
-    folder = configuration.ASAN.folder / "tidy"
+    # Without this, clang-tidy would check a file once for every program that it is compiled into.
+    folder = configuration.LINT.folder / "tidy"
     folder.mkdir(exist_ok=True)
     (folder / "compile_commands.json").write_text(json.dumps(list(commands.values())))
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(lambda source: _tidy_file(prefix, source, commands[source], folder), sorted(commands)))
+    chosen = sorted(commands) if full else sorted(commands.keys() & _changed())
+    print(f"   clang-tidy reads {len(chosen)} of {len(commands)} sources", flush=True)
+    return processes.in_parallel(lambda source: _tidy_file(prefix, source, commands[source], folder), chosen, WORKERS)
+
+
+def _changed():
+    """Returns the files whose code recent commits or the work tree have changed; all files if no commit is older."""
+    newest = int(_git("log", "-1", "--format=%ct"))
+    base = _git("rev-list", "-1", f"--before={newest - RECENT_HOURS * 3600}", "HEAD").strip()
+    if not base:
+        return set(_tracked())
+    changed = filter(None, _git("diff", "--name-only", "--no-renames", "-z", base).split("\0"))
+    differ = processes.in_parallel(lambda name: name if _code_differs(base, name) else None, changed, WORKERS)
+    new = _git("ls-files", "-z", "--others", "--exclude-standard").split("\0")
+    return {*filter(None, differ), *filter(None, new)}
+
+
+def _code_differs(base, name):
+    """Returns whether the code of the file differs from that of the commit; comments do not count. False for files that
+    are not C or C++ sources."""
+    path = REPOSITORY / name
+    if path.suffix not in (".cc", ".c") or not path.is_file():
+        return False
+    before = subprocess.run(["git", "-c", "safe.directory=*", "show", f"{base}:{name}"], cwd=REPOSITORY,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return before.returncode != 0 or _code(before.stdout) != _code(path.read_bytes())
+
+
+def _code(source):
+    """Returns the code of a source without comments, contents of strings and names of tests, and its NOLINT comments."""
+    code = subprocess.run(["g++", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c++", "-"], input=source,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+    # Adjacent strings are one.
+    code = STRINGS.sub(b'""', b" ".join(code.split()))
+    return NAMES_OF_TESTS.sub(b"TEST()", code), re.findall(rb"//.*NOLINT.*", source)
 
 
 def _compile_commands():
-    """How each of our sources is compiled, where all of them are: fuzzers, too."""
-    configuration.ASAN.configure()
+    """Returns the command that compiles each source of the project by itself, including fuzzers."""
+    configuration.LINT.configure()
+    # Sources include headers that are generated by the build.
+    configuration.LINT.build_files(".h")
     ours = set(_tracked("*.cc", "*.c"))
     commands = {}
-    for entry in json.loads((configuration.ASAN.folder / "compile_commands.json").read_text()):
+    for entry in json.loads((configuration.LINT.folder / "compile_commands.json").read_text()):
         source = os.path.relpath(os.path.join(entry["directory"], entry["file"]), REPOSITORY)
         if source in ours:
             commands.setdefault(source, entry)
@@ -95,19 +150,19 @@ def _tidy_file(prefix, source, entry, commands_folder):
         with contextlib.suppress(OSError):
             clean.parent.mkdir(parents=True, exist_ok=True)
             clean.touch()
-    # How many warnings the system's headers have given is of no use to anybody.
+    # The number of warnings in system headers is useless, so it is removed.
     result.detail = re.sub(r"^\d+ warnings? generated\.\n", "", result.detail, flags=re.MULTILINE)
     return result
 
 
 def _clean_mark(source, entry):
-    """A file that exists where clang-tidy has had nothing to say about exactly this translation unit."""
+    """Returns the path of a file that exists if clang-tidy has found nothing in exactly this translation unit."""
     preprocess = [arg for arg in shlex.split(entry["command"]) if arg != "-c"]
     if preprocess[0] == "ccache":
         del preprocess[0]
     if "-o" in preprocess:
         preprocess[preprocess.index("-o") + 1] = "-"
-    # -C: a NOLINT comment counts.
+    # -C keeps comments, because a NOLINT comment matters.
     text = subprocess.run(
         [*preprocess, "-E", "-C", "-MF", "/dev/null"], cwd=entry["directory"], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout

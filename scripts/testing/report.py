@@ -1,7 +1,7 @@
-"""Reads what `meson test` has written about a run: the cases of each test.
+"""Reads the report that `meson test` writes about a run, and returns the cases of each test.
 
-Meson's own count is by program, and it takes the report of a GoogleTest program as it stands: without the
-crash that came before there was one, or the leak that was found after it.
+Meson itself counts programs, and trusts the report of a GoogleTest program. So it misses a crash before the report was
+written, and a leak that was found after it.
 """
 
 import json
@@ -12,10 +12,11 @@ import signal
 import xml.etree.ElementTree
 
 from testing import case
+from testing import times
 
 
 def read(tests, prefix, logbase, ended):
-    """The cases of `tests`, each named PREFIX/...; `logbase` is Meson's, `ended` how its run ended."""
+    """Returns the cases of `tests`, each named PREFIX/...; `logbase` is Meson's, `ended` is the way its run ended."""
     entries = _entries(pathlib.Path(f"{logbase}.json"))
     junit = _junit(pathlib.Path(f"{logbase}.junit.xml"))
     cases, missing = [], []
@@ -31,14 +32,28 @@ def read(tests, prefix, logbase, ended):
     return cases + missing
 
 
+def durations(tests, prefix, logbase):
+    """Returns the seconds of each of `tests` that has a result, by Meson's clock: the guest's clock in the VM. If a
+    script prints how long its cases took, each case is one step."""
+    entries = _entries(pathlib.Path(f"{logbase}.json"))
+    steps = []
+    for test in tests:
+        if test.name in entries:
+            name, entry = f"{prefix}: {test.name}", entries[test.name]
+            took = re.findall(r"^took (.+?): ([0-9.]+)$", entry.get("stdout", ""), re.MULTILINE)
+            steps += [times.Step(f"{name}: {case_name}", float(seconds)) for case_name, seconds in took] or [
+                times.Step(name, entry.get("duration") or 0.0)]
+    return steps
+
+
 def _entries(log):
-    """Meson's line about each test, by the test's name."""
+    """Returns Meson's log entry for each test, by the test's name."""
     lines = log.read_text().splitlines() if log.exists() else []
     entries = {}
     for line in lines:
         try:
             entry = json.loads(line)
-        except json.JSONDecodeError:  # The last one, if Meson was killed while it wrote.
+        except json.JSONDecodeError:  # The last line, if Meson was killed while writing it.
             break
         entries[entry["name"].rpartition(" / ")[2]] = entry
     return entries
@@ -47,7 +62,7 @@ def _entries(log):
 def _junit(report):
     try:
         text = report.read_text(errors="replace")
-        # Meson writes a program's output as it is, with the control characters that XML cannot have.
+        # Meson copies a program's output unchanged, with control characters that XML does not allow.
         return xml.etree.ElementTree.fromstring(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "?", text))
     except (FileNotFoundError, xml.etree.ElementTree.ParseError):
         return None
@@ -66,19 +81,19 @@ def _cases(name, test, entry, junit):
               if suite.get("name").startswith(f"nettraced.{entry['name']}.")]
     cases = [_gtest_case(name, element) for suite in suites for element in suite.iter("testcase")]
     if not suites and status:
-        # It crashed: the case that ran then is the last one begun.
+        # The program crashed during the case that began last.
         begun = re.findall(r"^\[ RUN      \] (\S+)", entry["stdout"], re.MULTILINE)
         return [case.failed(name, f"{_describe(status)}{' in ' + begun[-1] if begun else ''}; {output}")]
     if not cases and "GTEST_FILTER" not in os.environ:
         return [case.failed(name, f"it has no test cases; {output}")]
     if status and not case.count(cases, case.FAILED):
-        # For example a leak, which only shows at the end.
+        # For example a leak, which is found only at the end.
         cases.append(case.failed(name, f"{_describe(status)} though no case failed; {output}"))
     return cases
 
 
 def _skipped_in_script(name, output):
-    """The cases of a script that unittest has skipped, as support.script says them."""
+    """Returns the cases of a script that unittest has skipped, from the lines that support.script prints."""
     return [case.skipped(f"{name}: {skipped[1]}", skipped[2])
             for skipped in re.finditer(r"^skipped case (.+?): (.*)$", output, re.MULTILINE)]
 
@@ -96,7 +111,7 @@ def _gtest_case(program_name, element):
         return case.skipped(name, "disabled in the source")
     skip = element.find("skipped")
     if skip is not None:
-        # GoogleTest's first line is file:line.
+        # GoogleTest's first line has the form file:line.
         first, _, rest = skip.get("message", "").partition("\n")
         return case.skipped(name, " ".join((rest or first).split()) or "no reason given")
     return case.passed(name)

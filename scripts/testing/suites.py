@@ -1,11 +1,14 @@
-"""The suites of ./run test: what each builds, and where its programs run."""
+"""The suites of ./run test: what each suite needs built, and where its programs run."""
 
 import dataclasses
 import functools
+import itertools
 import os
 import pathlib
 import shutil
 import subprocess
+import threading
+import time
 import traceback
 import typing
 
@@ -13,41 +16,44 @@ from testing import bench
 from testing import case
 from testing import lint
 from testing import meson
-from testing.configuration import ASAN, CLANG, CROSS, GCC, TSAN, BuildError
+from testing import processes
+from testing import times
+from testing.configuration import ASAN, CROSS, GCC, LINT, TSAN, BuildError, Configuration
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
+
+# Tests that are also registered in this Meson suite run only with --all.
+MORE = "more"
+
+DEFAULT, ALL, BY_NAME = "by default", "with --all", "only by name"
 
 
 @dataclasses.dataclass
 class Suite:
     name: str
     what: str
-    run: typing.Callable[[str], list]  # Takes the suite's name, returns its cases.
-    in_vm: bool = False  # At least sometimes.
-    by_name: bool = False  # Takes long: runs only if it is named.
+    build: Configuration
+    programs: typing.Callable[[], list]  # Returns the programs that the suite needs and runs.
+    run: typing.Callable[[str, list], list]  # Takes the suite's name and its programs, and returns its cases.
+    when: str
+    in_vm: bool = False  # Runs in the VM, at least sometimes.
+    lane: int = 0  # Suites of different lanes may run at the same time; 0: no other suite runs.
 
 
-def _here(build, suite, prefix, slowness=2):
-    build.build_for(build.registered(suite))
-    return meson.run_here(build, suite, prefix, slowness)
+def _here(build, suite, slowness, prefix, tests):
+    return meson.run_here(build, suite, tests, prefix, slowness)
 
 
-def _all_built(build, suite, prefix):
-    """Builds all there is, so that both compilers see every file."""
-    build.configure()
-    build.build_all()
-    return meson.run_here(build, suite, prefix, slowness=4)
-
-
-def _in_vm(build, suite, prefix, tag=None):
-    """The tests of a suite, or those of them that are registered in the suite `tag`, too."""
-    tests = [test for test in build.registered(suite) if tag is None or tag in test.suites]
-    build.build_for(tests)
+def _in_vm(build, suite, _slowness, prefix, tests):
     return meson.run_in_vm(build, suite, tests, prefix)
 
 
+def _in_one_vm(build, suite, _slowness, prefix, tests):
+    return meson.run_in_vm(build, suite, tests, prefix, one_boot=True)
+
+
 def _tracefs_is_mounted():
-    """Mounts it, too, where that is all that is missing."""
+    """Returns whether tracefs is mounted. Mounts it if that is the only thing missing."""
     if os.geteuid() != 0:
         return False
     if not (TRACEFS / "events").exists():
@@ -55,22 +61,22 @@ def _tracefs_is_mounted():
     return (TRACEFS / "events").exists()
 
 
-def _kernel(prefix):
+def _kernel(build, suite, slowness, prefix, tests):
     if _tracefs_is_mounted():
-        return _here(GCC, "kernel", prefix)
-    print("   no root or no tracefs here", flush=True)
-    return _in_vm(GCC, "kernel", prefix)
+        return _here(build, suite, slowness, prefix, tests)
+    print("   this needs root and tracefs; running in the VM", flush=True)
+    return _in_vm(build, suite, slowness, prefix, tests)
 
 
-def _fuzz(prefix):
-    # Each run begins with the corpora alone: what an earlier one has found would make it longer and longer.
-    shutil.rmtree(ASAN.folder / "tests/fuzz/found", ignore_errors=True)
-    return _here(ASAN, "fuzz", prefix)
+def _fuzz(build, suite, slowness, prefix, tests):
+    # Each run begins with the corpora alone: inputs from earlier runs would make it longer each time.
+    shutil.rmtree(build.folder / "tests/fuzz/found", ignore_errors=True)
+    return _here(build, suite, slowness, prefix, tests)
 
 
-def _bench(prefix):
+def _bench(prefix, benchmarks):
     cases = []
-    for benchmark in bench.find():
+    for benchmark in benchmarks:
         try:
             cases += [case.passed(f"{prefix}/{benchmark.name}: {result['case']}") for result in bench.run(benchmark)]
         except bench.BenchmarkError as error:
@@ -78,61 +84,183 @@ def _bench(prefix):
     return cases
 
 
-def _suite(name, what, function, *arguments, in_vm=False, by_name=False, **options):
-    return Suite(name, what, functools.partial(function, *arguments, **options), in_vm, by_name)
+def _lint(prefix, _programs):
+    return lint.run(prefix)
 
 
-WITH_ASAN = "... with AddressSanitizer and UndefinedBehaviorSanitizer"
-WITH_TSAN = "... with ThreadSanitizer"
+def _registered(build, suite, tag, without):
+    return [test for test in build.registered(suite)
+            if (tag is None or tag in test.suites) and (without is None or without not in test.suites)]
+
+
+def _suite(name, what, when, run, build, suite, *, tag=None, without=None, slowness=2, in_vm=False, lane=0):
+    """Returns a suite of the tests that are registered in the Meson suite `suite`, and in the suite `tag` if one is
+    given, but not in the suite `without`. `slowness` multiplies their time limits."""
+    return Suite(name, what, build, functools.partial(_registered, build, suite, tag, without),
+                 functools.partial(run, build, suite, slowness), when, in_vm, lane)
+
+
+# Lanes. Tests in the VM and of the kernel mostly wait, and use one of two processors.
+WAITING, BUSY = 1, 2
+
+# In the order in which the suites run.
 SUITES = [
-    _suite("runner", "this test runner and ./run vm themselves", _here, GCC, "runner", in_vm=True),
-    _suite("unit-gcc", "the unit tests, by g++", _all_built, GCC, "unit"),
-    _suite("unit-clang", "... by clang", _all_built, CLANG, "unit"),
-    _suite("unit-asan", WITH_ASAN, _here, ASAN, "unit", slowness=16),
-    _suite("unit-tsan", WITH_TSAN, _here, TSAN, "unit", slowness=16),
-    _suite("unit-arm64", "... for arm64, under qemu-user; only if it is named", _here, CROSS["arm64"], "unit", slowness=20, by_name=True),
-    _suite("unit-s390x", "... for s390x, which is big-endian", _here, CROSS["s390x"], "unit", slowness=20, by_name=True),
-    _suite("unit-i386", "... for i386, which has 32 bits", _here, CROSS["i386"], "unit", slowness=2, by_name=True),
-    _suite("programs-gcc", "the programs, the examples and the installed libraries, by g++", _here, GCC, "programs", slowness=4),
-    _suite("programs-clang", "... by clang", _here, CLANG, "programs", slowness=4),
-    _suite("programs-asan", WITH_ASAN, _here, ASAN, "programs", slowness=16),
-    _suite("programs-tsan", WITH_TSAN, _here, TSAN, "programs", slowness=16),
-    _suite("kernel", "perf rings of this machine's kernel, where root has tracefs, else of the VM's", _kernel, in_vm=True),
-    _suite("vm", "what needs user_events, in the VM", _in_vm, GCC, "vm", in_vm=True),
-    _suite("vm-asan", WITH_ASAN + ", those that say so", _in_vm, ASAN, "vm", tag="asan", in_vm=True),
-    _suite("vm-tsan", WITH_TSAN + ", those that say so", _in_vm, TSAN, "vm", tag="tsan", in_vm=True),
-    _suite("conformance", "what independent readers make of our files", _here, GCC, "conformance", in_vm=True),
-    _suite("conformance-ctf2", "... the babeltrace2 of Debian 13, in a fresh root, of exports to CTF 2", _here, GCC, "conformance-ctf2",
-           by_name=True),
-    _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", _fuzz),
-    _suite("bench", "each benchmark runs once and gives results", _bench, in_vm=True),
-    _suite("lint", "clang-format, clang-tidy, shellcheck, pyflakes, mandoc", lint.run),
-    _suite("browser", "the documents' site in Chromium, where that is installed", _here, GCC, "browser", by_name=True),
-    _suite("package", "the Debian packages: built, checked by lintian, and what is in them", _here, GCC, "package", by_name=True),
-    _suite("package-root", "... in fresh roots: installed, upgraded, purged; README's first program", _here, GCC, "package-root",
-           by_name=True),
-    _suite("package-arm64", "... for arm64, cross-built; what is in them runs under qemu-user", _here, GCC, "package-arm64", by_name=True),
-    _suite("package-vm", "... under systemd, in the VM", _here, GCC, "package-vm", in_vm=True, by_name=True),
-    _suite("soak", "how exact recordings are, and nettraced under load and kills, for hours; only if it is named", _here, GCC, "soak", by_name=True),
-    _suite("soak-vm", "... in the VM", _in_vm, GCC, "soak-vm", in_vm=True, by_name=True),
+    _suite("unit", "the unit tests", DEFAULT, _here, GCC, "unit", slowness=4),
+    _suite("programs", "the programs, the examples and the installed libraries",
+           DEFAULT, _here, GCC, "programs", without=MORE, slowness=4),
+    _suite("kernel", "perf rings of this machine's kernel if root has tracefs here, else of the VM's kernel",
+           DEFAULT, _kernel, GCC, "kernel", without=MORE, in_vm=True),
+    _suite("vm", "tests of user_events, in one boot of the VM", DEFAULT, _in_one_vm, GCC, "vm", without=MORE, in_vm=True),
+    _suite("conformance", "our files in independent readers",
+           DEFAULT, _here, GCC, "conformance", without=MORE, in_vm=True),
+
+    _suite("kernel-more", "the tests of kernel that take longer", ALL, _kernel, GCC, "kernel", tag=MORE, in_vm=True,
+           lane=WAITING),
+    _suite("runner", "./run, ./run test and ./run vm themselves", ALL, _here, GCC, "runner", in_vm=True, lane=WAITING),
+    _suite("vm-more", "the tests of vm that take longer", ALL, _in_vm, GCC, "vm", tag=MORE, in_vm=True, lane=WAITING),
+    _suite("vm-asan", "the tests of vm in the suite asan with the sanitizers of unit-asan",
+           ALL, _in_vm, ASAN, "vm", tag="asan", in_vm=True, lane=WAITING),
+    _suite("vm-tsan", "the tests of vm in the suite tsan, with ThreadSanitizer",
+           ALL, _in_vm, TSAN, "vm", tag="tsan", in_vm=True, lane=WAITING),
+    _suite("conformance-more", "the tests of conformance that take longer",
+           ALL, _here, GCC, "conformance", tag=MORE, in_vm=True, lane=BUSY),
+    _suite("programs-more", "the tests of programs that take longer",
+           ALL, _here, GCC, "programs", tag=MORE, slowness=4, lane=BUSY),
+    _suite("unit-asan", "the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer",
+           ALL, _here, ASAN, "unit", slowness=16, lane=BUSY),
+    _suite("programs-asan", "programs and programs-more with the same sanitizers",
+           ALL, _here, ASAN, "programs", slowness=16, lane=BUSY),
+    _suite("fuzz", "each fuzzer: its corpus, then 10 s of new inputs", ALL, _fuzz, ASAN, "fuzz", lane=BUSY),
+    _suite("unit-tsan", "the unit tests that run threads, with ThreadSanitizer",
+           ALL, _here, TSAN, "unit", tag="threads", slowness=16, lane=BUSY),
+    _suite("programs-tsan", "the tests of programs that run threads, with ThreadSanitizer",
+           ALL, _here, TSAN, "programs", tag="threads", slowness=16, lane=BUSY),
+    Suite("lint", "clang-format, clang-tidy of changed sources (--full: of all), shellcheck, pyflakes, mandoc, prose",
+          LINT, list, _lint, ALL, lane=BUSY),
+    Suite("bench", "each benchmark runs once and gives results", bench.BUILD, bench.find, _bench, ALL, in_vm=True),
+
+    _suite("unit-arm64", "the unit tests for arm64, under qemu-user",
+           BY_NAME, _here, CROSS["arm64"], "unit", slowness=20),
+    _suite("unit-s390x", "the unit tests for s390x, which is big-endian",
+           BY_NAME, _here, CROSS["s390x"], "unit", slowness=20),
+    _suite("unit-i386", "the unit tests for i386, which has 32 bits", BY_NAME, _here, CROSS["i386"], "unit"),
+    _suite("conformance-ctf2", "the babeltrace2 of Debian 13, in a fresh root, reads exports to CTF 2",
+           BY_NAME, _here, GCC, "conformance-ctf2"),
+    _suite("browser", "the website of the documents in Chromium, if it is installed", BY_NAME, _here, GCC, "browser"),
+    _suite("package", "the Debian packages: their build, lintian, and their contents",
+           BY_NAME, _here, GCC, "package"),
+    _suite("package-root", "the packages in fresh roots: installed, upgraded, purged; README's first program",
+           BY_NAME, _here, GCC, "package-root"),
+    _suite("package-arm64", "the packages for arm64, cross-built; their programs run under qemu-user",
+           BY_NAME, _here, GCC, "package-arm64"),
+    _suite("package-vm", "the packages under systemd, in the VM", BY_NAME, _here, GCC, "package-vm", in_vm=True),
+    _suite("soak", "hours of exact recordings, and of nettraced under load and kills",
+           BY_NAME, _here, GCC, "soak"),
+    _suite("soak-vm", "the tests of soak that need the VM", BY_NAME, _in_vm, GCC, "soak-vm", in_vm=True),
 ]
 
 
 def named(name):
-    """The suites that a name on the command line means: itself, and all that it begins, without those among them that run
-    by name only where others do not."""
+    """Returns the suites that a name on the command line selects: the suite with this name, and all suites that begin
+    with it. Suites that run only by name are left out if the others do not."""
     meant = [suite for suite in SUITES if suite.name == name or suite.name.startswith(name + "-")]
-    return [suite for suite in meant if not suite.by_name] or meant
+    return [suite for suite in meant if suite.when != BY_NAME] or meant
 
 
-def run(suite):
-    try:
-        cases = suite.run(suite.name)
-    except BuildError as error:
-        return [case.failed(f"{suite.name}/build", str(error))]
-    except Exception:
-        # An error in the runner must not cost the other suites' results.
-        return [case.failed(f"{suite.name}/runner", traceback.format_exc())]
-    if not cases:
-        return [case.failed(suite.name, "has no tests")]
-    return cases
+def choose(names, everything=False):
+    """Returns the suites to run, in order: the named suites, else the default suites, or with `everything` all except
+    those that run by name only."""
+    if names:
+        meant = [suite.name for name in names for suite in named(name)]
+        return [suite for suite in SUITES if suite.name in meant]
+    return [suite for suite in SUITES if suite.when == DEFAULT or everything and suite.when == ALL]
+
+
+def in_lanes(chosen):
+    """Returns the suites in groups that run one after the other. A group has one list for each lane."""
+    groups = []
+    for _, group in itertools.groupby(chosen, key=lambda suite: suite.lane != 0):
+        lanes = {}
+        for suite in group:
+            lanes.setdefault(suite.lane, []).append(suite)
+        groups.append(list(lanes.values()))
+    return groups
+
+
+def listing():
+    """Returns a line for each suite: its name, the minutes of its last run, and its description."""
+    lines = []
+    for when in (DEFAULT, ALL, BY_NAME):
+        lines.append(f"{when}:")
+        lines += [f"  {suite.name:<17}{times.last_minutes(suite.name):>10}  {suite.what}"
+                  for suite in SUITES if suite.when == when]
+    return "\n".join(lines)
+
+
+class Builds:
+    """Compiles what the chosen suites need. A stage is everything that the default suites, or all other suites, need
+    from one build folder. It is compiled by one call of ninja, so that all processors are busy until the end."""
+
+    def __init__(self, chosen):
+        self._chosen = chosen
+        self._locks = {id(suite.build): threading.Lock() for suite in chosen}
+        self._stages = {}  # The error of each stage that was compiled; None if it succeeded.
+        self._blamed = {}  # The suite that reported the failure of each stage.
+
+    def ensure(self, suite):
+        """Compiles what the suite needs, if this is not done yet."""
+        stage = _stage(suite)
+        with self._locks[id(suite.build)]:
+            if stage not in self._stages:
+                self._stages[stage] = self._compile(stage)
+        if error := self._stages[stage]:
+            blamed = self._blamed.setdefault(stage, suite.name)
+            raise error if blamed == suite.name else BuildError(f"see {blamed}/build") from None
+
+    def folders(self):
+        """Returns the configurations in which something was compiled."""
+        return list({id(build): build for build, _ in self._stages}.values())
+
+    def _compile(self, stage):
+        build, _ = stage
+        try:
+            build.build_for([program for suite in self._chosen if _stage(suite) == stage for program in suite.programs()])
+        except BuildError as error:
+            return error
+        return None
+
+
+def _stage(suite):
+    return suite.build, suite.when
+
+
+class Run:
+    """Runs suites, and measures their time."""
+
+    def __init__(self, chosen):
+        self.times = times.Times()
+        self._builds = Builds(chosen)
+
+    def run(self, suite):
+        """Runs a suite and returns its cases."""
+        try:
+            self._builds.ensure(suite)
+            began = time.monotonic()
+            with processes.metered() as meter:
+                cases = suite.run(suite.name, suite.programs()) or [case.failed(suite.name, "has no tests")]
+            self.times.suites.append(times.Usage(suite.name, time.monotonic() - began, meter.cpu, len(cases)))
+            return cases
+        except BuildError as error:
+            return [case.failed(f"{suite.name}/build", str(error))]
+        except Exception:
+            # An error in the runner must not discard the results of the other suites.
+            return [case.failed(f"{suite.name}/runner", traceback.format_exc())]
+
+    def finish(self):
+        """Returns the times of the run, and stores them for later runs."""
+        for build in self._builds.folders():
+            self.times.builds.append(times.Usage(build.folder.name, build.wall, build.cpu))
+            self.times.units += build.units
+        self.times.tests += meson.steps
+        self.times.store()
+        return self.times

@@ -1,4 +1,4 @@
-"""Which benchmarks ./run bench NAME means."""
+"""Tests which benchmarks ./run bench NAME selects."""
 
 import types
 
@@ -12,14 +12,15 @@ LONG = ["nettrace long", "long"]
 
 @pytest.mark.parametrize("name, meant", [
     (None, BENCHMARKS),
-    # A whole name means that one alone, first words all that begin with them, a part of a word none.
+    # A whole name selects only that benchmark, first words select all that begin with them, and a part of a word
+    # selects none.
     ("provider", ["provider"]),
     ("nettrace memory", ["nettrace memory"]),
     ("a", ["a"]),
     ("nettrace", ["nettrace cost", "nettrace memory"]),
     ("nettrace c", []),
     ("prov", []),
-    # What takes long runs only when it is asked for.
+    # Benchmarks that take long run only when they are named.
     ("nettrace long", ["nettrace long"]),
     ("long", ["long"]),
 ])

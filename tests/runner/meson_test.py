@@ -1,4 +1,4 @@
-"""Which tests share a boot of the VM, and what they ask of it."""
+"""Tests which tests share a boot of the VM, and which options of the VM they ask for."""
 
 import types
 
@@ -30,3 +30,7 @@ def test_suites_become_options():
     assert meson.vm_options(registered("a", "cpus-2")) == ["--cpus", "2"]
     assert meson.vm_options(registered("a", "icount")) == ["--icount"]
     assert meson.vm_options(registered("a", "cpus-2", "systemd")) == ["--cpus", "2", "--systemd"]
+
+
+def test_one_machine_meets_the_requirements_of_all_its_tests():
+    assert meson.vm_options(registered("a", "cpus-2", "systemd"), registered("b", "cpus-4")) == ["--cpus", "4", "--systemd"]

@@ -1,4 +1,4 @@
-"""The cases of a test, whatever becomes of it: `meson test` runs a script for each fate."""
+"""Tests which cases are counted for a test, however it ends: `meson test` runs one script for each way."""
 
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ from testing import report
 
 
 def gtest(*cases, then="exit 0"):
-    """A stand-in for a GoogleTest program: writes the report that it is asked for."""
+    """Returns a stand-in for a GoogleTest program, which writes a report with these cases."""
     report = f'<testsuites><testsuite name="S">{"".join(cases)}</testsuite></testsuites>'
     return f"cat >\"${{1#--gtest_output=xml:}}\" <<'END'\n{report}\nEND\n{then}"
 
@@ -37,7 +37,7 @@ class CasesTest(unittest.TestCase):
         pass
 script.run_cases()
 """
-# Each is registered under its name; "gtest ..." by the protocol of GoogleTest.
+# Each script is registered under its name; names that begin with "gtest" use the protocol of GoogleTest.
 SCRIPTS = {
     "passes": 'test "$OF_THE_TEST" = "registered"',
     "fails": "echo to stdout; echo to stderr >&2; exit 3",
@@ -56,7 +56,7 @@ SCRIPTS = {
     "gtest crashes after its report": gtest(ONE, then="kill -ABRT $$"),
     "gtest hangs after its report": gtest(ONE, then="sleep 60"),
 }
-# Each in a suite of its own, since Meson runs nothing after them.
+# Each script has a separate suite, because Meson runs nothing after it.
 BREAKERS = {
     "missing": "#!/no/such/interpreter",
     "gtest half a report": 'echo "<testsuites>" >"${1#--gtest_output=xml:}"; kill -KILL $$',
@@ -65,7 +65,7 @@ BREAKERS = {
 
 @pytest.fixture(name="build", scope="module")
 def fixture_build(tmp_path_factory):
-    """Stands in for a Configuration in whose folder the scripts are registered."""
+    """Returns a stand-in for a Configuration, in whose folder the scripts are registered."""
     source = tmp_path_factory.mktemp("source")
     lines = ["project('nettraced')"]
     suites = {}
@@ -80,7 +80,7 @@ def fixture_build(tmp_path_factory):
     (source / "meson.build").write_text("\n".join(lines))
     folder = source / "build"
     subprocess.run([configuration.MESON, "setup", folder, source], stdout=subprocess.DEVNULL, check=True)
-    # A report of an earlier run, which is not to be taken for this one's.
+    # A report of an earlier run, which must not be used as the report of this run.
     (folder / "gtest crashes.xml").write_text(f"<testsuites><testsuite name='S'>{ONE}</testsuite></testsuites>")
     return types.SimpleNamespace(folder=folder, inside=[], registered=suites.get)
 
@@ -88,7 +88,7 @@ def fixture_build(tmp_path_factory):
 @pytest.fixture(name="cases_of", scope="module")
 def fixture_cases_of(build):
     began = time.monotonic()
-    cases = meson.run_here(build, "scripts", "suite")
+    cases = meson.run_here(build, "scripts", build.registered("scripts"), "suite")
     assert time.monotonic() - began < 30, "a hang was not ended"
     return lambda name: [result for result in cases if result.name.partition(": ")[0] == f"suite/{name}"]
 
@@ -143,7 +143,7 @@ def test_a_gtest_program_without_cases_is_failed(cases_of):
 
 def test_a_gtest_program_without_cases_is_nothing_where_they_are_filtered(build, monkeypatch):
     monkeypatch.setenv("GTEST_FILTER", "None")
-    names = [result.name for result in meson.run_here(build, "scripts", "filtered")]
+    names = [result.name for result in meson.run_here(build, "scripts", build.registered("scripts"), "filtered")]
     assert names
     assert "filtered/gtest empty" not in names
 
@@ -166,9 +166,22 @@ def test_a_gtest_hang_after_the_report_is_failed(cases_of):
 
 @pytest.mark.parametrize("name", BREAKERS)
 def test_where_meson_itself_fails_each_test_is_failed(build, name):
-    first, second = meson.run_here(build, name, "broken")
+    first, second = meson.run_here(build, name, build.registered(name), "broken")
     assert_failed([first], f"broken/{name}", "no result")
     assert_failed([second], "broken/meson test", "its output")
+
+
+def test_no_tests_are_no_cases(build):
+    assert meson.run_here(build, "scripts", [], "suite") == []
+
+
+def test_the_time_of_each_test_is_noted(build):
+    hangs = [test for test in build.registered("scripts") if test.name in ("passes", "hangs")]
+    before = len(meson.steps)
+    meson.run_here(build, "scripts", hangs, "timed")
+    seconds = {step.name: step.seconds for step in meson.steps[before:]}
+    assert sorted(seconds) == ["timed: hangs", "timed: passes"]
+    assert seconds["timed: hangs"] >= 3 > seconds["timed: passes"]
 
 
 def test_a_bad_end_after_all_results_is_failed_too(build, cases_of):
