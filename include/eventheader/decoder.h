@@ -1,8 +1,8 @@
-// Reads EventHeader events, in either byte order: ParseEvent its header and extensions,
-// MetadataReader the definitions of its fields, Decoder the fields' values, one by one.
-// Input is hostile: nothing is read outside the event, the work is bounded by kMaxWork whatever the
-// bytes say, and nothing allocates or throws. Views point into the input and live as long as it
-// does. A Decoder belongs to one thread at a time; different ones are independent.
+// Reads EventHeader events in either byte order. ParseEvent reads the header and extensions,
+// MetadataReader the definitions of the fields, and Decoder the fields' values, one by one.
+// The input may be hostile: nothing outside the event is read, kMaxWork bounds the work for any
+// input, and nothing allocates or throws. Views point into the input and live as long as the input.
+// A Decoder may be used by one thread at a time; different Decoders are independent.
 //
 //   eh::EventView event;
 //   if (ParseEvent(bytes, &event) != ParseError::kNone) ...
@@ -40,10 +40,10 @@ enum class ParseError : std::uint8_t {
   kZeroLengthArray,     // a constant array of no elements
   kNestingTooDeep,      // more than kMaxStructNesting structs in one another
   kTooManyFields,       // more than kMaxFields field definitions
-  kTruncatedData,       // the payload ends within a field (decoder)
-  kTooMuchWork,         // more than kMaxWork to decode (decoder)
+  kTruncatedData,       // the payload ends within a field (Decoder)
+  kTooMuchWork,         // decoding would take more than kMaxWork (Decoder)
 };
-// Returns a short text for people, e.g. "a field encoding is not valid".
+// Returns a short description of the error, e.g. "a field encoding is not valid".
 const char* ParseErrorText(ParseError error) noexcept;
 
 struct EventView {
@@ -56,16 +56,16 @@ struct EventView {
   std::span<const std::byte> data;         // the payload; padding may follow it
 };
 
-// Reads header and extensions from `bytes` (the event from its header on, without the tracepoint's
-// common fields).
+// Reads the header and extensions from `bytes`, which is the event from its header on, without the
+// tracepoint's common fields.
 [[nodiscard]] ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept;
 
 struct FieldDefinition {
   std::string_view name;        // without attributes
-  std::string_view attributes;  // what follows the first ';', still escaped; "" if none
+  std::string_view attributes;  // text after the first ';', still escaped; "" if none
   Encoding encoding;
   Arity arity;
-  Format format;  // kDefault replaced by the encoding's own; kDefault for structs
+  Format format;  // the encoding's own format replaces kDefault; kDefault for structs
   bool has_tag;
   std::uint16_t tag;
   std::uint16_t array_length;  // kConstantArray: 1..65535, else 0
@@ -73,22 +73,24 @@ struct FieldDefinition {
   std::uint8_t depth;          // 0 for top-level fields
 };
 
-// Walks the field definitions of an event's metadata, in order, structs before their members.
+// Reads the field definitions of an event's metadata, in order. A struct comes before its members.
 class MetadataReader {
  public:
-  // A reader without definitions.
+  // Creates a reader without definitions.
   MetadataReader() noexcept = default;
   MetadataReader(std::span<const std::byte> metadata, bool little_endian) noexcept;
 
   std::string_view event_name() const noexcept { return name_; }
   std::string_view event_attributes() const noexcept { return attributes_; }
 
-  // True and the next definition; false at the end or at an error, see error(). A struct that
-  // announces more members than follow has those that follow, and none is kTruncatedMetadata.
+  // Stores the next definition and returns true. Returns false at the end or after an error: see
+  // error(). If a struct announces more members than follow, those that follow are its members; if
+  // none follow, the error is kTruncatedMetadata.
   bool Next(FieldDefinition* field) noexcept;
   ParseError error() const noexcept { return error_; }
   bool at_end() const noexcept { return rest_.empty(); }
-  // Once Next has returned false: whether every struct had as many members as it announces.
+  // After Next has returned false: returns whether every struct had as many members as it
+  // announced.
   bool structs_are_whole() const noexcept { return depth_ == 0; }
 
  private:
@@ -99,27 +101,27 @@ class MetadataReader {
   ParseError error_ = ParseError::kNone;
   int fields_ = 0;
   int depth_ = 0;
-  std::uint8_t remaining_[kMaxStructNesting] = {};  // members still to come, per open struct
+  std::uint8_t remaining_[kMaxStructNesting] = {};  // members that still follow, per open struct
 };
 
-// Maximum cost of decoding one event: every item is 1, every definition without values (in an array
-// of no structs) is 1 and every 16 bytes of field name read are 1. Well above what any event that
-// the kernel lets through needs, unless it was made to cost.
+// Maximum cost of decoding one event. Each item costs 1, each definition without values (in an
+// array of no structs) costs 1, and each 16 bytes of field name read cost 1. This is far above the
+// cost of any event that the kernel accepts, except events made to be expensive.
 inline constexpr std::size_t kMaxWork = std::size_t{1} << 16;
 
 enum class ItemKind : std::uint8_t {
-  kValue,       // a field, or an element of an array
-  kArrayBegin,  // its elements follow: values or structs
+  kValue,       // a field, or an array element
+  kArrayBegin,  // the elements follow: values or structs
   kArrayEnd,
-  kStructBegin,  // its members follow; a field, or an element of an array
+  kStructBegin,  // the members follow; a field, or an array element
   kStructEnd,
 };
 
 struct Item {
   ItemKind kind;
-  bool is_element;             // of the innermost array that is open
+  bool is_element;             // true for an element of the innermost open array
   std::uint16_t array_length;  // kArrayBegin: elements that follow
-  // The definition of the field that the item is (part of); valid until the next call of Next.
+  // The definition of the field that the item is or belongs to; valid until the next call of Next.
   const FieldDefinition* field;
   // kValue: the value in the event's byte order, without length prefix or terminator.
   std::span<const std::byte> bytes;
@@ -127,25 +129,26 @@ struct Item {
 
 class Decoder {
  public:
-  // An event without metadata has no items.
+  // Creates a decoder. An event without metadata has no items.
   explicit Decoder(const EventView& event) noexcept;
 
   std::string_view event_name() const noexcept { return reader_.event_name(); }
   std::string_view event_attributes() const noexcept { return reader_.event_attributes(); }
 
-  // True and the next item; false at the end or at an error, see error(). Every Begin that was
-  // returned has its End unless there was an error.
+  // Stores the next item and returns true. Returns false at the end or after an error: see error().
+  // Every Begin item is followed by its End item unless there is an error.
   bool Next(Item* item) noexcept;
   ParseError error() const noexcept { return error_; }
-  // Payload not yet decoded; at the end, what follows the last field (padding).
+  // Returns the payload that is not decoded yet. At the end, this is what follows the last field
+  // (padding).
   std::span<const std::byte> rest() const noexcept { return data_; }
 
  private:
   struct OpenStruct {
     FieldDefinition field;
-    MetadataReader members;  // where its members' definitions begin
-    std::uint16_t elements;  // still to come
-    std::uint8_t remaining;  // members still to come in this element
+    MetadataReader members;  // at the first member's definition
+    std::uint16_t elements;  // elements that still follow
+    std::uint8_t remaining;  // members that still follow in this element
     bool inside;             // an element is open
   };
 
@@ -164,7 +167,7 @@ class Decoder {
   bool has_metadata_;
   ParseError error_ = ParseError::kNone;
   bool in_array_ = false;       // an array of values is open
-  std::uint16_t elements_ = 0;  // of that array, still to come
+  std::uint16_t elements_ = 0;  // elements of that array that still follow
   int depth_ = 0;
   std::size_t work_ = 0;
   MetadataReader reader_;
@@ -172,14 +175,14 @@ class Decoder {
   OpenStruct open_[kMaxStructNesting];
 };
 
-// Reads a number of 1, 2, 4 or 8 `bytes`; 0 for any other size.
+// Return the number in `bytes`, which must be 1, 2, 4 or 8 bytes; 0 for any other size.
 std::uint64_t ReadUnsigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 std::int64_t ReadSigned(std::span<const std::byte> bytes, bool little_endian) noexcept;
 
-// Returns the format by which a value of `size` bytes is to be read: the field's where it suits the
-// encoding and the size, else the encoding's own; kDefault for the null of a nullable field, which
-// has a format of fixed size and an encoding that counts bytes. kIpAddressObsolete becomes
-// kIpAddress.
+// Returns the format for reading a value of `size` bytes: the field's format if it suits the
+// encoding and the size, else the encoding's own. Returns kDefault for the null of a nullable
+// field, i.e. a field with a format of fixed size and an encoding that counts bytes. Returns
+// kIpAddress for kIpAddressObsolete.
 Format ValueFormat(Encoding encoding, Format format, std::size_t size) noexcept;
 
 }  // namespace eh

@@ -1,4 +1,4 @@
-// Events that are known only at run time: a builder for names, fields and values.
+// Events that are known only at run time: a builder for their names, fields and values.
 //
 //     eh::DynamicEvent event;
 //     event.Reset("RequestDone");
@@ -28,23 +28,23 @@
 
 namespace eh {
 
-// Reusable, with all its memory (16 KiB) in itself: nothing is allocated. Not thread-safe. What
-// goes wrong while building is remembered, and Write then refuses the event: kInvalid for a name,
-// attribute, format or count that is not valid, for payload that is not what its definition says,
-// and for what decoders refuse (decoder.h: over kMaxFields fields or kMaxWork, structs nested too
-// deep or without all their members), kTooBig for what does not fit.
+// Builds an event in its own 16 KiB of memory, and can be reused: nothing is allocated. Not
+// thread-safe. An error while building is stored, and Write then refuses the event. The error is
+// kInvalid for an invalid name, attribute, format or count, for a payload that does not match its
+// definition, and for what decoders refuse (decoder.h: more than kMaxFields fields or kMaxWork,
+// structs nested too deep or without all their members). It is kTooBig if the event does not fit.
 class DynamicEvent {
  public:
   DynamicEvent() noexcept { Reset("Unnamed"); }
 
-  // Begins a new event. `attributes` is "" or `name=value` pairs, each after a ';', with a ';' in a
-  // value doubled: ";unit=ms".
+  // Begins a new event. `attributes` is "" or a sequence of `name=value` pairs, each after a ';'. A
+  // ';' in a value is doubled. Example: ";unit=ms".
   void Reset(std::string_view name, std::string_view attributes = {}) noexcept;
   void SetId(std::uint16_t id, std::uint8_t version) noexcept;
   void SetTag(std::uint16_t tag) noexcept { header_.tag = tag; }
   void SetOpcode(Opcode opcode) noexcept { header_.opcode = static_cast<std::uint8_t>(opcode); }
 
-  // Adds a field of any type that a Field can have (field.h). kDefault leaves the type's own
+  // Adds a field of any type that a Field can have (field.h). kDefault selects the type's own
   // format.
   template <typename T>
   void AddField(std::string_view name, const T& value, Format format = Format::kDefault,
@@ -62,21 +62,22 @@ class DynamicEvent {
     if (std::byte* const out = Room(Code::Size(value))) Code::Put(out, value);
   }
 
-  // Adds a field whose payload (counts and lengths included) is `data`, as it is on the wire; empty
-  // if AddData adds it. `count` is that of a constant array, 1..65535, else 0.
+  // Adds a field. `data` is its payload as on the wire, including counts and lengths, or empty if
+  // AddData adds it later. `count` is the number of elements of a constant array, 1..65535, else 0.
   void AddRaw(std::string_view name, Encoding encoding, Arity arity, std::uint16_t count,
               Format format, std::uint16_t tag, std::span<const std::byte> data) noexcept;
 
-  // Begins a struct. Its members are the fields added next, as many as SetStructFields says, with
-  // what StartStruct returned, before the event is written. An array of structs has all elements'
-  // members one after the other: the definitions once, by AddRaw with no data, then the payload by
-  // AddData. An event with payload by AddData is decoded by Write, to see whether it is whole.
+  // Begins a struct and returns a position for SetStructFields. The next fields are its members;
+  // call SetStructFields with their number before writing the event. For an array of structs, add
+  // each member's definition once, by AddRaw without data. Then add the payload of all elements,
+  // one after the other, by AddData. Write decodes an event that contains payload from AddData to
+  // check that it is complete.
   std::size_t StartStruct(std::string_view name, Arity arity = Arity::kScalar,
                           std::uint16_t count = 0, std::uint16_t tag = 0) noexcept;
   void SetStructFields(std::size_t where, unsigned fields) noexcept;
   void AddData(std::span<const std::byte> data) noexcept;
 
-  // Writes the event if `set` is enabled. It stays as it is, and can be written again.
+  // Writes the event if `set` is enabled. The event is unchanged and can be written again.
   WriteResult Write(const EventSet& set, const Activity* activity = nullptr) const noexcept;
 
  private:
@@ -100,10 +101,10 @@ class DynamicEvent {
   std::size_t data_size_;
   int fields_;
   bool has_structs_;
-  bool has_loose_data_;       // some payload does not come with its field
-  std::size_t open_structs_;  // structs whose number of fields is still to be set
-  // Maximum size of a definition after its name; with as much to spare, whether it fits is one
-  // comparison.
+  bool has_loose_data_;       // some payload was added apart from its field
+  std::size_t open_structs_;  // structs whose number of fields is not set yet
+  // Maximum bytes of a definition after its name. With that much spare room, one comparison decides
+  // whether a definition fits.
   static constexpr std::size_t kMaxAfterName = 1 + internal::kMaxTypeSize;
   char metadata_[kMaxEventSize + kMaxAfterName];
   std::byte data_[kMaxEventSize];

@@ -10,9 +10,8 @@
 //     request_done.Write("/index.html", 200);
 //
 // While none of the provider's tracepoints is enabled, Write is a load, a test and a branch. An
-// enabled event is put together in one piece on the stack and written with one system call. Write
-// never allocates, locks, throws or changes errno, and may be called from any thread and signal
-// handler.
+// enabled event is assembled on the stack and written with one system call. Write never allocates,
+// locks, throws or changes errno. It may be called from any thread and signal handler.
 #ifndef EVENTHEADER_EVENT_H_
 #define EVENTHEADER_EVENT_H_
 
@@ -39,10 +38,10 @@ namespace eh {
 // The attributes of an event besides its name and fields.
 struct Traits {
   Level level = Level::kInformation;
-  std::uint64_t keyword = 0;  // a bit for each of the provider's categories the event belongs to
+  std::uint64_t keyword = 0;  // one bit for each category of the provider that the event belongs to
   Opcode opcode = Opcode::kInfo;
-  std::uint16_t id = 0;      // stable number of the event; 0: none
-  std::uint8_t version = 0;  // of an event with an id: goes up when its fields change
+  std::uint16_t id = 0;      // stable number of the event; 0: no number
+  std::uint8_t version = 0;  // for an event with an id: incremented when its fields change
   std::uint16_t tag = 0;
 };
 
@@ -75,16 +74,16 @@ struct FieldsOf<true, Parts...> {
 template <typename Part>
 constexpr FieldFacts FactsOfPart() noexcept {
   constexpr bool kIsPart = kIsField<Part> || kIsAttribute<Part>;
-  static_assert(kIsPart, "after its traits an event has Fields and Attributes");
+  static_assert(kIsPart, "only Fields and Attributes may follow the traits of an event");
   if constexpr (kIsPart) return Part::Facts();
   return {};
 }
 
-// An event's constant part.
+// The constant part of an event.
 template <FixedString kName, Traits kTraits, typename... Parts>
 struct Described {
   static_assert(IsValidName(kName.view()),
-                "an event's name is not empty and has neither ';' nor NUL");
+                "an event's name must not be empty or contain ';' or NUL");
   static_assert(kTraits.level != Level::kInvalid, "an event's level is at least 1");
 
   struct Facts {
@@ -95,12 +94,12 @@ struct Described {
   static constexpr std::size_t kMetadata = kName.size() + 1 + kTotals.metadata;
   static constexpr std::size_t kHeadSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
   static_assert(kHeadSize <= kMaxEventSize,
-                "the event's names alone are over the maximum event size");
-  static_assert(kHeadSize + kTotals.minimum <= kMaxEventSize,
-                "the event would always be refused: its fields of fixed size are over the maximum "
-                "event size");
+                "the event's names alone exceed the maximum event size");
+  static_assert(
+      kHeadSize + kTotals.minimum <= kMaxEventSize,
+      "the event can never be written: its fixed-size fields exceed the maximum event size");
   static_assert(kTotals.fields <= kMaxFields,
-                "an event has at most 1024 fields, members of structs among them");
+                "an event has at most 1024 fields, including the members of structs");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
 
   [[gnu::visibility("hidden")]] static constexpr auto kEvent =
@@ -110,7 +109,7 @@ struct Described {
           kName.view(), kFacts.parts, sizeof...(Parts));
 };
 
-// Event's functions that need the fields' types apart.
+// The functions of Event that need the types of the fields.
 template <auto& kProvider, Traits kTraits, typename Description, typename List>
 class EventBase;
 
@@ -119,8 +118,8 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
   using Static = StaticSet<kProvider, kTraits.level, kTraits.keyword>;
 
  public:
-  // Whether the tracepoint is enabled, for arguments that are costly to make. A load, a test and a
-  // branch while none of the provider's tracepoints is.
+  // Returns whether the tracepoint is enabled, to skip the computation of expensive arguments.
+  // While none of the provider's tracepoints is enabled, this is a load, a test and a branch.
   [[gnu::always_inline]] bool enabled() const noexcept { return Static::enabled(); }
 
   [[gnu::always_inline]] WriteResult Write(
@@ -141,25 +140,25 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
                                                  values...);
   }
 
-  // The event's tracepoint, shared by all events of this provider, level and keyword.
+  // Returns the event's tracepoint, which all events of this provider, level and keyword share.
   [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }
 };
 
 }  // namespace internal
 
-// `kProvider` is a provider with static storage; parts are Fields and Attributes.
-// Write takes the fields' values in their order, an Activity before them where there is one.
+// A static event. `kProvider` is a provider with static storage. `Parts` are Fields and Attributes.
+// Write takes the values of the fields in their order, optionally after an Activity.
 template <auto& kProvider, FixedString kName, Traits kTraits, typename... Parts>
 class Event : public internal::EventBase<
                   kProvider, kTraits, internal::Described<kName, kTraits, Parts...>,
                   typename internal::FieldsOf<(internal::kIsField<Parts> && ...), Parts...>::Type> {
-  // Looked at here, so that errors show where the event is defined.
+  // Instantiated here, so that compilers report errors where the event is defined.
   static_assert(internal::Described<kName, kTraits, Parts...>::kEvent.start.head_size != 0);
 };
 
 }  // namespace eh
 
-// Writes one event in one statement, with its arguments not evaluated unless it is enabled:
+// Writes one event in one statement. The arguments are evaluated only if the event is enabled:
 //   EVENTHEADER_WRITE(request_done, path, CostlyToMake());
 #define EVENTHEADER_WRITE(event, ...)                  \
   do {                                                 \

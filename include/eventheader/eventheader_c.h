@@ -1,10 +1,12 @@
 /* The stable C ABI of libeventheader, for C99 and for other languages to bind to: providers, event
  * sets, events with prepared metadata, the dynamic builder.
  *
- * Functions that return int return 0 or an errno: EBADF not enabled (any more), E2BIG over the
- * maximum event size, EINVAL not well formed, else what the kernel said. errno itself is kept.
- * Strings are UTF-8 and NUL-terminated; names of events and fields are not empty and have no ';'.
- * A pointer is not NULL unless it says that it may be.
+ * Functions that return int return 0 or an errno: EBADF if the event is not enabled (any more),
+ * E2BIG if it exceeds the maximum event size, EINVAL if it is not well formed, else the kernel's
+ * errno. If events of a provider fail in several threads at the same time, this may be the errno of
+ * another thread. They do not change errno itself. Strings are UTF-8 and NUL-terminated. Names of
+ * events and fields are not empty and contain no ';'. A pointer must not be NULL unless its
+ * description allows NULL.
  */
 #ifndef EVENTHEADER_EVENTHEADER_C_H_
 #define EVENTHEADER_EVENTHEADER_C_H_
@@ -25,16 +27,17 @@ typedef struct eh_provider eh_provider;
 typedef struct eh_event_set eh_event_set;
 typedef struct eh_builder eh_builder;
 
+/* Events since the provider was created, by result. Exact while no event is being written. */
 typedef struct eh_counters {
   uint64_t written;
   uint64_t too_big;
   uint64_t invalid;
   uint64_t failed;
-  int last_error;
+  int last_error; /* errno of the last failed event */
 } eh_counters;
 
-/* The values of the EventHeader specification. In prepared metadata an encoding also has
- * EH_HAS_FORMAT where a format follows, and the flag of its arity. */
+/* The values of the EventHeader specification. In prepared metadata, an encoding also has the flag
+ * of its arity, and EH_HAS_FORMAT if a format byte follows. */
 enum {
   EH_LEVEL_CRITICAL_ERROR = 1,
   EH_LEVEL_ERROR = 2,
@@ -52,16 +55,16 @@ enum {
   EH_ENCODING_VALUE32 = 4,
   EH_ENCODING_VALUE64 = 5,
   EH_ENCODING_VALUE128 = 6,
-  EH_ENCODING_ZSTRING8 = 7, /* NUL-terminated; the number is the bits of a character */
+  EH_ENCODING_ZSTRING8 = 7, /* NUL-terminated; the name's number is the bits of a character */
   EH_ENCODING_ZSTRING16 = 8,
   EH_ENCODING_ZSTRING32 = 9,
-  EH_ENCODING_STRING8 = 10, /* a uint16_t that counts characters, then these */
+  EH_ENCODING_STRING8 = 10, /* a uint16_t count of characters, then the characters */
   EH_ENCODING_STRING16 = 11,
   EH_ENCODING_STRING32 = 12,
-  EH_ENCODING_BINARY = 13 /* a uint16_t that counts bytes, then these */
+  EH_ENCODING_BINARY = 13 /* a uint16_t count of bytes, then the bytes */
 };
 enum {
-  EH_FORMAT_DEFAULT = 0, /* integers without sign, UTF text, bytes in hexadecimal */
+  EH_FORMAT_DEFAULT = 0, /* unsigned integers, UTF text, bytes in hexadecimal */
   EH_FORMAT_UNSIGNED_INT = 1,
   EH_FORMAT_SIGNED_INT = 2,
   EH_FORMAT_HEX_INT = 3,
@@ -86,24 +89,35 @@ typedef struct eh_activity {
   const uint8_t* related; /* 16 bytes, or NULL */
 } eh_activity;
 
-/* `name` and `group` ("" or NULL for none) are copied. NULL when memory is short. Thread-safe. */
+/* Creates a provider. `name` and `group` ("" or NULL: no group) are copied. Returns NULL if memory
+ * is exhausted. Thread-safe. */
 eh_provider* eh_provider_create(const char* name, const char* group);
-/* Call it after all its sets are destroyed. NULL is allowed. */
+/* Destroys the provider. All of its sets must be destroyed before. NULL is allowed. */
 void eh_provider_destroy(eh_provider* provider);
+/* Returns 0 if every set of the provider is registered, else the errno of a set that is not: see
+ * eh_status_text. Thread-safe. */
 int eh_provider_status(const eh_provider* provider);
+/* Registers again the sets that are not registered. Returns eh_provider_status. Thread-safe. */
 int eh_provider_retry(eh_provider* provider);
+/* Stores the provider's counts of events in `counters`. Thread-safe. */
 void eh_provider_counters(const eh_provider* provider, eh_counters* counters);
+/* Returns one line of static text that explains a status, and how to fix it. */
 const char* eh_status_text(int status);
 
-/* NULL when memory is short; a set that could not be registered is disabled, see its status. */
+/* Creates a set. Returns NULL if memory is exhausted. A set that could not be registered is
+ * disabled: see its status. */
 eh_event_set* eh_event_set_create(eh_provider* provider, uint8_t level, uint64_t keyword);
+/* Unregisters and destroys the set. No event may be written to it at the same time. NULL is
+ * allowed. */
 void eh_event_set_destroy(eh_event_set* set);
+/* Returns 0 if the set is registered, else an errno: see eh_status_text. Thread-safe. */
 int eh_event_set_status(const eh_event_set* set);
+/* Returns whether the set is enabled. Async-signal-safe. */
 bool eh_event_set_enabled(const eh_event_set* set);
 
-/* Writes an event whose metadata (name and field definitions, as on the wire) the caller has
- * prepared and answers for: only its having a name is checked. `activity` may be
- * NULL. Async-signal-safe. */
+/* Writes an event with metadata (name and field definitions, as on the wire) that the caller has
+ * prepared. The caller must ensure that it is valid: the only check is that the event has a name.
+ * `activity` may be NULL. Async-signal-safe. */
 typedef struct eh_event {
   uint16_t id;
   uint8_t version;
@@ -115,18 +129,22 @@ typedef struct eh_event {
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size);
 
-/* The dynamic builder. One thread at a time; reuse allocates nothing. */
+/* Creates a dynamic builder. Use it in one thread at a time. Reuse allocates nothing. Returns NULL
+ * if memory is exhausted. */
 eh_builder* eh_builder_create(void);
+/* NULL is allowed. */
 void eh_builder_destroy(eh_builder* builder);
+/* Begins a new event. */
 void eh_builder_reset(eh_builder* builder, const char* name);
 void eh_builder_set_id(eh_builder* builder, uint16_t id, uint8_t version);
 void eh_builder_set_tag(eh_builder* builder, uint16_t tag);
 void eh_builder_set_opcode(eh_builder* builder, uint8_t opcode);
-/* `data` is the field's payload as on the wire, counts and lengths included: one that is not what
- * the other arguments say makes eh_builder_write return EINVAL. */
+/* Adds a field. `data` is its payload as on the wire, including counts and lengths. If it does not
+ * match the other arguments, eh_builder_write returns EINVAL. */
 void eh_builder_add_raw(eh_builder* builder, const char* name, uint8_t encoding, uint8_t arity,
                         uint16_t count, uint8_t format, uint16_t tag, const void* data,
                         size_t data_size);
+/* Add a field of the type that the function names. Names and values are copied. */
 void eh_builder_add_int32(eh_builder* builder, const char* name, int32_t value);
 void eh_builder_add_int64(eh_builder* builder, const char* name, int64_t value);
 void eh_builder_add_uint64(eh_builder* builder, const char* name, uint64_t value);
@@ -134,15 +152,20 @@ void eh_builder_add_bool(eh_builder* builder, const char* name, bool value);
 void eh_builder_add_double(eh_builder* builder, const char* name, double value);
 void eh_builder_add_string(eh_builder* builder, const char* name, const char* value);
 void eh_builder_add_binary(eh_builder* builder, const char* name, const void* data, size_t size);
-/* Returns the `where` of set_struct_fields, which is to be called once the number of members is
- * known. */
+/* Begins a struct. Returns the `where` for eh_builder_set_struct_fields, which must be called when
+ * the number of members is known. */
 size_t eh_builder_start_struct(eh_builder* builder, const char* name);
-/* An array of structs (`count` as in add_raw): its members' definitions once, by add_raw without
- * data, then all elements' payload by add_data, a variable array's count before it. */
+/* Begins an array of structs (`count` as in add_raw). Add the definitions of its members once, by
+ * add_raw without data. Then add the payload of all elements by add_data, after the count if the
+ * array is variable. */
 size_t eh_builder_start_struct_array(eh_builder* builder, const char* name, uint8_t arity,
                                      uint16_t count, uint16_t tag);
+/* Appends payload as on the wire. */
 void eh_builder_add_data(eh_builder* builder, const void* data, size_t data_size);
+/* Sets the number of members of the struct that begins at `where`. */
 void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fields);
+/* Writes the event if `set` is enabled, and keeps it, so that it can be written again. `activity`
+ * may be NULL. */
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity);
 

@@ -19,10 +19,10 @@
 
 namespace eh {
 
-// A string literal that is a template argument.
+// A string literal as a template argument.
 template <std::size_t kLength>
 struct FixedString {
-  // NOLINTNEXTLINE(google-explicit-constructor): a literal is what one writes.
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass a literal
   consteval FixedString(const char (&literal)[kLength]) {
     for (std::size_t i = 0; i < kLength; ++i) text[i] = literal[i];
   }
@@ -31,24 +31,23 @@ struct FixedString {
   char text[kLength] = {};
 };
 
-// Base of what fields and events have besides name and type.
+// Base of the options of fields and events.
 struct FieldOption {};
 
-// A provider-defined number; 0 is none.
+// A number that the provider defines; 0: no tag.
 template <std::uint16_t kNumber>
 struct Tag : FieldOption {
   static constexpr std::uint16_t kTag = kNumber;
 };
 
-// `name=value`, written after the name of a field or an event. Semicolons in the value are doubled
-// here.
+// Adds `name=value` to the name of a field or an event. This class doubles semicolons in the value.
 template <FixedString kName, FixedString kValue>
 struct Attribute : FieldOption {
   static_assert(!kName.view().empty() && kName.view().find_first_of(";=") == std::string_view::npos,
-                "an attribute's name is not empty and has neither ';' nor '='");
+                "an attribute's name must not be empty or contain ';' or '='");
   static_assert(kName.view().find('\0') == std::string_view::npos &&
                     kValue.view().find('\0') == std::string_view::npos,
-                "an attribute has no NUL");
+                "an attribute must not contain NUL");
 
   static constexpr std::size_t kSize = [] {
     std::size_t size = 2 + kName.size() + kValue.size();
@@ -66,11 +65,11 @@ struct Attribute : FieldOption {
     return out;
   }
 
-  // As a part of an event.
+  // The facts about the attribute as a part of an event.
   static constexpr internal::FieldFacts Facts() noexcept;
 };
 
-// Shows a field in another format than its type's own.
+// Shows a field in a format other than that of its type.
 template <Format kFormatIs>
 struct As : FieldOption {
   static constexpr Format kFormat = kFormatIs;
@@ -83,7 +82,7 @@ inline constexpr bool kIsAttribute = requires {
   Option::kSize;
 };
 
-// Those of a field or an event, as on the wire.
+// The attributes of a field or an event, as on the wire.
 template <typename... Options>
 struct AttributeText {
   static constexpr std::size_t kSize = [] {
@@ -115,18 +114,18 @@ struct AttributeText {
 template <typename Option>
 constexpr void Apply(FieldFacts* facts) noexcept {
   static_assert(std::is_base_of_v<FieldOption, Option>,
-                "a field's options are Tag, Attribute and As");
+                "a field's options must be Tag, Attribute or As");
   if constexpr (requires { Option::kTag; }) facts->tag = Option::kTag;
   if constexpr (requires { Option::kFormat; }) {
     facts->format = static_cast<std::uint8_t>(Option::kFormat);
   }
 }
 
-// Returns those of a field, or of a struct's member.
+// Returns the facts about a field, or about a member of a struct.
 template <FixedString kName, typename T, typename... Options>
 constexpr FieldFacts FactsOfField() noexcept {
   static_assert(IsValidName(kName.view()),
-                "a field's name is not empty and has neither ';' nor NUL");
+                "a field's name must not be empty or contain ';' or NUL");
   FieldFacts facts = FactsOfType<T>();
   facts.name = kName.view();
   if constexpr (sizeof...(Options) != 0) {
@@ -153,8 +152,8 @@ constexpr internal::FieldFacts Attribute<kName, kValue>::Facts() noexcept {
   return facts;
 }
 
-// A field of a static event. T says how it is encoded and what Write takes: an integer, enum, bool,
-// character, float, double, pointer, time point of the system clock, string, span of bytes,
+// A field of a static event. T determines the encoding and the argument of Write: an integer, enum,
+// bool, character, float, double, pointer, time point of the system clock, string, span of bytes,
 // address, wrapper of formatted.h, array or optional of these, or a struct (StructOf).
 template <FixedString kName, typename T, typename... Options>
 struct Field {
@@ -164,7 +163,7 @@ struct Field {
   }
 };
 
-// A member of a struct (see StructOf): its name in events and where it is.
+// A member of a struct (see StructOf): its name in events, and a pointer to the member.
 template <FixedString kName, auto kPointer, typename... Options>
 struct Member {
   using Type = typename internal::MemberPointer<decltype(kPointer)>::Type;

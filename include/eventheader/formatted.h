@@ -1,4 +1,4 @@
-// Wrappers for values that readers are to show in a certain format: addresses, errno, times,
+// Wrappers for values that readers should show in a certain format: addresses, errno, times,
 // identifiers, JSON. C++17.
 #ifndef EVENTHEADER_FORMATTED_H_
 #define EVENTHEADER_FORMATTED_H_
@@ -20,7 +20,7 @@
 
 namespace eh {
 
-// A T that is shown in another format. Made from whatever a T is made from.
+// A T that is shown in another format. Constructible from everything that converts to T.
 template <typename T, Format kAs>
 struct Formatted {
   using Value = T;
@@ -28,7 +28,7 @@ struct Formatted {
 
   constexpr Formatted() = default;
   template <typename U, typename = std::enable_if_t<std::is_convertible_v<U&&, T>>>
-  // Not explicit: Write(17) for a Pid is what one writes.
+  // Not explicit, so that callers can write Write(17) for a Pid.
   // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
   constexpr Formatted(U&& from) noexcept : value(static_cast<T>(std::forward<U>(from))) {}
 
@@ -41,7 +41,7 @@ using Errno = Formatted<int, Format::kErrno>;
 using Pid = Formatted<std::int32_t, Format::kPid>;
 using Port = Formatted<in_port_t, Format::kPort>;     // network byte order, as in sockaddr_in
 using Time = Formatted<std::int64_t, Format::kTime>;  // a time_t
-// Text; T may be any string type.
+// Text. T may be any string type.
 template <typename T = std::string_view>
 using Json = Formatted<T, Format::kStringJson>;
 template <typename T = std::string_view>
@@ -53,9 +53,9 @@ using UtfBom = Formatted<T, Format::kStringUtfBom>;
 template <typename T = std::string_view>
 using Latin1 = Formatted<T, Format::kString8>;
 
-// Text that ends with a NUL instead of beginning with its length, for readers that want it so; it
-// ends at the first NUL in it, which is looked for when the event is written, if it is enabled.
-// Made from any string; null is "".
+// Text that is written with a NUL at the end instead of its length at the beginning, for readers
+// that need this. It ends at its first NUL, which is searched for only when an enabled event is
+// written. Constructible from any string; a null pointer is "".
 template <typename Char = char>
 struct NulTerminated {
   using View = std::basic_string_view<Char>;
@@ -87,13 +87,13 @@ struct NulTerminated {
 
   static constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
   const Char* start = nullptr;
-  std::size_t size = kUnknown;  // maximum, or kUnknown for a C string
+  std::size_t size = kUnknown;  // maximum characters, or kUnknown for a C string
 };
 
-// 4 or 16 bytes in network byte order. in_addr and in6_addr are fields by themselves.
+// 4 or 16 bytes in network byte order. Fields may also be of type in_addr and in6_addr.
 using Ip4 = Formatted<std::array<std::uint8_t, 4>, Format::kIpAddress>;
 using Ip6 = Formatted<std::array<std::uint8_t, 16>, Format::kIpAddress>;
-// In the byte order in which it is written down (RFC 4122).
+// 16 bytes in the byte order of the text form (RFC 4122).
 using Uuid = Formatted<std::array<std::uint8_t, 16>, Format::kUuid>;
 
 }  // namespace eh

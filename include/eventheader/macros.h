@@ -1,4 +1,5 @@
-// Events in one statement, in C++17 and later, arguments evaluated only while they are enabled:
+// Macros that write an event in one statement, for C++17 and later. The arguments are evaluated
+// only if the event is enabled:
 //
 //     EVENTHEADER_DEFINE_PROVIDER(my_provider, "MyCompany_MyService");
 //
@@ -6,54 +7,55 @@
 //                       EVENTHEADER_FIELD("path", path),
 //                       EVENTHEADER_FIELD("status", CostlyToMake()));
 //
-// While none of the provider's tracepoints is enabled this is a load, a test and a branch. Names,
-// level and keyword are constants, the metadata is built at compile time, the bytes are those of a
-// static event (event.h), and its rules for threads, signals, errno and exceptions hold here. C has
-// the same macros (macros_c.h).
+// While none of the provider's tracepoints is enabled, this is a load, a test and a branch. Names,
+// level and keyword are constants, and the metadata is built at compile time. The bytes, and the
+// rules for threads, signals, errno and exceptions, are those of static events (event.h). C has the
+// same macros (macros_c.h).
 //
-// Fields, after the keyword, up to 98:
+// Up to 98 fields may follow the keyword:
 //
 // - EVENTHEADER_FIELD("name", value)
-//   the value's own format
+//   uses the format of the value's type
 // - EVENTHEADER_FIELD_AS("name", value, format)
-//   another eh::Format
+//   uses another eh::Format
 // - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
-//   and a tag; eh::Format::kDefault: its own format
+//   also has a tag; eh::Format::kDefault is the format of the value's type
 // - EVENTHEADER_STRING("name", pointer, size)
-//   text of so many characters
+//   text of `size` characters
 // - EVENTHEADER_ZSTRING("name", text)
-//   text that ends with a NUL in the event, too
+//   text that is NUL-terminated, in the event as well
 // - EVENTHEADER_BINARY("name", pointer, size)
 //   bytes
 // - EVENTHEADER_ARRAY("name", pointer, count)
-//   a variable array of what pointer points to
+//   a variable array of the elements at `pointer`
 // - EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)
-//   one whose count is a constant
+//   an array with a constant count
 // - EVENTHEADER_UUID("name", bytes)
 //   16 bytes, in the order of RFC 4122
 // - EVENTHEADER_IP4("name", bytes), EVENTHEADER_IP6("name", bytes)
 //   4 or 16 bytes in network byte order
 // - EVENTHEADER_STRUCT("name", number)
-//   a struct of so many of the fields that follow
+//   a struct that contains the next `number` fields
 //
-// STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also with _AS and a format as last argument.
-// Values: those of a Field (field.h), and structs that EVENTHEADER_DESCRIBE_STRUCT describes.
-// Bytes: a pointer, an array, or an object of that size, such as an in6_addr.
+// STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also exist with the suffix _AS and a format as
+// last argument. Values have the types of a Field (field.h), or are structs described by
+// EVENTHEADER_DESCRIBE_STRUCT. `bytes` is a pointer, an array, or an object of that size, such as
+// an in6_addr.
 //
-// Among the fields, in any place and each at most once:
+// The following parts may stand anywhere among the fields, each at most once:
 //
 // - EVENTHEADER_ACTIVITY(id) or EVENTHEADER_ACTIVITY(id, &related)
-//   what the event belongs to (activity.h)
+//   the activity that the event belongs to (activity.h)
 // - EVENTHEADER_OPCODE(eh::Opcode::kActivityStart)
 // - EVENTHEADER_ID(id, version)
 // - EVENTHEADER_TAG(tag)
 //
-// EVENTHEADER_ENABLED(my_provider, level, keyword) is whether such events are enabled, for what is
-// to be done only then.
+// EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether such events are enabled, for
+// work that is needed only then.
 //
-// How a struct is a field, at global scope, once; members are fields of the same types:
+// Describe a struct at global scope, once. Its members are fields of the same types:
 //     EVENTHEADER_DESCRIBE_STRUCT(Point, EVENTHEADER_MEMBER("x", x), EVENTHEADER_MEMBER("y", y));
-//   EVENTHEADER_MEMBER_TAGGED("name", member, format, tag)   as with a field
+//   EVENTHEADER_MEMBER_TAGGED("name", member, format, tag)   like EVENTHEADER_FIELD_TAGGED
 #ifndef EVENTHEADER_MACROS_H_
 #define EVENTHEADER_MACROS_H_
 
@@ -82,22 +84,22 @@
 // Defines a provider, at namespace scope, in a header or a source file: see ProviderBase.
 #define EVENTHEADER_DEFINE_PROVIDER(provider, name) \
   EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, "")
-#define EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, group)                 \
-  static_assert(::eh::IsValidProviderName(EVENTHEADER_INTERNAL_VIEW(name)),         \
-                "a provider's name is [A-Za-z_][A-Za-z0-9_]*");                     \
-  static_assert(EVENTHEADER_INTERNAL_VIEW(name).size() <= ::eh::kMaxProviderName,   \
-                "a provider's name has at most 200 bytes");                         \
-  static_assert(::eh::IsValidGroup(EVENTHEADER_INTERNAL_VIEW(group)) &&             \
-                    EVENTHEADER_INTERNAL_VIEW(group).size() <= ::eh::kMaxGroup,     \
-                "a provider's group is lower-case letters and digits, at most 24"); \
-  inline ::eh::DynamicProvider provider {                                           \
-    EVENTHEADER_INTERNAL_VIEW(name), EVENTHEADER_INTERNAL_VIEW(group)               \
+#define EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, group)                     \
+  static_assert(::eh::IsValidProviderName(EVENTHEADER_INTERNAL_VIEW(name)),             \
+                "a provider's name must match [A-Za-z_][A-Za-z0-9_]*");                 \
+  static_assert(EVENTHEADER_INTERNAL_VIEW(name).size() <= ::eh::kMaxProviderName,       \
+                "a provider's name has at most 200 bytes");                             \
+  static_assert(::eh::IsValidGroup(EVENTHEADER_INTERNAL_VIEW(group)) &&                 \
+                    EVENTHEADER_INTERNAL_VIEW(group).size() <= ::eh::kMaxGroup,         \
+                "a provider's group must be at most 24 lower-case letters and digits"); \
+  inline ::eh::DynamicProvider provider {                                               \
+    EVENTHEADER_INTERNAL_VIEW(name), EVENTHEADER_INTERNAL_VIEW(group)                   \
   }
 
 #define EVENTHEADER_ENABLED(provider, level, keyword) \
   (EVENTHEADER_INTERNAL_SET(provider, level, keyword)::enabled())
 
-// All parts are arguments of one call: what they are made of lives until the event is written.
+// All parts are arguments of one call, so that temporaries in them live until the event is written.
 #define EVENTHEADER_EVENT(provider, ...)                                                     \
   do {                                                                                       \
     using EventheaderSet =                                                                   \
@@ -164,17 +166,17 @@
 #define EVENTHEADER_MEMBER_TAGGED(name, member, format, tag) \
   (EventheaderMember, name, format, tag, member)
 
-// Only for the macros above.
+// Internal to the macros above.
 #define EVENTHEADER_INTERNAL_SET(provider, level, keyword) \
   ::eh::internal::macros::Set<provider, ::eh::internal::macros::LevelOf(level), keyword>
-// Compiles with a literal only.
+// Compiles only with a string literal.
 #define EVENTHEADER_INTERNAL_VIEW(literal) (::std::string_view("" literal, sizeof("" literal) - 1))
 #define EVENTHEADER_INTERNAL_MEMBER_FACTS(n, before, KIND, name, format, tag, member) \
   ::eh::internal::macros::FactsOfMember<decltype(&EventheaderType::member), format>(  \
       EVENTHEADER_INTERNAL_VIEW(name), tag),
 #define EVENTHEADER_INTERNAL_MEMBER_POINTER(n, before, KIND, name, format, tag, member) \
   , &EventheaderType::member
-// The parts of an event, each as a constant, or as an argument.
+// The parts of an event, each as a constant or as an argument.
 #define EVENTHEADER_INTERNAL_PARTS(AS, ...)                                              \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_##AS, EVENTHEADER_INTERNAL_AFTER_THIRD( \
                                                            __VA_ARGS__, (EventheaderNothing, 0)))
@@ -207,7 +209,7 @@ namespace eh {
 namespace internal {
 namespace macros {
 
-// A level is given as a Level or as a number; an invalid one becomes 0.
+// Returns a level that is given as a Level or a number; kInvalid if it is out of range.
 constexpr Level LevelOf(Level level) noexcept { return level; }
 constexpr Level LevelOf(int level) noexcept {
   return level >= 1 && level <= 255 ? static_cast<Level>(level) : Level::kInvalid;
@@ -220,7 +222,7 @@ struct [[gnu::visibility("hidden")]] Set : StaticSet<kProvider, kLevel, kKeyword
 };
 
 enum Kind : std::uint8_t {
-  EventheaderName,  // the event's
+  EventheaderName,  // name of the event
   EventheaderField,
   EventheaderStruct,
   EventheaderActivity,
@@ -230,30 +232,30 @@ enum Kind : std::uint8_t {
   EventheaderNothing,
 };
 
-// What is constant of a part of an event.
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): it is there when compiling only.
+// The constant part of one part of an event.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): exists only at compile time.
 struct Part {
   Kind kind;
   std::string_view name;
-  std::uint16_t number = 0;  // a tag, an opcode, an id, how many fields a struct has
+  std::uint16_t number = 0;  // a tag, an opcode, an id, or the number of a struct's fields
   std::uint8_t version = 0;
-  Format format = Format::kDefault;  // kDefault: the value's own
+  Format format = Format::kDefault;  // kDefault: format of the value's type
 };
 
-// The values of parts that are no fields.
+// The values of parts that are not fields.
 struct Nothing : NoField {};
 struct ActivityPart : NoField {
   explicit ActivityPart(const Activity& from) noexcept : activity(from) {}
   Activity activity;
 };
 
-// A size that comes from a caller can be no size, such as the -1 of a read that failed. Nothing of
-// 64 KiB fits into an event, and the sum of what does not fit shall not overflow.
+// Limits a size from the caller, which may be invalid, such as -1 from a failed read. 64 KiB never
+// fit into an event, and a sum of limited sizes does not overflow.
 constexpr std::size_t AtMost64K(std::size_t size) noexcept {
   return size < 0x10000 ? size : 0x10000;
 }
 
-// Ranges, which C++17 has no std::span for.
+// Ranges of bytes and elements, because C++17 has no std::span.
 class Binary {
  public:
   Binary(const void* data, std::size_t size) noexcept : data_(data), size_(AtMost64K(size)) {}
@@ -264,7 +266,7 @@ class Binary {
   const void* data_;
   std::size_t size_;
 };
-// Of a size that is known at run time (0), or constant.
+// `kCount`: 0 if the size is known only at run time.
 template <typename T, std::size_t kCount>
 class Array {
  public:
@@ -297,7 +299,7 @@ NulTerminated<Char> TextWithNul(const Char* text) noexcept {
   return text;
 }
 
-// Returns the bytes that `from` points to, or is.
+// Returns the bytes of `from`, or the bytes that it points to.
 template <std::size_t kSize, Format kFormat, typename T>
 Formatted<std::array<std::uint8_t, kSize>, kFormat> BytesOf(const T& from) noexcept {
   Formatted<std::array<std::uint8_t, kSize>, kFormat> bytes;
@@ -322,7 +324,8 @@ struct Coder<macros::Array<T, 0>> : VariableArrayCoder<macros::Array<T, 0>, T> {
 
 namespace macros {
 
-// Returns those of a field of type T. Faults are seen in DescribedParts, but for the format's.
+// Returns the facts about a field of type T. Checks only the format; DescribedParts checks
+// everything else.
 template <typename T, Format kFormat>
 constexpr FieldFacts FactsOfField(std::string_view name, std::uint16_t tag) noexcept {
   FieldFacts facts = FactsOfType<T>();
@@ -365,7 +368,7 @@ constexpr int CountOf(Kind kind, const Part* parts, std::size_t number) noexcept
   return count;
 }
 
-// Returns the one part of a kind, or one that says nothing.
+// Returns the first part of this kind, or an EventheaderNothing.
 constexpr Part PartOf(Kind kind, const Part* parts, std::size_t number) noexcept {
   for (std::size_t i = 0; i < number; ++i) {
     if (parts[i].kind == kind) return parts[i];
@@ -383,8 +386,8 @@ constexpr bool AreValidNames(const FieldFacts* fields, std::size_t number) noexc
   return true;
 }
 
-// Goes over `members` fields and returns the index after them; `number` + 1 if there are fewer, or
-// if structs are nested too deep.
+// Skips `members` fields and returns the index after them. Returns more than `number` if there are
+// fewer fields, or if structs are nested too deep.
 constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
                                    unsigned members, int depth) noexcept {
   for (; members != 0; --members, ++at) {
@@ -409,35 +412,36 @@ constexpr bool AreWholeStructs(const FieldFacts* fields, std::size_t number) noe
   return true;
 }
 
-// The constant part of an event; the first part has its name.
+// The constant part of an event. The first part contains its name.
 template <typename Set, const auto& kParts, typename Indices, typename... T>
 struct DescribedParts;
 template <typename Set, const auto& kParts, std::size_t... kIndex, typename... T>
 struct DescribedParts<Set, kParts, std::index_sequence<kIndex...>, T...> {
   static constexpr std::size_t kNumber = sizeof...(T);
   static_assert(IsValidName(kParts[0].name),
-                "an event's name is not empty and has neither ';' nor NUL");
+                "an event's name must not be empty or contain ';' or NUL");
   static_assert(CountOf(EventheaderOpcode, kParts, kNumber) <= 1 &&
                     CountOf(EventheaderId, kParts, kNumber) <= 1 &&
                     CountOf(EventheaderTag, kParts, kNumber) <= 1 &&
                     CountOf(EventheaderActivity, kParts, kNumber) <= 1,
-                "an event has one opcode, id, tag and activity at most");
+                "an event has at most one opcode, id, tag and activity");
 
   static constexpr FieldFacts kFacts[] = {FactsOfPart<kParts, kIndex, T>()...};
   static_assert(AreValidNames(kFacts, kNumber),
-                "a field's name is not empty and has neither ';' nor NUL");
+                "a field's name must not be empty or contain ';' or NUL");
   static_assert(AreWholeStructs(kFacts, kNumber),
-                "EVENTHEADER_STRUCT has as many fields as it says after it, nested at most 8 deep");
+                "EVENTHEADER_STRUCT must be followed by as many fields as it declares, nested at "
+                "most 8 deep");
   static constexpr Totals kTotals = TotalsOf(kFacts, kNumber);
   static constexpr std::size_t kMetadata = kParts[0].name.size() + 1 + kTotals.metadata;
   static constexpr std::size_t kHeadSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
   static_assert(kHeadSize <= kMaxEventSize,
-                "the event's names alone are over the maximum event size");
-  static_assert(kHeadSize + kTotals.minimum <= kMaxEventSize,
-                "the event would always be refused: its fields of fixed size are over the maximum "
-                "event size");
+                "the event's names alone exceed the maximum event size");
+  static_assert(
+      kHeadSize + kTotals.minimum <= kMaxEventSize,
+      "the event can never be written: its fixed-size fields exceed the maximum event size");
   static_assert(kTotals.fields <= kMaxFields,
-                "an event has at most 1024 fields, members of structs among them");
+                "an event has at most 1024 fields, including the members of structs");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
 
   static constexpr Part kId = PartOf(EventheaderId, kParts, kNumber);

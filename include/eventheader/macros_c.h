@@ -1,5 +1,5 @@
-/* Events in one statement, in C11 and later (gcc, clang), arguments evaluated only while they are
- * enabled:
+/* Macros that write an event in one statement, for C11 and later (gcc, clang). The arguments are
+ * evaluated only if the event is enabled:
  *
  *     EVENTHEADER_DEFINE_PROVIDER(my_provider, "MyCompany_MyService");
  *
@@ -7,60 +7,60 @@
  *                       EVENTHEADER_FIELD("path", path),
  *                       EVENTHEADER_FIELD("status", CostlyToMake()));
  *
- * While none of the provider's tracepoints is enabled this is a load, a test and a branch. Names,
- * level and keyword are constants, and the metadata is made when the program is compiled. An
- * enabled event is put together on the stack and written with one system call: nothing allocates,
- * locks or changes errno, and events may be written in any thread and signal handler. The
- * tracepoints are registered when the program starts, or the shared object is loaded. The bytes are
- * those of the macros of C++17 (macros.h).
+ * While none of the provider's tracepoints is enabled, this is a load, a test and a branch. Names,
+ * level and keyword are constants, and the metadata is built at compile time. An enabled event is
+ * assembled on the stack and written with one system call. Nothing allocates, locks or changes
+ * errno, and events may be written in any thread and signal handler. The tracepoints are
+ * registered when the program starts or the shared object is loaded. The bytes are those of the
+ * C++17 macros (macros.h).
  *
- * Fields, after the keyword, up to 97:
+ * Up to 97 fields may follow the keyword:
  *
  * - EVENTHEADER_FIELD("name", value)
- *   an integer, bool, character, float, double, text (char*, NULL is ""), or pointer
+ *   an integer, bool, character, float, double, text (char*; NULL is ""), or pointer
  * - EVENTHEADER_FIELD_AS("name", value, format)
- *   shown as EH_FORMAT_ERRNO, EH_FORMAT_PORT, ...
+ *   uses another format: EH_FORMAT_ERRNO, EH_FORMAT_PORT, ...
  * - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
- *   and with a tag; EH_FORMAT_DEFAULT: its own format
+ *   also has a tag; EH_FORMAT_DEFAULT is the format of the value's type
  * - EVENTHEADER_STRING("name", pointer, size)
- *   text of so many characters, of 8, 16 or 32 bits
+ *   text of `size` characters of 8, 16 or 32 bits
  * - EVENTHEADER_ZSTRING("name", text)
- *   text that ends with a NUL in the event, too
+ *   text that is NUL-terminated, in the event as well
  * - EVENTHEADER_BINARY("name", pointer, size)
  *   bytes
  * - EVENTHEADER_ARRAY("name", pointer, count)
- *   a variable array of what pointer points to, a number or a pointer
+ *   a variable array of the elements at `pointer`, which are numbers or pointers
  * - EVENTHEADER_CONSTANT_ARRAY("name", pointer, count)
- *   one whose count is a constant
+ *   an array with a constant count
  * - EVENTHEADER_UUID("name", pointer)
  *   16 bytes, in the order of RFC 4122
  * - EVENTHEADER_IP4("name", pointer), EVENTHEADER_IP6("name", pointer)
  *   4 or 16 bytes in network byte order
  * - EVENTHEADER_STRUCT("name", number)
- *   a struct of so many of the fields that follow
+ *   a struct that contains the next `number` fields
  *
- * STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also with _AS and a format as last argument. A
- * character array is text up to its NUL, which it must have: EVENTHEADER_STRING is for others. What
- * a pointer points to must outlive its expression, as an array in a struct that a function returns
- * does not.
+ * STRING, ZSTRING, BINARY, ARRAY and CONSTANT_ARRAY also exist with the suffix _AS and a format as
+ * last argument. A character array is text up to its NUL, which it must contain; use
+ * EVENTHEADER_STRING for other arrays. The data that a pointer refers to must outlive the
+ * argument's expression; an array in a struct that a function returns does not.
  *
- * Among the fields, in any place and each at most once:
+ * The following parts may stand anywhere among the fields, each at most once:
  *
  * - EVENTHEADER_ACTIVITY(id) or EVENTHEADER_ACTIVITY(id, related)
- *   what the event belongs to: uint8_t[16] each
+ *   the activity that the event belongs to; each id is a uint8_t[16]
  * - EVENTHEADER_OPCODE(EH_OPCODE_ACTIVITY_START)
  * - EVENTHEADER_ID(id, version)
  * - EVENTHEADER_TAG(tag)
  *
- * EVENTHEADER_ENABLED(my_provider, level, keyword) is whether such events are enabled, in a
- * function, for what is to be done only then.
+ * EVENTHEADER_ENABLED(my_provider, level, keyword) returns whether such events are enabled, for
+ * work that is needed only then. Use it only in functions.
  *
- * EVENTHEADER_PROVIDER(my_provider) is the eh_provider* for functions of eventheader_c.h, but for
- * eh_provider_destroy: status, counters, event sets of dynamic events. A name or group that is not
- * valid shows as EINVAL of its status.
+ * EVENTHEADER_PROVIDER(my_provider) is the eh_provider* for functions of eventheader_c.h, except
+ * eh_provider_destroy: for status, counters, and event sets of dynamic events. If the name or
+ * group is invalid, its status is EINVAL.
  *
- * The macros cannot be in a function that is inline without being static. In C++ this header is
- * macros.h. */
+ * The macros cannot be used in a function that is inline without being static. In C++, this header
+ * includes macros.h instead. */
 #ifndef EVENTHEADER_MACROS_C_H_
 #define EVENTHEADER_MACROS_C_H_
 
@@ -79,8 +79,8 @@
 #include "eventheader/internal/each.h"
 #include "eventheader/internal/static_objects.h"
 
-/* Defines a provider, at file scope, in one source file (static: for this one alone). `name`:
- * [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. */
+/* Defines a provider, at file scope, in one source file (with `static`: only for this file).
+ * `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. */
 #define EVENTHEADER_DEFINE_PROVIDER(provider, name) \
   EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, "")
 #define EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(provider, name, group)                   \
@@ -89,7 +89,7 @@
   _Static_assert(sizeof("" name) > 1 && sizeof("" name) <= 201,                       \
                  "a provider's name has 1 to 200 bytes");                             \
   _Static_assert(sizeof("" group) <= 25, "a provider's group has at most 24 bytes")
-/* Declares one that another source file of the same program or shared object defines. */
+/* Declares a provider that another source file of the same program or shared object defines. */
 #define EVENTHEADER_DECLARE_PROVIDER(provider) extern eh_static_provider provider
 
 #define EVENTHEADER_PROVIDER(provider) ((eh_provider*)(void*)&(provider))
@@ -147,7 +147,7 @@
 #define EVENTHEADER_ID(id, version) (EventheaderId, id, version)
 #define EVENTHEADER_TAG(tag) (EventheaderTag, tag)
 
-/* All that follows is for the macros above only. */
+/* Everything below is internal to the macros above. */
 
 typedef struct __attribute__((packed, may_alias)) EventheaderUuid {
   uint8_t bytes[16];
@@ -159,7 +159,7 @@ typedef struct __attribute__((packed, may_alias)) EventheaderIp6 {
   uint8_t bytes[16];
 } EventheaderIp6;
 
-/* The first 12 bytes of an event, without an activity between them. */
+/* The first 12 bytes of an event without an activity. */
 typedef struct __attribute__((packed)) EventheaderHeader {
   uint8_t flags;
   uint8_t version;
@@ -171,8 +171,8 @@ typedef struct __attribute__((packed)) EventheaderHeader {
   uint16_t metadata_kind;
 } EventheaderHeader;
 
-/* The event sets of this program or shared object. Each source file that has this header registers
- * those of all, the first time that one does. */
+/* The event sets of this program or shared object. The first constructor that runs in a source file
+ * with this header registers the sets of all files. */
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for a section */
 extern eh_static_set* const __start_eventheader_sets[] __attribute__((weak, visibility("hidden")));
 extern eh_static_set* const __stop_eventheader_sets[] __attribute__((weak, visibility("hidden")));
@@ -191,14 +191,14 @@ __attribute__((always_inline)) static inline bool EventheaderIsEnabled(
   return (word & __atomic_load_n(&set->mask, __ATOMIC_RELAXED)) != 0;
 }
 
-/* Calls of these are left if a name is not valid. */
-__attribute__((error("a name is not empty and has neither ';' nor NUL"))) void
+/* Calls of these functions remain in the code if a name is invalid. */
+__attribute__((error("a name must not be empty or contain ';' or NUL"))) void
 EventheaderNameIsNotValid(void);
 __attribute__((always_inline)) static inline size_t EventheaderLength(const char* text) {
   return text != NULL ? strlen(text) : 0;
 }
-/* A size can be none, such as the -1 of a read that failed. Nothing of 64 KiB fits into an event,
- * and the sum of what does not fit shall not overflow. */
+/* Limits a size, which may be invalid, such as -1 from a failed read. 64 KiB never fit into an
+ * event, and a sum of limited sizes does not overflow. */
 __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t size) {
   return size < 0x10000 ? size : 0x10000;
 }
@@ -225,7 +225,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
       __builtin_strchr("" name, ';') != NULL)                                     \
     EventheaderNameIsNotValid();
 
-/* Encoding | format << 8 of a value's type. `default` are pointers. */
+/* Encoding | format << 8 of a value's type. `default` is for pointers. */
 #define EVENTHEADER_INTERNAL_CODE(value) \
   _Generic((value),                                                                          \
       _Bool: EH_ENCODING_VALUE8 | EH_FORMAT_BOOLEAN << 8,                                    \
@@ -250,7 +250,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
       default: EVENTHEADER_INTERNAL_VALUE_OF(void*) | EH_FORMAT_HEX_INT << 8)
 #define EVENTHEADER_INTERNAL_VALUE_OF(Type) \
   (sizeof(Type) == 8 ? EH_ENCODING_VALUE64 : EH_ENCODING_VALUE32)
-/* Of text that consists of these characters. */
+/* Encoding of text that consists of characters of this type. */
 #define EVENTHEADER_INTERNAL_TEXT_CODE(character)  \
   (sizeof(character) == 1   ? EH_ENCODING_STRING8  \
    : sizeof(character) == 2 ? EH_ENCODING_STRING16 \
@@ -258,7 +258,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_IS_TEXT(value) \
   _Generic((value), char* : 1, const char* : 1, default : 0)
 
-/* The encodings that a format goes with: bit n for encoding n. */
+/* The encodings that allow a format: bit n for encoding n. */
 #define EVENTHEADER_INTERNAL_ENCODINGS_OF(format)                                       \
   ((format) == EH_FORMAT_DEFAULT || (format) == EH_FORMAT_HEX_BYTES            ? 0x3FFC \
    : (format) >= EH_FORMAT_UNSIGNED_INT && (format) <= EH_FORMAT_HEX_INT       ? 0x243C \
@@ -274,10 +274,9 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                                                                                : 0)
 #define EVENTHEADER_INTERNAL_CHECK_FORMAT(code, format)                                 \
   _Static_assert((EVENTHEADER_INTERNAL_ENCODINGS_OF(format) >> ((code)&0x1F) & 1) != 0, \
-                 "this format does not go with the field's type");
+                 "this format does not fit the field's type");
 
-/* The bytes after a field's name: its type, an integer of as many bytes, and that integer's value.
- */
+/* The bytes after a field's name: the integer type of that size, and its value. */
 #define EVENTHEADER_INTERNAL_FORMAT(code, format) ((format) != 0 ? (format) : (code) >> 8)
 #define EVENTHEADER_INTERNAL_TYPE(code, format, tag)                                     \
   __typeof__(__builtin_choose_expr(                                                      \
@@ -304,9 +303,9 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_FLAGS \
   (4 | (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 0) | (sizeof(void*) == 8 ? 1 : 0))
 
-/* Each part stands in seven places, by a macro for its kind: what it declares; what it adds to the
- * numbers of pieces and bytes; its definition; the definition's value; its number of bytes; its
- * place among the values; what is stored there. */
+/* Each part is expanded in seven places, by a macro for its kind: its declarations; what it adds to
+ * the numbers of pieces and bytes; its definition; the definition's value; its number of bytes; its
+ * place among the values; the value stored there. */
 #define EVENTHEADER_INTERNAL_WRITE(name, event_level, ...)                                         \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                            \
   EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_DECLARE, __VA_ARGS__)                             \
@@ -320,7 +319,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
     eventheader_padded = (eventheader_head + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP       \
   };                                                                                               \
   _Static_assert(eventheader_head <= 8184,                                                         \
-                 "the event's names alone are over the maximum event size");                       \
+                 "the event's names alone exceed the maximum event size");                         \
   static const struct {                                                                            \
     uint16_t bytes[eventheader_parts];                                                             \
     eh_static_event start;                                                                         \
@@ -370,9 +369,9 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_STORE(n, before, KIND, ...) \
   EVENTHEADER_INTERNAL_STORE_##KIND(n, before, __VA_ARGS__)
 
-/* After part n: how many pieces there are (eventheader_piece_n), how many bytes of fixed size since
- * the last of them (eventheader_run_n). The bytes before a piece are its number; other parts have
- * one that says nothing, at the other end of the list. */
+/* After part n: the number of pieces (eventheader_piece_n), and the number of fixed bytes since the
+ * last piece (eventheader_run_n). A piece's number is the number of bytes before it. Other parts
+ * have an unused number at the other end of the list. */
 #define EVENTHEADER_INTERNAL_ADD_PART(n, before, is_piece, bytes, after)            \
   eventheader_is_piece_##n = (is_piece),                                            \
   eventheader_bytes_##n = eventheader_run_##before + (int)(bytes),                  \
@@ -386,7 +385,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                             : (n) + eventheader_piece_##before)] =             \
       eventheader_is_piece_##n ? eventheader_bytes_##n : 0,
 
-/* What kinds of parts have in common: those that are no field, and all pieces. */
+/* Common macros for kinds of parts: those that are not fields, and all pieces. */
 #define EVENTHEADER_INTERNAL_STORE_PIECE(n, before, pointer, bytes)       \
   eventheader_values.pieces[eventheader_piece_##before].data = (pointer); \
   eventheader_values.pieces[eventheader_piece_##before].size = (bytes);   \
@@ -418,7 +417,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_PLACE_EventheaderNothing(n, before, zero)
 #define EVENTHEADER_INTERNAL_STORE_EventheaderNothing(n, before, zero)
 
-/* A value whose type says what it is. */
+/* A value whose type determines its encoding. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderField(n, before, name, format, tag, ...)          \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                           \
   __typeof__(((void)0, __VA_ARGS__)) eventheader_value_##n = __VA_ARGS__;                         \
@@ -428,7 +427,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                1u << ((EVENTHEADER_INTERNAL_CODE(eventheader_value_##n) & 0xFF) -                 \
                       EH_ENCODING_VALUE8) &&                                                      \
            EVENTHEADER_INTERNAL_IS_KNOWN(eventheader_value_##n)),                                 \
-      "this type is no field: use an integer, bool, character, float, double, text or pointer");  \
+      "this type is not supported as a field: use an integer, bool, character, float, double, "   \
+      "text or pointer");                                                                         \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(EVENTHEADER_INTERNAL_CODE(eventheader_value_##n), format)     \
   const char* const eventheader_text_##n =                                                      \
       _Generic((eventheader_value_##n), char*                                                   \
@@ -466,13 +466,13 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   if (eventheader_is_piece_##n) {                                                                 \
     EVENTHEADER_INTERNAL_STORE_PIECE(n, before, eventheader_text_##n, eventheader_length_##n)     \
   }
-/* Whether `default` was right, among the types above: it is for pointers. */
+/* Checks that only pointers reached `default` in the type lists above. */
 #define EVENTHEADER_INTERNAL_IS_KNOWN(value)                              \
   (EVENTHEADER_INTERNAL_CODE(value) !=                                    \
        (EVENTHEADER_INTERNAL_VALUE_OF(void*) | EH_FORMAT_HEX_INT << 8) || \
    __builtin_classify_type(value) == __builtin_classify_type((void*)0))
 
-/* Pieces of `unit` bytes each, `count` of them, which the event has before them. */
+/* Pieces of `count` units of `unit` bytes, after their count in the event. */
 #define EVENTHEADER_INTERNAL_DECLARE_COUNTED(n, name, code, format, pointer, number) \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                              \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(code, format)                                    \
@@ -600,11 +600,12 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   EVENTHEADER_INTERNAL_STORE_PIECE(n, before, eventheader_value_##n,        \
                                    eventheader_length_##n * sizeof(*eventheader_value_##n))
 
-/* A struct: the fields after it. eventheader_fields counts those that follow a part. */
+/* A struct that contains the fields after it. eventheader_fields counts the fields after a part. */
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderStruct(n, before, name, number)      \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                              \
   _Static_assert((number) >= 1 && (number) <= 127, "a struct has 1 to 127 members"); \
-  _Static_assert((number) <= (n)-2, "EVENTHEADER_STRUCT has as many fields as it says after it");
+  _Static_assert((number) <= (n)-2,                                                  \
+                 "EVENTHEADER_STRUCT must be followed by as many fields as it declares");
 #define EVENTHEADER_INTERNAL_ADD_EventheaderStruct(n, before, name, number) \
   EVENTHEADER_INTERNAL_ADD_PART(n, before, 0, 0, 0)
 #define EVENTHEADER_INTERNAL_DEFINITION_EventheaderStruct(n, before, name, number) \

@@ -1,5 +1,5 @@
-// Providers and event sets: who writes events, and the tracepoints they are written to. C++17, but
-// for Provider, which is C++20.
+// Providers, which write events, and event sets, the tracepoints that they write to. C++17, except
+// that Provider needs C++20.
 #ifndef EVENTHEADER_PROVIDER_H_
 #define EVENTHEADER_PROVIDER_H_
 
@@ -30,14 +30,14 @@ enum class WriteResult : std::uint8_t {
   kDisabled,  // the tracepoint is not enabled
   kTooBig,    // over kMaxEventSize: refused before the system call
   kInvalid,   // a dynamic event that is not well formed (dynamic_event.h)
-  kFailed,    // the transport refused it
+  kFailed,    // the transport returned an error
 };
 
-// Returns a line for people: what a registration's errno means and how it is remedied.
+// Returns one line that explains the errno of a registration, and how to fix it.
 const char* RegistrationErrorText(int error) noexcept;
 
-// Registers again whatever is not registered, for every provider of this process (of this shared
-// object, if it links the library itself). Returns 0 or the first errno met. Thread-safe.
+// Registers again every event set that is not registered, for all providers of this process (of
+// this shared object, if it links the library itself). Returns 0 or the first errno. Thread-safe.
 int RetryAll() noexcept;
 
 namespace internal {
@@ -45,13 +45,13 @@ class Registry;
 struct Layout;
 }  // namespace internal
 
-// Every provider: a Provider or a DynamicProvider. All functions are thread-safe, and neither throw
-// nor change errno. Name and group are not copied: they must live as long as the provider, and the
-// provider longer than its event sets.
-// The padding keeps the counters of different CPUs apart.
+// The base of Provider and DynamicProvider. All functions are thread-safe, and neither throw nor
+// change errno. Name and group are not copied: they must outlive the provider, and the provider
+// must outlive its event sets.
+// The padding separates the counters of different CPUs.
 class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
-  // Event sets that one provider object can hold: the bits of its enable word.
+  // Maximum event sets of one provider object: the bits of its enable word.
   static constexpr std::size_t kMaxEventSets = 64;
 
   ProviderBase(const ProviderBase&) = delete;
@@ -60,16 +60,17 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::string_view name() const noexcept { return {name_, name_size_}; }
   std::string_view group() const noexcept { return {group_, group_size_}; }
 
-  // Whether any of the provider's event sets is enabled: one relaxed load.
+  // Returns whether any of the provider's event sets is enabled: one relaxed load.
   bool enabled() const noexcept { return enabled_.Load() != 0; }
 
-  // 0 if every set is registered, else the errno of one that is not; see RegistrationErrorText.
+  // Returns 0 if every set is registered, else the errno of a set that is not; see
+  // RegistrationErrorText.
   int status() const noexcept;
-  // Registers again the sets that are not registered: after tracefs was mounted, permissions were
-  // given, or every descriptor of the process was closed. Returns status().
+  // Registers again the sets that are not registered, e.g. after tracefs was mounted, permissions
+  // were granted, or the process closed all of its descriptors. Returns status().
   int Retry() noexcept;
 
-  // Events since the provider was made, by what became of them. Exact once writers are at rest.
+  // Events since the provider was created, by result. Exact while no event is being written.
   struct Counters {
     static constexpr int kErrnos = 134;
 
@@ -77,15 +78,15 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t too_big = 0;
     std::uint64_t invalid = 0;
     std::uint64_t failed = 0;
-    int last_error = 0;  // errno of the last failed one
-    // failed, by errno; [0] for any errno not below kErrnos.
+    int last_error = 0;  // errno of the last failed event
+    // Failed events by errno; [0]: every errno of kErrnos or above.
     std::uint64_t failed_by_errno[kErrnos] = {};
   };
   Counters counters() const noexcept;
 
-  // Unregisters every set from the transport it has and registers it with `transport` (null:
-  // user_events), which must live as long as the provider uses it. For tests (testing/transport.h):
-  // no event may be being written meanwhile. Returns status().
+  // Unregisters every set from its transport and registers it with `transport` (null: user_events),
+  // which must outlive its use by the provider. For tests (testing/transport.h). No event may be
+  // written during the call. Returns status().
   int SetTransport(Transport* transport) noexcept;
 
  protected:
@@ -101,7 +102,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // Writers on different CPUs shall not fight for one line of cache.
+  // Separates the counters of different CPUs, so that they do not share a cache line.
   struct alignas(64) Shard {
     internal::Atomic<std::uint64_t> written;
   };
@@ -110,7 +111,8 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
   void CountWritten() noexcept;
   void CountFailed(int error) noexcept;
 
-  // The members up to the shards are those of eh_static_provider (internal/static_objects.h).
+  // The members up to the shards must match those of eh_static_provider
+  // (internal/static_objects.h).
   // The kernel, or the transport, sets and clears the bits of enabled event sets.
   alignas(64) internal::Atomic<std::uint64_t> enabled_;
   internal::Atomic<Transport*> transport_;  // null: user_events
@@ -130,29 +132,30 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 // A provider whose name is known only at run time.
 class DynamicProvider : public ProviderBase {
  public:
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. One that is not valid, or too long for a
-  // tracepoint's name, shows as EINVAL of every set.
+  // `name`: [A-Za-z_][A-Za-z0-9_]*, `group`: [a-z0-9]*. If one is invalid, or too long for a
+  // tracepoint's name, the status of every set is EINVAL.
   constexpr explicit DynamicProvider(std::string_view name, std::string_view group = {}) noexcept
       : ProviderBase(name, group) {}
 };
 
 #if __cplusplus >= 202002L
 
-// A provider whose name is in the program. Define it once, in a header or a source file:
+// A provider whose name is known at compile time. Define it once, in a header or a source file:
 //
 //     inline constinit eh::Provider provider("MyCompany_MyService");
 //
-// Safe to use before and during static initialisation and destruction. In shared objects the usual
-// rules of symbols decide whether they share it; either way each registers event sets with it that
-// others do not see, and its status and Retry are about those. An object that is to be unloaded
-// needs hidden visibility, for itself or for the provider: one that the loader may share stays.
+// Safe to use before and during static initialization and destruction. The usual rules for symbols
+// determine whether shared objects share a provider. In either case, each shared object registers
+// its own event sets, which the others do not see; status and Retry cover only these. If a shared
+// object must be unloadable, give it or the provider hidden visibility: the loader does not unload
+// an object whose symbols may be shared.
 class Provider : public ProviderBase {
  public:
-  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24. Others do
-  // not compile.
+  // `name`: [A-Za-z_][A-Za-z0-9_]*, at most 200 bytes. `group`: [a-z0-9]*, at most 24 bytes. Other
+  // values do not compile.
   consteval explicit Provider(std::string_view name, std::string_view group = "")
       : ProviderBase(name, group) {
-    // Calls of functions that are not constexpr: the compiler names them where it stops.
+    // Calls of functions that are not constexpr: the compiler's error message contains their names.
     if (!IsValidProviderName(name)) TheProvidersNameMustBeAnIdentifier();
     if (name.size() > kMaxProviderName) TheProvidersNameHasMoreThan200Bytes();
     if (!IsValidGroup(group)) TheProvidersGroupMustBeLowerCaseLettersAndDigits();
@@ -168,13 +171,13 @@ class Provider : public ProviderBase {
 
 #endif  // C++20
 
-// Space in front of an event, for the transport's use.
+// Bytes in front of an event that the transport uses.
 inline constexpr std::size_t kRecordPrefix = 4;
 
-// The tracepoint of (provider, level, keyword), shared by all events that have these. Static events
-// have theirs by themselves; this is for dynamic ones. Registered from construction to destruction;
-// several sets of the same level and keyword of one provider share a registration. Thread-safe; not
-// to be destroyed while it is written to.
+// The tracepoint of (provider, level, keyword), which all events with these values share. Static
+// events have their sets already; use this class for dynamic events. Registered from construction
+// to destruction. Several sets of one provider with the same level and keyword share a
+// registration. Thread-safe, but must not be destroyed while an event is written to it.
 class EventSet {
  public:
   EventSet(ProviderBase& provider, Level level, std::uint64_t keyword) noexcept
@@ -189,34 +192,40 @@ class EventSet {
   std::uint64_t keyword() const noexcept { return keyword_; }
   ProviderBase& provider() const noexcept { return *provider_; }
 
-  // 0 if it is registered, else why not, as an errno: ENOENT (no tracefs, or a kernel without
-  // user_events), EACCES, EADDRINUSE (the name is defined with other fields), EMFILE (the system
-  // has no more events to give), ENOSPC (over ProviderBase::kMaxEventSets), EINVAL (name, group or
-  // level not valid), ENOTCONN (not yet, or no longer, registered).
+  // Returns 0 if the set is registered, else an errno:
+  //   ENOENT      no tracefs, or a kernel without user_events
+  //   EACCES      no permission
+  //   EADDRINUSE  the name is defined with other fields
+  //   EMFILE      no events or descriptors are left
+  //   ENOSPC      more than ProviderBase::kMaxEventSets
+  //   EINVAL      invalid name, group or level
+  //   ENOTCONN    not registered yet, or no longer
+  //   EOWNERDEAD  the provider's transport was destroyed
   int status() const noexcept { return status_.Load(); }
 
   bool enabled() const noexcept { return EnabledIn(*provider_); }
-  // enabled() for a provider that is known to be this set's: one indirection less.
+  // Returns enabled(), with one indirection less. `provider` must be this set's provider.
   [[gnu::always_inline]] bool EnabledIn(const ProviderBase& provider) const noexcept {
     const std::uint64_t word = provider.enabled_.Load();
     if (__builtin_expect(word == 0, 1)) return false;
     return (word & mask_.Load()) != 0;
   }
 
-  // Writes the record from `begin` to `end`, kRecordPrefix bytes, then the event, and counts the
-  // result. Async-signal-safe; does not ask enabled().
+  // Writes the record from `begin` to `end`: kRecordPrefix bytes, then the event. Counts the
+  // result. Async-signal-safe. Does not check enabled().
   WriteResult Write(std::byte* begin, std::byte* end) const noexcept;
-  // What eh_write_static does (internal/static_objects.h). WriteMade takes made pieces also.
+  // Write a static event like eh_write_static (internal/static_objects.h). WriteMade also accepts
+  // made pieces.
   WriteResult WriteStatic(const eh_static_event& event, const void* fixed,
                           std::uint64_t size) const noexcept;
   WriteResult WriteStatic(const eh_static_event& event, const void* fixed, std::uint64_t size,
                           const Activity& activity) const noexcept;
   WriteResult WriteMade(const eh_static_event& event, const void* fixed, std::uint64_t size,
                         const Activity* activity) const noexcept;
-  // Counts an event that is refused, kTooBig or kInvalid, before it is built.
+  // Counts an event that is refused before it is built, as kTooBig or kInvalid.
   WriteResult Refuse(WriteResult reason) const noexcept;
 
-  // Sets with static storage are constant-initialised and registered later.
+  // For sets with static storage, which are constant-initialized and registered later.
   struct Unregistered {};
   constexpr EventSet(ProviderBase& provider, Level level, std::uint64_t keyword,
                      Unregistered) noexcept
@@ -229,7 +238,7 @@ class EventSet {
   friend class internal::Registry;
   friend struct internal::Layout;
 
-  // No handle of user_events: it has no open file of this generation.
+  // Not a user_events handle: this set has no open file of the current generation.
   static constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
   WriteResult PutStatic(const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
@@ -238,26 +247,26 @@ class EventSet {
   [[gnu::cold]] WriteResult WriteSlow(std::byte* begin, std::byte* end) const noexcept;
   [[gnu::cold]] WriteResult Failed(int error) const noexcept;
 
-  // The members up to the level are those of eh_static_set (internal/static_objects.h).
-  alignas(8) internal::Atomic<std::uint64_t> mask_;  // its bit of the provider's word; 0: none
+  // The members up to the level must match those of eh_static_set (internal/static_objects.h).
+  alignas(8) internal::Atomic<std::uint64_t> mask_;  // this set's bit in enabled_; 0: none
   ProviderBase* provider_;
   std::uint64_t keyword_;
   internal::Atomic<int> status_{ENOTCONN};
   Level level_;
-  internal::Atomic<std::uint64_t> handle_;  // the transport's
-  // handle_ if the transport is this object's user_events, else kNoHandle.
+  internal::Atomic<std::uint64_t> handle_;  // assigned by the transport
+  // Equal to handle_ if the transport is this shared object's user_events, else kNoHandle.
   internal::Atomic<std::uint64_t> fast_handle_{kNoHandle};
-  // The transport it is registered with: that of the shared object that registered it, where there
-  // are several, since to another's the handle means something else.
+  // The transport that the set is registered with. If several shared objects contain the library,
+  // it is that of the object that registered the set: the handle is valid only for that transport.
   internal::Atomic<Transport*> transport_;
-  internal::Registry* registry_ = nullptr;  // that lists it
+  internal::Registry* registry_ = nullptr;  // the registry that lists this set
   EventSet* next_ = nullptr;                // guarded by the registry's lock
 };
 
 namespace internal {
 
-// The set that all static events of (provider, level, keyword) share. Hidden: every shared object
-// has its own, which goes when that is unloaded.
+// The set that all static events of (provider, level, keyword) share. Its visibility is hidden:
+// every shared object has a separate copy, which is destroyed when the object is unloaded.
 template <auto& kProvider, Level kLevel, std::uint64_t kKeyword>
 struct [[gnu::visibility("hidden")]] StaticSet {
   static inline EventSet set{kProvider, kLevel, kKeyword, EventSet::Unregistered{}};

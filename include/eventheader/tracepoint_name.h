@@ -1,6 +1,6 @@
 // Names of EventHeader tracepoints: `Provider_L<level>K<keyword>[Options]`.
-// Source: EventHeader specification, "Tracepoint Names". The one place that formats, parses and
-// checks them and the names of providers and groups in them. All functions are thread-safe and
+// Source: EventHeader specification, "Tracepoint Names". Only this file formats, parses and checks
+// these names and the names of providers and groups in them. All functions are thread-safe and
 // neither allocate nor throw. C++17.
 #ifndef EVENTHEADER_TRACEPOINT_NAME_H_
 #define EVENTHEADER_TRACEPOINT_NAME_H_
@@ -26,9 +26,9 @@ struct TracepointName {
   std::string_view options;  // "" or e.g. "Gmygroup", sorted
 };
 
-// The parts of `name`, as views into it; nullopt if it is not an EventHeader tracepoint name in
-// canonical form (lower-case hex without leading zeros, level 1..255, options well formed and
-// sorted, at most kMaxTracepointName bytes).
+// Returns the parts of `name`, as views into it. Returns nullopt if it is not an EventHeader
+// tracepoint name in canonical form (lower-case hex without leading zeros, level 1..255, options
+// well formed and sorted, at most kMaxTracepointName bytes).
 std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcept;
 
 #if __cplusplus >= 202002L
@@ -37,7 +37,7 @@ std::optional<TracepointName> ParseTracepointName(std::string_view name) noexcep
 std::size_t FormatTracepointName(const TracepointName& name, std::span<char> buffer) noexcept;
 #endif
 
-// The value of option `letter` ('G' is the provider group), or nullopt if it is not there.
+// Returns the value of option `letter` ('G' is the provider group), or nullopt if there is none.
 std::optional<std::string_view> FindOption(std::string_view options, char letter) noexcept;
 
 constexpr bool IsValidProviderName(std::string_view name) noexcept {
@@ -48,17 +48,17 @@ constexpr bool IsValidProviderName(std::string_view name) noexcept {
   }
   return true;
 }
-// Maximum lengths of names that are in the program, which leave room for level, keyword and what
-// options may come.
+// Maximum lengths, in bytes, of names in the source code. They leave room for level, keyword and
+// future options.
 inline constexpr std::size_t kMaxProviderName = 200;
 inline constexpr std::size_t kMaxGroup = 24;
 
-// Whether `c` can be in an option's value.
+// Returns whether `c` is valid in the value of an option.
 constexpr bool IsOptionCharacter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-// Whether `group`, of any length, can be the value of option 'G': [a-z0-9]*.
+// Returns whether `group`, of any length, is a valid value of option 'G': [a-z0-9]*.
 constexpr bool IsValidGroup(std::string_view group) noexcept {
   for (char c : group) {
     if (!IsOptionCharacter(c)) return false;
@@ -66,7 +66,8 @@ constexpr bool IsValidGroup(std::string_view group) noexcept {
   return true;
 }
 
-// Sequence of [A-Z][a-z0-9]*, the letters in ascending order; "" is valid.
+// Returns whether `options` is a sequence of [A-Z][a-z0-9]* with the letters in ascending order. ""
+// is valid.
 constexpr bool AreValidOptions(std::string_view options) noexcept {
   char last = 0;
   for (char c : options) {

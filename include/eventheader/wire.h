@@ -1,6 +1,6 @@
-// The EventHeader wire format as numbers and structs: nothing here has behaviour.
-// Source: the EventHeader specification; the numeric values are those every other implementation
-// uses. Everything that reads or writes EventHeader bytes takes its facts from this file.
+// The EventHeader wire format as numbers and structs, without functions.
+// Source: the EventHeader specification. The numeric values are the same in all implementations.
+// All code that reads or writes EventHeader bytes uses the definitions of this file.
 #ifndef EVENTHEADER_WIRE_H_
 #define EVENTHEADER_WIRE_H_
 
@@ -65,7 +65,7 @@ inline constexpr std::uint16_t kExtensionMetadata = 1;
 inline constexpr std::uint16_t kExtensionActivityId = 2;  // 16 bytes, or 32 with the related id
 inline constexpr std::uint16_t kExtensionChain = 0x8000;  // another extension follows this one
 
-// The base type of a field, which alone determines its size in the payload.
+// The base type of a field. The encoding alone determines the size of a value in the payload.
 enum class Encoding : std::uint8_t {
   kInvalid = 0,
   kStruct = 1,  // the format byte is the number of fields that follow, 1..127
@@ -77,7 +77,7 @@ enum class Encoding : std::uint8_t {
   kZStringChar8 = 7,
   kZStringChar16 = 8,
   kZStringChar32 = 9,
-  kStringLength16Char8 = 10,  // u16 count of code units, not bytes
+  kStringLength16Char8 = 10,  // u16 count of code units, not of bytes
   kStringLength16Char16 = 11,
   kStringLength16Char32 = 12,
   kBinaryLength16Char8 = 13,
@@ -88,10 +88,10 @@ inline constexpr std::uint8_t kEncodingConstantArray = 0x20;  // u16 count in th
 inline constexpr std::uint8_t kEncodingVariableArray = 0x40;  // u16 count in the payload
 inline constexpr std::uint8_t kEncodingHasFormat = 0x80;      // a format byte follows
 
-// How many values a field has: one, as many as its definition says, or as many as the payload says.
+// Number of values of a field: one, a constant in the definition, or a count in the payload.
 enum class Arity : std::uint8_t { kScalar, kConstantArray, kVariableArray };
 
-// How the bytes of a field are to be understood.
+// How readers interpret the bytes of a field.
 enum class Format : std::uint8_t {
   kDefault = 0,
   kUnsignedInt = 1,
@@ -119,16 +119,16 @@ inline constexpr std::uint8_t kFormatHasTag = 0x80;  // a u16 tag follows
 
 // Maximum length of a tracepoint name, in bytes, without its terminator.
 inline constexpr std::size_t kMaxTracepointName = 255;
-// Maximum size of an event: header, extensions and data. Above it the kernel's perf path drops the
-// event while the write returns success.
+// Maximum size of an event in bytes: header, extensions and data. The kernel's perf path drops
+// larger events although the write succeeds.
 inline constexpr std::size_t kMaxEventSize = 8184;
-// Maximum number of a struct's members: what the format byte has room for.
+// Maximum number of members of a struct, which is the limit of the format byte.
 inline constexpr int kMaxStructFields = 127;
-// Limits of this library's, for decoders to stay bounded: field definitions of an event, members of
-// structs among them, and structs in one another.
+// Limits of this library, which bound decoders: field definitions of an event, including members of
+// structs, and depth of nested structs.
 inline constexpr int kMaxFields = 1024;
 inline constexpr int kMaxStructNesting = 8;
-// The fields every EventHeader tracepoint is registered with, to the letter.
+// The exact fields that every EventHeader tracepoint is registered with.
 inline constexpr char kTracepointFields[] =
     "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
 static_assert(sizeof(kTracepointFields) == 70 + 1);

@@ -1,4 +1,4 @@
-// Keeps the caller's errno: a service's error handling must not see the library's.
+// Keeps the caller's errno, so that the library does not disturb a service's error handling.
 #ifndef LIBEVENTHEADER_BASE_ERRNO_KEEPER_H_
 #define LIBEVENTHEADER_BASE_ERRNO_KEEPER_H_
 
@@ -6,7 +6,7 @@
 
 namespace eh::internal {
 
-// errno is on destruction what it was on construction.
+// Restores on destruction the errno of its construction.
 class ErrnoKeeper {
  public:
   ErrnoKeeper() noexcept : saved_(errno) {}

@@ -1,4 +1,5 @@
-// Hexadecimal digits, both ways. Lower case only: tracepoint names and trace contexts want it so.
+// Writes and reads hexadecimal digits. Lower case only, as tracepoint names and trace contexts
+// require.
 #ifndef LIBEVENTHEADER_BASE_HEX_H_
 #define LIBEVENTHEADER_BASE_HEX_H_
 
@@ -14,7 +15,7 @@ constexpr bool IsHexDigit(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// Writes two digits a byte and returns their end.
+// Writes two digits per byte and returns their end.
 constexpr char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
   for (const std::byte byte : bytes) {
     *out++ = kHexDigits[static_cast<unsigned>(byte) >> 4];
@@ -23,8 +24,8 @@ constexpr char* PutHex(char* out, std::span<const std::byte> bytes) noexcept {
   return out;
 }
 
-// Fills `bytes` from two digits each at the front of `text`, which must have as many characters;
-// false if one is no digit.
+// Fills `bytes` from two digits each at the front of `text`, which must be long enough. Returns
+// false if a character is not a digit.
 constexpr bool ReadHex(std::string_view text, std::span<std::byte> bytes) noexcept {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     unsigned value = 0;

@@ -9,7 +9,7 @@
 namespace eh {
 namespace {
 
-// Reads `digits`, which are lower-case hex; no number begins with a zero.
+// Parses lower-case hex digits. Refuses leading zeros.
 template <typename Number>
 bool ParseCanonicalHex(std::string_view digits, Number* value) noexcept {
   if (digits.empty() || (digits.size() > 1 && digits[0] == '0')) return false;
@@ -18,7 +18,7 @@ bool ParseCanonicalHex(std::string_view digits, Number* value) noexcept {
   return error == std::errc() && end == digits.data() + digits.size();
 }
 
-// The number of hex digits at the front of `text`.
+// Returns the number of hex digits at the front of `text`.
 std::size_t HexLength(std::string_view text) noexcept {
   const auto end = std::find_if_not(text.begin(), text.end(), internal::IsHexDigit);
   return static_cast<std::size_t>(end - text.begin());

@@ -33,7 +33,7 @@ std::string_view NextWord(std::string_view* line) noexcept {
   return word;
 }
 
-// mountinfo writes space, tab, newline and backslash as \ooo. Returns the length.
+// Decodes \ooo, which mountinfo writes for space, tab, newline and backslash. Returns the length.
 std::size_t Unescape(std::string_view text, std::span<char> out) noexcept {
   std::size_t length = 0;
   for (std::size_t i = 0; i < text.size() && length < out.size(); ++i) {
@@ -48,9 +48,9 @@ std::size_t Unescape(std::string_view text, std::span<char> out) noexcept {
   return length;
 }
 
-// The mount point in a line of mountinfo that mounts the whole of a tracefs, else "".
+// Returns the mount point if the line of mountinfo mounts the root of a tracefs, else "".
 std::string_view TracefsMount(std::string_view line) noexcept {
-  for (int i = 0; i < 3; ++i) NextWord(&line);  // ids, device
+  for (int i = 0; i < 3; ++i) NextWord(&line);  // skips the ids and the device
   const std::string_view root = NextWord(&line);
   const std::string_view mount_point = NextWord(&line);
   const std::size_t separator = line.find(" - ");
@@ -64,7 +64,7 @@ int FindInMountInfo(std::string_view file, std::span<char> path) noexcept {
   if (fd < 0) return errno;
   char buffer[kMaxPath * 2];
   std::size_t used = 0;
-  bool skipping = false;  // within a line that is longer than the buffer
+  bool skipping = false;  // true within a line that is longer than the buffer
   int result = ENOENT;
   for (;;) {
     const ssize_t got = read(fd, buffer + used, sizeof(buffer) - used);
@@ -97,7 +97,8 @@ int FindInMountInfo(std::string_view file, std::span<char> path) noexcept {
 int FindTracefsFile(std::string_view file, std::span<char> path) noexcept {
   const ErrnoKeeper keeper;
   for (std::string_view mount : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
-    // An empty folder of this name is there without a mount: look for what only tracefs has.
+    // Checks for a file of tracefs: the folder also exists, but is empty, if tracefs is not
+    // mounted.
     if (const int error = Join(mount, "trace_marker", path)) return error;
     if (access(path.data(), F_OK) == 0 || errno == EACCES) return Join(mount, file, path);
   }

@@ -1,9 +1,9 @@
-// Decoding of UTF-8, UTF-16 and UTF-32, and encoding of UTF-8, for both libraries and the tools.
+// Decodes UTF-8, UTF-16 and UTF-32, and encodes UTF-8, for both libraries and the tools.
 //
-// Text in events and files may be any bytes. The one rule for what is not well formed: UTF-8 gives
-// one U+FFFD per maximal subpart of a sequence (The Unicode Standard, chapter 3.9, and what web
-// browsers and TraceEvent's .NET do), UTF-16 and UTF-32 give one per code unit. All functions are
-// stateless and may be called from any thread.
+// Text in events and files may be any bytes. In UTF-8, each maximal subpart of a malformed sequence
+// gives one U+FFFD (The Unicode Standard, chapter 3.9; web browsers and TraceEvent's .NET do the
+// same). In UTF-16 and UTF-32, each malformed code unit gives one. All functions are stateless and
+// thread-safe.
 #ifndef LIBEVENTHEADER_BASE_UTF_H_
 #define LIBEVENTHEADER_BASE_UTF_H_
 
@@ -14,8 +14,8 @@
 namespace eh::internal {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
-// The decoders return this for bytes that are not well formed. It is no code point, so that callers
-// can tell it from a U+FFFD of the text itself.
+// The decoders' result for malformed bytes. It is not a code point, so callers can distinguish it
+// from a U+FFFD in the text.
 inline constexpr char32_t kMalformed = 0xFFFFFFFF;
 
 constexpr bool IsScalarValue(char32_t c) noexcept {
@@ -26,8 +26,8 @@ constexpr char32_t ReplaceMalformed(char32_t c) noexcept {
   return c == kMalformed ? kReplacementCharacter : c;
 }
 
-// Removes one code point, or one maximal subpart of a malformed sequence, from the front of `text`,
-// which must not be empty.
+// Removes one code point, or one maximal subpart of a malformed sequence, from the front of `text`
+// and returns it. `text` must not be empty.
 constexpr char32_t DecodeUtf8(std::span<const std::byte>* text) noexcept {
   const auto lead = static_cast<char32_t>(text->front());
   *text = text->subspan(1);
@@ -64,8 +64,8 @@ constexpr char32_t DecodeUtf8(std::span<const std::byte>* text) noexcept {
   return value;
 }
 
-// Removes the first kSize bytes of `text` and returns them as a number; removes all and returns
-// kMalformed where there are fewer.
+// Removes the first kSize bytes of `text` and returns them as a number. If there are fewer, removes
+// all and returns kMalformed.
 template <std::size_t kSize>
 constexpr char32_t TakeCodeUnit(std::span<const std::byte>* text, bool little_endian) noexcept {
   if (text->size() < kSize) {
@@ -80,8 +80,8 @@ constexpr char32_t TakeCodeUnit(std::span<const std::byte>* text, bool little_en
   return unit;
 }
 
-// Removes one code point or one malformed code unit; an unpaired surrogate or an odd last byte is
-// malformed.
+// Removes one code point or one malformed code unit and returns it. An unpaired surrogate or a
+// single last byte is malformed.
 constexpr char32_t DecodeUtf16(std::span<const std::byte>* text, bool little_endian) noexcept {
   const char32_t first = TakeCodeUnit<2>(text, little_endian);
   if (first == kMalformed || IsScalarValue(first)) return first;
@@ -93,14 +93,14 @@ constexpr char32_t DecodeUtf16(std::span<const std::byte>* text, bool little_end
   return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
 }
 
-// Removes one code point or one malformed code unit; a surrogate, a number above U+10FFFF or 1 to 3
-// last bytes are malformed.
+// Removes one code point or one malformed code unit and returns it. A surrogate, a number above
+// U+10FFFF or 1 to 3 last bytes are malformed.
 constexpr char32_t DecodeUtf32(std::span<const std::byte>* text, bool little_endian) noexcept {
   const char32_t unit = TakeCodeUnit<4>(text, little_endian);
   return IsScalarValue(unit) ? unit : kMalformed;
 }
 
-// Writes `c`, U+FFFD for what is no scalar value, as 1 to 4 bytes; returns their number.
+// Writes `c` as 1 to 4 bytes and returns their number. Writes U+FFFD if `c` is not a scalar value.
 constexpr std::size_t EncodeUtf8(char32_t c, char (&out)[4]) noexcept {
   if (!IsScalarValue(c)) c = kReplacementCharacter;
   if (c < 0x80) {

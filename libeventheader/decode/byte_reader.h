@@ -1,4 +1,4 @@
-// Reads hostile bytes of an event, front to back.
+// Reads the bytes of a possibly hostile event from front to back.
 #ifndef LIBEVENTHEADER_DECODE_BYTE_READER_H_
 #define LIBEVENTHEADER_DECODE_BYTE_READER_H_
 
@@ -10,8 +10,8 @@
 
 namespace eh::internal {
 
-// Each function removes what it reads from the front; false, with nothing removed, if there is
-// less. Numbers are in the event's byte order.
+// Each function removes what it reads from the front. It returns false and removes nothing if there
+// are too few bytes. Numbers are in the event's byte order.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, bool little_endian) noexcept

@@ -10,7 +10,7 @@ namespace {
 
 using internal::ByteReader;
 
-// Reads up to the first code unit of 0, and removes that unit, too.
+// Reads up to the first zero code unit, and also removes that unit.
 bool ReadZeroTerminated(std::size_t unit, ByteReader* reader,
                         std::span<const std::byte>* bytes) noexcept {
   constexpr std::byte kZero[4] = {};
@@ -64,7 +64,7 @@ bool Decoder::NextDefinition(FieldDefinition* field) noexcept {
     error_ = reader_.error();
     return false;
   }
-  // Arrays of structs read their members' names once per element.
+  // The names are counted for each element: in an array of structs, each element reads them again.
   work_ += (field->name.size() + field->attributes.size()) / 16;
   return work_ <= kMaxWork || Fail(ParseError::kTooMuchWork);
 }
@@ -94,7 +94,7 @@ bool Decoder::NextElement(Item* item) noexcept {
 }
 
 bool Decoder::BeginStruct(Item* item) noexcept {
-  // The reader has refused deeper nesting.
+  // Cannot overflow: the MetadataReader has refused deeper nesting.
   OpenStruct& open = open_[depth_++];
   open.field = field_;
   open.members = reader_;
@@ -158,7 +158,7 @@ bool Decoder::ReadLength(const FieldDefinition& field, std::uint16_t* length) no
   return true;
 }
 
-// The members of an array without elements have definitions but no values.
+// Skips the members of an array without elements, which have definitions but no values.
 bool Decoder::SkipMembers(int count) noexcept {
   for (FieldDefinition member; count > 0 && !reader_.at_end(); --count) {
     ++work_;

@@ -34,7 +34,7 @@ void WriteErrno(std::int64_t value, JsonWriter* json) noexcept {
   }
 }
 
-// 2026-11-21T10:22:00Z
+// Writes a time as in 2026-11-21T10:22:00Z.
 void WriteTime(std::int64_t seconds, JsonWriter* json) noexcept {
   constexpr std::int64_t kYear0 = -62'167'219'200;
   constexpr std::int64_t kYear10000 = 253'402'300'800;
@@ -96,12 +96,12 @@ void WriteIpAddress(Bytes bytes, JsonWriter* json) noexcept {
   json->String(text);
 }
 
-// The encoding of text in code units of `size` bytes.
+// Returns the encoding of text in code units of `size` bytes.
 TextEncoding UtfOf(std::size_t size) noexcept {
   return size == 1 ? TextEncoding::kUtf8 : size == 2 ? TextEncoding::kUtf16 : TextEncoding::kUtf32;
 }
 
-// The code unit of a string, or of the one that a character is.
+// Returns the size of a string's code unit, or of a single character.
 std::size_t CodeUnitOf(Encoding encoding) noexcept {
   const EncodingFacts& facts = FactsOf(encoding);
   return facts.fixed_size != 0 ? facts.fixed_size : facts.code_unit_size;
@@ -163,13 +163,13 @@ bool IsCharacter(const FieldDefinition& field) noexcept {
          FactsOf(ShownFormat(field.encoding, field.format))->kind == FormatKind::kText;
 }
 
-// Writes an array of characters, which has begun, as the text that they are; that of an array of
-// constant length ends at its first NUL.
+// Writes the elements of an array of characters, whose begin item was read, as one text. Text in an
+// array of constant length ends at its first NUL.
 void WriteCharacters(const FieldDefinition& field, bool little_endian, Decoder* decoder,
                      JsonWriter* json) noexcept {
   constexpr std::byte kNul[4] = {};
   const FieldDefinition of_array = field;
-  Bytes text;  // the elements are next to each other
+  Bytes text;  // the elements are contiguous
   bool ended = false;
   for (Item item; decoder->Next(&item) && item.kind != ItemKind::kArrayEnd;) {
     const std::size_t unit = item.bytes.size();
@@ -180,9 +180,9 @@ void WriteCharacters(const FieldDefinition& field, bool little_endian, Decoder* 
   WriteText(of_array, text, ShownFormat(of_array.encoding, of_array.format), little_endian, json);
 }
 
-// Writes the members of "fields", and closes what an error left open.
+// Writes the members of "fields", and closes everything that is still open after an error.
 void WriteFields(Decoder* decoder, bool little_endian, JsonWriter* json) noexcept {
-  // Each level has an array and a struct at most, the innermost an array of values, too.
+  // Each level has at most an array and a struct; the innermost may also have an array of values.
   bool open_is_array[2 * kMaxStructNesting + 1];
   int open = 0;
   for (Item item; decoder->Next(&item);) {

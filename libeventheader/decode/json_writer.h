@@ -1,4 +1,4 @@
-// JSON into a buffer of fixed size.
+// Writes JSON into a buffer of fixed size.
 #ifndef LIBEVENTHEADER_DECODE_JSON_WRITER_H_
 #define LIBEVENTHEADER_DECODE_JSON_WRITER_H_
 
@@ -14,7 +14,7 @@
 
 namespace eh::internal {
 
-// Counts what does not fit any more, so that the caller learns how much it would have been.
+// Counts the characters that do not fit, so that the caller learns the required size.
 class JsonWriter {
  public:
   explicit JsonWriter(std::span<char> buffer) noexcept : buffer_(buffer) {}
@@ -32,7 +32,7 @@ class JsonWriter {
     separate_ = false;
   }
 
-  // UTF-8, well formed or not.
+  // Writes UTF-8 text as a string. The text may be malformed.
   void String(std::string_view utf8) noexcept {
     Text(TextReader(std::as_bytes(std::span(utf8.data(), utf8.size())), TextEncoding::kUtf8, true));
   }
@@ -45,7 +45,7 @@ class JsonWriter {
     separate_ = true;
   }
 
-  // Two lower-case digits a byte.
+  // Writes two lower-case digits per byte.
   void Hex(std::span<const std::byte> bytes) noexcept {
     Separate();
     Put('"');
@@ -61,7 +61,7 @@ class JsonWriter {
     Literal({text, static_cast<std::size_t>(end - text)});
   }
 
-  // A number, true, false or null.
+  // Writes a number, true, false or null.
   void Literal(std::string_view text) noexcept {
     Separate();
     Put(text);
@@ -120,7 +120,7 @@ class JsonWriter {
 
   std::span<char> buffer_;
   std::size_t size_ = 0;
-  bool separate_ = false;  // the next value or key needs a comma before it
+  bool separate_ = false;  // true if the next value or key needs a comma before it
 };
 
 }  // namespace eh::internal

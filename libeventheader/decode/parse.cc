@@ -19,7 +19,7 @@ const char* ParseErrorText(ParseError error) noexcept {
     case ParseError::kBadActivityId:
       return "the activity id is neither 16 nor 32 bytes long";
     case ParseError::kDuplicateExtension:
-      return "a header extension is there twice";
+      return "a header extension occurs twice";
     case ParseError::kTruncatedMetadata:
       return "the metadata ends within a definition";
     case ParseError::kBadEncoding:
@@ -79,7 +79,7 @@ ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcep
         view->related_id = data.subspan(16);
         break;
       default:
-        break;  // for those who know it
+        break;  // ignores extensions of unknown kinds
     }
   }
   view->data = reader.rest();

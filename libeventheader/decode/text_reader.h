@@ -1,4 +1,4 @@
-// The code points of a text in any encoding an event may carry.
+// Reads the code points of text in any encoding that an event may contain.
 #ifndef LIBEVENTHEADER_DECODE_TEXT_READER_H_
 #define LIBEVENTHEADER_DECODE_TEXT_READER_H_
 
@@ -15,12 +15,12 @@ class TextReader {
   TextReader(std::span<const std::byte> bytes, TextEncoding encoding, bool little_endian) noexcept
       : rest_(bytes), encoding_(encoding), little_endian_(little_endian) {}
 
-  // Takes a byte order mark off the front; it overrides encoding and byte order. Its code units are
-  // as large as those of the reader's encoding, or any where that is UTF-8.
+  // Removes a byte order mark from the front. The mark overrides encoding and byte order. It must
+  // have code units of the reader's size, or of any size if the reader's encoding is UTF-8.
   void TakeByteOrderMark() noexcept;
 
-  // True and the next code point, which is never a surrogate; false at the end. U+FFFD stands for
-  // what is not well formed, by the rule of base/utf.h.
+  // Stores the next code point, which is never a surrogate, and returns true. Returns false at the
+  // end. U+FFFD replaces malformed text, by the rules of base/utf.h.
   bool Next(char32_t* code_point) noexcept;
 
  private:

@@ -18,15 +18,15 @@ namespace {
 using internal::PutHex;
 using internal::ReadHex;
 
-// The number that makes this process's ids different from others': 0 until it is drawn, and in a
-// child after a fork.
+// A random number that distinguishes this process's ids from those of other processes. 0 until it
+// is drawn, and again in a child after a fork.
 constinit std::atomic<std::uint64_t> process_key{0};
 constinit pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
 constinit std::atomic<std::uint64_t> sequence{0};
 
 constinit thread_local std::optional<ActivityId> current_activity;
 
-// A bijection of 64 bits, so that numbers that follow one another look unrelated. Constants of
+// A bijection of 64 bits that makes consecutive numbers look unrelated. The constants are those of
 // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 std::uint64_t Mix(std::uint64_t value) noexcept {
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
@@ -83,7 +83,7 @@ std::optional<TraceContext> TraceContext::Parse(std::string_view text) noexcept 
       !ReadHex(text.substr(53, 2), std::as_writable_bytes(std::span(&context.flags, 1)))) {
     return std::nullopt;
   }
-  // Later versions may have more after a further dash.
+  // Later versions may have more text after a further dash.
   if (text.size() > kTextSize && (version == 0 || text[kTextSize] != '-')) return std::nullopt;
   if (context.trace_id == decltype(context.trace_id){} ||
       context.parent_id == decltype(context.parent_id){}) {

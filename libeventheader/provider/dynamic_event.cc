@@ -15,7 +15,7 @@ bool IsValueEncoding(Encoding encoding) noexcept {
   return encoding != Encoding::kStruct && internal::IsEncoding(encoding);
 }
 
-// Whether one of eight bytes is NUL or ';', which no name has.
+// Returns whether one of eight bytes is NUL or ';', which a name must not contain.
 bool HasNameEnd(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t kEach = 0x0101010101010101;
   const auto has_zero = [](std::uint64_t word) noexcept {
@@ -31,7 +31,7 @@ T Load(const char* from) noexcept {
   return value;
 }
 
-// IsValidName for names that are short and looked at for each field: without a call.
+// Like IsValidName, but without a call: every added field is checked, and most names are short.
 bool IsName(std::string_view name) noexcept {
   const char* at = name.data();
   const char* const end = at + name.size();
@@ -55,7 +55,7 @@ char* PutText(char* out, std::string_view text) noexcept {
   return out + text.size();
 }
 
-// Whether `data` is what `metadata` says, to its last byte.
+// Returns whether `data` matches `metadata` exactly, to the last byte.
 bool IsPayloadOf(std::span<const std::byte> metadata, std::span<const std::byte> data) noexcept {
   EventView event{};
   event.little_endian = internal::kIsLittleEndian;
@@ -67,7 +67,7 @@ bool IsPayloadOf(std::span<const std::byte> metadata, std::span<const std::byte>
   return decoder.error() == ParseError::kNone && decoder.rest().empty();
 }
 
-// Whether `data` is that of one field that is no struct.
+// Returns whether `data` is the payload of one field that is not a struct.
 bool IsPayloadOf(Encoding encoding, Arity arity, std::uint16_t count,
                  std::span<const std::byte> data) noexcept {
   if (const std::size_t size = internal::FixedSize(encoding);
@@ -132,7 +132,7 @@ std::byte* DynamicEvent::Room(std::size_t size) noexcept {
 void DynamicEvent::AddDefinition(std::string_view name, Encoding encoding, Arity arity,
                                  std::uint16_t count, std::uint8_t format,
                                  std::uint16_t tag) noexcept {
-  // The obsolete format is for readers; a struct's format is the number of its members.
+  // The obsolete format is only for readers. For a struct, the format is the number of its members.
   const bool is_obsolete = format == static_cast<std::uint8_t>(Format::kIpAddressObsolete) &&
                            encoding != Encoding::kStruct;
   if (!IsName(name) || (format & ~kFormatMask) != 0 || is_obsolete ||
@@ -193,8 +193,8 @@ void DynamicEvent::SetStructFields(std::size_t where, unsigned fields) noexcept 
   --open_structs_;
 }
 
-// Whether every struct has as many members as it says, none is nested too deep, and payload that
-// has not been checked with its field is what the definitions say.
+// Returns whether every struct has as many members as it announces, no struct is nested too deep,
+// and payload that was added apart from its field matches the definitions.
 bool DynamicEvent::IsWellFormed() const noexcept {
   const auto metadata = std::as_bytes(std::span(metadata_, metadata_size_));
   if (has_structs_) {

@@ -13,9 +13,9 @@
 
 using eh::ActivityId;
 
-// The provider is its first member: an eh_static_provider also stands for one.
+// The provider is the first member, so that an eh_static_provider can be used as an eh_provider.
 struct eh_provider {
-  // A name cut short here is still over the limit, and shows as EINVAL of every set.
+  // Copies may cut a name short. It is still over the limit then, and every set's status is EINVAL.
   eh_provider(const char* from_name, const char* from_group) noexcept
       : provider(Copy(from_name, name), Copy(from_group, group)) {}
   static std::string_view Copy(const char* from, char* to) noexcept {
@@ -37,7 +37,7 @@ struct eh_builder {
 
 namespace {
 
-// NULL is no name, and refused as "" is.
+// Returns "" for NULL, so that NULL is refused like an empty name.
 std::string_view View(const char* name) noexcept { return name != nullptr ? name : ""; }
 
 int ToErrno(eh::WriteResult result, const eh_event_set* set) noexcept {
@@ -56,7 +56,7 @@ int ToErrno(eh::WriteResult result, const eh_event_set* set) noexcept {
   return set->set.provider().counters().last_error;
 }
 
-// Holds a copy of an eh_activity as an Activity, which refers to its related id.
+// An Activity copied from an eh_activity, with storage for the related id.
 class ActivityCopy {
  public:
   explicit ActivityCopy(const eh_activity* from) noexcept
@@ -81,7 +81,8 @@ class ActivityCopy {
 
 namespace eh::internal {
 
-// The compiler of C makes providers and event sets as internal/static_objects.h declares them.
+// Checks that the layouts match the providers and event sets that C compilers build
+// (internal/static_objects.h).
 struct Layout {
   static_assert(sizeof(ProviderBase) <= sizeof(eh_static_provider) &&
                 alignof(ProviderBase) == alignof(eh_static_provider));
@@ -128,7 +129,7 @@ bool eh_event_set_enabled(const eh_event_set* set) { return set->set.enabled(); 
 int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* activity,
              const void* data, size_t data_size) {
   if (!set->set.enabled()) return EBADF;
-  // Nothing else of the metadata is checked.
+  // This is the only check of the metadata.
   const auto* name = static_cast<const char*>(event->metadata);
   if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
     return ToErrno(set->set.Refuse(eh::WriteResult::kInvalid), set);

@@ -11,8 +11,8 @@
 namespace eh {
 namespace {
 
-// Copies `size` bytes, which are at least one, and up to 15 more. (Compilers make a call of memcpy
-// of such loops, which takes more instructions for what is small; hence the barriers.)
+// Copies `size` bytes, at least one, and up to 15 more. The barriers keep compilers from replacing
+// the loop by a call of memcpy, which takes more instructions for small sizes.
 [[gnu::always_inline]] inline void PutPadded(std::byte* out, const std::byte* in,
                                              std::size_t size) noexcept {
   std::size_t at = 0;
@@ -35,12 +35,12 @@ namespace {
   }
 }
 
-// Puts header and metadata. Writes up to EH_HEAD_STEP bytes more.
+// Writes header and metadata, and up to EH_HEAD_STEP bytes more.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out,
                                                  const eh_static_event& event) noexcept {
   const auto padded = static_cast<std::ptrdiff_t>(event.head_padded);
   const std::byte* from = reinterpret_cast<const std::byte*>(&event + 1) + padded;
-  // That this is an end makes compilers count up to zero, which takes one instruction less a round.
+  // Hides the origin of `from`, so that compilers count up to zero: one instruction less per round.
   asm("" : "+r"(from));
   std::byte* const to = out + padded;
   std::ptrdiff_t at = -padded;
@@ -54,10 +54,10 @@ namespace {
   return out + event.head_size;
 }
 
-// The same with an activity between them.
+// Writes header, activity and metadata.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
                                                  const Activity& activity) noexcept {
-  // As if there were a header before the metadata, which the end of the activity then replaces.
+  // Writes a header directly before the metadata, too; the end of the activity then overwrites it.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
   __builtin_memcpy(out, &event + 1, sizeof(Header));
   internal::PutActivity(out + sizeof(Header), activity.id.data(), activity.related);
@@ -65,7 +65,7 @@ namespace {
 }
 
 // The pieces of an event, and the numbers of fixed bytes before them. `at` goes from event.pieces
-// in steps of kNext up to 0: one index for both.
+// to 0 in steps of kNext: one index for both.
 constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
 
 [[gnu::always_inline]] inline std::size_t NumberAt(const eh_static_event& event,
@@ -81,10 +81,11 @@ constexpr std::ptrdiff_t kNext = sizeof(std::uint16_t);
 }  // namespace
 
 inline void ProviderBase::CountWritten() noexcept {
-  // Thread control blocks are pages apart; the product's highest bits spread them over the shards.
+  // Thread control blocks are pages apart. The highest bits of the product spread them over the
+  // shards.
   const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   const std::uint64_t product = std::uint64_t{thread} * 0x9E3779B97F4A7C15;
-  // The shard's offset; said so, it takes two instructions less than by its index.
+  // The shard's offset in bytes: two instructions less than with its index.
   static_assert(kShards == 8 && sizeof(Shard) == 64);
   const auto offset = static_cast<std::size_t>(product >> (64 - 9)) & (7 * sizeof(Shard));
   auto* const shard = reinterpret_cast<Shard*>(reinterpret_cast<std::byte*>(shards_) + offset);
@@ -137,7 +138,7 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
   return WriteChecked(begin, end);
 }
 
-// Write, for a record that is known to be not too big.
+// Writes a record whose size was already checked.
 [[gnu::always_inline]] inline WriteResult EventSet::WriteChecked(std::byte* begin,
                                                                  std::byte* end) const noexcept {
   internal::UserEvents& user_events = internal::user_events_transport;
@@ -152,8 +153,8 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
   return WriteResult::kWritten;
 }
 
-// Most events: those of up to 1 KiB, and without pieces that need a call. It makes none itself, so
-// that it has little to save.
+// Writes most events: those of up to 1 KiB without made pieces. The common path makes no calls, so
+// that it saves few registers.
 [[gnu::always_inline]] inline WriteResult EventSet::PutStatic(
     const eh_static_event& event, const void* fixed_bytes, std::uint64_t size,
     const Activity* activity) const noexcept {
@@ -165,7 +166,7 @@ WriteResult EventSet::Write(std::byte* begin, std::byte* end) const noexcept {
   out = activity == nullptr ? PutHead(out, event) : PutHead(out, event, *activity);
   const auto* fixed = static_cast<const std::byte*>(fixed_bytes);
   for (std::ptrdiff_t at = event.pieces; at != 0; at += kNext) {
-    asm("" : "+r"(at));  // else compilers make two of it
+    asm("" : "+r"(at));  // keeps compilers from using two indices
     const std::size_t bytes = NumberAt(event, at);
     __builtin_memcpy(out, fixed, 16);
     if (bytes > 16) [[unlikely]] {
@@ -204,7 +205,7 @@ WriteResult EventSet::WriteStatic(const eh_static_event& event, const void* fixe
   return PutStatic(event, fixed, size, &activity);
 }
 
-// Any event. Takes no more of the stack than it is large.
+// Writes any event. Uses no more of the stack than the size of the event.
 [[gnu::cold]] WriteResult EventSet::WriteMade(const eh_static_event& event, const void* fixed_bytes,
                                               std::uint64_t size,
                                               const Activity* activity) const noexcept {
@@ -242,7 +243,7 @@ WriteResult EventSet::WriteSlow(std::byte* begin, std::byte* end) const noexcept
 }
 
 WriteResult EventSet::Failed(int error) const noexcept {
-  // Disabled since enabled() was asked: a moment later the event would not have been written.
+  // The event was disabled after the caller checked enabled(); this is not a failure.
   if (error == EBADF && !enabled()) return WriteResult::kDisabled;
   provider_->CountFailed(error);
   return WriteResult::kFailed;
@@ -259,29 +260,29 @@ const char* RegistrationErrorText(int error) noexcept {
     case 0:
       return "registered";
     case ENOENT:
-      return "no user_events: mount tracefs at /sys/kernel/tracing; needs Linux 6.4 or newer with "
-             "CONFIG_USER_EVENTS=y";
+      return "user_events is not available: mount tracefs at /sys/kernel/tracing, and use Linux "
+             "6.4 or newer with CONFIG_USER_EVENTS=y";
     case EACCES:
     case EPERM:
-      return "no permission to write to user_events_data: run as root, or give it to a group "
+      return "no permission to write to user_events_data: run as root, or grant access to a group "
              "(mount -o remount,gid=GROUP,mode=0755 /sys/kernel/tracing && "
              "chmod g+w /sys/kernel/tracing/user_events_data)";
     case EADDRINUSE:
-      return "the name is in use with other fields, or registered twice: find who has it in "
-             "user_events_status and end that, or rename the provider";
+      return "a tracepoint with this name has other fields, or the provider registers the name "
+             "twice: stop the program that user_events_status shows for it, or rename the provider";
     case EMFILE:
-      return "no more events or descriptors to be had: raise kernel.user_events_max or the limit "
-             "of open files";
+      return "no more events or file descriptors are available: raise kernel.user_events_max or "
+             "the limit of open files";
     case ENOSPC:
-      return "one provider object holds 64 sets of level and keyword: use fewer, or another "
-             "provider object";
+      return "a provider object holds at most 64 sets of level and keyword: use fewer sets, or a "
+             "second provider object";
     case EINVAL:
       return "provider name, group or level is not valid, or the name is too long";
     case EOWNERDEAD:
-      return "the provider's transport was destroyed while it was in use: give it another one, or "
-             "none, before";
+      return "the provider's transport was destroyed while in use: set another transport, or none, "
+             "before that";
     case ENOTCONN:
-      return "not registered: not yet, or no longer";
+      return "not registered yet, or unregistered";
     default:
       return "the kernel refused the registration";
   }

@@ -1,5 +1,5 @@
-// Puts an event together at run time, from its metadata and data, for the dynamic builder and the
-// C API. (The beginning of static events is put together when they are compiled, see event.h.)
+// Assembles an event at run time from its metadata and data, for the dynamic builder and the C API.
+// (The head of a static event is built at compile time, see event.h.)
 #ifndef LIBEVENTHEADER_PROVIDER_RECORD_H_
 #define LIBEVENTHEADER_PROVIDER_RECORD_H_
 
@@ -14,10 +14,10 @@
 
 namespace eh::internal {
 
-// Writes the event to `set`, or refuses and counts it if it is over kMaxEventSize. The header's
-// flags and level are this machine's and the set's. `activity` may be null. Async-signal-safe:
-// takes no more of the stack, which may be a signal's, than the event is large. Inline, since it is
-// the last thing that both callers do.
+// Writes the event to `set`, or refuses and counts it if it exceeds kMaxEventSize. Sets the
+// header's flags for this machine and its level to the set's. `activity` may be null.
+// Async-signal-safe. Uses no more of the stack, which may be a signal stack, than the size of the
+// event. Inline, because both callers end with it.
 [[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, Header header,
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,

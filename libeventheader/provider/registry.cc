@@ -13,7 +13,7 @@
 namespace eh::internal {
 namespace {
 
-// What a provider has whose transport was destroyed.
+// The transport of a provider whose own transport was destroyed.
 class NoTransport final : public Transport {
  public:
   int Register(const char*, std::uint64_t*, unsigned, std::uint64_t*) noexcept override {
@@ -64,7 +64,8 @@ int Registry::Status(const ProviderBase& provider) noexcept {
 
 int Registry::Retry(const ProviderBase* provider) noexcept {
   const std::lock_guard lock(mutex_);
-  // Sets whose registration is gone first, so that no set joins one that is itself out of date.
+  // First unregisters all outdated sets, so that no set joins a registration that is outdated
+  // itself.
   ForEach(provider, [this](EventSet* set) {
     Transport* const transport = set->transport_.Load();
     if (set->status() == 0 && !transport->IsCurrent(set->handle_.Load())) {
@@ -115,7 +116,7 @@ void Registry::RemoveAt(EventSet** at) noexcept {
   }
 }
 
-// Finds another set of the same tracepoint that is registered.
+// Returns another registered set of the same tracepoint, or null.
 EventSet* Registry::FindRegistered(const EventSet& like) noexcept {
   for (EventSet* set = sets_; set != nullptr; set = set->next_) {
     if (set != &like && set->provider_ == like.provider_ && set->level_ == like.level_ &&
@@ -182,8 +183,8 @@ std::uint64_t* Registry::EnableWord(ProviderBase* provider) noexcept {
   return provider->enabled_.address();
 }
 
-// Takes a bit of the enable word that was free and returns it as a mask; 0 if there is none. Other
-// objects' registries may have the same provider.
+// Takes a free bit of the enable word and returns it as a mask; 0 if there is none. Atomic, because
+// registries of other shared objects may use the same provider.
 std::uint64_t Registry::TakeBit(ProviderBase* provider) noexcept {
   std::uint64_t used = provider->used_bits_.Load();
   for (;;) {
@@ -200,7 +201,7 @@ void Registry::Enter(EventSet* set, Transport* transport, std::uint64_t handle,
   set->handle_.Store(handle);
   set->fast_handle_.Store(transport == &user_events_transport ? handle : EventSet::kNoHandle);
   set->status_.Store(0);
-  // From here on it may be found enabled.
+  // From here on, other threads may see the set as enabled.
   set->mask_.Publish(mask);
 }
 
@@ -219,8 +220,8 @@ int Registry::StatusOf(const ProviderBase* provider) noexcept {
   return status;
 }
 
-// Called with each set, does its work once: a child must not find the lock held by a thread that it
-// does not have.
+// Registers the fork handlers on its first call. Without them, a child could find the lock held by
+// a thread that does not exist in the child.
 void Registry::HandleForks() noexcept {
   if (handles_forks_) return;
   handles_forks_ = true;

@@ -1,4 +1,4 @@
-// The registrations of this object (the program or shared object that the library is linked into).
+// The registrations of this program or shared object (the one that the library is linked into).
 #ifndef LIBEVENTHEADER_PROVIDER_REGISTRY_H_
 #define LIBEVENTHEADER_PROVIDER_REGISTRY_H_
 
@@ -10,21 +10,21 @@
 
 namespace eh::internal {
 
-// Lists every event set that this object has registered, and has the one lock for all that is not
-// writing events. A set is taken out of the registry that lists it, whichever object's code does
-// that. Sets of the same provider, level and keyword share one registration with the transport.
+// Lists every event set that this object has registered. Its lock guards everything except writing
+// events. A set is removed from the registry that lists it, even by the code of another object.
+// Sets of the same provider, level and keyword share one registration with the transport.
 class Registry {
  public:
   static Registry registry;
 
-  // Each registers or unregisters as its name says; a set's status says how that went.
+  // Register or unregister sets. The result is in the status of each set.
   void Add(EventSet* set) noexcept;
   void Remove(EventSet* set) noexcept;
   void Remove(const ProviderBase& provider) noexcept;
 
-  // The following return 0 or the errno of a set, the newest first, that is not registered.
+  // Return 0 or the errno of the newest set that is not registered.
   int Status(const ProviderBase& provider) noexcept;
-  // Registers again the sets of one provider, or of all (null), that are not registered.
+  // Registers again all sets of one provider, or of all providers (null), that are not registered.
   int Retry(const ProviderBase* provider) noexcept;
   int SetTransport(ProviderBase& provider, Transport* transport) noexcept;
   void Detach(const Transport* transport) noexcept;

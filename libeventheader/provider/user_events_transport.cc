@@ -15,24 +15,25 @@
 #include "libeventheader/base/errno_keeper.h"
 #include "libeventheader/base/user_events.h"
 
-// The object (program or shared object) that this code is linked into.
+// The start of the program or shared object that contains this code.
 extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr)
     __ehdr_start;  // NOLINT(bugprone-reserved-identifier)
 
 namespace eh::internal {
 namespace {
 
-// The highest number that the descriptor is given: the kernel's table of descriptors grows up to
-// it.
+// Highest number for the descriptor. It is limited because the kernel's descriptor table grows up
+// to the highest number in use.
 constexpr rlim_t kHighestDescriptor = 65536;
 constexpr rlim_t kLowestDescriptor = 100;
 
-// Returns where in memory this object is, in pages.
+// Returns this object's position in memory, in pages.
 rlim_t Place() noexcept { return reinterpret_cast<std::uintptr_t>(&user_events_transport) >> 12; }
 
-// Moves `fd` to a number that ordinary code does not get by itself: just above the soft limit,
-// where none can be opened or duplicated to unless the limit is raised; where that cannot be, to a
-// high one. Which one depends on the object, for them not to get each other's.
+// Moves `fd` to a number that other code does not normally get. This is a number just above the
+// soft limit, which no open or dup returns unless the limit is raised. If that is not possible, it
+// is a high number. The number depends on the object's position, so that different objects use
+// different numbers.
 int MoveAway(int fd) noexcept {
   rlimit limit{};
   int moved = -1;
@@ -56,14 +57,15 @@ int MoveAway(int fd) noexcept {
   return moved;
 }
 
-// A program keeps its descriptor to the end, since its threads may write until then; a shared
-// object that is unloaded must not leave it open.
+// Returns whether this code is in a shared object. A program keeps its descriptor until it exits,
+// because its threads may still write; a shared object must close it when it is unloaded.
 bool IsInSharedObject() noexcept {
   return getauxval(AT_PHDR) !=
          reinterpret_cast<std::uintptr_t>(&__ehdr_start) + __ehdr_start.e_phoff;
 }
 
-// The lowest priority: after the static event sets, which need the descriptor to unregister.
+// Priority 101 runs last: the static event sets, which need the descriptor to unregister, are
+// already destroyed.
 [[gnu::destructor(101)]] void Unload() noexcept {
   if (IsInSharedObject()) user_events_transport.Close();
 }
@@ -91,8 +93,9 @@ int UserEvents::Register(const char* name, std::uint64_t* enable_word, unsigned 
 
 void UserEvents::Unregister(std::uint64_t* enable_word, unsigned bit) noexcept {
   const ErrnoKeeper keeper;
-  // The kernel's reference is to this process's memory, so any descriptor of the right kind does;
-  // without one, it must not be left to write into memory that will have another use.
+  // The kernel's reference is to this process's memory, so any user_events descriptor can remove
+  // it. Open one if necessary: otherwise the kernel could write into memory that is used for
+  // something else later.
   if (Open() == 0) {
     user_events::Unregister(Descriptor(connection_.load(std::memory_order_relaxed)), enable_word,
                             bit);
@@ -141,12 +144,12 @@ int UserEvents::Open() noexcept {
     close(fd);
     return error;
   }
-  // Another shared object's descriptor is of the same file, and may get our number when all were
-  // closed. A signal number tells them apart, which stays with the open file and is never sent
-  // (that takes O_ASYNC): 1 to 64, by where this object is.
+  // Another shared object's descriptor refers to the same file, and may get our number after all
+  // descriptors were closed. A signal number distinguishes them. It belongs to the open file and is
+  // never sent, because that needs O_ASYNC. It is 1 to 64, derived from this object's position.
   fcntl(fd, F_SETSIG, static_cast<int>(Place() % 64 + 1));
   signature_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
-  // The number it had before is not closed: that may be another file's now.
+  // Does not close the previous descriptor: its number may now belong to another file.
   device_.store(status.st_dev, std::memory_order_relaxed);
   inode_.store(status.st_ino, std::memory_order_relaxed);
   connection_.store(++generations_ << 32 | static_cast<std::uint32_t>(fd),

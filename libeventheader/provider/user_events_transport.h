@@ -1,4 +1,4 @@
-// The transport of user_events. The write path goes straight into it, without a virtual call.
+// The transport of user_events. The write path calls it directly, without a virtual call.
 #ifndef LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_
 #define LIBEVENTHEADER_PROVIDER_USER_EVENTS_TRANSPORT_H_
 
@@ -16,19 +16,19 @@
 
 namespace eh::internal {
 
-// The one transport of the library. It has one descriptor for the whole process (each shared object
-// that links the library statically has its own): O_CLOEXEC, opened with the first registration
-// and, where limits allow, numbered above the soft RLIMIT_NOFILE, where no other file can get once
-// it is closed.
+// The library's own transport. It has one descriptor for the whole process, or one for each shared
+// object that links the library statically. The descriptor has O_CLOEXEC and is opened by the first
+// registration. If limits allow, its number is above the soft RLIMIT_NOFILE, so that no other file
+// gets the number after it is closed.
 //
-// A program may close every descriptor it has and reuse the numbers. So that no event goes into
-// another file, the descriptor is compared with what was opened (fstat: device, inode;
-// F_GETSIG: a signature, for there may be other shared objects' descriptors of the same file)
-// before a write, at most once in about 0.1 ms and always first after a fork. The exact guarantee:
-// an event can reach another file only if, within 0.1 ms after such a check, the descriptor was
-// closed *and* its number reused - for which the program must raise its soft RLIMIT_NOFILE as well,
-// when it was not yet at the hard limit. Once the check has failed, nothing is written (EBADF)
-// until a provider's Retry() opens user_events anew.
+// A program may close all of its descriptors and reuse their numbers. To keep events out of other
+// files, the transport compares the descriptor with the file that it opened (fstat: device, inode;
+// F_GETSIG: a signature, because other shared objects may have descriptors of the same file). It
+// does so before a write if the last check is more than about 0.1 ms old, and before the first
+// write after a fork. An event can reach another file only if the descriptor was closed *and* its
+// number reused within 0.1 ms after a check. If the soft RLIMIT_NOFILE was below the hard limit,
+// the program must also have raised it. After a failed check, writes return EBADF until a
+// provider's Retry() opens user_events again.
 class UserEvents final : public Transport {
  public:
   constexpr UserEvents() noexcept = default;
@@ -40,9 +40,9 @@ class UserEvents final : public Transport {
 
   int Write(std::uint64_t handle, std::span<std::byte> record) noexcept override;
 
-  // Write in two halves, for when nothing is out of the ordinary: whether the descriptor was
-  // compared with what was opened within the last 0.1 ms, and the write without that comparison,
-  // which is false if the handle is not one of the file that is open.
+  // Write in two parts, for the common case. IsFresh returns whether the descriptor was checked
+  // within the last 0.1 ms. WriteUnchecked writes without that check; it returns false if the
+  // handle does not belong to the open file.
   bool IsFresh() const noexcept {
     return Ticks() - checked_.load(std::memory_order_relaxed) <= kCheckInterval;
   }
@@ -51,15 +51,15 @@ class UserEvents final : public Transport {
     return WriteTo(connection_.load(std::memory_order_acquire), handle, record, error);
   }
 
-  // Called in the child after a fork: a daemon closes descriptors next.
+  // Called in the child after a fork, because a daemon closes descriptors next.
   void CheckBeforeNextWrite() noexcept { checked_.store(0, std::memory_order_relaxed); }
 
-  // Called in a shared object that is being unloaded: its code must not be running any more.
+  // Called when the shared object is unloaded. None of its code may be running.
   void Close() noexcept;
 
  private:
 #if defined(__x86_64__)
-  // 0.1 ms, give or take, with any clock rate in use.
+  // Ticks of about 0.1 ms at common clock rates.
   static constexpr std::uint64_t kCheckInterval = std::uint64_t{1} << 18;
   static std::uint64_t Ticks() noexcept { return __builtin_ia32_rdtsc(); }
 #else
@@ -79,7 +79,7 @@ class UserEvents final : public Transport {
 
   static bool WriteTo(std::uint64_t connection, std::uint64_t handle, std::span<std::byte> record,
                       int* error) noexcept {
-    // An index means something only to the open file that gave it.
+    // An index is valid only for the open file that returned it.
     if (Generation(connection ^ handle) != 0) [[unlikely]]
       return false;
     const auto index = static_cast<std::uint32_t>(handle);
@@ -90,10 +90,10 @@ class UserEvents final : public Transport {
   }
 
   bool IsOurs(std::uint64_t connection) const noexcept;
-  // Called under the registry's lock, as Register and Unregister are.
+  // Called under the registry's lock, like Register and Unregister.
   int Open() noexcept;
 
-  // Generation of the open file (0: none) and descriptor, to be read as one.
+  // Generation of the open file (0: none) and descriptor, loaded together.
   std::atomic<std::uint64_t> connection_{0};
   std::atomic<std::uint64_t> checked_{0};
   std::atomic<dev_t> device_{0};

@@ -1,11 +1,12 @@
-/* The ELF notes by which a program or shared object says what events it may write: one for each
- * event set and each event that it has code for, and for each source file that has that. They are
- * in the section .note.eventheader, which is loaded, but never read while the program runs. The
- * owner is "EventHeader", the type 1, and the descriptor two signed offsets of 8 bytes, each from
- * its own place: to the eh_static_set, and to the eh_static_event (0: of the set alone).
+/* The ELF notes by which a program or shared object lists the events that it may write. Each source
+ * file emits one note for each event set and each event that it contains code for. The notes are in
+ * the section .note.eventheader, which is loaded but never read at run time. The owner is
+ * "EventHeader" and the type 1. The descriptor is two signed offsets of 8 bytes, each relative to
+ * its own address: to the eh_static_set, and to the eh_static_event (0: the note is only for the
+ * set).
  *
- * The linker keeps notes, and what they refer to, whatever else it removes (--gc-sections), and so
- * does strip. On machines other than amd64 and arm64 nothing is emitted. C11 and C++17. */
+ * The linker keeps notes and what they refer to, even with --gc-sections, and so does strip. On
+ * machines other than amd64 and arm64, no notes are emitted. C11 and C++17. */
 #ifndef EVENTHEADER_INTERNAL_CATALOG_NOTE_H_
 #define EVENTHEADER_INTERNAL_CATALOG_NOTE_H_
 
@@ -16,8 +17,9 @@
   ".asciz \"EventHeader\"\n\t"                      \
   ".8byte %c0 - .\n\t"
 
-/* `set` and `event`: objects of this program or shared object, which no other can take the place
- * of. The constraint is for an address that is known when linking, in code that may be anywhere. */
+/* `set` and `event` must be objects of this program or shared object that another definition cannot
+ * replace. The constraint is for an address that is known at link time, in position-independent
+ * code. */
 #if defined(__LP64__) && (defined(__x86_64__) || (defined(__aarch64__) && defined(__clang__)))
 #define EVENTHEADER_INTERNAL_NOTE_ADDRESS "i"
 #elif defined(__LP64__) && defined(__aarch64__)

@@ -1,18 +1,19 @@
-// How C++ types become EventHeader fields: their encoding in the metadata, their bytes in the
-// payload. The one coder for static events, the dynamic builder and the macros, hence C++17.
+// Converts C++ types to EventHeader fields: their encoding in the metadata, and their bytes in the
+// payload. Static events, the dynamic builder and the macros all use this coder, so it is C++17.
 //
-// Coder<T> has for every type that can be a field:
-//   kEncoding, kFormat   as in the metadata; kFormat is kDefault where the encoding says enough
-//   kArity, kCount       how many values; kCount elements for constant arrays
-//   kFixedSize           bytes in the payload if they are always as many, else 0
+// For each type of field, Coder<T> has:
+//   kEncoding, kFormat   as in the metadata; kDefault if the encoding needs no format
+//   kArity, kCount       number of values; kCount is the number of elements of a constant array
+//   kFixedSize           bytes in the payload if the size is constant, else 0
 //   Members              for structs: the list of their members, else void
-//   kIsRaw               whether a value's bytes in memory are its bytes in the payload
-//   Size(value), Put(out, value)   bytes in the payload; writes them and returns their end
-// and where the payload is a value's bytes in memory, with a count before or zeros after them:
-//   BlobOf(value), kPrefix, kSuffix   those bytes, the size of the count (0 or 2), and of the zeros
+//   kIsRaw               whether the payload is the value's bytes in memory
+//   Size(value)          bytes in the payload
+//   Put(out, value)      writes these bytes and returns their end
+// and, if the payload is the value's bytes in memory, with a count before or zeros after them:
+//   BlobOf(value), kPrefix, kSuffix   the bytes, bytes of the count (0 or 2), number of zeros
 //
-// <string>, <vector>, <chrono> and the like are not included, since they take long to compile:
-// their types are told by what they have.
+// <string>, <vector>, <chrono> and similar headers are not included, because they take long to
+// compile. Their types are recognized by their members.
 #ifndef EVENTHEADER_INTERNAL_FIELD_CODER_H_
 #define EVENTHEADER_INTERNAL_FIELD_CODER_H_
 
@@ -45,7 +46,7 @@ inline constexpr bool kIsCharacter =
 #endif
     std::is_same_v<T, wchar_t>;
 
-// std::void_t, but that the conditions of several specializations are told apart (CWG 1558).
+// Like std::void_t, but compilers distinguish the conditions of several specializations (CWG 1558).
 template <typename...>
 struct MakeVoid {
   using Type = void;
@@ -53,7 +54,7 @@ struct MakeVoid {
 template <typename... T>
 using Void = typename MakeVoid<T...>::Type;
 
-// A pointer to characters is a C string, one to anything else an address.
+// A pointer to characters is a C string; any other pointer is an address.
 template <typename T>
 inline constexpr bool kIsCString = false;
 template <typename Char>
@@ -72,7 +73,7 @@ constexpr Encoding StringEncoding() noexcept {
                       : Encoding::kStringLength16Char32;
 }
 
-// Bytes in memory that are a field's payload, or its part after the count of what they are.
+// Bytes in memory that are the payload of a field, or its part after the count.
 struct Blob {
   const void* data;
   std::size_t size;
@@ -89,7 +90,7 @@ struct ScalarCoder {
   static constexpr bool kIsRaw = false;
   using Members = void;
 };
-// A base of coders that have BlobOf.
+// Base of the coders that have BlobOf.
 template <int kPrefixIs, int kSuffixIs = 0>
 struct BlobCoder {
   static constexpr bool kHasBlobOf = true;
@@ -111,7 +112,8 @@ struct ValueCoder : ScalarCoder {
   }
 };
 
-// Counts beyond 16 bits make an event too large in any case: its size says so before it is built.
+// Counts above 16 bits need no check here: they make the event too large, and the check of the
+// event's size refuses it before it is built.
 template <typename Char>
 struct StringCoder : ScalarCoder, BlobCoder<2> {
   using View = std::basic_string_view<Char>;
@@ -144,7 +146,7 @@ struct BinaryCoder : ScalarCoder, BlobCoder<2> {
   }
 };
 
-// `Enable` is for specializations by a condition.
+// `Enable` selects specializations by a condition.
 template <typename T, typename Enable = void>
 struct Coder {
   static_assert(
@@ -192,8 +194,8 @@ struct Coder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
 template <>
 struct Coder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
 
-// Whole seconds since 1970, rounded down: all that the format can say. Of all clocks the system's
-// alone converts to time_t.
+// Seconds since 1970, rounded down, because the format has no fractions. Only time points of the
+// system clock can be converted to time_t.
 template <typename T>
 struct Coder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point())),
                      typename T::duration::period>> : ScalarCoder {
@@ -215,7 +217,7 @@ template <typename T>
 struct Coder<T, std::enable_if_t<kIsCharacter<typename T::traits_type::char_type>>>
     : StringCoder<typename T::value_type> {};
 
-// NUL-terminated; null is written as "".
+// C strings, NUL-terminated. A null pointer is written as "".
 template <typename T>
 struct Coder<T, std::enable_if_t<kIsCString<T>>>
     : StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>> {
@@ -227,7 +229,7 @@ struct Coder<T, std::enable_if_t<kIsCString<T>>>
   static std::byte* Put(std::byte* out, T value) noexcept { return Base::Put(out, Text(value)); }
   [[gnu::always_inline]] static Blob BlobOf(T value) noexcept { return Base::BlobOf(Text(value)); }
 };
-// NUL-terminated or full.
+// Character arrays: NUL-terminated, or full.
 template <typename Char, std::size_t N>
 struct Coder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
   using Base = StringCoder<Char>;
@@ -280,14 +282,14 @@ template <std::size_t N, Format kAs>
 struct Coder<Formatted<std::array<std::uint8_t, N>, kAs>>
     : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
-// Elements of an array, which must be no arrays.
+// The elements of an array, which must not be arrays themselves.
 template <typename T>
 struct ElementCoder : Coder<std::remove_cv_t<T>> {
   static_assert(Coder<std::remove_cv_t<T>>::kArity == Arity::kScalar,
-                "an array's elements cannot be arrays themselves, nor can what is optional");
+                "array elements and optional values cannot themselves be arrays or optional");
 };
 
-// Whether a range's elements are in one piece of memory.
+// Detects whether a range's elements are contiguous in memory.
 template <typename Range, typename = void>
 inline constexpr bool kHasData = false;
 template <typename Range>
@@ -306,7 +308,7 @@ struct VariableArrayCoder : BlobCoder<2> {
   static constexpr bool kIsRaw = false;
   static constexpr bool kHasBlobOf = Element::kIsRaw && kHasData<Range>;
   static std::size_t Size(const Range& values) noexcept {
-    // A count that does not fit must not pass for a small one: elements can be empty structs.
+    // Refuses a count above 16 bits. The bytes alone might fit: elements can be empty structs.
     if (values.size() > 0xFFFF) return std::size_t{kMaxEventSize} + 1;
     if constexpr (Element::kFixedSize != 0) return 2 + values.size() * Element::kFixedSize;
     std::size_t size = 2;
@@ -355,7 +357,7 @@ struct ConstantArrayCoder : BlobCoder<0> {
   }
 };
 
-// What a class is a range of, as far as it is to be a field: not a string.
+// Detects the element type of a class that is a range but not a string.
 template <typename T, typename = void>
 struct ElementOf {
   using Type = void;
@@ -370,7 +372,7 @@ template <typename T, typename = void>
 inline constexpr bool kIsString = false;
 template <typename T>
 inline constexpr bool kIsString<T, Void<typename T::traits_type>> = true;
-// The size in the type of a std::array or a std::span, if it has one there.
+// Detects the constant size in the type of a std::array or std::span.
 template <typename T, typename = void>
 inline constexpr std::size_t kExtent = SIZE_MAX;
 template <typename T>
@@ -396,15 +398,15 @@ struct Coder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
 template <std::size_t N>
 struct Coder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
-// std::optional. Nullable. A value of fixed size is a binary of that size, or of none; anything
-// else, characters too, an array of one element, or of none, so that null stays distinguishable
-// from empty.
+// std::optional, a nullable field. A value of fixed size is a binary of that size, or an empty one.
+// Any other value, including a character, is an array of one element, or of none, so that null
+// differs from an empty value.
 template <typename Optional>
 struct Coder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
                             typename Optional::value_type>> : ScalarCoder {
   using Element = ElementCoder<typename Optional::value_type>;
   using Members = typename Element::Members;
-  // Binaries are text in units of 8 bits, and never null, with the formats that characters have.
+  // For binaries, the formats of characters mean text in 8-bit units that is never null.
   static constexpr bool kIsCharacter =
       Element::kFormat == Format::kString8 || Element::kFormat == Format::kStringUtf;
   static constexpr bool kIsValue = FixedSize(Element::kEncoding) != 0 && !kIsCharacter;
@@ -424,7 +426,7 @@ struct Coder<Optional, Void<decltype(std::declval<const Optional&>().has_value()
   }
 };
 
-// A struct's members one after the other, as StructOf lists them.
+// A struct, as the sequence of the members that StructOf lists.
 template <typename T>
 struct Coder<T, Void<typename StructOf<T>::Members>> {
   using Members = typename StructOf<T>::Members;
@@ -440,7 +442,7 @@ struct Coder<T, Void<typename StructOf<T>::Members>> {
   }
 };
 
-// The type by which an event's functions take a field: strings as views, what is small by value.
+// The parameter type for a field in an event's functions: views for strings, small types by value.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =

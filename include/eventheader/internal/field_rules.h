@@ -1,5 +1,5 @@
-// The facts about fields, for all who make or read one: sizes and formats of the encodings, names
-// that are valid, and the bytes of a definition. C++17.
+// The rules for fields that all writers and readers share: sizes and formats of the encodings,
+// valid names, and the bytes of a definition. C++17.
 // Source: the EventHeader specification, "Field definition block" and its lists of usable formats.
 #ifndef EVENTHEADER_INTERNAL_FIELD_RULES_H_
 #define EVENTHEADER_INTERNAL_FIELD_RULES_H_
@@ -15,10 +15,10 @@ namespace eh::internal {
 
 struct EncodingFacts {
   Encoding encoding;
-  std::uint8_t fixed_size;      // bytes of a value; 0 where its bytes say it
-  std::uint8_t code_unit_size;  // bytes of what is counted or terminated; 0 for fixed sizes
-  Format own_format;            // of a field that gives none, or one that does not suit
-  const char* name;             // the specification's
+  std::uint8_t fixed_size;      // bytes of a value; 0 if its bytes determine the size
+  std::uint8_t code_unit_size;  // bytes of the units counted or terminated; 0 for fixed sizes
+  Format own_format;            // format of a field that gives none or an unsuitable one
+  const char* name;             // the name in the specification
 };
 
 // Ordered by number.
@@ -39,7 +39,7 @@ inline constexpr EncodingFacts kEncodings[] = {
     {Encoding::kBinaryLength16Char8, 0, 1, Format::kHexBytes, "binary_length16_char8"},
 };
 
-// Returns those of kInvalid for a number that is no encoding.
+// Returns the facts about kInvalid for a number that is not an encoding.
 constexpr const EncodingFacts& FactsOf(Encoding encoding) noexcept {
   const auto index = static_cast<std::size_t>(encoding);
   return kEncodings[index < std::size(kEncodings) ? index : 0];
@@ -58,8 +58,8 @@ constexpr bool IsEncoding(Encoding encoding) noexcept {
 constexpr bool IsZeroTerminated(Encoding encoding) noexcept {
   return encoding >= Encoding::kZStringChar8 && encoding <= Encoding::kZStringChar32;
 }
-// Encodings that count bytes. With a format of fixed size a field of these is nullable: no bytes
-// are null.
+// Returns whether the encoding counts bytes. With a format of fixed size, a field of this encoding
+// is nullable: a value of no bytes is null.
 constexpr bool CountsBytes(Encoding encoding) noexcept {
   return encoding == Encoding::kStringLength16Char8 || encoding == Encoding::kBinaryLength16Char8;
 }
@@ -72,14 +72,14 @@ constexpr Encoding ValueEncoding(std::size_t size) noexcept {
   return Encoding::kInvalid;
 }
 
-// How many bytes a value of a format has: one of certain sizes, or any number.
+// The sizes that a format allows for a value: certain sizes only, or any number of bytes.
 enum class FormatKind : std::uint8_t { kDefault, kFixedSize, kText, kBytes };
 
 struct FormatFacts {
   Format format;
   FormatKind kind;
-  std::uint16_t encodings;  // those that the format may be given with: bit n for encoding n
-  const char* name;         // the specification's
+  std::uint16_t encodings;  // encodings that allow the format: bit n for encoding n
+  const char* name;         // the name in the specification
 };
 
 template <typename... Encodings>
@@ -98,7 +98,7 @@ inline constexpr std::uint16_t kIntegerEncodings =
 inline constexpr std::uint16_t kEveryEncoding =
     kTextEncodings | kIntegerEncodings | EncodingSet(Encoding::kValue128);
 
-// Ordered by number. Encodings that count bytes take every format.
+// Ordered by number. Encodings that count bytes allow every format.
 inline constexpr FormatFacts kFormats[] = {
     {Format::kDefault, FormatKind::kDefault, kEveryEncoding, "default"},
     {Format::kUnsignedInt, FormatKind::kFixedSize, kIntegerEncodings, "unsigned_int"},
@@ -132,7 +132,7 @@ inline constexpr FormatFacts kFormats[] = {
     {Format::kIpAddressObsolete, FormatKind::kFixedSize, 0, "ip_address_obsolete"},
 };
 
-// Returns null for a number that is no format.
+// Returns null for a number that is not a format.
 constexpr const FormatFacts* FactsOf(Format format) noexcept {
   const auto index = static_cast<std::size_t>(format);
   return index < std::size(kFormats) ? &kFormats[index] : nullptr;
@@ -149,18 +149,19 @@ constexpr bool TablesAreByNumber() noexcept {
 }
 static_assert(TablesAreByNumber());
 
-// Whether a field of `encoding` may be given `format`.
+// Returns whether a field of `encoding` may have `format`.
 constexpr bool IsFormatOf(Encoding encoding, Format format) noexcept {
-  // By index: g++ with -fsanitize=undefined compares no address with null at compile time.
+  // Uses an index: g++ with -fsanitize=undefined cannot compare an address with null at compile
+  // time.
   const auto index = static_cast<std::size_t>(format);
   return index < std::size(kFormats) && IsEncoding(encoding) &&
          (kFormats[index].encodings & EncodingSet(encoding)) != 0;
 }
 
-// The format by which readers show a field: the one given, the encoding's own where that does not
-// suit. A format of fixed size on an encoding that counts bytes still has to suit each value's size
-// (ValueFormat in decoder.h). The specification gives string_utf no value8; readers take it for a
-// character all the same.
+// Returns the format in which readers show a field: the given one, or the encoding's own if that
+// does not suit. On an encoding that counts bytes, a format of fixed size must also suit the size
+// of each value (ValueFormat in decoder.h). The specification does not allow string_utf for value8,
+// but readers treat such a value as a character.
 constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
   if (format == Format::kIpAddressObsolete) format = Format::kIpAddress;
   const bool is_character = encoding == Encoding::kValue8 && format == Format::kStringUtf;
@@ -168,20 +169,22 @@ constexpr Format ShownFormat(Encoding encoding, Format format) noexcept {
   return suits && format != Format::kDefault ? format : DefaultFormat(encoding);
 }
 
-// Whether text in this format may begin with a byte order mark, which is not part of it.
+// Returns whether text in this format may begin with a byte order mark, which is not part of the
+// text.
 constexpr bool HasByteOrderMark(Format format) noexcept {
   return format == Format::kStringUtfBom || format == Format::kStringXml ||
          format == Format::kStringJson;
 }
 
-// Whether `name` can name an event or a field: its attributes follow a ';', a NUL ends it.
+// Returns whether `name` is valid for an event or a field: a ';' would begin its attributes, a NUL
+// would end it.
 constexpr bool IsValidName(std::string_view name) noexcept {
   return !name.empty() && name.find(';') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
 }
 
-// Whether `text` is "" or `name=value` pairs, each after a ';', the ';' in values doubled:
-// ";unit=ms".
+// Returns whether `text` is "" or a sequence of `name=value` pairs, each after a ';', with each ';'
+// in a value doubled. Example: ";unit=ms".
 constexpr bool AreValidAttributes(std::string_view text) noexcept {
   while (!text.empty()) {
     if (text[0] != ';') return false;
@@ -198,7 +201,7 @@ constexpr bool AreValidAttributes(std::string_view text) noexcept {
   return true;
 }
 
-// The flag of an arity in the encoding byte.
+// Returns the flag of an arity in the encoding byte.
 constexpr std::uint8_t ArityFlag(Arity arity) noexcept {
   static_assert(static_cast<unsigned>(Arity::kConstantArray) << 5 == kEncodingConstantArray &&
                 static_cast<unsigned>(Arity::kVariableArray) << 5 == kEncodingVariableArray);
@@ -207,12 +210,12 @@ constexpr std::uint8_t ArityFlag(Arity arity) noexcept {
 
 inline constexpr bool kIsLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 
-// A definition's format byte, without the flag of a tag, is there if it says something.
+// Returns whether a definition needs a format byte, apart from the flag of a tag.
 constexpr bool HasFormatByte(Encoding encoding, unsigned format, std::uint16_t tag) noexcept {
   return format != 0 || tag != 0 || encoding == Encoding::kStruct;
 }
 
-// The size of what PutType writes.
+// Returns the number of bytes that PutType writes.
 constexpr std::size_t TypeSize(Encoding encoding, std::uint16_t count, unsigned format,
                                std::uint16_t tag) noexcept {
   return std::size_t{1} + (HasFormatByte(encoding, format, tag) ? 1 : 0) + (tag != 0 ? 2 : 0) +
@@ -226,8 +229,9 @@ constexpr char* PutU16(char* out, std::uint16_t number) noexcept {
   return out;
 }
 
-// Writes what follows the name in a definition, in the byte order of this machine. `count`: of a
-// constant array, else 0. `format`: a Format, or the number of a struct's members.
+// Writes the part of a definition after the name, in the byte order of this machine, and returns
+// its end. `count`: elements of a constant array, else 0. `format`: a Format, or the number of a
+// struct's members.
 constexpr char* PutType(char* out, Encoding encoding, Arity arity, std::uint16_t count,
                         unsigned format, std::uint16_t tag) noexcept {
   const bool has_format = HasFormatByte(encoding, format, tag);

@@ -1,4 +1,4 @@
-// For headers that need C++17, as need_cxx20.h.
+// For headers that need C++17; see need_cxx20.h.
 #ifndef EVENTHEADER_INTERNAL_NEED_CXX17_H_
 #define EVENTHEADER_INTERNAL_NEED_CXX17_H_
 

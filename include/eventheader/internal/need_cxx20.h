@@ -1,5 +1,5 @@
-// For headers that need C++20: they leave themselves out where EVENTHEADER_INTERNAL_CXX20 is not
-// defined, so that the compiler says this one thing and not what else it does not know.
+// For headers that need C++20. They are empty where EVENTHEADER_INTERNAL_CXX20 is not defined, so
+// that a build with an older standard reports only the #error below.
 #ifndef EVENTHEADER_INTERNAL_NEED_CXX20_H_
 #define EVENTHEADER_INTERNAL_NEED_CXX20_H_
 

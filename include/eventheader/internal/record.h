@@ -1,4 +1,5 @@
-// How a record is put together: copies of its pieces, and what does not depend on the event. C++17.
+// Functions that assemble a record: copies of its pieces, and the parts that do not depend on the
+// event. C++17.
 //
 // A record is kRecordPrefix bytes for the transport, then the event: Header, extensions, data.
 #ifndef EVENTHEADER_INTERNAL_RECORD_H_
@@ -13,7 +14,7 @@
 
 namespace eh::internal {
 
-// Header::flags of this machine.
+// The value of Header::flags on this machine.
 inline constexpr std::uint8_t kNativeFlags =
     (sizeof(void*) == 8 ? kFlagPointer64 : 0) | (kIsLittleEndian ? kFlagLittleEndian : 0);
 
@@ -36,7 +37,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   __builtin_memcpy(out + size - kPiece, last, kPiece);
 }
 
-// The sizes that PutBytes leaves: below 4 and above 16.
+// Copies the sizes that PutBytes does not handle itself: below 4 and above 16.
 [[gnu::noinline]] inline std::byte* PutUnusualBytes(std::byte* out, const std::byte* in,
                                                     std::size_t size) noexcept {
   if (size < 4) {
@@ -53,7 +54,8 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   return out + size;
 }
 
-// Most strings are short; these are copied without a call, the others by one function for all.
+// Copies short strings, the most frequent ones, without a call; one shared function copies the
+// others.
 [[gnu::always_inline]] inline std::byte* PutBytes(std::byte* out, const void* data,
                                                   std::size_t size) noexcept {
   const auto* in = static_cast<const std::byte*>(data);
@@ -66,7 +68,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   return out + size;
 }
 
-// Writes the activity extension; the metadata extension is to follow it. `related` may be null.
+// Writes the activity extension. The metadata extension must follow. `related` may be null.
 [[gnu::always_inline]] inline std::byte* PutActivity(std::byte* out, const void* id,
                                                      const void* related) noexcept {
   constexpr std::size_t kSize = sizeof(ActivityId);

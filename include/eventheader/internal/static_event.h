@@ -1,9 +1,9 @@
-// The constant part of an event whose fields are known when it is compiled, made from the facts
-// about them, and the writing of its values. C++17.
+// The constant part of an event whose fields are known at compile time, and the code that writes
+// its values. C++17.
 //
-// The code of such an event is small, since each is compiled anew: it stores the values of fixed
-// size one after the other, and address and size of each of the others, and calls one function for
-// all events (static_objects.h), which puts the event together.
+// The code for a static event is small, because it is repeated for each event. It stores the values
+// of fixed size one after the other, and the address and size of each other value. It then calls
+// one function, shared by all events, that assembles the event (static_objects.h).
 #ifndef EVENTHEADER_INTERNAL_STATIC_EVENT_H_
 #define EVENTHEADER_INTERNAL_STATIC_EVENT_H_
 
@@ -20,18 +20,18 @@
 
 namespace eh::internal {
 
-// How a value gets into the payload.
+// How a value is stored before the call.
 enum class Way : std::uint8_t {
-  kNone,   // there is none
-  kFixed,  // it is stored with all others of fixed size
-  kBlob,   // a piece, with what is before and after it stored as fixed
-  kMade,   // a piece that Coder::Put makes
+  kNone,   // no value
+  kFixed,  // with all other values of fixed size
+  kBlob,   // a piece; the bytes before and after it are stored as fixed
+  kMade,   // a piece that Coder::Put writes
 };
 
-// Larger values are not stored as fixed: they would be copied twice.
+// Maximum bytes of a value that is stored as fixed. Larger values would be copied twice.
 inline constexpr std::size_t kMaxFixed = 64;
 
-// A base of what stands among the values of an event and is none.
+// Base of the arguments of an event that are not fields.
 struct NoField {};
 
 template <typename T>
@@ -46,26 +46,26 @@ constexpr Way WayOf() noexcept {
   }
 }
 
-// What an event's constant part is made from: a field, with the members of a struct among them, or
-// an attribute of the event.
+// The facts from which the constant part of an event is built. One element describes a field,
+// including the members of a struct, or an attribute of the event.
 struct FieldFacts {
   std::string_view name;
-  std::string_view attributes = {};  // as on the wire
+  std::string_view attributes = {};  // the encoding on the wire
   Encoding encoding = Encoding::kInvalid;
   Arity arity = Arity::kScalar;
-  std::uint8_t format = 0;  // of a struct: the number of its members
-  std::uint16_t count = 0;  // of a constant array
+  std::uint8_t format = 0;  // for a struct: the number of its members
+  std::uint16_t count = 0;  // elements of a constant array
   std::uint16_t tag = 0;
   const FieldFacts* members = nullptr;
-  bool has_members = false;  // of its own: a struct whose type says what they are
+  bool has_members = false;  // true for a struct whose type lists its members
 
   Way way = Way::kNone;
   std::uint8_t suffix = 0;
-  std::uint16_t fixed = 0;  // bytes that are stored before a piece, or alone
-  std::size_t minimum = 0;  // bytes of the payload, if they are always as many
+  std::uint16_t fixed = 0;  // bytes stored before a piece, or instead of one
+  std::size_t minimum = 0;  // bytes of the payload if the size is constant
 };
 
-// Returns those of a field of type T, but for its name and options.
+// Returns the facts about a field of type T, without its name and options.
 template <typename T>
 constexpr FieldFacts FactsOfType() noexcept {
   using Code = Coder<T>;
@@ -92,25 +92,26 @@ constexpr FieldFacts FactsOfType() noexcept {
   return facts;
 }
 
-// Whether a field of type T can be given a format; a struct has the number of its members there.
+// Returns whether a field of type T may have a format. A struct may not: its format byte is the
+// number of its members.
 template <typename T>
 constexpr bool IsFormatOfType(std::uint8_t format) noexcept {
   using Code = Coder<T>;
   if constexpr (Code::kEncoding == Encoding::kStruct) return format == Code::Members::kMembers;
   return IsFormatOf(Code::kEncoding, static_cast<Format>(format));
 }
-#define EVENTHEADER_INTERNAL_FORMAT_FAULT                                                       \
-  "this format does not go with the field's type: As<> must suit the size of its values, text " \
-  "formats go with strings, and a struct has none"
+#define EVENTHEADER_INTERNAL_FORMAT_FAULT                                                          \
+  "this format does not fit the field's type: As<> must fit the size of its values, text formats " \
+  "are for strings, and a struct has no format"
 
-// Sizes and numbers of a list of facts.
+// Sums over a list of facts.
 struct Totals {
-  std::size_t metadata = 0;  // of all definitions
-  std::size_t minimum = 0;   // of the payload
-  std::size_t fixed = 0;     // of what is stored as fixed
+  std::size_t metadata = 0;  // bytes of all definitions
+  std::size_t minimum = 0;   // bytes of the payload
+  std::size_t fixed = 0;     // bytes stored as fixed
   int pieces = 0;
-  int fields = 0;   // members among them
-  int nesting = 0;  // structs in one another
+  int fields = 0;   // including members of structs
+  int nesting = 0;  // depth of nested structs
 };
 
 constexpr void AddTotals(Totals* totals, const FieldFacts* fields, int number, int depth) noexcept {
@@ -155,7 +156,7 @@ constexpr char* PutDefinitions(char* out, const FieldFacts* fields, int number) 
   return out;
 }
 
-// An eh_static_event with what is before and after it.
+// An eh_static_event with the data before and after it.
 template <std::size_t kMetadata, int kPieces>
 struct StaticEvent {
   std::uint16_t fixed[kPieces + (kPieces == 0)];
@@ -195,7 +196,7 @@ constexpr StaticEvent<kMetadata, kPieces> MakeStaticEvent(const Header& header,
   return event;
 }
 
-// Room for the values of an event, as eh_write_static takes them.
+// The values of an event, in the layout that eh_write_static expects.
 template <std::size_t kFixed, int kPieces>
 struct Values {
   static constexpr std::size_t kPiecesSize = kPieces * sizeof(eh_piece);
@@ -214,7 +215,7 @@ struct ValuesEnd {
   std::byte* fixed;
   eh_piece* piece;
   eh_made_piece* made;
-  std::uint64_t size;  // of the event
+  std::uint64_t size;  // bytes of the event
 };
 
 template <typename T, typename V>
@@ -222,7 +223,7 @@ void* PutMade(void* out, const void* value) noexcept {
   return Coder<T>::Put(static_cast<std::byte*>(out), *static_cast<const V*>(value));
 }
 
-// Adds the value of one field of type T.
+// Adds the value of a field of type T.
 template <typename T, typename V>
 [[gnu::always_inline]] inline void AddValue(ValuesEnd& end, const V& value) noexcept {
   using Code = Coder<T>;
@@ -272,7 +273,7 @@ template <typename... T, typename... V>
   const std::size_t constant = event.head_size + kFixed;
   ValuesEnd end{room.fixed, room.begin(), made, constant};
   (AddValue<T>(end, values), ...);
-  // Made from the address of all, since the pieces are found by it, too.
+  // Derived from the address of `room`, because the pieces before `fixed` are found by it as well.
   const void* const fixed = reinterpret_cast<std::byte*>(&room) + room.kPiecesSize;
   if constexpr (kMade != 0) {
     return set.WriteMade(event, fixed, end.size, activity);

@@ -1,6 +1,6 @@
-/* What a program with events has in its static storage, and the function that writes them: for the
- * templates of C++ and the macros of C alike. C11 and C++17. Layouts and functions are part of the
- * C ABI, since the macros compile them into programs that link libeventheader-c.so. */
+/* The static objects of a program with events, and the function that writes events, for the C++
+ * templates and the C macros. C11 and C++17. Layouts and functions are part of the C ABI: the
+ * macros compile them into programs that link libeventheader-c.so. */
 #ifndef EVENTHEADER_INTERNAL_STATIC_OBJECTS_H_
 #define EVENTHEADER_INTERNAL_STATIC_OBJECTS_H_
 
@@ -16,9 +16,9 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* An eh::ProviderBase, made by the compiler. Its address is a multiple of 64. */
+/* An eh::ProviderBase that the compiler initializes. Its address is a multiple of 64. */
 typedef struct eh_static_provider {
-  uint64_t enabled; /* a bit for each of its tracepoints that is enabled */
+  uint64_t enabled; /* a bit for each tracepoint of the provider that is enabled */
   void* transport;
   const char* name;
   size_t name_size;
@@ -28,9 +28,9 @@ typedef struct eh_static_provider {
   uint64_t counters[256 - 7];
 } __attribute__((aligned(64))) eh_static_provider;
 
-/* An eh::EventSet, made by the compiler and registered later. */
+/* An eh::EventSet that the compiler initializes and that is registered later. */
 typedef struct eh_static_set {
-  uint64_t mask; /* its bit of the provider's word; 0 while it is not registered */
+  uint64_t mask; /* this set's bit of the provider's word; 0 while it is not registered */
   eh_static_provider* provider;
   uint64_t keyword;
   int status;
@@ -38,43 +38,43 @@ typedef struct eh_static_set {
   uint64_t registration[8];
 } __attribute__((aligned(8))) eh_static_set;
 
-/* The part of an event that is known when it is compiled. After it come header, metadata extension
- * and metadata, which are the head, and EH_HEAD_STEP bytes that may have any value.
+/* The part of an event that is known at compile time. The head (header, metadata extension and
+ * metadata) follows it in memory, then EH_HEAD_STEP bytes of any value.
  *
- * The payload of an event is, in turns, some bytes of fixed size and a piece, and at last fixed
- * bytes again. How many are before each piece says a uint16_t each, all of these before the
- * eh_static_event. EH_MADE_PIECE in one says that the piece is an eh_made_piece. */
+ * The payload of an event alternates between bytes of fixed size and pieces, and ends with bytes
+ * of fixed size. The numbers of fixed bytes before each piece are uint16_t values directly before
+ * the eh_static_event. EH_MADE_PIECE in a number marks an eh_made_piece. */
 typedef struct eh_static_event {
-  uint16_t last; /* how many fixed bytes are after the last piece */
+  uint16_t last; /* number of fixed bytes after the last piece */
   uint16_t head_size;
-  uint16_t head_padded; /* head_size, rounded up to a multiple of EH_HEAD_STEP */
-  int16_t pieces;       /* how many, times -2: where the numbers begin, in bytes from here */
+  uint16_t head_padded; /* head_size rounded up to a multiple of EH_HEAD_STEP */
+  int16_t pieces;       /* number of pieces times -2: offset of the numbers from here, in bytes */
 } eh_static_event;
 enum { EH_SLACK = 16, EH_HEAD_STEP = 32, EH_MADE_PIECE = 0x8000 };
 
-/* Bytes of a size that is known at run time. */
+/* Bytes whose size is known at run time. */
 typedef struct eh_piece {
   const void* data;
   size_t size;
 } eh_piece;
 
-/* The data of a piece whose bytes are not in memory as they are in the event. `put` writes them and
- * returns their end. */
+/* The data of a piece that is not in memory as in the event. `put` writes its bytes and returns
+ * their end. */
 typedef struct eh_made_piece {
   void* (*put)(void* out, const void* value);
   const void* value;
 } eh_made_piece;
 
-/* Writes an event to `set` (an eh_static_set or an eh_event_set) and counts the result, which is an
- * eh::WriteResult. Does not ask whether it is enabled. At `fixed` are all bytes of fixed size, one
- * after the other, and EH_SLACK bytes that may have any value; right before it the pieces, eh_piece
- * each, none of them a made one. `size`: that of the event, which 64 bits must be enough for, but
- * for the activity, which may be NULL. Async-signal-safe; takes 1 KiB of the stack, and as much as
- * the event is large if that is more. */
+/* Writes an event to `set` (an eh_static_set or an eh_event_set), counts the result and returns it
+ * as an eh::WriteResult. Does not check whether the set is enabled. `fixed` points to all bytes of
+ * fixed size, one after the other, then EH_SLACK bytes of any value. The pieces are directly before
+ * `fixed`, as eh_piece values, none of them made. `size` is that of the event without the activity,
+ * and must not overflow 64 bits. `activity` may be NULL. Async-signal-safe. Uses 1 KiB of the
+ * stack, plus the size of the event if that exceeds 1 KiB. */
 uint8_t eh_write_static(const void* set, const eh_static_event* event, const void* fixed,
                         uint64_t size, const eh_activity* activity);
 
-/* Each registers, or unregisters, the sets that are not NULL. */
+/* Register or unregister the sets from `begin` to `end` that are not NULL. */
 void eh_register_sets(eh_static_set* const* begin, eh_static_set* const* end);
 void eh_unregister_sets(eh_static_set* const* begin, eh_static_set* const* end);
 

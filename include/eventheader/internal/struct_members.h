@@ -1,4 +1,4 @@
-// The members of a struct that is a field, for static events and for the macros. C++17.
+// The members of a struct that is a field, for static events and the macros. C++17.
 #ifndef EVENTHEADER_INTERNAL_STRUCT_MEMBERS_H_
 #define EVENTHEADER_INTERNAL_STRUCT_MEMBERS_H_
 
@@ -12,7 +12,7 @@
 
 namespace eh {
 
-// How a struct is a field: specialize it.
+// Describes a struct as a field. Specialize it:
 //   template <> struct eh::StructOf<Point> {
 //     using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
 //   };
@@ -31,7 +31,7 @@ struct MemberPointer<T Struct::*> {
 template <auto kMember>
 using CoderOfMember = Coder<typename MemberPointer<decltype(kMember)>::Type>;
 
-// `Facts::kFacts`: those of the members, in their order.
+// `Facts::kFacts` are the facts about the members, in their order.
 template <typename Facts, auto... kMember>
 struct StructMembers {
   static_assert(sizeof...(kMember) >= 1 && sizeof...(kMember) <= kMaxStructFields,

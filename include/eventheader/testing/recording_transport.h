@@ -1,4 +1,5 @@
-// A transport that keeps what is written to it: for tests of instrumented code, without a kernel.
+// A transport that stores the events written to it, for tests of instrumented code without a
+// kernel.
 #ifndef EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_
 #define EVENTHEADER_TESTING_RECORDING_TRANSPORT_H_
 
@@ -21,15 +22,15 @@
 
 namespace eh {
 
-// Stands in for the kernel: enables every tracepoint that is registered, or those that SetEnabled
-// says. Thread-safe, but unlike a real transport it allocates and locks in Write. One that is
-// destroyed while providers use it leaves them without a transport: their events are disabled, and
-// their status is EOWNERDEAD until SetTransport gives them another one.
+// Replaces the kernel. Enables every tracepoint that is registered, unless SetEnabled changes this.
+// Thread-safe, but unlike the real transport, Write allocates and locks. Providers that still use a
+// destroyed RecordingTransport have no transport: their events are disabled, and their status is
+// EOWNERDEAD until SetTransport gives them another one.
 class RecordingTransport final : public Transport {
  public:
   struct Record {
     std::string tracepoint;
-    std::vector<std::byte> event;  // from its header on
+    std::vector<std::byte> event;  // from the event's header on
   };
 
   RecordingTransport() = default;
@@ -68,14 +69,14 @@ class RecordingTransport final : public Transport {
     return 0;
   }
 
-  // Enables or disables all tracepoints, those still to come too.
+  // Enables or disables all tracepoints, including those registered later.
   void SetEnabled(bool on) {
     const std::lock_guard lock(mutex_);
     enabled_ = on;
     for (const Tracepoint& tracepoint : tracepoints_) Set(tracepoint, on);
   }
 
-  // Enables or disables one that is registered.
+  // Enables or disables the registered tracepoints with this name.
   void SetEnabled(bool on, std::string_view name) {
     const std::lock_guard lock(mutex_);
     for (const Tracepoint& tracepoint : tracepoints_) {
@@ -83,11 +84,11 @@ class RecordingTransport final : public Transport {
     }
   }
 
-  // Registrations, or writes, fail with this errno from now on; 0: they do not.
+  // Make all later registrations, or writes, fail with this errno; 0: succeed.
   void FailRegister(int error) { register_error_ = error; }
   void FailWrite(int error) { write_error_ = error; }
 
-  // Returns what was written since the last call.
+  // Returns the events written since the last call.
   std::vector<Record> Take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(records_, {});
@@ -114,7 +115,7 @@ class RecordingTransport final : public Transport {
   }
 
   std::mutex mutex_;
-  std::vector<Tracepoint> tracepoints_;  // by index
+  std::vector<Tracepoint> tracepoints_;  // indexed by handle
   std::vector<Record> records_;
   bool enabled_ = true;
   std::atomic<int> register_error_ = 0;

@@ -1,6 +1,6 @@
-// The interface between providers and what takes their events: tracepoint names and bytes. The
-// library's is the kernel's user_events; tests put another in its place, such as RecordingTransport
-// (recording_transport.h).
+// The interface between providers and the receiver of their events. It carries tracepoint names and
+// bytes. The library's own transport is the kernel's user_events. Tests replace it, e.g. with
+// RecordingTransport (recording_transport.h).
 #ifndef EVENTHEADER_TESTING_TRANSPORT_H_
 #define EVENTHEADER_TESTING_TRANSPORT_H_
 
@@ -17,32 +17,35 @@
 
 namespace eh {
 
-// All functions are thread-safe and keep errno. Errors are errno values.
+// Receives events. All functions are thread-safe and do not change errno. Errors are errno values.
 class Transport {
  public:
-  // Makes tracepoint `name` (NUL-terminated) known. From then until Unregister the transport keeps
-  // `bit` of `*enable_word` set while the tracepoint is enabled; the word must stay valid as long.
-  // Returns 0, and the handle to write with, or an errno.
+  // Registers tracepoint `name` (NUL-terminated). From then until Unregister, the transport keeps
+  // `bit` of `*enable_word` set while the tracepoint is enabled. The word must stay valid until
+  // then. Returns 0 and stores a handle for Write, or returns an errno.
   virtual int Register(const char* name, std::uint64_t* enable_word, unsigned bit,
                        std::uint64_t* handle) noexcept = 0;
+  // Ends the registration of a bit. The transport no longer accesses the word for it.
   virtual void Unregister(std::uint64_t* enable_word, unsigned bit) noexcept = 0;
 
-  // Whether a handle can still be written with; if not, its tracepoint is to be registered anew.
+  // Returns whether the handle is still valid for Write. If not, its tracepoint must be registered
+  // again.
   virtual bool IsCurrent(std::uint64_t handle) noexcept = 0;
 
-  // Delivers an event: `record` is kRecordPrefix bytes that the transport overwrites, then the
-  // event. Returns 0 or an errno: EBADF when the tracepoint is no longer enabled.
+  // Delivers an event. `record` is kRecordPrefix bytes that the transport overwrites, then the
+  // event. Returns 0 or an errno: EBADF if the tracepoint is no longer enabled.
   // Async-signal-safe.
   virtual int Write(std::uint64_t handle, std::span<std::byte> record) noexcept = 0;
 
  protected:
   ~Transport() = default;
-  // Takes it from all providers that have event sets in this program or shared object, whose status
-  // is EOWNERDEAD from then on: for the destructor of one that may be destroyed before they are.
+  // Removes this transport from all providers that have event sets in this program or shared
+  // object. Their status is EOWNERDEAD from then on. Call it in the destructor of a transport that
+  // may be destroyed before the providers.
   void Detach() noexcept;
 };
 
-// The provider of the C API, or of the macros of C (EVENTHEADER_PROVIDER), for SetTransport.
+// Returns the provider of the C API, or of the C macros (EVENTHEADER_PROVIDER), for SetTransport.
 inline ProviderBase& ProviderOf(eh_provider* provider) noexcept {
   return *reinterpret_cast<ProviderBase*>(provider);
 }
