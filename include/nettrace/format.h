@@ -1,5 +1,5 @@
-// The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits.
-// Source: the NetTrace V6 specification, and TraceEvent for what it leaves out.
+// The NetTrace V6 format as numbers: block kinds, type codes, label kinds and limits. Sources: the
+// NetTrace V6 specification, and TraceEvent for what the specification leaves out.
 #ifndef NETTRACE_FORMAT_H_
 #define NETTRACE_FORMAT_H_
 
@@ -27,7 +27,7 @@ enum class BlockKind : std::uint8_t {
   kLabelList = 8,
 };
 
-// The block that ends a stream: an empty one of kind kEndOfStream.
+// The block that ends a stream: an empty block of kind kEndOfStream.
 inline constexpr std::array<std::byte, 4> kEndOfStreamBlock = {};
 
 enum class TypeCode : std::uint8_t {
@@ -45,7 +45,7 @@ enum class TypeCode : std::uint8_t {
   kSingle = 13,
   kDouble = 14,
   kDecimal = 15,   // in V4 and V5 only
-  kDateTime = 16,  // 8 times i16; TraceEvent takes it for an 8-byte FILETIME
+  kDateTime = 16,  // 8 Int16s; TraceEvent reads an 8-byte FILETIME
   kGuid = 17,
   kNullTerminatedUtf16String = 18,
   kArray = 19,
@@ -95,11 +95,12 @@ inline constexpr std::uint32_t kSequencePointFlushMetadata = 2;
 
 inline constexpr std::size_t kMaxBlockSize = (std::size_t{1} << 24) - 1;
 inline constexpr std::size_t kMaxRowSize = 65535;  // metadata and thread rows, field descriptions
-inline constexpr std::size_t kMaxFields = 65535;   // of an event or object
-inline constexpr int kMaxTypeDepth = 32;  // of types in types; this library's, to bound recursion
-inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET writes it for an unknown one
+inline constexpr std::size_t kMaxFields = 65535;   // per event or object
+// Maximum nesting of types. The limit is this library's own: it bounds recursion.
+inline constexpr int kMaxTypeDepth = 32;
+inline constexpr std::uint32_t kNoProcessor = 0xFFFFFFFF;  // .NET: unknown processor
 
-// The largest timestamp, in ticks: readers take it for signed.
+// The largest timestamp, in ticks. Readers treat timestamps as signed.
 inline constexpr std::uint64_t kMaxTimestamp = (std::uint64_t{1} << 63) - 1;
 
 // Keys of a trace that readers know (TraceInfo::key_values).
@@ -108,14 +109,14 @@ inline constexpr char kKeyHardwareThreadCount[] = "HardwareThreadCount";  // abo
 inline constexpr char kKeyExpectedCpuSamplingRate[] = "ExpectedCPUSamplingRate";
 inline constexpr char kKeySystemPageSize[] = "SystemPageSize";
 
-// Keys that our recorders write, too.
+// Keys that this project's recorders also write.
 inline constexpr char kKeyHostName[] = "HostName";
-// The UUID that Linux has for the time since the host started: traces of the same one share clocks.
+// Linux's boot id, a UUID. Traces with the same boot id share their clocks.
 inline constexpr char kKeyBootId[] = "BootId";
 
-// Key of an integer label: the timestamp, in ticks, of an event that had to be written at a later
-// time, as it came after a sequence point that is later than it, or tells what there was before the
-// copy begins.
+// Key of an integer label: the original timestamp, in ticks, of an event that was written with a
+// later one. This happens to events that came after a sequence point with a later time, and to
+// events from before the start of a copy that describe the state at its start.
 inline constexpr char kLabelOriginalTimestamp[] = "OriginalTimestamp";
 
 }  // namespace nettrace

@@ -1,5 +1,5 @@
-// The numbers by which the rows of a stream refer to one another. Each has a type of its own, so
-// that one does not compile in the place of another.
+// The numbers by which the rows of a stream refer to one another. Each kind is a separate type, so
+// that passing the wrong kind does not compile.
 #ifndef NETTRACE_IDS_H_
 #define NETTRACE_IDS_H_
 
@@ -17,13 +17,13 @@ enum class ThreadIndex : std::uint64_t {};  // V4, V5: the OS thread id
 enum class StackId : std::uint32_t {};
 enum class LabelListId : std::uint32_t {};
 
-// A Writer never gives these to a row.
+// Ids that mean no row. A Writer never assigns them.
 inline constexpr MetadataId kNoMetadata{0};
 inline constexpr ThreadIndex kNoThread{0};
 inline constexpr StackId kNoStack{0};
 inline constexpr LabelListId kNoLabels{0};
 
-// The id as it stands in the file.
+// Returns the id as written in the file.
 template <typename Id>
 constexpr std::underlying_type_t<Id> ToNumber(Id id) {
   return static_cast<std::underlying_type_t<Id>>(id);

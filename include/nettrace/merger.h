@@ -1,19 +1,19 @@
-// Writes the events of one or more streams as one V6 stream: the whole part of a damaged one, the
-// chosen events of one, or all of several.
+// Writes events of one or more streams as one V6 stream. Uses: to copy the intact part of a damaged
+// stream, to select events of a stream, to combine several streams.
 //
 //   Merger merger;
 //   merger.AddInput(*Reader::Open(std::make_unique<MemorySource>(bytes)));
 //   absl::Status status = merger.Run(std::make_unique<MemorySink>());
-//   if (!merger.input(0).status().ok()) ...  // cut or damaged: all before the damage was written
+//   if (!merger.input(0).status().ok()) ...  // cut or damaged; all events before that were written
 //
-// The output is in the order of time. Threads, labels, stacks and the counts of lost events are
-// kept; metadata rows of several inputs that are alike become one, and get EventIds by which
-// TraceEvent can tell them apart where theirs are not enough. The sync time is no later than the
-// first event. V4 and V5 types become those of V6. Where an input's sequence points are not between
-// the events that they should part, its events are put in order all the same.
+// The output is in time order. Threads, labels, stacks and counts of lost events are kept. Equal
+// metadata rows of several inputs become one row. A row gets a new EventId where TraceEvent could
+// not distinguish it from another row. The sync time is no later than the first event. V4 and V5
+// types become V6 types. If an input's sequence points do not separate its events by time, its
+// events are still written in time order.
 //
-// Memory: that of the time-ordered readers and of the copies' metadata, threads, labels and stacks.
-// Not thread-safe. Nothing here throws, prints or aborts.
+// Memory use is that of the time-ordered readers, and of the metadata, threads, labels and stacks
+// of the copies. Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_MERGER_H_
 #define NETTRACE_MERGER_H_
 
@@ -38,21 +38,22 @@
 
 namespace nettrace {
 
-// An event that the output has beside those of its inputs.
+// An event in the output that no input contains.
 struct AddedEvent {
   EventMetadata metadata;
   std::vector<std::byte> payload;
-  std::string thread;  // the name of the one that it is about
+  std::string thread;  // name of the thread that the event is about
 };
 
 struct MergerOptions {
-  // Says which events of an input are written; empty: all. An event that is left out is not lost.
+  // Returns true for the events of an input to write; empty: all. Events left out are not counted
+  // as lost.
   std::function<bool(const Reader& input, const Event& event)> filter = {};
-  // Events before this time that pass the filter are written at this time, with their own in the
+  // Events before this time that pass the filter are written at this time. Their own time is in the
   // label kLabelOriginalTimestamp.
   std::optional<absl::Time> start = std::nullopt;
-  // Called for each input once all are at their ends, and so their status() is known: the events
-  // are written at the output's end, on a capture thread that has no others.
+  // Called for each input after all inputs were read, so that their status() is final. The returned
+  // events are written at the end of the output, on capture threads that have no other events.
   std::function<std::vector<AddedEvent>(const Reader& input)> add_at_end = {};
   TimeOrderOptions time_order = {};
 };
@@ -64,35 +65,37 @@ class Merger {
   Merger(const Merger&) = delete;
   Merger& operator=(const Merger&) = delete;
 
-  // Adds a stream of which nothing was read yet. The first one's clock is the output's.
+  // Adds an input whose events have not been read yet. The clock of the first input becomes the
+  // clock of the output.
   void AddInput(std::unique_ptr<Reader> input);
 
-  // Reads all inputs and writes the output; to be called once. Errors: the sink's; those of the
-  // temporary file by way of which long intervals are sorted; ResourceExhausted for more than
-  // 65,533 schemas of a provider or too many threads; InvalidArgument without an input, or if one
-  // of several has a sync time that is no date. Damage of an input is no error here: see its
-  // status().
+  // Reads all inputs and writes the output. Call it only once. Returns the sink's errors and those
+  // of the temporary file for sorting long intervals (see TimeOrderOptions). Returns
+  // ResourceExhausted if a provider has more than 65,533 schemas or there are too many threads.
+  // Returns InvalidArgument if there is no input, or if one of several inputs has a sync time that
+  // is not a date. A damaged input is not an error here: see its status().
   absl::Status Run(std::unique_ptr<Sink> sink);
 
-  // These count inputs from 0, in the order of AddInput.
+  // Inputs are counted from 0, in the order of AddInput.
   const Reader& input(std::size_t index) const;
-  // Whether the sync time of that input is a date. Where an only input has none, the output's is
-  // 1970-01-01.
+  // Returns whether the sync time of that input is a date. If a single input has no date, the sync
+  // time of the output is 1970-01-01.
   bool has_date(std::size_t index) const;
   struct NotAsItWas {
-    // Events that came after a sequence point which is later than they are. They have the time of
-    // that, and their own in the label kLabelOriginalTimestamp, in the output's ticks.
+    // Events that came after a sequence point with a later time. They are written at the time of
+    // that sequence point. Their own time, in the output's ticks, is in the label
+    // kLabelOriginalTimestamp.
     std::uint64_t moved = 0;
-    // Events that no V6 stream can have. They are lost events of the output.
+    // Events that a V6 stream cannot represent. They count as lost events of the output.
     std::uint64_t not_kept = 0;
-    std::string why_not_kept;  // of the first of those
+    std::string why_not_kept;  // why the first of these was not kept
   };
   NotAsItWas not_as_it_was(std::size_t index) const;
 
-  // After an error of Run that is about one input: which.
+  // Returns the index of the input that an error of Run is about, if it is about one input.
   std::optional<std::size_t> failed_input() const;
 
-  // Counts of the output, after Run.
+  // Returns the counts of the output, after Run.
   const Writer::Stats& stats() const;
 
  private:

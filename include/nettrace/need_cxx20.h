@@ -1,5 +1,5 @@
-// All headers of this library need C++20: they leave themselves out where NETTRACE_CXX20 is not
-// defined, so that the compiler says this one thing and not what else it does not know.
+// All headers of this library need C++20. They are empty where NETTRACE_CXX20 is not defined, so
+// that a build with an older standard reports only the #error below.
 #ifndef NETTRACE_NEED_CXX20_H_
 #define NETTRACE_NEED_CXX20_H_
 

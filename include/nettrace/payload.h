@@ -1,4 +1,4 @@
-// Walking the payload of an event by its schema.
+// Visits the values in an event's payload, as described by the event's schema.
 #ifndef NETTRACE_PAYLOAD_H_
 #define NETTRACE_PAYLOAD_H_
 
@@ -18,14 +18,15 @@
 
 namespace nettrace {
 
-// A DateTime is 8 Int16s in V6, and an 8-byte FILETIME in V4 and V5. All else is the same.
+// How payloads are encoded. A DateTime is 8 Int16s in V6, and an 8-byte FILETIME in V4 and V5. All
+// other types are the same.
 enum class PayloadEncoding : std::uint8_t { kV6, kLegacy };
 
-// Receives each value, in the order of the fields. Views are valid during the call only.
+// Receives each value, in the order of the fields. Views are valid only during the call.
 class PayloadVisitor {
  public:
   virtual ~PayloadVisitor() = default;
-  // The name of the field whose value comes next; elements of arrays have none.
+  // Receives the name of the field whose value comes next. Array elements have no name.
   virtual void OnName(std::string_view name) = 0;
   virtual void OnBeginObject() = 0;
   virtual void OnEndObject() = 0;
@@ -38,20 +39,22 @@ class PayloadVisitor {
   virtual void OnBool(bool value) = 0;
   virtual void OnGuid(const Guid& value) = 0;
   virtual void OnDateTime(absl::Time utc) = 0;
-  // The 16 bytes of a .NET Decimal, whose layout the specification does not give.
+  // Receives the 16 bytes of a .NET Decimal. The specification does not describe their layout.
   virtual void OnDecimal(std::span<const std::byte> bytes) = 0;
-  // Code units, alone or in arrays, as the file has them: not always valid UTF-8 and UTF-16LE. Text
-  // of fixed length, or at a location, ends at its first zero unit.
+  // Receive single code units or arrays of code units, as they are in the file: not always valid
+  // UTF-8 or UTF-16LE. Text of fixed length, or in a RelLoc or DataLoc, ends at its first zero
+  // unit.
   virtual void OnUtf8(std::span<const std::byte> units) = 0;
   virtual void OnUtf16(std::span<const std::byte> units) = 0;
 };
 
-// A payload of this many values is refused: some hostile schemas describe more than fit in memory.
+// The maximum number of values in a payload. Some hostile schemas describe more values than fit in
+// memory.
 inline constexpr int kMaxPayloadValues = 1 << 20;
 
-// Passes the values of `payload` to `visitor`. DataLoss if the payload does not fit its fields: the
-// values before were passed on then, and each object and array that was begun was ended. Bytes
-// after the last field are ignored. Allocates nothing.
+// Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
+// fields; the values before that were passed, and each object and array that was begun was ended.
+// Ignores bytes after the last field. Allocates nothing.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 

@@ -1,7 +1,8 @@
-// Encodes the payload of an event value by value, each checked against the event's fields.
+// Encodes the payload of an event value by value, and checks each value against the event's fields.
 //
 //   std::vector<Field> fields = {MakeField<std::uint32_t>("Status"),
-//   MakeField<std::u16string_view>("Path")}; PayloadEncoder encoder(&fields);
+//                                MakeField<std::u16string_view>("Path")};
+//   PayloadEncoder encoder(&fields);
 //   encoder.UInt(200).Utf16(u"/index.html");
 //   absl::StatusOr<std::span<const std::byte>> payload = encoder.Finish();
 #ifndef NETTRACE_PAYLOAD_ENCODER_H_
@@ -27,8 +28,8 @@
 
 namespace nettrace {
 
-// The type that holds values of T: numbers, bool, Guid, std::string_view (UTF-8) and
-// std::u16string_view (UTF-16, which TraceEvent shows right beyond ASCII, too).
+// Returns the type of a field that holds values of T: numbers, bool, Guid, std::string_view (UTF-8)
+// or std::u16string_view (UTF-16; TraceEvent shows it correctly also beyond ASCII).
 template <typename T>
 Type TypeFor() {
   if constexpr (std::same_as<T, bool>) {
@@ -44,7 +45,8 @@ Type TypeFor() {
   } else if constexpr (std::same_as<T, std::u16string_view>) {
     return Type::Array(Type::Simple(TypeCode::kUtf16CodeUnit));
   } else {
-    static_assert(std::integral<T> && sizeof(T) <= 8, "no field holds values of this type");
+    static_assert(std::integral<T> && sizeof(T) <= 8,
+                  "the fields of a payload cannot hold values of this type");
     constexpr bool kSigned = std::is_signed_v<T>;
     if constexpr (sizeof(T) == 1) {
       return Type::Simple(kSigned ? TypeCode::kSByte : TypeCode::kByte);
@@ -63,12 +65,13 @@ Field MakeField(std::string name) {
   return {std::move(name), TypeFor<T>()};
 }
 
-// Not thread-safe. Allocates nothing once its buffers have grown. Finish returns the first error:
-// InvalidArgument for a value that is not of the field's type or not in its range, or for a value
-// too many or too few.
+// Not thread-safe. Does not allocate once its buffers have grown. Finish returns the first error:
+// InvalidArgument for a value of the wrong type or out of the field's range, or for too many or too
+// few values.
 class PayloadEncoder {
  public:
-  // Writer::AddMetadata accepts `fields`, which outlive this object unchanged.
+  // Creates an encoder. Writer::AddMetadata must accept `fields`. They must outlive this object and
+  // not change.
   explicit PayloadEncoder(const std::vector<Field>* fields);
 
   PayloadEncoder& Int(std::int64_t value);    // SByte…Int64, VarInt
@@ -77,25 +80,26 @@ class PayloadEncoder {
   PayloadEncoder& Double(double value);
   PayloadEncoder& Bool(bool value);  // Boolean32, Boolean8
   PayloadEncoder& GuidValue(const Guid& value);
-  // An array of code units, which a fixed-length one takes exactly. Utf16 also puts a
-  // NullTerminatedUTF16String.
+  // Append an array of code units; for a fixed-length array, exactly as many as it has. Utf16 also
+  // appends a NullTerminatedUTF16String.
   PayloadEncoder& Utf8(std::string_view text);
   PayloadEncoder& Utf16(std::u16string_view text);
-  // Array, FixedLengthArray: `count` elements follow, then EndArray.
+  // For Array and FixedLengthArray: `count` elements follow, then EndArray.
   PayloadEncoder& BeginArray(std::size_t count);
   PayloadEncoder& EndArray();
   PayloadEncoder& BeginObject();
   PayloadEncoder& EndObject();
-  // RelLoc, DataLoc: the bytes of whole elements.
+  // For RelLoc and DataLoc: appends the bytes of whole elements.
   PayloadEncoder& Located(std::span<const std::byte> elements);
 
-  // The payload, valid until the next value; the encoder is then ready for another one.
+  // Returns the payload, valid until the next value is appended. The encoder is then ready for
+  // another payload.
   absl::StatusOr<std::span<const std::byte>> Finish();
 
  private:
   struct Level {
-    const std::vector<Field>* fields;  // of an object
-    const Type* element;               // of an array
+    const std::vector<Field>* fields;  // for an object
+    const Type* element;               // for an array
     std::size_t next;
     std::size_t count;
   };

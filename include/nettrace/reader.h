@@ -1,13 +1,13 @@
-// Reads a NetTrace stream of V4, V5 or V6: pull events and sequence points in file order, with
-// threads, metadata, stacks and labels resolved and lost events counted.
+// Reads a NetTrace stream of V4, V5 or V6. The caller pulls events and sequence points in file
+// order. Threads, metadata, stacks and labels are resolved, and lost events are counted.
 //
 //   auto reader = Reader::Open(std::make_unique<MemorySource>(bytes));
 //   for (auto step = (*reader)->Next(); step != Reader::Step::kEnd; step = (*reader)->Next()) {
 //     if (step == Reader::Step::kEvent) Use((*reader)->event());
 //   }
-//   if (!(*reader)->status().ok()) ...  // cut or damaged: all before the damage was delivered
+//   if (!(*reader)->status().ok()) ...  // cut or damaged; all events before that were returned
 //
-// Memory: one block, and what the stream's tables hold, bounded by ReaderOptions.
+// Memory use is one block, and the stream's tables, which ReaderOptions bounds.
 // Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_READER_H_
 #define NETTRACE_READER_H_
@@ -35,36 +35,39 @@
 namespace nettrace {
 
 struct ReaderOptions {
-  // The tables (metadata, threads, stacks, label lists) may hold so many bytes at a time, by
-  // estimate. Reading stops beyond it.
+  // Maximum estimated size of the tables (metadata, threads, stacks, label lists), in bytes.
+  // Reading stops if they would grow larger.
   std::size_t max_table_bytes = std::size_t{1} << 30;
-  // The largest block read from a V4 or V5 stream, bytes; V6 blocks have less than 16 MiB.
+  // Maximum size of a block in a V4 or V5 stream, in bytes. V6 blocks have less than 16 MiB.
   std::size_t max_legacy_block_size = std::size_t{64} << 20;
+  // If true, the reader continues after damage within a block, and lists what it skipped: see
+  // SkippedPart. If false, reading stops there.
+  bool skip_damage = false;
 };
 
-// An event. Its pointers are never null. It is valid until the reader's next step; the metadata,
-// threads, stack and (V6) labels that it points to are valid until the step after the next sequence
-// point.
+// An event, valid until the reader's next step. The metadata, threads, stack and (V6) labels that
+// it points to stay valid until the step after the next sequence point. The pointers are never
+// null.
 struct Event {
-  std::uint64_t offset = 0;  // of its row in the stream
+  std::uint64_t offset = 0;  // bytes from the stream's start to its row
   MetadataId metadata_id = kNoMetadata;
   const EventMetadata* metadata = nullptr;
-  ThreadIndex thread_index = kNoThread;  // the thread it is about
+  ThreadIndex thread_index = kNoThread;  // the thread that the event is about
   const ThreadInfo* thread = nullptr;
-  ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered it
+  ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered the event
   const ThreadInfo* capture_thread = nullptr;
   std::uint32_t sequence_number = 0;
-  // Events of the capture thread that are missing directly before this one.
+  // Events of the capture thread that were lost directly before this event.
   std::uint64_t lost_before = 0;
   std::uint32_t processor = 0;
   std::uint64_t timestamp = 0;  // ticks
-  bool is_sorted = false;       // no later event has an earlier timestamp
+  bool is_sorted = false;       // true if no later event has an earlier timestamp
   const Labels* labels = nullptr;
   std::span<const std::byte> stack;  // instruction pointers of the trace's pointer size, leaf first
   std::span<const std::byte> payload;
   PayloadEncoding payload_encoding = PayloadEncoding::kV6;
 
-  // A label, where there is one, overrides the metadata. 0 where neither says.
+  // Return the event's label if it has one, else the value in the metadata, else 0.
   std::uint8_t level() const;
   std::uint64_t keywords() const;
   std::uint8_t opcode() const;
@@ -74,78 +77,101 @@ struct Event {
 struct SequencePoint {
   struct Loss {
     ThreadIndex thread_index = kNoThread;
-    std::uint64_t count = 0;  // events missing at the end of this thread's events so far
+    std::uint64_t count = 0;  // events missing after this thread's last event so far
     const ThreadInfo* thread = nullptr;
   };
-  std::uint64_t offset = 0;  // of its block in the stream
+  std::uint64_t offset = 0;  // bytes from the stream's start to its block
   std::uint64_t timestamp = 0;
   std::uint32_t flags = 0;
-  std::vector<Loss> losses;  // only threads that lost any; their rows are valid until the next step
+  std::vector<Loss> losses;  // only threads with losses; their rows are valid until the next step
 };
 
 struct RemovedThread {
   ThreadIndex thread_index = kNoThread;
-  std::uint64_t lost = 0;              // events missing at the end of this thread's events
-  const ThreadInfo* thread = nullptr;  // until the step after the next sequence point
+  std::uint64_t lost = 0;              // events missing after this thread's last event
+  const ThreadInfo* thread = nullptr;  // valid until the step after the next sequence point
 };
 
 // Where and why reading stopped before EndOfStream.
 struct Damage {
-  std::uint64_t offset = 0;      // of what could not be read
-  std::uint64_t bytes_left = 0;  // from the block that offset lies in to the end of the stream
+  std::uint64_t offset = 0;  // bytes from the stream's start to the part that could not be read
+  // Bytes from the start of the block that contains `offset` to the end of the stream.
+  std::uint64_t bytes_left = 0;
   std::string reason;
+};
+
+// A part of the stream that a reader with skip_damage skipped. In an event block, the reader skips
+// the rows from the first bad one on; in other blocks, the rest of the block. It skips events that
+// refer to lost metadata or threads. Events that refer to lost label lists have no labels. If an id
+// is defined twice, the later definition counts; for metadata, the first.
+struct SkippedPart {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  // 0: rows that refer to rows lost before
+  std::string reason;
+  // Approximate number of events that are missing because of this part. It is computed from the
+  // sequence numbers of the events up to the next sequence point, and may include other losses. It
+  // is estimated from the bytes if no numbers follow, or if they show far more events.
+  std::uint64_t events = 0;
 };
 
 class Reader {
  public:
+  // Maximum number of parts listed. The last one also contains the counts of all later parts.
+  static constexpr std::size_t kMaxSkipped = 1000;
+
   struct Stats {
     std::uint64_t events = 0;
-    // Counted by gaps in the numbers of events, sequence points and removed threads. As in
-    // TraceEvent a number that goes back counts 2^31-1.
+    // Lost events, computed from gaps in the numbers of events, sequence points and removed
+    // threads. A number that goes back counts as 2^31-1, as in TraceEvent.
     std::uint64_t lost = 0;
     std::uint64_t sequence_points = 0;
-    std::uint64_t threads = 0;                     // rows; V4, V5: threads seen
-    std::uint64_t metadata = 0;                    // rows
-    std::uint64_t bytes = 0;                       // of the stream, read so far
-    std::optional<std::uint64_t> first_timestamp;  // minimum and maximum of all events
-    std::optional<std::uint64_t> last_timestamp;
-    std::array<std::uint64_t, 256> blocks = {};        // by block kind, unknown ones included
-    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the last one
-    bool complete = false;                             // EndOfStream was there
+    std::uint64_t threads = 0;                         // rows; in V4 and V5: threads seen
+    std::uint64_t metadata = 0;                        // rows
+    std::uint64_t bytes = 0;                           // read so far
+    std::optional<std::uint64_t> first_timestamp;      // minimum over all events
+    std::optional<std::uint64_t> last_timestamp;       // maximum over all events
+    std::array<std::uint64_t, 256> blocks = {};        // by block kind, including unknown kinds
+    std::optional<std::uint64_t> last_sequence_point;  // timestamp of the last sequence point
+    bool complete = false;                             // EndOfStream was read
   };
 
   enum class Step : std::uint8_t { kEvent, kSequencePoint, kRemovedThread, kEnd };
 
-  // Reads the stream header and the Trace block. Errors: InvalidArgument, no NetTrace stream;
-  // Unimplemented, a version that is not read; the source's own. A stream that is cut before the
-  // end of its Trace block is opened, with defaults in trace(), and ends at once, with status().
+  // Reads the stream header and the Trace block. Returns InvalidArgument if this is not a NetTrace
+  // stream, Unimplemented if its version is not supported, or the source's error. Also opens a
+  // stream that is cut before the end of its Trace block: trace() then has defaults, Next returns
+  // kEnd, and status() says what is missing.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(std::unique_ptr<Source> source,
                                                       const ReaderOptions& options = {});
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // The stream's version, e.g. 6 and 0; 4 for V4 and V5, which are alike; 0 if it is cut before
-  // that.
+  // Return the version of the stream, e.g. 6 and 0. The major version is 4 for V4 and V5, which are
+  // alike, and 0 if the stream is cut before its version.
   std::uint32_t major_version() const;
   std::uint32_t minor_version() const;
   const TraceInfo& trace() const;
 
-  // Goes to the next event, sequence point or removed thread. A sequence point's and a removed
-  // thread's effect on the tables comes with the step after it.
+  // Moves to the next event, sequence point or removed thread. The effects of a sequence point or
+  // removed thread on the tables are applied by the next call.
   Step Next();
   const Event& event() const;                   // after kEvent
   const SequencePoint& sequence_point() const;  // after kSequencePoint
   const RemovedThread& removed_thread() const;  // after kRemovedThread
 
-  // After kEnd: OK if EndOfStream was reached, else what was damaged or missing, with its offset.
+  // After kEnd: returns OK if EndOfStream was reached, else what was damaged or missing, with its
+  // offset.
   const absl::Status& status() const;
   const std::optional<Damage>& damage() const;
+  // Returns the skipped parts, in stream order. Empty without ReaderOptions::skip_damage. A skipped
+  // part is not an error in status().
+  const std::vector<SkippedPart>& skipped() const;
   const Stats& stats() const;
-  // Why TraceEvent, the library of PerfView and dotnet-trace, shows nothing of this stream, though
-  // it is read here; empty if nothing of the kind was met so far.
+  // Returns why TraceEvent, the library of PerfView and dotnet-trace, shows nothing of this stream
+  // although this reader reads it. Empty if no such reason was found so far.
   const std::string& traceevent_refusal() const;
-  // UTC of a timestamp, by the trace's sync time, to the nanosecond.
+  // Returns the UTC time of a timestamp, computed from the trace's sync time, to the nanosecond.
   absl::Time TimeOf(std::uint64_t ticks) const;
 
  private:
@@ -154,7 +180,7 @@ class Reader {
   std::unique_ptr<Impl> impl_;
 };
 
-// The name of a block kind, e.g. "SequencePoint"; "Unknown" if there is none.
+// Returns the name of a block kind, e.g. "SequencePoint"; "Unknown" if the kind is not known.
 const char* BlockKindName(std::uint8_t kind);
 
 }  // namespace nettrace

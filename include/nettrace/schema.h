@@ -1,5 +1,5 @@
-// Descriptions of a trace, its events, threads and labels, for writer and reader.
-// Plain values; copying them copies all they own.
+// Descriptions of a trace, its events, threads and labels, for Writer and Reader. All are plain
+// values; a copy owns all of its contents.
 #ifndef NETTRACE_SCHEMA_H_
 #define NETTRACE_SCHEMA_H_
 
@@ -21,10 +21,10 @@
 namespace nettrace {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
-// The bytes in the file: i32, i16, i16 little-endian, then 8 bytes. See GuidFromUuid.
+// A GUID as in the file: i32, i16, i16 little-endian, then 8 bytes. See GuidFromUuid.
 using Guid = std::array<std::byte, 16>;
 
-// Reorders an RFC 4122 (network order) UUID into the file's Guid; its own inverse.
+// Reorders an RFC 4122 UUID (network order) into the file's Guid. Also converts a Guid back.
 constexpr Guid GuidFromUuid(const std::array<std::byte, 16>& uuid) {
   return {uuid[3], uuid[2], uuid[1],  uuid[0],  uuid[5],  uuid[4],  uuid[7],  uuid[6],
           uuid[8], uuid[9], uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]};
@@ -36,8 +36,8 @@ struct Field;
 struct Type {
   TypeCode code = TypeCode::kInt32;
   std::vector<Type> element;  // exactly one for kArray, kFixedLengthArray, kRelLoc, kDataLoc
-  std::uint16_t count = 0;    // kFixedLengthArray
-  std::vector<Field> fields;  // kObject
+  std::uint16_t count = 0;    // elements of a kFixedLengthArray
+  std::vector<Field> fields;  // members of a kObject
 
   static Type Simple(TypeCode code);
   static Type Array(Type element);
@@ -55,7 +55,7 @@ struct Field {
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-// The Trace block.
+// The contents of the Trace block.
 struct TraceInfo {
   absl::Time sync_time;         // UTC, written to the millisecond
   std::int64_t sync_ticks = 0;  // the trace's clock at sync_time
@@ -67,7 +67,7 @@ struct TraceInfo {
 // A row of the metadata table: the schema of the events that refer to it.
 struct EventMetadata {
   std::string provider;
-  // For TraceEvent up to 65534, and one for each name, fields and opcode.
+  // For TraceEvent: at most 65534, and different for each combination of name, fields and opcode.
   std::uint32_t event_id = 0;
   std::string name;
   std::vector<Field> fields;
@@ -90,7 +90,7 @@ struct ThreadInfo {
   friend bool operator==(const ThreadInfo&, const ThreadInfo&) = default;
 };
 
-// A label list. The order of keys is kept.
+// A label list. The order of the keys in `strings` and in `integers` is kept.
 struct Labels {
   std::optional<Guid> activity_id;
   std::optional<Guid> related_activity_id;

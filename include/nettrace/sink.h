@@ -20,66 +20,69 @@
 
 namespace nettrace {
 
-// Not thread-safe: used by one Writer.
+// Receives the bytes of one Writer. Not thread-safe.
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Takes all of `bytes` and returns OK, or takes a prefix of them, sets `*taken` to its length and
-  // returns the error. EINTR and short writes are the sink's to handle.
+  // Appends all of `bytes` and returns OK, or appends a prefix of them, sets `*taken` to its length
+  // and returns the error. The sink handles EINTR and short writes.
   virtual absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) = 0;
-  // Hands on what the sink has taken and holds back, or begins to. Does not wait for it.
+  // Passes on the bytes that the sink holds back, or starts to. Does not wait until they have
+  // arrived.
   virtual absl::Status Flush() { return absl::OkStatus(); }
-  // Makes what was appended durable, where the sink knows how.
+  // Makes the appended bytes durable, if the sink can.
   virtual absl::Status Sync() { return absl::OkStatus(); }
-  // The stream is whole, up to its EndOfStream block, and nothing is appended any more. As Sync, if
-  // there is nothing else to do then. After an error it may be called again.
+  // Ends the stream. It is complete, up to its EndOfStream block, and no bytes are appended
+  // afterwards. The default calls Sync. May be called again after an error.
   virtual absl::Status Finish() { return Sync(); }
-  // How many of the bytes that Append took have not reached their destination, if the sink holds
-  // bytes back: were the process to end now, they would be lost.
+  // Returns the number of appended bytes that the sink holds back and has not delivered yet. They
+  // would be lost if the process ended now.
   virtual std::uint64_t Undelivered() const { return 0; }
 
-  // Sections: parts of a stream each of which is a stream of its own where the stream's prologue,
-  // which is what was appended before the first section, stands in front of it. So a sink can begin
-  // a new file at a section, or keep the last sections only. Called by the Writer between two
-  // Appends, when all before has been taken: what is appended from here on is a new section. After
-  // an error it is called again before the next Append.
+  // Begins a new section at the next appended byte. A section is a part of a stream that forms a
+  // complete stream together with the prologue, which is everything before the first section. A
+  // sink can therefore begin a new file at a section, or keep only the last sections. The Writer
+  // calls this between two Appends, when all bytes before were taken. After an error it calls this
+  // again before the next Append.
   virtual absl::Status BeginSection() { return absl::OkStatus(); }
-  // The sink would have a new section begin soon, as its file is to be followed by another one.
-  // False from BeginSection on, until it would have yet another one.
+  // Returns whether the sink asks for a new section soon, because it wants to begin a new file.
+  // Returns false after BeginSection, until the sink needs another section.
   virtual bool WantsSection() const { return false; }
-  // The sink's buffers are full. It still takes what it is given, but asks for a pause.
+  // Returns whether the sink's buffers are full. The sink still takes bytes, but asks the caller to
+  // pause.
   virtual bool IsFull() const { return false; }
 };
 
-// A file descriptor of any kind. Waits until it takes the bytes, also if it is non-blocking. A
-// broken pipe is an error here, never a SIGPIPE. Sync makes a regular file's contents durable; once
-// that has failed it stays failed.
+// Writes to a file descriptor of any kind. Append waits until the descriptor takes the bytes, even
+// if it is non-blocking. A broken pipe is an error, never a SIGPIPE. Sync makes the contents of a
+// regular file durable; after Sync has failed once, it always fails.
 class FdSink : public Sink {
  public:
-  // Takes ownership of `fd`. `name` is for error messages.
+  // Takes ownership of `fd`. Error messages contain `name`.
   FdSink(int fd, std::string name);
   ~FdSink() override;
   FdSink(const FdSink&) = delete;
   FdSink& operator=(const FdSink&) = delete;
 
-  // Creates or truncates the file at `path`, O_CLOEXEC, mode 0644 less the umask.
+  // Creates or truncates the file at `path`, with O_CLOEXEC and mode 0644 less the umask.
   static absl::StatusOr<std::unique_ptr<FdSink>> Create(const std::string& path);
 
-  // `retry` is called with errno when a write fails, but for EINTR and EAGAIN: if it returns true,
-  // after waiting perhaps, the write is tried again from the first byte that was not taken. It is
-  // called with 0 when an Append after that has taken everything. Without it, and if it returns
-  // false, the error is Append's.
+  // Sets a function that Append calls with errno when a write fails, except for EINTR and EAGAIN.
+  // If the function returns true, perhaps after waiting, Append writes again from the first byte
+  // that was not taken. Append calls the function with 0 when it has written everything after
+  // errors. If the function returns false or is not set, Append returns the error.
   void set_retry(std::function<bool(int error)> retry) { retry_ = std::move(retry); }
 
-  // `wait` is called, with the descriptor, in place of waiting without end until one that is
-  // non-blocking takes something. If it returns false, Append is Unavailable.
+  // Sets a function that Append calls with the descriptor when a non-blocking descriptor takes no
+  // bytes. Without it, Append waits indefinitely. If the function returns false, Append returns
+  // Unavailable.
   void set_wait(std::function<bool(int fd)> wait) { wait_ = std::move(wait); }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
   absl::Status Sync() override;
 
  private:
-  // Whether to try again after this error.
+  // Returns whether to retry the write after this error.
   bool IsRetried(int error);
 
   int fd_;
@@ -87,10 +90,11 @@ class FdSink : public Sink {
   bool regular_;
   std::function<bool(int error)> retry_;
   std::function<bool(int fd)> wait_;
-  bool retrying_ = false;  // retry_ was called with an error, and not with 0 since
+  bool retrying_ = false;  // retry_ was called with an error, but not with 0 since
   absl::Status sync_failure_;
 };
 
+// Stores the bytes in memory.
 class MemorySink : public Sink {
  public:
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
@@ -100,7 +104,7 @@ class MemorySink : public Sink {
   std::vector<std::byte> bytes_;
 };
 
-// Calls a function, with the contract of Sink::Append.
+// Passes the bytes to a function that has the contract of Sink::Append.
 class CallbackSink : public Sink {
  public:
   using Callback =

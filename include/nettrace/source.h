@@ -1,4 +1,4 @@
-// Origins of a Reader's bytes, read once from front to back: a file, a pipe, memory.
+// Where a Reader's bytes come from, read once from front to back: a file, a pipe, memory.
 #ifndef NETTRACE_SOURCE_H_
 #define NETTRACE_SOURCE_H_
 
@@ -15,27 +15,27 @@
 
 namespace nettrace {
 
-// Not thread-safe: used by one Reader.
+// Provides the bytes of one Reader. Not thread-safe.
 class Source {
  public:
   virtual ~Source() = default;
-  // Reads up to `buffer.size()` bytes, at least one unless at the end, where it returns 0.
+  // Reads up to `buffer.size()` bytes and returns their count: at least 1, or 0 at the end.
   virtual absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) = 0;
-  // All bytes, if they are in memory and stay there unchanged as long as the source: they are then
-  // read in place, and Read is not called. Else empty.
+  // Returns all bytes if they are in memory and stay unchanged while the source exists; they are
+  // then read in place, and Read is not called. Else returns an empty span.
   virtual std::span<const std::byte> InMemory() const { return {}; }
 };
 
-// A file descriptor of any kind; blocking reads.
+// Reads from a file descriptor of any kind, with blocking reads.
 class FdSource : public Source {
  public:
-  // Takes ownership of `fd`. `name` is for error messages.
+  // Takes ownership of `fd`. Error messages contain `name`.
   FdSource(int fd, std::string name);
   ~FdSource() override;
   FdSource(const FdSource&) = delete;
   FdSource& operator=(const FdSource&) = delete;
 
-  // Opens the file at `path`, O_CLOEXEC.
+  // Opens the file at `path`, with O_CLOEXEC.
   static absl::StatusOr<std::unique_ptr<FdSource>> Open(const std::string& path);
 
   absl::StatusOr<std::size_t> Read(std::span<std::byte> buffer) override;
@@ -45,7 +45,7 @@ class FdSource : public Source {
   std::string name_;
 };
 
-// Bytes that must stay unchanged as long as the source is read; a mapped file, for one.
+// Reads bytes in memory, e.g. a mapped file. They must not change while the source is read.
 class MemorySource : public Source {
  public:
   explicit MemorySource(std::span<const std::byte> bytes) : rest_(bytes) {}

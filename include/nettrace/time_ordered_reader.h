@@ -1,8 +1,8 @@
-// A stream's events in the order of time. They are sorted within each interval between sequence
-// points; the format guarantees that this is enough.
+// Reads the events of a stream in time order. Events are sorted within each interval between
+// sequence points; the format guarantees that this is enough.
 //
-// Memory: the reader's, and TimeOrderOptions::max_memory, however long an interval is: what does
-// not fit is sorted by way of a temporary file.
+// Memory use is that of the reader plus TimeOrderOptions::max_memory, even for long intervals:
+// events beyond that are sorted in a temporary file.
 #ifndef NETTRACE_TIME_ORDERED_READER_H_
 #define NETTRACE_TIME_ORDERED_READER_H_
 
@@ -26,15 +26,16 @@ class EventSorter;
 }
 
 struct TimeOrderOptions {
-  // Bytes of events that are kept in memory; what an interval has beyond them goes to the temporary
-  // file. Merging that back takes a quarter more, and at least 16 KiB for each such part.
+  // Maximum bytes of events in memory. Further events of an interval go to the temporary file.
+  // Merging them needs a quarter more memory, and at least 16 KiB for each sorted part of the file.
   std::size_t max_memory = std::size_t{32} << 20;
-  // The folder of the temporary file, which has no name in it; empty: $TMPDIR, else /var/tmp.
+  // Folder of the temporary file, which is unnamed. Empty: $TMPDIR, else /var/tmp.
   std::string temporary_directory = {};
 };
 
-// Takes the steps of a Reader in another order: in each interval first the events by time (events
-// of one time in file order), then the removed threads, then the sequence point. Not thread-safe.
+// Returns the steps of a Reader in another order: in each interval first the events by time (events
+// with equal times in file order), then the removed threads, then the sequence point. Not
+// thread-safe.
 class TimeOrderedReader {
  public:
   using Step = Reader::Step;
@@ -47,15 +48,15 @@ class TimeOrderedReader {
   const Event& event() const { return event_; }
   const RemovedThread& removed_thread() const { return removed_thread_; }
   const SequencePoint& sequence_point() const { return reader_->sequence_point(); }
-  // The reader below, for facts about the whole stream. Its statistics are ahead of the events
-  // delivered.
+  // Returns the underlying reader, for facts about the whole stream. Its statistics are ahead of
+  // the events returned so far.
   const Reader& reader() const { return *reader_; }
   Reader& reader() { return *reader_; }
 
-  // After kEnd: OK if all that the reader reads was delivered; else the temporary file's error,
-  // with its folder. ResourceExhausted says that the disk is full.
+  // After kEnd: returns OK if all events that were read were also returned, else the error of the
+  // temporary file, with its folder. ResourceExhausted means that the disk is full.
   const absl::Status& sort_status() const { return sort_status_; }
-  // Bytes that were written to the temporary file so far.
+  // Returns the bytes written to the temporary file so far.
   std::uint64_t spilled_bytes() const;
 
  private:
@@ -65,7 +66,7 @@ class TimeOrderedReader {
   std::unique_ptr<internal::EventSorter> sorter_;
   std::vector<RemovedThread> removed_;
   std::size_t next_removed_ = 0;
-  bool at_boundary_ = false;  // the interval is read: boundary_ comes after it
+  bool at_boundary_ = false;  // the interval was read; boundary_ is the step after it
   Step boundary_ = Step::kEnd;
   Event event_;
   RemovedThread removed_thread_;

@@ -1,5 +1,6 @@
-// Checks a NetTrace stream against the specification and against what TraceEvent, the library of
-// PerfView and dotnet-trace, demands beyond it. docs/format/verify-rules.md explains each rule.
+// Checks a NetTrace stream against the specification, and against the additional requirements of
+// TraceEvent, the library of PerfView and dotnet-trace. docs/format/verify-rules.md explains each
+// rule.
 #ifndef NETTRACE_VERIFIER_H_
 #define NETTRACE_VERIFIER_H_
 
@@ -20,44 +21,44 @@
 namespace nettrace {
 
 enum class Severity : std::uint8_t {
-  kError,   // against the specification
-  kHazard,  // right by the specification, and yet TraceEvent fails or shows something else
+  kError,   // violates the specification
+  kHazard,  // valid, but TraceEvent fails or shows something else
 };
 
 struct Rule {
   const char* name;
   Severity severity;
-  const char* section;  // of the specification, or "TraceEvent"
-  const char* summary;  // what must hold
+  const char* section;  // section of the specification, or "TraceEvent"
+  const char* summary;  // the condition that must hold
 };
 
-// All rules there are, in the order of the documentation.
+// Returns all rules, in the order of the documentation.
 std::span<const Rule> VerifyRules();
 
 struct Finding {
   const Rule* rule = nullptr;
-  std::uint64_t offset = 0;  // in the stream
+  std::uint64_t offset = 0;  // in the stream, in bytes
   std::string explanation;
 };
 
 struct VerifyOptions {
-  // So many findings are kept for each rule; more are only counted.
+  // Maximum findings kept per rule. Further ones are only counted.
   std::size_t max_findings_per_rule = 20;
-  // The tables may hold so many bytes, by the estimate of ReaderOptions. Verification ends with a
-  // finding beyond it, where a Reader with the same limit gives up, too.
+  // Maximum estimated size of the tables in bytes, as in ReaderOptions. If they would grow larger,
+  // verification ends with a finding; a Reader with the same limit stops at the same place.
   std::size_t max_table_bytes = std::size_t{1} << 30;
 };
 
 struct VerifyReport {
   std::uint32_t version = 0;
-  std::vector<Finding> findings;  // in the order they were met
-  std::uint64_t errors = 0;       // all, those not kept included
+  std::vector<Finding> findings;  // in the order of discovery
+  std::uint64_t errors = 0;       // total, including findings that are not kept
   std::uint64_t hazards = 0;
   std::uint64_t events = 0;
 };
 
-// Reads `source` to its end. V4 and V5 streams are only checked to be readable. Errors are those of
-// Reader::Open, for streams that cannot be verified at all.
+// Reads `source` to its end. For V4 and V5 streams, checks only that they are readable. Returns an
+// error of Reader::Open if the stream cannot be verified at all.
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source,
                                     const VerifyOptions& options = {});
 

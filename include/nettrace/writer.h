@@ -1,19 +1,19 @@
-// Writes a NetTrace V6 stream: blocks are appended to a sink as they fill, in bounded memory.
+// Writes a NetTrace V6 stream. Blocks are appended to a sink as they fill. Memory use is bounded.
 //
-// The life of a trace: Create, then metadata, threads, labels, stacks and events in any order in
-// which everything is defined before an event refers to it, a sequence point now and then, Finish.
-// Rows are buffered; a row always reaches the sink before the first event that refers to it.
+// The calls for a trace: Create; then metadata, threads, labels, stacks and events, where
+// everything is defined before an event refers to it; a sequence point now and then; Finish. Rows
+// are buffered. A row always reaches the sink before the first event that refers to it.
 //
-// Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, as TraceEvent
-// demands. Its events must be written in the order of their timestamps, and lie between the
+// Each capture thread (an OS thread, or a CPU's ring) has separate event blocks, because TraceEvent
+// requires it. Its events must be written in the order of their timestamps, and lie between the
 // sequence points around them; WriteEvent refuses others.
 //
-// Text that is not UTF-8 is written with one U+FFFD for each maximal part of a sequence that is not
-// well formed.
+// In text that is not UTF-8, each maximal part of an ill-formed sequence is replaced by one U+FFFD.
 //
-// When the sink fails, the blocks that it did not take are kept and given again with every call
-// that writes, the untaken rest of a torn one first: the stream is well-formed up to the last byte
-// taken. Once the buffers are full, events are dropped. See Stats for what is where.
+// When the sink fails, the writer keeps the blocks that the sink did not take. Every later call
+// that writes tries them again, beginning with the rest of a partly taken block. The stream is
+// therefore well-formed up to the last byte taken. When the buffers are full, events are dropped.
+// Stats counts the events of each kind.
 //
 // Not thread-safe. Nothing here throws, prints or aborts.
 #ifndef NETTRACE_WRITER_H_
@@ -38,30 +38,32 @@
 namespace nettrace {
 
 struct WriterOptions {
-  // An open event block is written before its rows pass this many bytes; a longer row gets a block
-  // for itself. 1..16,777,195.
+  // Bytes of rows in an event block. An open block is written before its rows exceed this; a longer
+  // row gets a block for itself. 1..16,777,195.
   std::size_t event_block_size = 64 * 1024;
-  // All open blocks are written, and their buffers freed, before those pass this many bytes.
+  // Maximum bytes of the buffers of open blocks. Before they exceed this, all open blocks are
+  // written and their buffers freed.
   std::size_t max_buffer_bytes = 64 << 20;
-  // Bounds on the interval caches; reaching one is ResourceExhausted, and a sequence point
-  // (threads, metadata: a flushing one) makes room again.
+  // Limits of the tables of an interval. A call that would exceed one returns ResourceExhausted. A
+  // sequence point makes room again; for threads and metadata, one that flushes them.
   std::size_t max_labels = 65536;
   std::size_t max_stacks = 65536;
   std::size_t max_threads = 1 << 20;  // at most 1 << 20
-  // With traceevent_compatible, as many EventIds from before flushes of metadata are remembered,
-  // too: TraceEvent goes on to show the later events of an id by the rows before. When they would
-  // be more, all but those of the last flush are forgotten.
+  // With traceevent_compatible, this also limits the EventIds remembered from before metadata
+  // flushes: TraceEvent may show the later events of an id by its rows from before the flush. When
+  // this limit is reached, all remembered ids but those of the last flush are forgotten.
   std::size_t max_metadata = 1 << 20;
   std::size_t max_label_bytes = 64 << 20;
   std::size_t max_stack_bytes = 64 << 20;
-  // Bounds on what a reader must keep to sort an interval. The bytes, of event rows, are counted as
-  // blocks are written, so they may pass the bound by the open blocks.
+  // Limits on what a reader must hold to sort an interval. The bytes of event rows are counted when
+  // their block is written, so they may exceed the limit by the open blocks.
   std::uint64_t max_interval_events = std::uint64_t{1} << 27;
   std::uint64_t max_interval_bytes = std::uint64_t{1} << 33;
-  // Thread indices are counted from here; not kNoThread. RemoveThread needs it above all OS thread
-  // ids, which TraceEvent takes for indices: 4,194,305 on Linux. Larger numbers take more bytes.
+  // The first thread index; not kNoThread. For RemoveThread it must be larger than all OS thread
+  // ids, because TraceEvent treats these as indices: 4,194,305 on Linux. Larger numbers take more
+  // bytes.
   ThreadIndex first_thread_index{1};
-  // Refuse what the specification allows and TraceEvent (PerfView, dotnet-trace) misreads.
+  // Refuse what the specification allows but TraceEvent (PerfView, dotnet-trace) misreads.
   bool traceevent_compatible = true;
 };
 
@@ -78,81 +80,91 @@ struct EventRow {
 
 class Writer {
  public:
-  // Writes the stream header and the Trace block, the stream's prologue, and has the sink begin the
-  // first section. `sink` is owned.
+  // Creates a writer that owns `sink`. Writes the stream header and the Trace block, which are the
+  // stream's prologue, and begins the sink's first section.
   static absl::StatusOr<std::unique_ptr<Writer>> Create(std::unique_ptr<Sink> sink,
                                                         const TraceInfo& info,
                                                         const WriterOptions& options = {});
-  ~Writer();  // does not finish: a stream without Finish has no EndOfStream, and says so to readers
+  // Does not call Finish. A stream that was not finished has no EndOfStream, which readers report.
+  ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   // Defines a metadata row and returns its id, valid until a sequence point that flushes metadata.
-  // InvalidArgument says what is wrong with it (type, size, duplicate event id).
+  // Returns InvalidArgument, with the reason, for a bad type or size or a duplicate event id.
   absl::StatusOr<MetadataId> AddMetadata(const EventMetadata& metadata);
 
-  // An EventId under which TraceEvent takes no other row's events for those of this row: the row's
-  // own if it is 1 or above and has no other meaning in this stream, else one that follows from the
-  // row's name, fields and opcode, so that it mostly is the same in every stream. nullopt if all
-  // are taken: a sequence point that flushes metadata makes those free that were not used lately.
+  // Returns an EventId with which TraceEvent does not confuse the events of this row with those of
+  // another row. This is the row's own id if it is at least 1 and has no other meaning in this
+  // stream. Else the id is derived from the row's name, fields and opcode, so that it is usually
+  // the same in every stream. Returns nullopt if all ids are taken; a sequence point that flushes
+  // metadata frees those that were not used recently.
   std::optional<std::uint32_t> ChooseEventId(const EventMetadata& metadata);
 
-  // Defines a thread and returns its index. Valid until RemoveThread or a sequence point that
-  // flushes threads. Indices are never used twice in a section.
+  // Defines a thread and returns its index, valid until RemoveThread or a sequence point that
+  // flushes threads. An index is not reused within a section.
   absl::StatusOr<ThreadIndex> AddThread(const ThreadInfo& thread);
 
-  // The thread is gone: no later event refers to it; readers learn its last sequence number.
-  // FailedPrecondition if TraceEvent might remove another thread: see first_thread_index.
+  // Ends a thread: no later event may refer to it, and readers learn its last sequence number.
+  // Returns FailedPrecondition if TraceEvent might remove another thread: see first_thread_index.
   absl::Status RemoveThread(ThreadIndex index);
 
-  // The id of this label list or stack (leaf first), added if it is new since the last sequence
-  // point. Valid until the next sequence point. Empty ones are kNoLabels and kNoStack.
+  // Return the id of this label list or stack (leaf first), and add it if it is new since the last
+  // sequence point. Valid until the next sequence point. If it is empty, the id is kNoLabels or
+  // kNoStack.
   absl::StatusOr<LabelListId> InternLabels(const Labels& labels);
   absl::StatusOr<StackId> InternStack(std::span<const std::uint64_t> frames);
 
-  // Appends an event; its sequence number is the next of its capture thread. After InvalidArgument
-  // and OutOfRange (a limit of the format), and ResourceExhausted while the interval is full, the
-  // event does not count. After an error of the sink it is dropped, and lost to readers as if
-  // AddLost had been called.
+  // Appends an event with the next sequence number of its capture thread. The event is not counted
+  // after InvalidArgument, OutOfRange (a limit of the format) or ResourceExhausted (the interval is
+  // full). After an error of the sink, the event is dropped, and readers see it as lost, as after
+  // AddLost.
   absl::Status WriteEvent(const EventRow& row, std::span<const std::byte> payload);
 
-  // `count` events of `capture_thread` were lost here: its sequence number advances by as many.
-  // OutOfRange if that would be over 2^31 - 1 since its last event or sequence point: readers take
-  // such a gap for a step back.
+  // Records that `count` events of `capture_thread` were lost here: advances its sequence number by
+  // `count`. Returns OutOfRange if the gap since its last event or sequence point would exceed
+  // 2^31-1: readers treat such a gap as a step back.
   absl::Status AddLost(ThreadIndex capture_thread, std::uint64_t count);
 
-  // Ends the interval, after the time of the one before (InvalidArgument if not): all events so far
-  // are at or before `timestamp`, all later ones at or after it. Lists the last sequence number of
-  // every capture thread. `flags`: kSequencePointFlush….
+  // Counts the events of this capture thread also in Stats::events_written_apart. Does nothing if
+  // there is no such thread.
+  void CountApart(ThreadIndex capture_thread);
+
+  // Ends the interval. All events so far must be at or before `timestamp`, and all later ones at or
+  // after it. Lists the last sequence number of every capture thread. `flags`:
+  // kSequencePointFlush…. Returns InvalidArgument if `timestamp` is not after the previous sequence
+  // point, or is before an event.
   absl::Status WriteSequencePoint(std::uint64_t timestamp, std::uint32_t flags = 0);
 
-  // Hands every buffered block to the sink, and has that hand on what it holds back.
+  // Passes every buffered block to the sink, and flushes the sink.
   absl::Status Flush();
   // Begins a section (see Sink::BeginSection) with a sequence point at `timestamp` that flushes
-  // threads and metadata: no id from before is valid any more, and ids and indices are given anew
-  // from the first ones on. EventIds keep their meaning. So prologue, any consecutive sections and
-  // kEndOfStreamBlock (format.h) are a whole stream. After an error, of the sink or that of
-  // WriteSequencePoint, all is as before and no section has begun.
+  // threads and metadata. Earlier ids become invalid, and ids and indices are counted from the
+  // first ones again. EventIds keep their meaning. The prologue, any consecutive sections and
+  // kEndOfStreamBlock (format.h) therefore form a complete stream. After an error of the sink or of
+  // WriteSequencePoint, nothing has changed and no section has begun.
   absl::Status StartSection(std::uint64_t timestamp);
 
-  // Flush, then the sink's Sync: after OK, all events so far are durable as far as the sink can
-  // tell.
+  // Calls Flush, then the sink's Sync. After OK, all events so far are durable, as far as the sink
+  // can ensure that.
   absl::Status Sync();
-  // Flush, EndOfStream, the sink's Finish. Nothing may be written afterwards. Does not write a
-  // sequence point. After an error it may be called again.
+  // Flushes, writes EndOfStream and calls the sink's Finish. Nothing may be written afterwards.
+  // Does not write a sequence point. May be called again after an error.
   absl::Status Finish();
 
   struct Stats {
     std::uint64_t events = 0;  // accepted by WriteEvent
-    // Of those, the events in blocks that the sink has taken wholly and delivered.
+    // Events in blocks that the sink has taken completely and delivered.
     std::uint64_t events_written = 0;
-    std::uint64_t events_dropped = 0;  // refused by WriteEvent as the sink took nothing
-    std::uint64_t lost = 0;            // counted by AddLost; events_dropped are not in it
+    std::uint64_t events_dropped = 0;  // refused by WriteEvent because the sink failed
+    std::uint64_t lost = 0;            // counted by AddLost; without events_dropped
     std::uint64_t bytes = 0;           // taken by the sink
     std::uint64_t sequence_points = 0;
     std::uint64_t metadata = 0;        // rows
-    std::uint64_t metadata_bytes = 0;  // of them
-    std::uint64_t threads = 0;         // all that were ever defined, capture threads included
+    std::uint64_t metadata_bytes = 0;  // bytes of metadata rows
+    std::uint64_t threads = 0;         // threads defined in total, including capture threads
+    // Events in events_written whose capture thread was passed to CountApart.
+    std::uint64_t events_written_apart = 0;
   };
   const Stats& stats() const;
 

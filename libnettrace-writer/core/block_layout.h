@@ -1,4 +1,4 @@
-// Sizes and flags of V6 blocks and of the rows of event blocks, for those who write and read them.
+// Sizes and flags of V6 blocks and of rows in event blocks, for writers and readers.
 #ifndef LIBNETTRACE_WRITER_CORE_BLOCK_LAYOUT_H_
 #define LIBNETTRACE_WRITER_CORE_BLOCK_LAYOUT_H_
 
@@ -7,14 +7,15 @@
 
 namespace nettrace::internal {
 
-// A block begins with its content's size, 24 bits, and its kind, 8 bits.
+// A block begins with 24 bits for the size of its content and 8 bits for its kind.
 inline constexpr std::size_t kBlockHeaderSize = 4;
 
-// An event block's content begins with this header's size, flags, first and last timestamp.
+// The content of an event block begins with a header: size of the header, flags, first and last
+// timestamp.
 inline constexpr std::uint16_t kEventBlockHeaderSize = 2 + 2 + 8 + 8;
-inline constexpr std::uint16_t kCompressedRows = 1;  // a flag of that header
+inline constexpr std::uint16_t kCompressedRows = 1;  // flag in that header: the rows are compressed
 
-// The flags of a compressed row: which values follow. The timestamp always does.
+// Flags of a compressed row: the values that follow. The timestamp always follows.
 inline constexpr unsigned kHasMetadataId = 1;
 inline constexpr unsigned kHasCaptureThread = 2;  // with sequence number and processor
 inline constexpr unsigned kHasThread = 4;
@@ -24,8 +25,8 @@ inline constexpr unsigned kHasRelatedActivity = 32;  // V4, V5
 inline constexpr unsigned kIsSorted = 64;
 inline constexpr unsigned kHasPayloadSize = 128;
 
-// The high bit of an uncompressed row's metadata id. The specification calls it IsSorted;
-// TraceEvent and the .NET runtime's writer have it the other way.
+// The high bit of the metadata id in an uncompressed row. The specification calls it IsSorted, but
+// TraceEvent and the .NET runtime's writer use the opposite meaning.
 inline constexpr std::uint32_t kIsNotSorted = 0x80000000;
 
 }  // namespace nettrace::internal

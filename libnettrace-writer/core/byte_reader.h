@@ -1,4 +1,4 @@
-// Reads the format's primitives off the front of a span, within its bounds.
+// Reads the format's primitives from the front of a span and checks its bounds.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_READER_H_
 
@@ -14,7 +14,7 @@
 
 namespace nettrace::internal {
 
-// Once a value did not fit, ok() stays false and every value read is zero or empty.
+// After a value did not fit, ok() stays false, and every further value is zero or empty.
 class ByteReader {
  public:
   ByteReader() = default;
@@ -46,7 +46,7 @@ class ByteReader {
     return ok_ ? LoadLittleEndian<T>(bytes.data()) : T{};
   }
 
-  // A Guid, or a trace's id.
+  // Reads a Guid or a trace id.
   std::array<std::byte, 16> Id128() {
     std::array<std::byte, 16> id{};
     const auto bytes = Bytes(id.size());
@@ -58,13 +58,13 @@ class ByteReader {
   std::uint32_t VarUInt32() { return static_cast<std::uint32_t>(VarUInt(32)); }
   std::int64_t VarInt64() { return UnZigZag(VarUInt64()); }
 
-  // A length-prefixed UTF-8 string.
+  // Reads a length-prefixed UTF-8 string.
   std::string_view String() {
     const auto bytes = Bytes(VarUInt32());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // A reader of the next `size` bytes, which this one passes over.
+  // Returns a reader of the next `size` bytes, and skips them in this reader.
   ByteReader Part(std::size_t size) {
     ByteReader part(Bytes(size));
     part.ok_ = ok_;

@@ -1,4 +1,5 @@
-// Appends the format's primitives to a growing buffer. For rows; events have a path of their own.
+// Appends the format's primitives to a growing buffer. For table rows; EventBlock writes events
+// itself.
 #ifndef LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 #define LIBNETTRACE_WRITER_CORE_BYTE_WRITER_H_
 
@@ -17,7 +18,7 @@ namespace nettrace::internal {
 
 class ByteWriter {
  public:
-  // Little-endian, sizeof(T) bytes.
+  // Appends `value` as sizeof(T) little-endian bytes.
   template <std::integral T>
   void Fixed(T value) {
     PutFixed(Extend(sizeof(T)), value);
@@ -31,7 +32,7 @@ class ByteWriter {
     }
   }
 
-  // Overwrites what Fixed (or Reserve) put at `offset`.
+  // Overwrites the value that Fixed or Reserve appended at `offset`.
   template <std::integral T>
   void FixedAt(std::size_t offset, T value) {
     PutFixed(bytes_.get() + offset, value);
@@ -48,11 +49,11 @@ class ByteWriter {
     if (!bytes.empty()) std::memcpy(Extend(bytes.size()), bytes.data(), bytes.size());
   }
 
-  // A length-prefixed UTF-8 string. What is not UTF-8 becomes U+FFFD: a name that some process made
-  // up must cost neither its events nor the file.
+  // Appends a length-prefixed UTF-8 string. U+FFFD replaces what is not UTF-8, so that an invalid
+  // name from a process makes neither its events nor the file unreadable.
   void String(std::string_view text);
 
-  // Appends `size` zeros and returns where they are.
+  // Appends `size` zeros and returns their offset.
   std::size_t Reserve(std::size_t size) {
     const std::size_t offset = size_;
     std::memset(Extend(size), 0, size);
@@ -62,7 +63,7 @@ class ByteWriter {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void Clear() { size_ = 0; }
-  // Forgets what was put from `size` on, which is no more than size().
+  // Removes all bytes from offset `size` on. `size` must not exceed size().
   void Truncate(std::size_t size) { size_ = size; }
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
   std::span<std::byte> mutable_bytes() { return {bytes_.get(), size_}; }
@@ -75,7 +76,7 @@ class ByteWriter {
     }
   }
 
-  // Room for `size` bytes more, of any value. Never null.
+  // Adds room for `size` bytes with undefined values, and returns their start. Never null.
   std::byte* Extend(std::size_t size) {
     if (capacity_ - size_ < size || capacity_ == 0) Grow(size);
     std::byte* const start = bytes_.get() + size_;

@@ -25,7 +25,7 @@ class TypeChecker {
   absl::Status Check(const std::vector<Field>& fields, int depth) const {
     if (fields.size() > kMaxFields) {
       return absl::InvalidArgumentError(
-          absl::StrCat(fields.size(), " fields: at most ", kMaxFields, " can be described"));
+          absl::StrCat(fields.size(), " fields; at most ", kMaxFields, " are supported"));
     }
     for (const Field& field : fields) {
       if (absl::Status status = Check(field.name, field.type, depth); !status.ok()) return status;
@@ -55,17 +55,17 @@ class TypeChecker {
     if (!traceevent_compatible_) return absl::OkStatus();
     if (traceevent::IsMisreadArrayOfArrays(type)) {
       return Refuse(name,
-                    "TraceEvent misreads arrays of arrays, but for arrays of text; put each inner "
-                    "array into an object of one field");
+                    "TraceEvent misreads arrays of arrays, except arrays of text; put each inner "
+                    "array into an object with one field");
     }
     if (traceevent::IsMisreadArrayOfObjects(type)) {
       return Refuse(name, "TraceEvent misreads arrays of objects without fields");
     }
     if (traceevent::IsMisreadFixedArray(type)) {
-      return Refuse(name,
-                    absl::StrCat("TraceEvent misreads fixed-length arrays of no element and of "
-                                 "over ",
-                                 traceevent::kMaxFixedArrayBytes, " bytes"));
+      return Refuse(
+          name,
+          absl::StrCat("TraceEvent misreads fixed-length arrays that are empty or longer than ",
+                       traceevent::kMaxFixedArrayBytes, " bytes"));
     }
     return absl::OkStatus();
   }
@@ -76,7 +76,7 @@ class TypeChecker {
         return Refuse(name, "the format has no Decimal");
       case TypeCode::kDateTime:
         if (!traceevent_compatible_) return absl::OkStatus();
-        return Refuse(name, "TraceEvent takes a DateTime for an 8-byte FILETIME");
+        return Refuse(name, "TraceEvent reads a DateTime as an 8-byte FILETIME");
       case TypeCode::kBoolean32:
       case TypeCode::kUtf16CodeUnit:
       case TypeCode::kSByte:

@@ -9,8 +9,8 @@
 
 namespace nettrace::internal {
 
-// InvalidArgument, naming the field, unless all types are whole, known and writable.
-// `traceevent_compatible`: types that TraceEvent misreads are refused, too.
+// Returns InvalidArgument, naming the field, unless all types are complete, known and writable.
+// With `traceevent_compatible`, also refuses types that TraceEvent misreads.
 absl::Status CheckFields(const std::vector<Field>& fields, bool traceevent_compatible);
 
 }  // namespace nettrace::internal

@@ -1,4 +1,4 @@
-// Dates and times as V6 has them: year, month, day of the week (Sunday is 0), day, hour, minute,
+// Dates and times in the V6 encoding: year, month, day of the week (0: Sunday), day, hour, minute,
 // second and millisecond in UTC, each an Int16.
 #ifndef LIBNETTRACE_WRITER_CORE_DATE_TIME_H_
 #define LIBNETTRACE_WRITER_CORE_DATE_TIME_H_
@@ -15,13 +15,15 @@ using DateTime = std::array<std::int16_t, 8>;
 
 DateTime ReadDateTime(ByteReader* reader);
 
-// Years are 1 to 9999, as .NET's; the day of the week is not looked at.
+// Returns whether all values are in their ranges. Years are 1 to 9999, as in .NET. The day of the
+// week is ignored.
 bool IsValid(const DateTime& value);
 
-// Values out of their range are carried over: the 32nd of a month is a day of the next.
+// Converts to a time. Values out of range carry over: the 32nd of a month is a day of the next
+// month.
 absl::Time ToTime(const DateTime& value);
 
-// To the millisecond. Not valid if the year is not.
+// Converts to the millisecond. The result is not valid if the year is out of range.
 DateTime FromTime(absl::Time time);
 
 }  // namespace nettrace::internal

@@ -7,19 +7,19 @@
 namespace nettrace::internal {
 namespace {
 
-// Authors number their events from 1.
+// Hashed ids begin here, because authors usually number their events from 1.
 constexpr std::uint32_t kMinHashed = 4096;
-// After so many ids that are taken, the search goes on where the last such search of that provider
-// ended: a provider cannot make each of its rows try all ids.
+// Maximum number of ids that are tried from the hash on. After that, the search continues where the
+// provider's last long search ended, so that not each of its rows tries all ids.
 constexpr int kMaxTries = 256;
 
-// FNV-1a, 64 bits.
+// An FNV-1a hash of 64 bits.
 class Hash {
  public:
   void Number(std::uint64_t value, int bytes) {
     for (; bytes > 0; --bytes, value >>= 8) Byte(static_cast<std::uint8_t>(value));
   }
-  // With its length, so that no two sequences of values are the same bytes.
+  // Includes the length, so that different sequences of values do not have the same bytes.
   void Text(std::string_view text) {
     Number(text.size(), 4);
     for (const char c : text) Byte(static_cast<std::uint8_t>(c));
@@ -45,7 +45,7 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-// What must be the same in all rows of one provider and id.
+// Returns a hash of everything that must be equal in all rows with one provider and id.
 std::uint64_t SchemaOf(const EventMetadata& row) {
   Hash hash;
   hash.Text(row.provider);
@@ -128,7 +128,8 @@ std::optional<std::uint32_t> EventIdTable::FreeId(const EventMetadata& row) {
 }
 
 std::size_t EventIdTable::bytes() const {
-  constexpr std::size_t kEntry = 2 * sizeof(std::pair<Key, std::uint64_t>);  // half may be empty
+  // Twice the size of an entry, because the maps may be half empty.
+  constexpr std::size_t kEntry = 2 * sizeof(std::pair<Key, std::uint64_t>);
   return kEntry * (current_.schemas.size() + current_.ids_by_name.size() + before_.schemas.size() +
                    before_.ids_by_name.size());
 }

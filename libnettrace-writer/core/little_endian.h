@@ -1,4 +1,4 @@
-// The byte order of the file, on hosts of either order.
+// Converts between the file's byte order and the host's.
 #ifndef LIBNETTRACE_WRITER_CORE_LITTLE_ENDIAN_H_
 #define LIBNETTRACE_WRITER_CORE_LITTLE_ENDIAN_H_
 
@@ -11,8 +11,8 @@
 
 namespace nettrace::internal {
 
-// `value` with its bytes the other way round on a big-endian host, else unchanged: what is in the
-// file from what the host has, and back.
+// Returns `value` with its bytes reversed on a big-endian host, else unchanged. Converts from the
+// host's byte order to the file's, and back.
 template <typename T>
 T LittleEndian(T value) {
   static_assert(std::is_arithmetic_v<T>);
@@ -24,7 +24,7 @@ T LittleEndian(T value) {
   return value;
 }
 
-// The number that the sizeof(T) bytes at `from` are in the file.
+// Returns the number in the sizeof(T) bytes at `from`, in the file's byte order.
 template <typename T>
 T LoadLittleEndian(const std::byte* from) {
   T value;

@@ -12,7 +12,7 @@ constexpr int kRounds = 80;
 
 using State = std::array<std::uint32_t, 5>;
 
-// What a round takes of the three words that it mixes, and the round's constant.
+// Returns a round's function of three of the state's words, plus the round's constant.
 std::uint32_t Mix(int round, const State& s) {
   if (round < 20) return ((s[1] & s[2]) | (~s[1] & s[3])) + 0x5A827999;
   if (round < 40) return (s[1] ^ s[2] ^ s[3]) + 0x6ED9EBA1;

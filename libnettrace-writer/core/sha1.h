@@ -1,4 +1,4 @@
-// SHA-1 (RFC 3174), for the GUIDs that .NET makes of providers' names; no protection of anything.
+// SHA-1 (RFC 3174), for the GUIDs that .NET derives from providers' names. Not for security.
 #ifndef LIBNETTRACE_WRITER_CORE_SHA1_H_
 #define LIBNETTRACE_WRITER_CORE_SHA1_H_
 

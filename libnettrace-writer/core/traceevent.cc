@@ -15,12 +15,12 @@
 namespace nettrace::internal::traceevent {
 namespace {
 
-// The namespace of EventSource's GUIDs.
+// The namespace of the GUIDs of EventSources.
 constexpr std::array<std::uint8_t, 16> kEventSources = {
     0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8, 0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
 
-// The C library's table of upper case is Unicode's in the locale C.UTF-8, whatever the program's
-// own locale is. On a machine without that locale only ASCII has upper case.
+// Uses the upper case table of the C library for C.UTF-8, which is Unicode's, independent of the
+// program's locale. Without that locale on the machine, only ASCII letters have an upper case.
 char32_t ToUpper(char32_t c) {
   if (c < 0x80) return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
   static const locale_t kUnicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
@@ -47,14 +47,14 @@ Guid ProviderGuid(const EventMetadata& row) {
     AppendAsUtf16(ToUpper(eh::internal::ReplaceMalformed(eh::internal::DecodeUtf8(&name))),
                   &hashed);
   }
-  // The hash is of big-endian UTF-16.
+  // The hash input is big-endian UTF-16.
   for (std::size_t i = kEventSources.size(); i < hashed.size(); i += 2) {
     std::swap(hashed[i], hashed[i + 1]);
   }
   const std::array<std::byte, 20> hash = Sha1(hashed);
   Guid guid;
   std::copy_n(hash.begin(), guid.size(), guid.begin());
-  guid[7] = (guid[7] & std::byte{0x0F}) | std::byte{0x50};  // A GUID made of a name.
+  guid[7] = (guid[7] & std::byte{0x0F}) | std::byte{0x50};  // GUID version 5: derived from a name
   return guid;
 }
 

@@ -1,7 +1,8 @@
-// What TraceEvent, the library of PerfView and dotnet-trace, demands of a stream beyond the
-// specification. The writer refuses what breaks these rules (WriterOptions::traceevent_compatible)
-// but kMaxArrayCount and IsProcessor, whose values are shown cut and cost no other event; the
-// verifier reports all of it as hazards, and the merger avoids what it can.
+// Requirements of TraceEvent, the library of PerfView and dotnet-trace, beyond the specification.
+// With WriterOptions::traceevent_compatible, the writer refuses what violates them. The exceptions
+// are kMaxArrayCount and IsProcessor: TraceEvent shows these values truncated, but all other events
+// correctly. The verifier reports all violations as hazards, and the merger avoids those that it
+// can.
 #ifndef LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 #define LIBNETTRACE_WRITER_CORE_TRACEEVENT_H_
 
@@ -17,24 +18,24 @@
 namespace nettrace::internal::traceevent {
 
 // TraceEvent finds an event's name, fields and opcode by provider and EventId, not by metadata id:
-// see event_ids.h. 65535 loses the name, and larger ones are taken modulo 65536.
+// see event_ids.h. It loses the name of 65535, and takes larger ids modulo 65536.
 inline constexpr std::uint32_t kMaxEventId = 65534;
 constexpr bool IsEventId(std::uint32_t id) { return id <= kMaxEventId; }
-// TraceEvent knows the events of this provider by their EventIds, whatever their rows say.
+// TraceEvent recognizes the events of this provider by their EventIds, and ignores their rows.
 inline constexpr std::string_view kUniversalSystem = "Universal.System";
-// TraceEvent knows the events of this one by their names, and cannot open a file in which two
-// EventIds have one name.
+// TraceEvent recognizes the events of this provider by their names, and cannot open a file in which
+// two EventIds have the same name.
 inline constexpr std::string_view kUniversalEvents = "Universal.Events";
-// The key under which a metadata row has the id that its event's author gave it, where TraceEvent's
-// demand made another EventId necessary.
+// Key in a metadata row for the id that the event's author chose, if TraceEvent's requirements made
+// another EventId necessary.
 inline constexpr std::string_view kOwnIdKey = "EventHeader.Id";
 
-// The GUID by which TraceEvent knows the row's provider: the row's, or else the one that .NET makes
-// of the provider's name, whatever its case.
+// Returns the GUID by which TraceEvent identifies the row's provider: the row's GUID, or else the
+// one that .NET derives from the provider's name, which ignores case.
 Guid ProviderGuid(const EventMetadata& row);
 
-// An event without an opcode whose name ends in Start or Stop, in any case, is given the opcode 1
-// or 2 and shown without that ending.
+// Returns whether the name ends in Start or Stop, in any case. If such an event has no opcode,
+// TraceEvent gives it opcode 1 or 2, and shows its name without the ending.
 constexpr bool TakesOpcodeFrom(std::string_view name) {
   const auto ends_with = [name](std::string_view ending) {
     if (name.size() < ending.size()) return false;
@@ -48,14 +49,15 @@ constexpr bool TakesOpcodeFrom(std::string_view name) {
   return ends_with("start") || ends_with("stop");
 }
 
-// A DateTime is taken for an 8-byte FILETIME; V6 has no Decimal.
+// Returns whether TraceEvent misreads the type: it reads a DateTime as an 8-byte FILETIME, and V6
+// has no Decimal.
 constexpr bool IsMisread(TypeCode code) {
   return code == TypeCode::kDecimal || code == TypeCode::kDateTime;
 }
 
-// The following three ask about `array` itself, not about its elements' own types.
+// The next three functions check `array` itself, not the types inside its elements.
 
-// Arrays of arrays are misread, but for arrays of text.
+// TraceEvent misreads arrays of arrays, except arrays of text.
 inline bool IsMisreadArrayOfArrays(const Type& array) {
   const Type& element = array.element.front();
   if (!IsArray(element)) return false;
@@ -65,7 +67,7 @@ inline bool IsMisreadArrayOfObjects(const Type& array) {
   const Type& element = array.element.front();
   return element.code == TypeCode::kObject && element.fields.empty();
 }
-// TraceEvent throws at the metadata row of a fixed-length array of more bytes.
+// Maximum bytes of a fixed-length array. TraceEvent throws at a metadata row with a larger one.
 inline constexpr std::uint64_t kMaxFixedArrayBytes = 65514;
 inline bool IsMisreadFixedArray(const Type& array) {
   if (array.code != TypeCode::kFixedLengthArray) return false;
@@ -73,28 +75,30 @@ inline bool IsMisreadFixedArray(const Type& array) {
   return array.count == 0 || array.count * element_size > kMaxFixedArrayBytes;
 }
 
-// True if TraceEvent throws at a metadata row of these fields: it shows nothing of the file, though
-// no event may ever have that row.
+// Returns whether TraceEvent throws at a metadata row with these fields. It then shows nothing of
+// the file, even if no event refers to the row.
 bool IsRefused(const std::vector<Field>& fields);
 
-// TraceLog puts an event, with its header, on a page of 64 KiB: a larger one makes all later events
-// unreadable.
+// Maximum bytes of a payload. TraceLog stores an event with its header on a page of 64 KiB; a
+// larger event makes all later events unreadable.
 inline constexpr std::size_t kMaxPayloadSize = 65436;
-// TraceLog ends 10 ticks after the last event, as a signed number; later events are not shown.
+// Maximum timestamp of an event that TraceEvent shows: TraceLog ends 10 ticks after the last event,
+// as a signed number.
 inline constexpr std::uint64_t kMaxEventTimestamp = kMaxTimestamp - 10;
-// Larger ones are misread.
+// Maximum elements of an array. TraceEvent misreads larger arrays.
 inline constexpr std::size_t kMaxArrayCount = 32767;
 inline constexpr std::size_t kMaxStackFrames = 8190;
 
-// TraceEvent shows the low byte of a processor number.
+// Returns whether TraceEvent shows this processor number correctly: it shows only the low byte.
 constexpr bool IsProcessor(std::uint32_t number) { return number <= 255 || number == kNoProcessor; }
 
-// TraceEvent takes the capture thread from a block's first event and from those with IsSorted.
+// TraceEvent takes the capture thread from the first event of a block, and from events with
+// IsSorted.
 constexpr bool MayChangeCaptureThread(bool is_sorted) { return is_sorted; }
 
-// Instead of the thread that a RemoveThread row names, TraceEvent removes the one whose index
-// equals the named thread's OS thread id. Nothing is removed if no index can be an OS thread id.
-inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // of Linux
+// When a RemoveThread row names a thread, TraceEvent removes another one: the thread whose index
+// equals the named thread's OS thread id. It removes nothing if no index can be an OS thread id.
+inline constexpr std::uint64_t kMaxOsThreadId = 4'194'304;  // on Linux
 inline constexpr std::uint64_t kMinRemovableThreadIndex = kMaxOsThreadId + 1;
 
 }  // namespace nettrace::internal::traceevent

@@ -1,4 +1,4 @@
-// Facts about the types of fields.
+// Properties of field types.
 #ifndef LIBNETTRACE_WRITER_CORE_TYPES_H_
 #define LIBNETTRACE_WRITER_CORE_TYPES_H_
 
@@ -18,18 +18,18 @@ inline bool IsLocation(const Type& type) {
   return type.code == TypeCode::kRelLoc || type.code == TypeCode::kDataLoc;
 }
 inline bool IsArray(const Type& type) { return IsPlainArray(type) || IsLocation(type); }
-// Bytes of a code unit; 0 for other types.
+// Returns the bytes of a code unit; 0 for other types.
 inline std::size_t CodeUnitSize(const Type& type) {
   return type.code == TypeCode::kUtf8CodeUnit ? 1 : type.code == TypeCode::kUtf16CodeUnit ? 2 : 0;
 }
 inline bool IsCodeUnit(const Type& type) { return CodeUnitSize(type) != 0; }
 
-// An array of code units in place.
+// Returns whether the type is an array of code units in place, not at a location.
 inline bool IsText(const Type& type) {
   return IsPlainArray(type) && IsCodeUnit(type.element.front());
 }
 
-// Whether values are integers of that signedness; single code units are unsigned ones.
+// Return whether values are signed, or unsigned, integers. Single code units are unsigned integers.
 constexpr bool IsSigned(TypeCode code) {
   return code == TypeCode::kSByte || code == TypeCode::kInt16 || code == TypeCode::kInt32 ||
          code == TypeCode::kInt64 || code == TypeCode::kVarInt;
@@ -40,8 +40,9 @@ constexpr bool IsUnsigned(TypeCode code) {
          code == TypeCode::kUInt64 || code == TypeCode::kVarUInt;
 }
 
-// The bytes that every value of `type` takes in a payload, not counting what it locates elsewhere;
-// nullopt if they vary, as those of a VarInt do. All its arrays have their element type.
+// Returns the bytes that every value of `type` takes in a payload, without data at a location.
+// Returns nullopt if the size varies, e.g. for a VarInt. All arrays in `type` must have an element
+// type.
 std::optional<std::uint64_t> FixedSize(const Type& type);
 
 }  // namespace nettrace::internal

@@ -36,7 +36,7 @@ void AppendAsUtf16(char32_t c, std::vector<std::byte>* out) {
 }
 
 TextKind ClassifyUtf8(std::span<const std::byte> text) {
-  // Eight bytes at a time while they are ASCII, which nearly all text here is.
+  // Checks eight bytes at a time while they are ASCII, like nearly all text here.
   while (text.size() >= 8) {
     std::uint64_t word;
     std::memcpy(&word, text.data(), sizeof word);

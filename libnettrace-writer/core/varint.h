@@ -1,5 +1,5 @@
-// The specification's variable-length integers, "varuint" and "varint", both ways. ByteReader reads
-// them within its bounds; what is here needs room or bytes at hand.
+// Reads and writes the specification's variable-length integers, "varuint" and "varint". ByteReader
+// reads them with bounds checks; the functions here need enough room or bytes.
 #ifndef LIBNETTRACE_WRITER_CORE_VARINT_H_
 #define LIBNETTRACE_WRITER_CORE_VARINT_H_
 
@@ -11,12 +11,12 @@
 
 namespace nettrace::internal {
 
-// PutVarUInt may touch this many bytes, whatever length it returns.
+// Bytes that PutVarUInt may overwrite, regardless of the length it returns.
 inline constexpr std::size_t kVarUIntStore = 10;
-// LoadShortVarUInt reads this many bytes.
+// Bytes that LoadShortVarUInt reads.
 inline constexpr std::size_t kMaxShortVarUInt = 4;
 
-// Maps small magnitudes of either sign to small numbers: 0, -1, 1, -2, …
+// Maps numbers of small magnitude to small numbers: 0, -1, 1, -2, … become 0, 1, 2, 3, …
 constexpr std::uint64_t ZigZag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
@@ -25,15 +25,15 @@ constexpr std::int64_t UnZigZag(std::uint64_t value) {
   return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
 }
 
-// Writes `value` at `out`, which has room for kVarUIntStore bytes, and returns the end of it.
-// No branch depends on the length within each of the ranges below 2^14, 2^28 and 2^56: the times
-// between events are too mixed for such a branch to be predicted. Times of 2^14 ticks and more are
-// so far apart that their cost hardly matters.
+// Writes `value` at `out`, which must have room for kVarUIntStore bytes, and returns its end.
+// Within each of the ranges below 2^14, 2^28 and 2^56, no branch depends on the length: the times
+// between events vary too much to predict it. Events that are 2^14 ticks or more apart are so
+// infrequent that the cost hardly matters.
 inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   if (value >> 14 == 0) [[likely]] {
     auto x = static_cast<std::uint32_t>(value);
     const std::uint32_t is_long = x >= 0x80 ? 1 : 0;
-    x = (x + (x & 0x3F80)) | (is_long << 7);  // its upper 7 bits one further
+    x = (x + (x & 0x3F80)) | (is_long << 7);  // moves its upper 7 bits up by one
     out[0] = static_cast<std::byte>(x);
     out[1] = static_cast<std::byte>(x >> 8);
     return out + 1 + is_long;
@@ -67,15 +67,16 @@ inline std::byte* PutVarUInt(std::byte* out, std::uint64_t value) {
   return out;
 }
 
-// A number of at most kMaxShortVarUInt bytes; size is 0 if the number is longer.
+// A number of at most kMaxShortVarUInt bytes. `size` is 0 if the number is longer.
 struct ShortVarUInt {
   std::uint32_t value = 0;
   std::size_t size = 0;
 };
 
-// Reads the number at `bytes`, of which kMaxShortVarUInt can be read. No branch tells lengths of 1
-// and 2 apart, nor those of 3 and 4: the lengths of times between events cannot be predicted.
-// Always inlined: around a call the caller would store its registers, which costs more than this.
+// Reads the number at `bytes`; kMaxShortVarUInt bytes must be readable. No branch distinguishes
+// lengths 1 and 2, or 3 and 4: the lengths of times between events cannot be predicted. Always
+// inlined: for a call, the caller would have to save its registers, which costs more than this
+// function.
 [[gnu::always_inline]] inline ShortVarUInt LoadShortVarUInt(const std::byte* bytes) {
   auto x = LoadLittleEndian<std::uint32_t>(bytes);
   if ((x & 0x8080) != 0x8080) [[likely]] {
@@ -85,7 +86,7 @@ struct ShortVarUInt {
   if ((x & 0x80808080) == 0x80808080) return {};
   const std::uint32_t is_long = x >> 23 & 1;
   x &= 0x007F7F7F | (0x7F000000 * is_long);
-  // Puts the low 7 bits of the bytes next to one another: pairs, then all.
+  // Joins the low 7 bits of the bytes: first pairs, then all four.
   x = (x & 0x007F007F) | ((x & 0x7F007F00) >> 1);
   x = (x & 0x00003FFF) | ((x & 0x3FFF0000) >> 2);
   return {x, std::size_t{3} + is_long};

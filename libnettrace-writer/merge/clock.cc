@@ -13,9 +13,9 @@ namespace {
 
 constexpr absl::int128 kMaxTicks = kMaxTimestamp;
 
-// Sync times are whole milliseconds.
+// Converts a timestamp. Sync times are whole milliseconds.
 absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const TraceInfo& to) {
-  // No clock runs longer, and so nothing below overflows.
+  // The limit is the range of timestamps. It keeps the computation below from overflowing.
   const absl::int128 since =
       std::clamp(absl::int128(ticks) - from.sync_ticks, -kMaxTicks, kMaxTicks);
   const std::int64_t apart = absl::ToInt64Milliseconds(from.sync_time - to.sync_time);
@@ -23,8 +23,8 @@ absl::int128 ConvertTicks(std::uint64_t ticks, const TraceInfo& from, const Trac
          since * to.ticks_per_second / from.ticks_per_second;
 }
 
-// Moves the sync time back, by whole milliseconds and whole ticks, to `ticks` or before; not at all
-// if no date is there.
+// Moves the sync time back, by whole milliseconds and whole ticks, to `ticks` or before. Does
+// nothing if the result is not a date.
 void SyncNoLaterThan(absl::int128 ticks, TraceInfo* clock) {
   if (ticks >= clock->sync_ticks) return;
   const std::int64_t step = 1000 / std::gcd(std::int64_t{1000}, clock->ticks_per_second);
@@ -51,7 +51,7 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
     if (first_timestamp) first = std::min(first, ConvertTicks(*first_timestamp, info, clock));
   }
   if (first < 0) {
-    // Half of the range stays for the events themselves.
+    // Leaves half of the range for the events themselves.
     const auto sync_ticks = static_cast<std::int64_t>(std::min(
         clock.sync_ticks - first, std::max(absl::int128(clock.sync_ticks), kMaxTicks / 2)));
     first += sync_ticks - absl::int128(clock.sync_ticks);
@@ -63,7 +63,7 @@ TraceInfo CommonClock(std::span<const ClockedTrace> traces) {
 
 std::uint64_t TimestampAt(absl::Time time, const TraceInfo& clock) {
   constexpr absl::int128 kNanoseconds = 1'000'000'000;
-  // Infinite ones, too, are within what the numbers below can be.
+  // Also limits infinite durations, so that the computation below does not overflow.
   constexpr absl::Duration kLongest = absl::Seconds(std::int64_t{1} << 40);
   const absl::Duration since =
       absl::Ceil(std::clamp(time - clock.sync_time, -kLongest, kLongest), absl::Nanoseconds(1));

@@ -21,11 +21,11 @@ using internal::MetadataCopies;
 using internal::StreamCopier;
 using Step = TimeOrderedReader::Step;
 
-// A sequence point follows after so many events, so that readers need not keep more to sort them.
+// Maximum events between two sequence points, so that readers need not keep more for sorting.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 
-// The readers bound the memory; the writer takes all that they deliver, also what was written
-// without regard to TraceEvent.
+// Returns options that accept everything that readers return, even what TraceEvent cannot read. The
+// readers already limit the memory.
 WriterOptions CopyOptions() {
   WriterOptions options;
   options.max_labels = options.max_stacks = options.max_metadata =
@@ -38,13 +38,14 @@ WriterOptions CopyOptions() {
   return options;
 }
 
-// Whether the key's value means nothing where inputs differ in it.
+// Returns whether the key is meaningless if inputs have different values for it.
 bool IsOfOneSource(std::string_view key) {
   return key == kKeyProcessId || key == kKeyHostName || key == kKeyBootId;
 }
 
-// Adds the key/values of another input. Readers size tables by the HardwareThreadCount, so it must
-// be above the CPU numbers of all inputs. What IsOfOneSource becomes empty.
+// Adds the key/values of another input. Keeps the largest HardwareThreadCount: readers size tables
+// by it, so it must be above the CPU numbers of all inputs. Empties differing values of keys for
+// which IsOfOneSource is true.
 void AddKeyValues(const KeyValues& more, KeyValues* to) {
   for (const auto& [key, value] : more) {
     const auto same = [&key = key](const auto& entry) { return entry.first == key; };
@@ -62,11 +63,12 @@ void AddKeyValues(const KeyValues& more, KeyValues* to) {
   }
 }
 
-// The Trace block for a copy of all `traces`, at least one.
+// Returns the Trace block for a copy of all `traces`, at least one.
 TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   TraceInfo common = internal::CommonClock(traces);
   for (const ClockedTrace& trace : traces) {
-    // Stacks of 8-byte pointers do not fit a trace of 4-byte ones.
+    // Uses the largest pointer size: stacks of 8-byte pointers do not fit in a trace of 4-byte
+    // pointers.
     common.pointer_size = std::max(common.pointer_size, trace.info.pointer_size);
     if (&trace != &traces.front()) AddKeyValues(trace.info.key_values, &common.key_values);
   }
@@ -76,7 +78,7 @@ TraceInfo CommonTrace(const std::vector<ClockedTrace>& traces) {
   return common;
 }
 
-// Knows whether the sink below it has failed.
+// Records whether the underlying sink has failed.
 class WatchedSink : public Sink {
  public:
   WatchedSink(std::unique_ptr<Sink> sink, bool* failed) : sink_(std::move(sink)), failed_(failed) {}
@@ -96,15 +98,16 @@ class WatchedSink : public Sink {
 
 struct Input {
   TimeOrderedReader reader;
-  TraceInfo trace = {};  // with a date
+  TraceInfo trace = {};  // sync_time is always a date
   std::unique_ptr<StreamCopier> copier = nullptr;
-  Step first = Step::kEnd;  // taken to see when the stream begins, and not copied yet
+  Step first = Step::kEnd;  // read to find the stream's start; not copied yet
   bool has_first = false;
   bool has_event = false;
-  std::uint64_t timestamp = 0;  // of that event, in the output's clock
+  std::uint64_t timestamp = 0;  // time of the current event, in the output's clock
 };
 
-// No event of the input is earlier, in the input's clock.
+// Returns the time of the input's first step, in the input's clock. No event of the input is
+// earlier.
 std::optional<std::uint64_t> FirstTimestamp(const Input& input) {
   if (input.first == Step::kEvent) return input.reader.event().timestamp;
   if (input.first == Step::kSequencePoint) return input.reader.sequence_point().timestamp;
@@ -137,7 +140,7 @@ struct Merger::Impl {
   bool sink_failed = false;
   std::optional<std::size_t> current_input;
   std::uint64_t last_timestamp = 0;
-  // A sequence point that is written once it is known that no later event is earlier.
+  // A sequence point that is written when no earlier event can follow.
   std::optional<std::uint64_t> pending_point;
   std::uint64_t last_point = 0;
   std::uint64_t lost_at_point = 0;
@@ -153,7 +156,7 @@ absl::Status Merger::Impl::Run(std::unique_ptr<Sink> sink) {
   return status;
 }
 
-// Takes the first step of each input, and returns the output's Trace block.
+// Reads the first step of each input, and returns the output's Trace block.
 absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
   std::vector<ClockedTrace> traces;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -162,7 +165,8 @@ absl::StatusOr<TraceInfo> Merger::Impl::ReadFirst() {
     input->trace = input->reader.reader().trace();
     if (!internal::IsDate(input->trace.sync_time)) {
       if (inputs.size() > 1) {
-        return absl::InvalidArgumentError("the Trace block has no date; repair gives it one");
+        return absl::InvalidArgumentError(
+            "the Trace block has no valid date; 'nettrace repair' adds one");
       }
       input->trace.sync_time = absl::UnixEpoch();
     }
@@ -204,7 +208,7 @@ absl::Status Merger::Impl::CopyAll() {
   return absl::OkStatus();
 }
 
-// The input whose event is next; nullptr if all are at their ends.
+// Returns the input with the earliest event; nullptr if all inputs are at their ends.
 Input* Merger::Impl::Earliest() {
   Input* earliest = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -218,7 +222,7 @@ Input* Merger::Impl::Earliest() {
 }
 
 absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
-  // An input whose times are at the end of what the format has leaves no time for them.
+  // There is no time left for these events if an input's times reach the end of the format's range.
   if (!options.add_at_end || timestamp > internal::traceevent::kMaxEventTimestamp) {
     return absl::OkStatus();
   }
@@ -243,7 +247,7 @@ absl::Status Merger::Impl::AddAtEnd(std::uint64_t timestamp, bool* added) {
   return absl::OkStatus();
 }
 
-// The last sequence point states the last numbers, and so what was lost at the end.
+// Writes the last sequence point, which contains the last numbers and so shows losses at the end.
 absl::Status Merger::Impl::Finish() {
   std::uint64_t end = std::max(last_timestamp, pending_point.value_or(0));
   bool added = false;
@@ -259,7 +263,7 @@ Step Merger::Impl::Next(Input* input) {
   return std::exchange(input->has_first, false) ? input->first : input->reader.Next();
 }
 
-// Goes to the input's next event.
+// Moves to the input's next event.
 absl::Status Merger::Impl::Advance(Input* input) {
   input->has_event = false;
   while (true) {
@@ -299,17 +303,17 @@ absl::Status Merger::Impl::CopyEvent(Input* input) {
 absl::Status Merger::Impl::CopySequencePoint(Input* input) {
   const SequencePoint& point = input->reader.sequence_point();
   if (absl::Status status = input->copier->CopySequencePoint(point); !status.ok()) return status;
-  // The intervals of one input are kept; several inputs have no such points in common.
+  // A single input keeps its intervals. Several inputs have no common sequence points.
   const std::uint64_t time =
       inputs.size() == 1 ? input->copier->Convert(point.timestamp) : last_timestamp;
   pending_point = std::max(time, last_timestamp);
   return absl::OkStatus();
 }
 
-// `next_timestamp` is that of the earliest event of all that follow, as far as is known. A file may
-// be wrong about its sequence points. One that is later than the events after it is written at the
-// time of the last event before it. Where these are later, too, there is none in the output: the
-// events are put in order.
+// Writes the pending sequence point before the event at `next_timestamp`, which is the earliest
+// known event after it. A file's sequence points may be wrong. A point that is
+// later than the events after it is written at the time of the last event before it. If that is
+// also later than the next event, no point is written, and the events are put in order.
 absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   if (!pending_point) return absl::OkStatus();
   std::uint64_t time = *std::exchange(pending_point, std::nullopt);
@@ -317,7 +321,7 @@ absl::Status Merger::Impl::WritePendingPoint(std::uint64_t next_timestamp) {
   return next_timestamp < time ? absl::OkStatus() : WriteSequencePoint(time);
 }
 
-// Does nothing if the point would not be later than the one before.
+// Does nothing if the point would not be later than the previous one.
 absl::Status Merger::Impl::WriteSequencePoint(std::uint64_t timestamp) {
   if (timestamp <= last_point) return absl::OkStatus();
   last_point = timestamp;

@@ -12,7 +12,8 @@
 namespace nettrace::internal {
 namespace {
 
-// Makes V6 types of those that V4 and V5 have in addition, or mean otherwise, for the same bytes.
+// Replaces types that only V4 and V5 have, or that mean something else there, by V6 types of the
+// same bytes.
 void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding);
 
 void ConvertType(Type* type, PayloadEncoding encoding) {
@@ -30,7 +31,7 @@ void ConvertTypes(std::vector<Field>* fields, PayloadEncoding encoding) {
   for (Field& field : *fields) ConvertType(&field.type, encoding);
 }
 
-// Gives `copy` another EventId; the one that it had is kept as a key/value.
+// Gives `copy` another EventId, and keeps the original one as a key/value.
 void Renumber(std::uint32_t id, EventMetadata* copy) {
   const bool has_own_id =
       std::any_of(copy->key_values.begin(), copy->key_values.end(),
@@ -44,15 +45,15 @@ void Renumber(std::uint32_t id, EventMetadata* copy) {
 }  // namespace
 
 absl::Status MetadataCopies::ChooseEventId(EventMetadata* copy) {
-  // TraceEvent knows these by their ids: with another one an event would be lost to it.
+  // TraceEvent recognizes these events by their ids; it would not recognize one with another id.
   if (copy->provider == traceevent::kUniversalSystem) return absl::OkStatus();
   if (const std::optional<std::uint32_t> id = event_ids_.IdOfName(*copy)) {
     if (*id != copy->event_id) Renumber(*id, copy);
     if (event_ids_.Find(*copy) == EventIdTable::Clash::kNone) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat(copy->provider, "/", copy->name,
-                     ": another row of this name has other fields or another opcode; TraceEvent "
-                     "finds events of this provider by their names"));
+                     ": another row with this name has different fields or a different opcode; "
+                     "TraceEvent identifies events of this provider by name"));
   }
   if (event_ids_.Find(*copy) == EventIdTable::Clash::kNone &&
       traceevent::IsEventId(copy->event_id)) {

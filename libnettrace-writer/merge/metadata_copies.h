@@ -1,4 +1,4 @@
-// The metadata rows of a copy of one or more streams.
+// The metadata rows in a copy of one or more streams.
 #ifndef LIBNETTRACE_WRITER_MERGE_METADATA_COPIES_H_
 #define LIBNETTRACE_WRITER_MERGE_METADATA_COPIES_H_
 
@@ -16,16 +16,17 @@
 
 namespace nettrace::internal {
 
-// Rows that are alike become one row. A row keeps its EventId, by which TraceEvent knows what its
-// events are, unless a row of that provider and id has another name, other fields or another
-// opcode. It then gets an id of its own, the same in each copy if it can be; the original's is kept
-// as key/value "EventHeader.Id". Rows of one name of Universal.Events get the id of the first.
+// Equal rows become one row. A row keeps its EventId, by which TraceEvent identifies its events,
+// unless a row of that provider and id has another name, other fields or another opcode. It then
+// gets another id, if possible the same in each copy, and the original id is kept as key/value
+// "EventHeader.Id". Rows of Universal.Events with one name get the id of the first.
 class MetadataCopies {
  public:
   explicit MetadataCopies(Writer* writer) : writer_(writer) {}
 
-  // The copy of `metadata`, written if there is none yet. `encoding` is that of its payloads.
-  // InvalidArgument if no V6 stream can have it, or TraceEvent could not open one that has it.
+  // Returns the id of the copy of `metadata`, and writes it if there is none yet. `encoding` is
+  // that of its payloads. Returns InvalidArgument if a V6 stream cannot represent the row, or if
+  // TraceEvent could not open a stream with it.
   absl::StatusOr<MetadataId> IdOf(const EventMetadata& metadata, PayloadEncoding encoding);
 
  private:
@@ -33,8 +34,8 @@ class MetadataCopies {
 
   Writer* writer_;
   EventIdTable event_ids_;
-  // By the originals' rows as they would be written: with the types of V6, which depend on the
-  // payloads' encoding, and with EventIds of their own.
+  // Copies by the serialized original row, with the types of V6, which depend on the encoding of
+  // the payloads, and the original EventId.
   absl::flat_hash_map<std::string, MetadataId> copies_;
 };
 

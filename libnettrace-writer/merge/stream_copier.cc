@@ -29,7 +29,7 @@ absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInf
   if (found != threads_.end()) return &found->second;
   absl::StatusOr<ThreadIndex> copy = writer_->AddThread(*thread);
   if (absl::IsOutOfRange(copy.status())) {
-    // A name that is not UTF-8 is longer when it is written.
+    // The name is too long: U+FFFD replaces what is not UTF-8, and takes more bytes.
     ThreadInfo nameless;
     nameless.process_id = thread->process_id;
     nameless.thread_id = thread->thread_id;
@@ -39,8 +39,8 @@ absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::ThreadOf(const ThreadInf
   return &threads_.emplace(thread, ThreadCopy{*copy}).first->second;
 }
 
-// The times of a capture thread's events must not go back: where they do, another row of the same
-// thread captures the events.
+// Returns the copy of the capture thread. The times of a capture thread's events must not go back;
+// if they would, the thread gets another row for its further events.
 absl::StatusOr<StreamCopier::ThreadCopy*> StreamCopier::CaptureThreadOf(const ThreadInfo* thread,
                                                                         std::uint64_t timestamp) {
   absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
@@ -80,13 +80,13 @@ absl::Status StreamCopier::EndThread(const ThreadInfo* thread) {
 }
 
 absl::Status StreamCopier::AddLost(const ThreadInfo* thread, std::uint64_t count) {
-  // A step back is no loss: the copy has numbers of its own.
+  // A step back is not a loss here: the copy has separate numbers.
   if (count == 0 || count == kMaxGap) return absl::OkStatus();
   absl::StatusOr<ThreadCopy*> copy = ThreadOf(thread);
   if (!copy.ok()) return copy.status();
   absl::Status status = writer_->AddLost((*copy)->index, count);
   if (!absl::IsOutOfRange(status)) return status;
-  // The gap is too large, as events in it were left out: a new thread row begins a new gap.
+  // The gap is too large, because events in it were left out. A new thread row starts a new gap.
   threads_.erase(thread);
   copy = ThreadOf(thread);
   return copy.ok() ? writer_->AddLost((*copy)->index, count) : copy.status();

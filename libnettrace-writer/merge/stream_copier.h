@@ -1,4 +1,4 @@
-// Copies the events of one stream into a Writer, with all they refer to.
+// Copies the events of one stream to a Writer, with everything that they refer to.
 #ifndef LIBNETTRACE_WRITER_MERGE_STREAM_COPIER_H_
 #define LIBNETTRACE_WRITER_MERGE_STREAM_COPIER_H_
 
@@ -20,33 +20,35 @@ namespace nettrace::internal {
 
 class StreamCopier {
  public:
-  // `trace` is the stream's Trace block, `clock` the copy's; timestamps are converted to that, and
-  // those before `start` to `start`. `writer` and `metadata` outlive this object.
+  // `trace` is the stream's Trace block, and `clock` that of the copy. Timestamps are converted to
+  // `clock`; those before `start` become `start`. `writer` and `metadata` must outlive this object.
   StreamCopier(const TraceInfo& trace, const TraceInfo& clock, std::uint64_t start, Writer* writer,
                MetadataCopies* metadata);
 
-  // A timestamp of the stream's in the copy.
+  // Converts a timestamp of the stream to the copy's clock.
   std::uint64_t Convert(std::uint64_t ticks) const;
 
-  // An event before `not_before` is written at that time, with its own as a label.
+  // Copies an event. An event before `not_before` is written at that time, with its own time as a
+  // label.
   absl::Status CopyEvent(const Event& event, std::uint64_t not_before);
-  // Leaves the event out, but for the lost events that it tells of.
+  // Does not copy the event, but copies the losses that its number shows.
   absl::Status SkipEvent(const Event& event);
   absl::Status CopyRemovedThread(const RemovedThread& removed);
-  // Copies the losses and flushes of the point, not the point itself.
+  // Copies the losses and flushes of the sequence point, but not the point itself.
   absl::Status CopySequencePoint(const SequencePoint& point);
 
-  // Events that were written at a later time than theirs and `start`.
+  // Returns the number of events that were moved to a time later than their own and `start`.
   std::uint64_t moved() const { return moved_; }
-  // Events that no V6 stream can have: lost events of the copy.
+  // Returns the number of events that a V6 stream cannot represent. They are lost events of the
+  // copy.
   std::uint64_t not_kept() const { return not_kept_; }
-  // Says what is wrong with the first of them.
+  // Returns what is wrong with the first of these.
   const std::string& why_not_kept() const { return why_not_kept_; }
 
  private:
   struct ThreadCopy {
     ThreadIndex index = kNoThread;
-    std::uint64_t last_timestamp = 0;  // of the events that it captured
+    std::uint64_t last_timestamp = 0;  // time of the last event that it captured
   };
   absl::StatusOr<MetadataId> MetadataOf(const Event& event);
   absl::StatusOr<ThreadCopy*> ThreadOf(const ThreadInfo* thread);
@@ -63,7 +65,7 @@ class StreamCopier {
   Writer* writer_;
   MetadataCopies* metadata_;
   std::unordered_map<MetadataId, absl::StatusOr<MetadataId>> metadata_ids_;
-  // By their rows: an index may stand for several threads, one after the other.
+  // By row, because an index may be used by several threads, one after the other.
   std::unordered_map<const ThreadInfo*, ThreadCopy> threads_;
   std::vector<std::uint64_t> frames_;
   std::uint64_t moved_ = 0;

@@ -19,13 +19,57 @@ constexpr std::size_t kV6HeaderSize = 20;
 constexpr std::string_view kFastSerialization = "!FastSerialization.1";
 constexpr std::uint32_t kNewestLegacyVersion = 5;
 
-// FastSerialization's tags.
+// Tags of FastSerialization.
 constexpr std::byte kNullReference{1};
 constexpr std::byte kBeginPrivateObject{5};
 constexpr std::byte kEndObject{6};
 
 constexpr std::size_t kLegacyTraceSize = 48;
 constexpr std::uint32_t kMaxLegacyNameSize = 64;
+
+// Returns whether the bytes consist of rows, each after its size.
+bool AreRows(ByteReader reader) {
+  while (!reader.empty()) reader.Bytes(reader.Number<std::uint16_t>());
+  return reader.ok();
+}
+
+// Returns whether the content is plausible for a V6 block of this kind that is not the first.
+// Almost no other bytes are. Reads only a small part of the content.
+bool IsPlausible(BlockKind kind, std::span<const std::byte> content) {
+  constexpr std::uint64_t kMaxFlags = 15;
+  ByteReader reader(content);
+  switch (kind) {
+    case BlockKind::kEvent: {
+      const auto size = reader.Number<std::uint16_t>();
+      const auto flags = reader.Number<std::uint16_t>();
+      const auto min = reader.Number<std::uint64_t>();
+      const auto max = reader.Number<std::uint64_t>();
+      return reader.ok() && size == kEventBlockHeaderSize && flags <= kMaxFlags && min <= max;
+    }
+    case BlockKind::kMetadata:
+      reader.Bytes(reader.Number<std::uint16_t>());
+      return reader.ok() && !reader.empty() && AreRows(reader);
+    case BlockKind::kThread:
+      return !reader.empty() && AreRows(reader);
+    case BlockKind::kSequencePoint: {
+      reader.Number<std::uint64_t>();
+      const auto flags = reader.Number<std::uint32_t>();
+      const auto threads = reader.Number<std::uint32_t>();
+      return reader.ok() && flags <= kMaxFlags && threads <= reader.size() / 2 &&
+             reader.size() <= std::uint64_t{threads} * 10;
+    }
+    case BlockKind::kStack:
+    case BlockKind::kLabelList: {
+      const auto first = reader.Number<std::uint32_t>();
+      const auto count = reader.Number<std::uint32_t>();
+      return reader.ok() && first != 0 && count != 0 && count <= reader.size() / 2;
+    }
+    case BlockKind::kRemoveThread:
+      return content.size() >= 2;
+    default:
+      return false;
+  }
+}
 
 std::string_view Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -49,7 +93,7 @@ bool BlockReader::Fill(std::size_t count) {
       end_ -= next_;
       next_ = 0;
     }
-    // Grown by what really arrives: neither a size in the file nor a short file must cost memory.
+    // Grows with the bytes that arrive: a wrong size in the file must not allocate much memory.
     const std::size_t wanted = std::min(std::max(count, read_size_), end_ * 2 + read_size_);
     if (buffer_.size() < wanted) buffer_.resize(wanted);
     const auto got = source_->Read(std::span(buffer_).subspan(end_));
@@ -139,7 +183,8 @@ absl::Status BlockReader::ReadLegacyHeader() {
         "not a NetTrace file of a known version: no \"!FastSerialization.1\" at offset 12");
   }
   Take(kSize);
-  // The Trace object's type, which follows, has the version. What is cut here is found by Next.
+  // The type of the Trace object follows, and contains the version. If it is cut, Next reports
+  // that.
   block_start_ = position();
   major_version_ = 4;
   constexpr std::size_t kVersionOffset = 3;
@@ -164,11 +209,71 @@ bool BlockReader::Next(Block* block) {
   return legacy() ? NextLegacy(block) : NextV6(block);
 }
 
+bool BlockReader::HasBlock(std::size_t at, std::size_t* size) {
+  if (!Fill(at + kBlockHeaderSize)) return false;
+  ByteReader reader(Peek(at + kBlockHeaderSize).subspan(at));
+  const auto header = reader.Number<std::uint32_t>();
+  *size = kBlockHeaderSize + (header & kMaxBlockSize);
+  if (header == 0) return !Fill(at + kBlockHeaderSize + 1);
+  return Fill(at + *size) && IsPlausible(static_cast<BlockKind>(header >> 24),
+                                         Peek(at + *size).subspan(at + kBlockHeaderSize));
+}
+
+bool BlockReader::HasChain(std::size_t at) {
+  constexpr int kBlocks = 3;
+  for (int i = 0; i < kBlocks; ++i) {
+    if (i != 0 && !Fill(at + 1)) return true;
+    std::size_t size = 0;
+    if (!HasBlock(at, &size)) return false;
+    at += size;
+  }
+  return true;
+}
+
+// Returns whether the block header at `at` and the bytes before it are zero. A file may end in
+// zeros after a power failure; they are not an EndOfStream block.
+bool BlockReader::IsZeroed(std::size_t at) const {
+  const std::size_t before = std::min<std::size_t>(at, 2 * kBlockHeaderSize);
+  const auto bytes = Peek(at + kBlockHeaderSize).subspan(at - before);
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
+}
+
+// Finds the gap before the next block. A block with a plausible size is kept, even if it or the
+// next block is bad. Its size is considered wrong if a chain of blocks begins within it.
+void BlockReader::SkipGap() {
+  gap_ = {block_start_, 0};
+  if (HasChain(0) || !Fill(kBlockHeaderSize)) return;
+  const auto header = ByteReader(Peek(kBlockHeaderSize)).Number<std::uint32_t>();
+  if (header == 0 && !(Fill(2 * kBlockHeaderSize) && IsZeroed(kBlockHeaderSize))) return;
+  const std::size_t size = kBlockHeaderSize + (header & kMaxBlockSize);
+  const bool fits = header != 0 && Fill(size);
+  if (fits && HasChain(size)) return;
+  std::size_t block_size = 0;
+  const bool is_block = HasBlock(0, &block_size);
+  for (std::size_t at = 1; Fill(at + kBlockHeaderSize); ++at) {
+    if (is_block && at >= block_size) return;
+    // Four zero bytes at the end of the data are an EndOfStream block only right after another
+    // block: a file that was cut may end in zeros, too.
+    const bool is_zero =
+        ByteReader(Peek(at + kBlockHeaderSize).subspan(at)).Number<std::uint32_t>() == 0;
+    if (is_zero || !HasChain(at)) continue;
+    Take(at);
+    gap_.bytes = at;
+    block_start_ = position();
+    return;
+  }
+}
+
 bool BlockReader::NextV6(Block* block) {
+  if (skips_damage_) SkipGap();
   if (!Fill(kBlockHeaderSize)) return Cut("a block header");
   ByteReader reader(Peek(kBlockHeaderSize));
   const auto header = reader.Number<std::uint32_t>();
   const std::size_t size = header & kMaxBlockSize;
+  // A file may end in zeros after a power failure; they are not an EndOfStream block.
+  if (skips_damage_ && header == 0 && Fill(2 * kBlockHeaderSize) && IsZeroed(kBlockHeaderSize)) {
+    return Stop("zero bytes where a block begins");
+  }
   if (!Fill(kBlockHeaderSize + size)) return Cut("a block");
   Take(kBlockHeaderSize);
   block->kind = static_cast<std::uint8_t>(header >> 24);
@@ -178,7 +283,7 @@ bool BlockReader::NextV6(Block* block) {
   return true;
 }
 
-// A type: begin, its own (null) type, version, oldest reader, name, end.
+// Reads a type: begin tag, its own (null) type, version, minimum reader version, name, end tag.
 bool BlockReader::ReadLegacyType(std::string* name) {
   constexpr std::size_t kFixedSize = 2 + 4 + 4 + 4;
   if (!Fill(kFixedSize)) return Cut("an object's type");
@@ -191,7 +296,7 @@ bool BlockReader::ReadLegacyType(std::string* name) {
     return Stop("an object's type does not start with the tags for one");
   }
   if (min_reader_version > kNewestLegacyVersion) {
-    return Stop(absl::StrCat("an object asks for a reader of version ", min_reader_version));
+    return Stop(absl::StrCat("an object needs a reader of version ", min_reader_version));
   }
   if (name_size > kMaxLegacyNameSize) {
     return Stop(absl::StrCat("an object's type name has ", name_size, " bytes"));

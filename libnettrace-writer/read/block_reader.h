@@ -1,4 +1,4 @@
-// Cuts a stream of any version into its blocks: those of V6, and the objects of V4 and V5.
+// Splits a stream of any version into blocks: those of V6, or the objects of V4 and V5.
 #ifndef LIBNETTRACE_WRITER_READ_BLOCK_READER_H_
 #define LIBNETTRACE_WRITER_READ_BLOCK_READER_H_
 
@@ -15,23 +15,33 @@
 namespace nettrace::internal {
 
 struct Block {
-  std::uint8_t kind = 0;             // a BlockKind, or one that is not known
-  std::uint64_t offset = 0;          // of the block's first byte in the stream
-  std::uint64_t content_offset = 0;  // of content[0]
+  std::uint8_t kind = 0;             // a BlockKind, or an unknown kind
+  std::uint64_t offset = 0;          // bytes from the stream's start to the block
+  std::uint64_t content_offset = 0;  // bytes from the stream's start to content[0]
   std::span<const std::byte> content;
 };
 
-// Holds one block at a time, or none where the source is in memory.
+// Holds one block at a time; no block if the source is in memory.
 class BlockReader {
  public:
-  // `max_block_size` bounds what a block's own size can make the reader hold, bytes.
+  // `max_block_size` limits the bytes that a block's own size field can make the reader hold.
   BlockReader(std::unique_ptr<Source> source, std::size_t max_block_size);
 
-  // Reads the stream header. An error says that this is no NetTrace stream, or one of a version
-  // that is not read. A stream that is cut within its header is OK, with major_version() 0.
+  // Reads the stream header. Returns an error if this is not a NetTrace stream, or if its version
+  // is not supported. If the stream is cut within its header, returns OK, and major_version() is 0.
   absl::Status ReadHeader();
 
-  // The next block, an EndOfStream included; false where there is none: see stop_reason().
+  // Makes Next skip bytes that do not begin a block. V6 only.
+  void SetSkipsDamage() { skips_damage_ = true; }
+  // The part that Next skipped directly before the block that it returned; 0 bytes if none.
+  struct Gap {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  const Gap& gap() const { return gap_; }
+
+  // Stores the next block, which may be EndOfStream, and returns true. Returns false if there is
+  // none: see stop_reason().
   bool Next(Block* block);
 
   // 6, or 4 (for V4 and V5 alike).
@@ -39,20 +49,20 @@ class BlockReader {
   std::uint32_t minor_version() const { return minor_version_; }
   std::uint32_t reserved() const { return reserved_; }
   bool legacy() const { return major_version_ < 6; }
-  // Why Next returned false; empty at a block boundary where the source ends.
+  // Returns why Next returned false; empty if the source ended at a block boundary.
   const std::string& stop_reason() const { return stop_reason_; }
-  // The source's own error, if it had one.
+  // Returns the source's own error, or OK.
   const absl::Status& source_status() const { return source_status_; }
-  // Start of the first block that was not delivered.
+  // Returns the start of the first block that was not returned, as offset in the stream.
   std::uint64_t stop_offset() const { return block_start_; }
-  // Offset of what comes next.
+  // Returns the offset of the next byte to read.
   std::uint64_t position() const { return buffer_offset_ + next_; }
-  // Reads the rest of the source and returns its end's offset.
+  // Reads the rest of the source and returns the offset of its end.
   std::uint64_t DrainToEnd();
 
  private:
   bool Fill(std::size_t count);  // makes `count` bytes available at held()[next_]
-  // The bytes that the source gave, in memory or in the buffer, up to end_.
+  // Returns the bytes from the source, in memory or in the buffer, up to end_.
   std::span<const std::byte> held() const {
     return memory_.empty() ? std::span<const std::byte>(buffer_) : memory_;
   }
@@ -62,16 +72,24 @@ class BlockReader {
   bool Stop(std::string reason);
   bool Cut(const char* where);
   bool NextV6(Block* block);
+  // Returns whether a plausible block begins `at` bytes from here, and stores its full size in
+  // `size`.
+  bool HasBlock(std::size_t at, std::size_t* size);
+  // Returns whether several blocks follow one another from `at` on, or blocks up to the end of the
+  // stream.
+  bool HasChain(std::size_t at);
+  bool IsZeroed(std::size_t at) const;
+  void SkipGap();
   bool NextLegacy(Block* block);
   absl::Status ReadLegacyHeader();
   bool ReadLegacyType(std::string* name);
 
   std::unique_ptr<Source> source_;
   const std::size_t max_block_size_;
-  const std::span<const std::byte> memory_;  // all there is, or empty
+  const std::span<const std::byte> memory_;  // all bytes of the source, or empty
   std::vector<std::byte> buffer_;
   std::size_t next_ = 0;  // first unread byte of held()
-  std::size_t end_ = 0;   // end of what the source gave
+  std::size_t end_ = 0;   // end of the bytes from the source
   std::size_t read_size_ = 4096;
   std::uint64_t buffer_offset_ = 0;
   std::uint64_t block_start_ = 0;
@@ -79,6 +97,8 @@ class BlockReader {
   std::uint32_t minor_version_ = 0;
   std::uint32_t reserved_ = 0;
   bool source_ended_ = false;
+  bool skips_damage_ = false;
+  Gap gap_;
   std::string stop_reason_;
   absl::Status source_status_;
 };

@@ -1,4 +1,4 @@
-// The rows of an event block, and of a V4/V5 metadata block, which has the same form.
+// Reads the rows of an event block, and of a V4 or V5 metadata block, which has the same form.
 #ifndef LIBNETTRACE_WRITER_READ_EVENT_ROWS_H_
 #define LIBNETTRACE_WRITER_READ_EVENT_ROWS_H_
 
@@ -30,8 +30,8 @@ struct EventRowHeader {
   friend bool operator==(const EventRowHeader&, const EventRowHeader&) = default;
 };
 
-// The parts of a short row that EventRows::header() does not have: as members they would be stored
-// for each event only to be copied from there.
+// The parts of a short row that are not in EventRows::header(). As members of EventRows, they would
+// be stored for each event only to be copied again.
 struct ShortRow {
   std::uint64_t offset = 0;  // in the stream
   std::span<const std::byte> payload;
@@ -42,7 +42,7 @@ class EventRows {
   EventRows() = default;
   EventRows(const Block& block, bool legacy);
 
-  // False if the block header is malformed.
+  // Returns false if the block header is malformed.
   bool ok() const { return reader_.ok(); }
   bool compressed() const { return (flags_ & kCompressedRows) != 0; }
   std::uint16_t flags() const { return flags_; }
@@ -50,26 +50,31 @@ class EventRows {
   std::uint64_t max_timestamp() const { return max_timestamp_; }
 
   bool AtEnd() const { return reader_.empty(); }
-  // The next row. False if it does not fit the block. Not to be called at the end.
+  std::size_t bytes_left() const { return reader_.size(); }
+  // Reads the next row. Returns false if it does not fit in the block. Must not be called at the
+  // end.
   bool Next();
-  // These are of the row that Next read.
+  // Return parts of the row that Next read.
   std::span<const std::byte> payload() const { return payload_; }
   std::uint64_t offset() const { return offset_; }  // in the stream
-  // The header of the row that was read last.
+  // Returns the header of the row that was read last.
   const EventRowHeader& header() const { return header_; }
 
-  // These read the next row if its header differs from the one before only in time and number, as
-  // most do, or also in metadata and payload size. False: nothing was read, perhaps as there is no
-  // row; AtEnd and Next know. V6 only.
+  // Disables the two functions below for the next row, so that only Next can read it.
+  void ForbidShort() { can_be_short_ = false; }
+
+  // Read the next row if its header differs from the previous one only in time and number, as most
+  // do; for NextWithMetadata, also in metadata and payload size. If they return false, nothing was
+  // read, and there may be no row: use AtEnd and Next. V6 only.
   bool NextLikePrevious(ShortRow* row) { return NextShort<0>(row); }
   bool NextWithMetadata(ShortRow* row) { return NextShort<kHasMetadataId | kHasPayloadSize>(row); }
 
  private:
-  // Flags and three numbers of 4 bytes at most.
+  // Flags and three numbers of at most 4 bytes.
   static constexpr std::size_t kMaxShortHeader = 1 + 3 * kMaxShortVarUInt;
 
-  // Reads a row that has no flags but kFlags and kIsSorted. Most rows have neither, and their
-  // instance does not test for others.
+  // Reads a row that has no flags other than kFlags and kIsSorted. Most rows have none of kFlags,
+  // so the instance for 0 does not test for them.
   template <unsigned kFlags>
   bool NextShort(ShortRow* row) {
     const std::span<const std::byte> rest = reader_.rest();
@@ -110,7 +115,7 @@ class EventRows {
   ByteReader reader_;
   std::uint64_t content_end_ = 0;  // offset in the stream
   bool legacy_ = false;
-  bool can_be_short_ = false;  // the row before was compressed, and is V6's
+  bool can_be_short_ = false;  // true if the previous row was compressed, in V6
   std::uint16_t flags_ = 0;
   std::uint64_t min_timestamp_ = 0;
   std::uint64_t max_timestamp_ = 0;

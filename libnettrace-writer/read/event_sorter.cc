@@ -12,7 +12,7 @@ constexpr std::size_t kPageSize = 256 * 1024;
 constexpr std::size_t kMinRunBuffer = 16 * 1024;
 constexpr std::size_t kMaxRunBuffer = 128 * 1024;
 
-// Records are copied byte by byte, to the file and back by the same process: pointers stay good.
+// The process copies records bytewise to the file and back, so pointers in them stay valid.
 static_assert(std::is_trivially_copyable_v<Event>);
 
 }  // namespace
@@ -75,7 +75,7 @@ std::span<const std::byte> EventSorter::RecordAt(const Key& key) const {
   return {record, sizeof event + (legacy ? sizeof(LegacyIds) : 0) + event.payload.size()};
 }
 
-// Writes the events in memory as a run. After an error they are still there.
+// Writes the events in memory as a run. After an error, they are still in memory.
 absl::Status EventSorter::Spill() {
   SortKeys();
   const std::uint64_t start = file_.size();
@@ -87,7 +87,7 @@ absl::Status EventSorter::Spill() {
   spilled_bytes_ += file_.size() - start;
   keys_.clear();
   record_bytes_ = page_ = page_used_ = 0;
-  // An event larger than a page must not keep its memory.
+  // Frees pages that were larger for a single event.
   std::erase_if(pages_, [](const Page& page) { return page.size > kPageSize; });
   return absl::OkStatus();
 }
@@ -101,7 +101,7 @@ void EventSorter::Sort() {
   }
 }
 
-// Makes `size` bytes of the run available, which it must have.
+// Makes `size` bytes of the run available. The run must have that many.
 bool EventSorter::Load(Run* run, std::size_t size) {
   if (run->size() >= size) return true;
   const std::size_t kept = run->size();
@@ -116,7 +116,7 @@ bool EventSorter::Load(Run* run, std::size_t size) {
   return status_.ok();
 }
 
-// Puts the run's next event, if it has one, among the heads. False after an error.
+// Adds the run's next event, if there is one, to the heads. Returns false after an error.
 bool EventSorter::PushHead(std::size_t index) {
   Head head = {0, index};
   if (index == runs_.size()) {
@@ -135,7 +135,7 @@ bool EventSorter::PushHead(std::size_t index) {
   return true;
 }
 
-// Sets all but the payload's place.
+// Sets everything except the location of the payload.
 void EventSorter::TakeHeader(const std::byte* record, Event* event) {
   std::memcpy(event, record, sizeof *event);
   if (event->payload_encoding != PayloadEncoding::kLegacy) return;
@@ -146,9 +146,9 @@ void EventSorter::TakeHeader(const std::byte* record, Event* event) {
   event->labels = &legacy_labels_;
 }
 
-// Takes the run's next record, of which an Event is loaded. The payload is in the run's buffer
-// until the next call, or, if it is larger than that, in one that all runs share: as many large
-// payloads as there are runs would not be bounded.
+// Takes the run's next record, whose Event part must be loaded. The payload is in the run's buffer
+// until the next call. A payload larger than that buffer is in one buffer that all runs share, so
+// that memory stays bounded for many runs with large payloads.
 bool EventSorter::TakeFromRun(Run* run, Event* event) {
   std::memcpy(event, run->bytes.data() + run->start, sizeof *event);
   const bool legacy = event->payload_encoding == PayloadEncoding::kLegacy;

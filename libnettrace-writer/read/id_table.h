@@ -1,4 +1,4 @@
-// Rows by their ids, which a well-made stream counts from 1 and others choose at will.
+// A table of rows by id. Well-made streams count ids from 1; other streams may use any ids.
 #ifndef LIBNETTRACE_WRITER_READ_ID_TABLE_H_
 #define LIBNETTRACE_WRITER_READ_ID_TABLE_H_
 
@@ -12,14 +12,15 @@
 
 namespace nettrace::internal {
 
-// Ids that are not far above the number of rows index a vector, as a hash table would take several
-// cache misses; the others are in a hash table. The memory is in proportion to the rows.
+// Ids that are not far above the number of rows index a vector, because a hash table would need
+// several cache misses. All others are in a hash table. The memory is proportional to the number of
+// rows.
 //
-// Entry: converts to false if it is default-constructed, and to true else.
+// Entry must convert to false if it is default-constructed, else to true.
 template <typename Id, typename Entry>
 class IdTable {
  public:
-  // nullptr if there is none. Valid until the next call that is not const.
+  // Returns nullptr if there is none. Valid until the next non-const call.
   const Entry* Find(Id row) const {
     const std::uint64_t id = ToNumber(row);
     if (id < dense_.size()) {
@@ -32,7 +33,7 @@ class IdTable {
     return found == sparse_.end() ? nullptr : &found->second;
   }
 
-  // False if there is one already.
+  // Returns false if the id already has an entry.
   bool Add(Id row, Entry entry) {
     if (Find(row) != nullptr) return false;
     const std::uint64_t id = ToNumber(row);
@@ -44,7 +45,7 @@ class IdTable {
     return true;
   }
 
-  // Takes out the entry of an id that has one.
+  // Removes and returns the entry of an id, which must have one.
   Entry Remove(Id row) {
     const std::uint64_t id = ToNumber(row);
     --size_;

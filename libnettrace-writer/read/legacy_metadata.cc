@@ -1,4 +1,4 @@
-// The rows of V4/V5 metadata blocks.
+// Parses the rows of V4 and V5 metadata blocks.
 #include <string>
 
 #include "libnettrace-writer/core/utf.h"
@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::uint8_t kTagOpcode = 1;
 constexpr std::uint8_t kTagV2Params = 2;
-constexpr std::size_t kMaxLegacyRowSize = std::size_t{1} << 20;  // the format has no limit
+// Limit of this library; the format has none.
+constexpr std::size_t kMaxLegacyRowSize = std::size_t{1} << 20;
 
-// UTF-16 with a terminator.
+// Reads NUL-terminated UTF-16.
 std::string Utf16Z(ByteReader* reader) {
   ByteReader scan = *reader;
   std::size_t units = 0;
@@ -51,7 +52,7 @@ const char* ParseType(ByteReader* reader, Params params, int depth, Type* type) 
   return nullptr;
 }
 
-// V1: type, name. V2: size (itself included), name, type, padding.
+// V1 fields: type, name. V2 fields: size (including itself), name, type, padding.
 const char* ParseFields(ByteReader* reader, Params params, int depth, std::vector<Field>* fields) {
   const auto count = reader->Number<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && reader->ok(); ++i) {

@@ -1,4 +1,4 @@
-// The metadata rows of a stream, by their ids.
+// The metadata rows of a stream by id.
 #ifndef LIBNETTRACE_WRITER_READ_METADATA_TABLE_H_
 #define LIBNETTRACE_WRITER_READ_METADATA_TABLE_H_
 
@@ -14,11 +14,11 @@
 
 namespace nettrace::internal {
 
-// Ids that count up, as in a well-made stream, are places in an array: however many rows there are,
-// finding one takes no cache miss and reads no row. Other ids are in a hash table.
+// Ids that count up, as in a well-made stream, index an array: finding one takes no cache miss and
+// reads no row, for any number of rows. Other ids are in a hash table.
 class MetadataTable {
  public:
-  // nullptr if there is none. Valid until Clear.
+  // Returns nullptr if there is none. Valid until Clear.
   const EventMetadata* Find(MetadataId id) const {
     const std::size_t place = std::size_t{ToNumber(id)} - first_id_;
     if (place < counted_) [[likely]]
@@ -26,7 +26,7 @@ class MetadataTable {
     return FindOther(id);
   }
 
-  // False if there is one already.
+  // Returns false if the id already has a row.
   bool Add(MetadataId id, EventMetadata row) {
     if (Find(id) != nullptr) return false;
     if (counted_ == 0) first_id_ = ToNumber(id);
@@ -42,7 +42,7 @@ class MetadataTable {
   void Clear() { *this = MetadataTable(); }
 
  private:
-  // Keeps chunks_ small enough for the first cache.
+  // Keeps chunks_ small enough for the first-level cache.
   static constexpr std::size_t kChunkRows = 256;
 
   const EventMetadata* FindOther(MetadataId id) const {
@@ -51,7 +51,7 @@ class MetadataTable {
   }
 
   std::size_t first_id_ = 0;
-  std::size_t counted_ = 0;  // ids from first_id_ on
+  std::size_t counted_ = 0;  // number of ids from first_id_ on
   std::vector<std::vector<EventMetadata>> chunks_;
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> others_;
 };

@@ -9,8 +9,8 @@
 namespace nettrace::internal {
 namespace {
 
-// Bounds key/values in the Trace block and labels in a list: one takes 2 bytes in the file and many
-// times that in memory.
+// Maximum number of key/values in the Trace block and of labels in a list. Each can take as little
+// as 2 bytes in the file, but many times that in memory.
 constexpr int kMaxEntries = 65536;
 
 const char* ParseFields(ByteReader* reader, int depth, std::vector<Field>* fields);

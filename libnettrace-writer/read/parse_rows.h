@@ -1,5 +1,5 @@
-// Parsers of the rows of all tables but the events'. Each reads one row and returns null, or what
-// is wrong with it.
+// Parsers of the rows of all tables. Event rows are read by EventRows. Each parses one row and
+// returns null, or a description of what is wrong.
 #ifndef LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 #define LIBNETTRACE_WRITER_READ_PARSE_ROWS_H_
 
@@ -12,10 +12,10 @@
 namespace nettrace::internal {
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
-// V4 and V5: values that only they have become the key/values that V6 has for them.
+// For V4 and V5. Values that only these versions have become V6 key/values.
 const char* ParseLegacyTraceBlock(ByteReader block, TraceInfo* info);
 const char* ParseMetadataRow(ByteReader* block, MetadataId* id, EventMetadata* metadata);
-// `row` is the payload of a row of a V4 or V5 metadata block.
+// `row` is the payload of a row in a V4 or V5 metadata block.
 const char* ParseLegacyMetadataRow(ByteReader row, MetadataId* id, EventMetadata* metadata);
 const char* ParseThreadRow(ByteReader* block, ThreadIndex* index, ThreadInfo* thread);
 const char* ParseLabelList(ByteReader* block, Labels* labels);
@@ -25,7 +25,7 @@ struct SequencePointHeader {
   std::uint32_t flags = 0;  // always 0 in V4 and V5
   std::uint32_t threads = 0;
 };
-// The callers of these two ask the reader whether all was there.
+// For these two, the caller must check reader.ok() to see whether all bytes were there.
 SequencePointHeader ParseSequencePointHeader(ByteReader* block, bool legacy);
 
 struct ThreadSequence {

@@ -12,7 +12,7 @@ namespace {
 
 using internal::ByteReader;
 
-constexpr std::size_t kTextPerValue = 16;  // bytes of text that count as a value
+constexpr std::size_t kTextPerValue = 16;  // bytes of text that count as one value
 
 class Walker {
  public:
@@ -62,7 +62,7 @@ class Walker {
     }
   }
 
-  // A field whose name was passed on must get a value, even where the payload ends.
+  // Passes an empty value for a field whose name was already passed, then fails.
   bool Placeholder(const char* error) {
     visitor_->OnUtf8({});
     return Fail(error);
@@ -164,7 +164,7 @@ class Walker {
   bool DateTime(ByteReader* reader) {
     absl::Time time;
     if (encoding_ == PayloadEncoding::kLegacy) {
-      const auto ticks = reader->Number<std::int64_t>();  // of 100 ns
+      const auto ticks = reader->Number<std::int64_t>();  // in units of 100 ns
       constexpr std::int64_t kTicksPerSecond = 10'000'000;
       time = absl::FromCivil(absl::CivilYear(1601), absl::UTCTimeZone()) +
              absl::Seconds(ticks / kTicksPerSecond) +
@@ -179,7 +179,7 @@ class Walker {
 
   bool Text(std::span<const std::byte> units, std::size_t unit, const ByteReader& reader) {
     if (!reader.ok()) return Placeholder("it ends within a field");
-    // Any number of locations may share their bytes.
+    // Limits the total text: many locations may refer to the same bytes.
     values_ += static_cast<int>(units.size() / kTextPerValue);
     if (unit == 1) {
       visitor_->OnUtf8(units);
@@ -221,7 +221,7 @@ class Walker {
       position += static_cast<std::size_t>(reader->rest().data() - payload_.data());
     }
     if (position > payload_.size() || size > payload_.size() - position) {
-      return Placeholder("the location of a field lies outside of it");
+      return Placeholder("the location of a field is outside the payload");
     }
     const auto bytes = payload_.subspan(position, size);
     if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
@@ -238,7 +238,7 @@ class Walker {
   bool NullTerminated(ByteReader* reader) {
     const auto units = UntilZero(reader->rest(), 2);
     const auto rest = reader->rest();
-    if (rest.size() - units.size() < 2) return Placeholder("a string in it has no end");
+    if (rest.size() - units.size() < 2) return Placeholder("a string is not terminated");
     reader->Bytes(units.size() + 2);
     return Text(units, 2, *reader);
   }

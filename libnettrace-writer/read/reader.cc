@@ -109,18 +109,25 @@ struct Reader::Impl {
   void FinishStep();
   bool Charge(std::size_t cost, std::uint64_t offset);
 
-  // The offset in the stream of what `reader` takes next from the block.
+  // Returns the offset in the stream of the next byte that `reader` reads from the block.
   std::uint64_t OffsetOf(const ByteReader& reader) const {
     return block.content_offset + block.content.size() - reader.size();
   }
 
-  // Bytes of the block between the offset in the stream and what `reader` takes next.
+  // Returns the bytes of the block from `offset` in the stream to the position of `reader`.
   std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
     return static_cast<std::size_t>(OffsetOf(reader) - offset);
   }
 
-  // Ends reading; returns false for its callers to return.
+  // Ends reading. Returns false, for callers to return.
   bool Stop(std::uint64_t offset, const std::string& reason);
+  // With skip_damage, skips the rest of the block; else like Stop.
+  bool StopInBlock(std::uint64_t offset, const std::string& reason);
+  void AddSkipped(std::uint64_t offset, std::uint64_t bytes, const std::string& reason);
+  // Estimates, from the bytes of the last skipped part, how many events it contained.
+  void EstimateSkipped();
+  // With skip_damage: truncates `block`, an event block, at its first bad row.
+  void CutAtBadRow();
   bool StopAtBlocks();
 
   ReaderOptions options;
@@ -130,16 +137,16 @@ struct Reader::Impl {
 
   MetadataTable metadata;
   Table<ThreadIndex, Thread> threads;
-  std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the interval's events
+  std::vector<std::unique_ptr<Thread>> removed_threads;  // kept for the events of the interval
   Table<LabelListId, Labels> labels;
   IdTable<StackId, Stack> stacks;
-  std::vector<std::vector<std::byte>> stack_blocks;  // what the interval's stacks point to
+  std::vector<std::vector<std::byte>> stack_blocks;  // the data of the interval's stacks
   std::size_t table_bytes = 0;
   std::size_t metadata_bytes = 0;
   internal::TraceEventRefusal refusal;
-  std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point gives back
+  std::size_t interval_bytes = 0;  // the part of table_bytes that a sequence point frees
 
-  // The block being read. Other kinds are read whole when they are met.
+  // The block that is being read. Blocks of other kinds are read completely at once.
   enum class InBlock { kNothing, kEvents, kRemovedThreads };
   InBlock open = InBlock::kNothing;
   Block block;
@@ -156,8 +163,17 @@ struct Reader::Impl {
   RemovedThread removed;
   absl::Status status;
   std::optional<Damage> damage;
+  // State for skip_damage.
+  std::vector<SkippedPart> skipped;
+  std::vector<std::uint64_t> estimates;  // estimated events in each skipped part; 0: none
+  bool counts_skipped = false;           // losses belong to the last part, until a sequence point
+  bool lacks_rows = false;               // metadata or threads were skipped
+  bool lacks_sequence_point = false;     // a sequence point was skipped: ids may be redefined
+  std::uint64_t event_bytes = 0;         // bytes of the blocks whose rows are in `stats.events`
+  std::vector<std::unique_ptr<Labels>> replaced_labels;  // kept for the events of the interval
+  std::vector<MetadataTable> replaced_metadata;          // kept for the events of the interval
   Stats stats;
-  // Minimum and maximum of all events, if there are any.
+  // Minimum and maximum over all events; valid if stats.events is not 0.
   std::uint64_t first_timestamp = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t last_timestamp = 0;
 };
@@ -173,6 +189,76 @@ bool Reader::Impl::Stop(std::uint64_t offset, const std::string& reason) {
   status = blocks.source_status().ok() ? absl::DataLossError(message)
                                        : absl::Status(blocks.source_status().code(), message);
   return false;
+}
+
+void Reader::Impl::AddSkipped(std::uint64_t offset, std::uint64_t bytes,
+                              const std::string& reason) {
+  const auto kind = static_cast<BlockKind>(block.kind);
+  counts_skipped = kind == BlockKind::kEvent;
+  if (skipped.size() < kMaxSkipped) {
+    skipped.push_back({offset, bytes, reason, 0});
+  } else {
+    skipped.back().bytes += bytes;
+  }
+}
+
+void Reader::Impl::EstimateSkipped() {
+  if (event_bytes == 0) return;
+  estimates.resize(skipped.size());
+  estimates.back() = skipped.back().bytes * stats.events / event_bytes;
+}
+
+bool Reader::Impl::StopInBlock(std::uint64_t offset, const std::string& reason) {
+  if (!options.skip_damage) return Stop(offset, reason);
+  const std::uint64_t end = block.content_offset + block.content.size();
+  AddSkipped(offset, end - std::min(offset, end), reason);
+  const auto kind = static_cast<BlockKind>(block.kind);
+  if (kind == BlockKind::kMetadata || kind == BlockKind::kThread) lacks_rows = true;
+  if (kind == BlockKind::kSequencePoint) lacks_sequence_point = true;
+  rows = EventRows();
+  open = InBlock::kNothing;
+  event = Event();
+  return false;
+}
+
+void Reader::Impl::CutAtBadRow() {
+  // A bad row may look like a valid one with a time or number far from the others of its block.
+  constexpr std::uint32_t kMaxGapInBadBlock = 1 << 20;
+  EventRows check(block, legacy());
+  std::optional<std::uint64_t> suspect;
+  std::uint64_t bad = 0;
+  std::string reason;
+  const bool has_times = !legacy() && check.min_timestamp() <= check.max_timestamp();
+  EventRowHeader before;
+  for (std::uint64_t events = 0; !check.AtEnd() && reason.empty(); ++events) {
+    const std::uint64_t start = block.content_offset + block.content.size() - check.bytes_left();
+    if (!check.Next()) {
+      bad = start;
+      reason = "an event row does not fit its block";
+      break;
+    }
+    const EventRowHeader& row = check.header();
+    const auto undefined = [&](const char* what, std::uint64_t id) {
+      if (lacks_rows) return;
+      bad = start;
+      reason = absl::StrCat("an event refers to ", what, " ", id, ", which is not defined");
+    };
+    if (metadata.Find(row.metadata_id) == nullptr) undefined("metadata", ToNumber(row.metadata_id));
+    for (const ThreadIndex thread : {row.capture_thread, row.thread}) {
+      if (!legacy() && threads.Find(thread) == nullptr) undefined("thread", ToNumber(thread));
+    }
+    const bool is_late = has_times && (row.timestamp < check.min_timestamp() ||
+                                       row.timestamp > check.max_timestamp());
+    const bool is_far = events != 0 && row.capture_thread == before.capture_thread &&
+                        row.sequence - before.sequence > kMaxGapInBadBlock;
+    if (!suspect && (is_late || is_far)) suspect = start;
+    before = row;
+  }
+  if (reason.empty()) return;
+  const std::uint64_t cut = std::min(bad, suspect.value_or(bad));
+  AddSkipped(cut, block.content_offset + block.content.size() - cut, reason);
+  EstimateSkipped();
+  block.content = block.content.first(static_cast<std::size_t>(cut - block.content_offset));
 }
 
 bool Reader::Impl::StopAtBlocks() {
@@ -192,6 +278,7 @@ absl::Status Reader::Impl::Open() {
   if (absl::Status header = blocks.ReadHeader(); !header.ok()) return header;
   if (!blocks.source_status().ok()) return blocks.source_status();
   ReadTrace();
+  if (options.skip_damage && !legacy()) blocks.SetSkipsDamage();
   return absl::OkStatus();
 }
 
@@ -233,7 +320,7 @@ Reader::Step Reader::Impl::Next() {
   return step;
 }
 
-// Frees what the item of the last step needed.
+// Frees the data that only the last step's item needed.
 void Reader::Impl::FinishStep() {
   if (step == Step::kRemovedThread) {
     removed_threads.push_back(threads.Remove(removed.thread_index));
@@ -244,6 +331,10 @@ void Reader::Impl::FinishStep() {
   stacks.Clear();
   stack_blocks.clear();
   removed_threads.clear();
+  replaced_labels.clear();
+  replaced_metadata.clear();
+  counts_skipped = false;
+  lacks_sequence_point = false;
   table_bytes -= interval_bytes;
   interval_bytes = 0;
   if (sequence_point.flags & kSequencePointFlushThreads) {
@@ -256,11 +347,17 @@ void Reader::Impl::FinishStep() {
     table_bytes -= metadata_bytes;
     metadata_bytes = 0;
   }
-  event = Event();  // its pointers are what ResolveEvent compares with
+  event = Event();  // ResolveEvent compares with the pointers of `event`
 }
 
 bool Reader::Impl::NextBlock() {
   if (!blocks.Next(&block)) return StopAtBlocks();
+  if (const BlockReader::Gap& gap = blocks.gap(); gap.bytes != 0) {
+    AddSkipped(gap.offset, gap.bytes, "no block begins here");
+    counts_skipped = true;
+    EstimateSkipped();
+    lacks_rows = lacks_sequence_point = true;
+  }
   ++stats.blocks[block.kind];
   switch (static_cast<BlockKind>(block.kind)) {
     case BlockKind::kEndOfStream:
@@ -268,10 +365,12 @@ bool Reader::Impl::NextBlock() {
       ended = true;
       return true;
     case BlockKind::kTrace:
-      return Stop(block.offset, "a second Trace block");
+      return StopInBlock(block.offset, "a second Trace block");
     case BlockKind::kEvent:
+      if (options.skip_damage) CutAtBadRow();
       rows = EventRows(block, legacy());
-      if (!rows.ok()) return Stop(block.offset, "the event block's header is malformed");
+      if (!rows.ok()) return StopInBlock(block.offset, "the event block's header is malformed");
+      event_bytes += block.content.size();
       if (rows.AtEnd() && !legacy()) refusal.SeeEmptyEventBlock(block.offset);
       open = InBlock::kEvents;
       return true;
@@ -297,9 +396,23 @@ bool Reader::Impl::AddMetadata(MetadataId id, EventMetadata row, std::size_t siz
                                std::uint64_t offset) {
   const std::size_t cost = internal::MetadataRowCost(row, size);
   if (!legacy()) refusal.SeeRow(row);
-  if (!metadata.Add(id, std::move(row))) {
-    if (legacy()) return true;  // the .NET runtime may repeat a row
-    return Stop(offset, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
+  if (legacy() || !options.skip_damage) {
+    if (!metadata.Add(id, std::move(row))) {
+      if (legacy()) return true;  // the .NET runtime may repeat a row
+      return StopInBlock(offset, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
+    }
+  } else {
+    if (metadata.Find(id) != nullptr) {
+      if (!lacks_sequence_point) {
+        AddSkipped(offset, 0, absl::StrCat("metadata id ", ToNumber(id), " is defined twice"));
+        return true;
+      }
+      // The skipped sequence point made all ids available again.
+      replaced_metadata.push_back(std::exchange(metadata, MetadataTable()));
+      lacks_rows = true;
+      event = Event();
+    }
+    metadata.Add(id, std::move(row));
   }
   ++stats.metadata;
   metadata_bytes += cost;
@@ -314,22 +427,22 @@ bool Reader::Impl::ReadMetadata() {
     MetadataId id{};
     EventMetadata row;
     if (const char* error = internal::ParseMetadataRow(&reader, &id, &row))
-      return Stop(offset, error);
+      return StopInBlock(offset, error);
     if (!AddMetadata(id, std::move(row), SizeSince(offset, reader), offset)) return false;
   }
-  return reader.ok() || Stop(block.offset, "the metadata block's header is cut short");
+  return reader.ok() || StopInBlock(block.offset, "the metadata block's header is cut short");
 }
 
 bool Reader::Impl::ReadLegacyMetadata() {
   EventRows blobs(block, true);
-  if (!blobs.ok()) return Stop(block.offset, "the metadata block's header is cut short");
+  if (!blobs.ok()) return StopInBlock(block.offset, "the metadata block's header is cut short");
   while (!blobs.AtEnd()) {
-    if (!blobs.Next()) return Stop(blobs.offset(), "a metadata row does not fit its block");
+    if (!blobs.Next()) return StopInBlock(blobs.offset(), "a metadata row does not fit its block");
     MetadataId id{};
     EventMetadata row;
     if (const char* error =
             internal::ParseLegacyMetadataRow(ByteReader(blobs.payload()), &id, &row)) {
-      return Stop(blobs.offset(), error);
+      return StopInBlock(blobs.offset(), error);
     }
     if (!AddMetadata(id, std::move(row), blobs.payload().size(), blobs.offset())) return false;
   }
@@ -343,10 +456,19 @@ bool Reader::Impl::ReadThreads() {
     ThreadIndex index{};
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
-      return Stop(offset, error);
+      return StopInBlock(offset, error);
     const std::size_t cost = internal::ThreadRowCost(row, SizeSince(offset, reader));
+    if (options.skip_damage && threads.Find(index) != nullptr) {
+      if (!lacks_sequence_point) {
+        AddSkipped(offset, 0, absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
+      }
+      removed_threads.push_back(threads.Remove(index));
+      interval_bytes += removed_threads.back()->cost;
+      event = Event();
+    }
     if (!threads.Add(index, std::make_unique<Thread>(Thread{std::move(row), 0, cost}))) {
-      return Stop(offset, absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
+      return StopInBlock(offset,
+                         absl::StrCat("thread index ", ToNumber(index), " is defined twice"));
     }
     ++stats.threads;
     if (!Charge(cost, offset)) return false;
@@ -358,19 +480,25 @@ bool Reader::Impl::ReadLabels() {
   ByteReader reader(block.content);
   const auto first = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
-  if (!reader.ok()) return Stop(block.offset, "the label list block's header is cut short");
-  if (first == 0) return Stop(block.offset, "the label list block's first index is 0");
+  if (!reader.ok()) return StopInBlock(block.offset, "the label list block's header is cut short");
+  if (first == 0) return StopInBlock(block.offset, "the label list block's first index is 0");
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     auto list = std::make_unique<Labels>();
     if (const char* error = internal::ParseLabelList(&reader, list.get()))
-      return Stop(offset, error);
+      return StopInBlock(offset, error);
     const std::size_t cost = internal::LabelListCost(*list, SizeSince(offset, reader));
     interval_bytes += cost;
     const LabelListId id{first + i};
-    if (ToNumber(id) < first) return Stop(offset, "a label list's index is over 2^32 - 1");
+    if (ToNumber(id) < first) return StopInBlock(offset, "a label list's index is over 2^32 - 1");
+    if (options.skip_damage && labels.Find(id) != nullptr) {
+      if (!lacks_sequence_point) {
+        AddSkipped(offset, 0, absl::StrCat("label list ", ToNumber(id), " is defined twice"));
+      }
+      replaced_labels.push_back(labels.Remove(id));
+    }
     if (!labels.Add(id, std::move(list))) {
-      return Stop(offset, absl::StrCat("label list ", ToNumber(id), " is defined twice"));
+      return StopInBlock(offset, absl::StrCat("label list ", ToNumber(id), " is defined twice"));
     }
     if (!Charge(cost, offset)) return false;
   }
@@ -381,7 +509,7 @@ bool Reader::Impl::ReadStacks() {
   ByteReader reader(block.content);
   const auto first = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
-  if (!reader.ok()) return Stop(block.offset, "the stack block's header is cut short");
+  if (!reader.ok()) return StopInBlock(block.offset, "the stack block's header is cut short");
   const std::span<const std::byte> content = reader.rest();
   const std::vector<std::byte>& kept = stack_blocks.emplace_back(content.begin(), content.end());
   const std::size_t block_cost = internal::kStackBlockCost + content.size();
@@ -390,11 +518,12 @@ bool Reader::Impl::ReadStacks() {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     const auto frames = reader.Bytes(reader.Number<std::uint32_t>());
-    if (!reader.ok()) return Stop(offset, "a stack does not fit its block");
-    const StackId id{first + i};  // modulo 2^32, as an event's
+    if (!reader.ok()) return StopInBlock(offset, "a stack does not fit its block");
+    const StackId id{first + i};  // modulo 2^32, like the ids in events
     const std::size_t start = content.size() - reader.size() - frames.size();
+    if (options.skip_damage && stacks.Find(id) != nullptr) stacks.Remove(id);
     if (!stacks.Add(id, {std::span(kept).subspan(start, frames.size()), true})) {
-      return Stop(offset, absl::StrCat("stack ", ToNumber(id), " is defined twice"));
+      return StopInBlock(offset, absl::StrCat("stack ", ToNumber(id), " is defined twice"));
     }
     interval_bytes += internal::kStackCost;
     if (!Charge(internal::kStackCost, offset)) return false;
@@ -402,7 +531,8 @@ bool Reader::Impl::ReadStacks() {
   return true;
 }
 
-// In V4 and V5 a thread is known from its first event on; what it lost before cannot be known.
+// Returns the thread. In V4 and V5, a thread is created by its first event; losses before it are
+// unknown.
 Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_if_new) {
   if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
@@ -412,18 +542,19 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   thread->last_sequence = last_sequence_if_new;
   thread->cost = internal::kRowCost;
   ++stats.threads;
-  table_bytes += thread->cost;  // past the limit the next row that is charged stops
+  table_bytes += thread->cost;  // if this exceeds the limit, the next Charge stops
   threads.Add(index, std::move(thread));
   return threads.Find(index)->get();
 }
 
 std::uint64_t Reader::Impl::CountLost(Thread* thread, std::uint32_t last_sequence) {
-  // Before V6 a new OS thread may have the id of one that ended; its numbers begin at 1 again.
+  // Before V6, a new OS thread may have the id of one that ended. Its numbers begin at 1 again.
   const bool restarted = legacy() && last_sequence == 0;
   const std::uint64_t lost =
       restarted ? 0 : internal::LostBetween(thread->last_sequence, last_sequence);
   thread->last_sequence = last_sequence;
   stats.lost += lost;
+  if (counts_skipped) skipped.back().events += lost;
   return lost;
 }
 
@@ -431,16 +562,17 @@ bool Reader::Impl::ReadSequencePoint() {
   ByteReader reader(block.content);
   const internal::SequencePointHeader header =
       internal::ParseSequencePointHeader(&reader, legacy());
-  if (!reader.ok()) return Stop(block.offset, "a sequence point is cut short");
+  if (!reader.ok()) return StopInBlock(block.offset, "a sequence point is cut short");
   sequence_point = {block.offset, header.timestamp, header.flags, {}};
   for (std::uint32_t i = 0; i < header.threads; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
     const internal::ThreadSequence entry = internal::ParseThreadSequence(&reader, legacy());
-    if (!reader.ok()) return Stop(offset, "a sequence point's list of threads is cut short");
+    if (!reader.ok()) return StopInBlock(offset, "a sequence point's list of threads is cut short");
     Thread* thread = FindThread(entry.thread, entry.sequence);
+    if (thread == nullptr && lacks_rows) continue;
     if (thread == nullptr) {
-      return Stop(offset, absl::StrCat("a sequence point lists thread ", ToNumber(entry.thread),
-                                       ", which is not defined"));
+      return StopInBlock(offset, absl::StrCat("a sequence point lists thread ",
+                                              ToNumber(entry.thread), ", which is not defined"));
     }
     const std::uint64_t lost = CountLost(thread, entry.sequence);
     if (lost > 0) sequence_point.losses.push_back({entry.thread, lost, &thread->info});
@@ -456,7 +588,7 @@ bool Reader::Impl::NextEvent() {
     open = InBlock::kNothing;
     return true;
   }
-  if (!rows.Next()) return Stop(rows.offset(), "an event row does not fit its block");
+  if (!rows.Next()) return StopInBlock(rows.offset(), "an event row does not fit its block");
   if (!ResolveEvent()) return false;
   const EventRowHeader& row = rows.header();
   event.offset = rows.offset();
@@ -477,7 +609,15 @@ bool Reader::Impl::NextEvent() {
 
 bool Reader::Impl::StopUndefined(std::uint64_t offset, const char* what, std::uint64_t id) {
   event = Event();
-  return Stop(offset, absl::StrCat("an event refers to ", what, " ", id, ", which is not defined"));
+  if (options.skip_damage && lacks_rows) {
+    // Skips only this event, because it refers to skipped rows. The next row must not be read
+    // relative to it.
+    if (!skipped.empty() && !counts_skipped) ++skipped.back().events;
+    rows.ForbidShort();
+    return false;
+  }
+  return StopInBlock(offset,
+                     absl::StrCat("an event refers to ", what, " ", id, ", which is not defined"));
 }
 
 inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
@@ -490,7 +630,7 @@ inline bool Reader::Impl::ResolveMetadata(std::uint64_t offset) {
   return true;
 }
 
-// Sets what the row refers to. An event usually refers to what the one before it did.
+// Resolves the ids of the row. An event usually refers to the same objects as the previous one.
 bool Reader::Impl::ResolveEvent() {
   const EventRowHeader& row = rows.header();
   const auto undefined = [&](const char* what, std::uint64_t id) {
@@ -520,12 +660,14 @@ bool Reader::Impl::ResolveEvent() {
     event.labels = &legacy_labels;
   } else if (row.label_list_id != kNoLabels) {
     const auto* found = labels.Find(row.label_list_id);
-    if (found == nullptr) return undefined("label list", ToNumber(row.label_list_id));
-    event.labels = found->get();
+    if (found == nullptr && !options.skip_damage) {
+      return undefined("label list", ToNumber(row.label_list_id));
+    }
+    if (found != nullptr) event.labels = found->get();
   }
   event.stack = {};
   if (row.stack_id != kNoStack) {
-    // An event whose stack is not there is shown without one, as TraceEvent does.
+    // If its stack is missing, the event is returned without a stack, as in TraceEvent.
     if (const Stack* found = stacks.Find(row.stack_id)) event.stack = found->frames;
   }
   return true;
@@ -538,11 +680,12 @@ bool Reader::Impl::NextRemovedThread() {
   }
   const std::uint64_t offset = OffsetOf(removed_rows);
   const internal::ThreadSequence entry = internal::ParseThreadSequence(&removed_rows, false);
-  if (!removed_rows.ok()) return Stop(offset, "a removed thread does not fit its block");
+  if (!removed_rows.ok()) return StopInBlock(offset, "a removed thread does not fit its block");
   Thread* thread = FindThread(entry.thread, entry.sequence);
+  if (thread == nullptr && lacks_rows) return true;
   if (thread == nullptr) {
-    return Stop(offset,
-                absl::StrCat("thread ", ToNumber(entry.thread), " is removed and was not defined"));
+    return StopInBlock(
+        offset, absl::StrCat("thread ", ToNumber(entry.thread), " is removed and was not defined"));
   }
   removed = {entry.thread, CountLost(thread, entry.sequence), &thread->info};
   event = Event();
@@ -550,7 +693,7 @@ bool Reader::Impl::NextRemovedThread() {
   return true;
 }
 
-// The row is numbered next to the one before: nothing is lost between them.
+// Takes a row with the number after the previous one: no events are lost in between.
 inline void Reader::Impl::TakeShortEvent(const ShortRow& row) {
   const EventRowHeader& header = rows.header();
   event.offset = row.offset;
@@ -586,8 +729,8 @@ std::uint32_t Reader::minor_version() const { return impl_->blocks.minor_version
 const TraceInfo& Reader::trace() const { return impl_->trace; }
 
 Reader::Step Reader::Next() {
-  // Most events follow an event and refer to the same rows as that; most others differ from it only
-  // in their metadata row.
+  // Most events follow another event and refer to the same rows. Most others differ only in their
+  // metadata row.
   ShortRow row;
   if (impl_->rows.NextLikePrevious(&row)) [[likely]] {
     impl_->TakeShortEvent(row);
@@ -602,6 +745,20 @@ const RemovedThread& Reader::removed_thread() const { return impl_->removed; }
 const absl::Status& Reader::status() const { return impl_->status; }
 const std::optional<Damage>& Reader::damage() const { return impl_->damage; }
 const std::string& Reader::traceevent_refusal() const { return impl_->refusal.why(); }
+const std::vector<SkippedPart>& Reader::skipped() const {
+  // A gap of more than this many times the estimate is not explained by the skipped part.
+  constexpr std::uint64_t kFarFromEstimate = 4;
+  for (std::size_t i = 0; i < impl_->estimates.size(); ++i) {
+    const bool is_counting = i + 1 == impl_->skipped.size() && !impl_->ended;
+    const std::uint64_t estimate = impl_->estimates[i];
+    std::uint64_t& events = impl_->skipped[i].events;
+    if (estimate != 0 && !is_counting && (events == 0 || events / kFarFromEstimate > estimate)) {
+      events = estimate;
+    }
+  }
+  return impl_->skipped;
+}
+
 const Reader::Stats& Reader::stats() const {
   Stats& stats = impl_->stats;
   stats.bytes = impl_->blocks.position();
@@ -613,7 +770,7 @@ const Reader::Stats& Reader::stats() const {
 }
 
 absl::Time Reader::TimeOf(std::uint64_t ticks) const {
-  // Whole numbers throughout: a double has no nanoseconds left after a month of uptime.
+  // Uses integers: after a month of uptime, a double no longer represents single nanoseconds.
   const absl::int128 since = absl::int128(ticks) - impl_->trace.sync_ticks;
   const absl::int128 frequency = impl_->trace.ticks_per_second;
   return impl_->trace.sync_time + absl::Seconds(static_cast<std::int64_t>(since / frequency)) +

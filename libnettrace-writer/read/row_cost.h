@@ -1,5 +1,5 @@
-// The memory that rows take in the tables of those who read a stream, roughly. The reader and the
-// verifier are bound by it, and so give up at the same row: what one takes, the other takes, too.
+// Estimates the memory of rows in the tables of the reader and the verifier. Both use the same
+// estimates as limits, and therefore stop at the same row.
 #ifndef LIBNETTRACE_WRITER_READ_ROW_COST_H_
 #define LIBNETTRACE_WRITER_READ_ROW_COST_H_
 
@@ -9,14 +9,15 @@
 
 namespace nettrace::internal {
 
-// Of any row, beside what is in it.
+// Bytes for any row, apart from its contents.
 inline constexpr std::size_t kRowCost = 256;
-// Of a stack, beside its bytes: those of its block are kept together.
+// Bytes for a stack, apart from its frames: the frames of all stacks of a block are stored
+// together.
 inline constexpr std::size_t kStackCost = 96;
-// Of a stack block, beside its bytes: there may be many that are all but empty.
+// Bytes for a stack block, apart from its contents. There may be many blocks that are almost empty.
 inline constexpr std::size_t kStackBlockCost = 64;
 
-// `size` is that of the row in the file, bytes.
+// `size` is that of the row in the file, in bytes.
 std::size_t MetadataRowCost(const EventMetadata& row, std::size_t size);
 std::size_t ThreadRowCost(const ThreadInfo& row, std::size_t size);
 std::size_t LabelListCost(const Labels& list, std::size_t size);

@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t kBufferSize = 256 * 1024;
 
-// Not /tmp, which is memory on many machines.
+// Does not use /tmp, which is in memory on many machines.
 std::string DefaultDirectory() {
   const char* const named = secure_getenv("TMPDIR");
   return named != nullptr && *named != '\0' ? named : "/var/tmp";
 }
 
-// Not every file system has files without names: there the name is removed at once.
+// Some file systems do not support unnamed files; a named file is created and unlinked at once.
 int OpenUnnamed(const std::string& directory) {
   const int fd = open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;
@@ -46,7 +46,7 @@ absl::Status SpillFile::Error(int error, const char* what) const {
 absl::Status SpillFile::Open() {
   if (fd_ >= 0) return absl::OkStatus();
   fd_ = OpenUnnamed(directory_);
-  return fd_ >= 0 ? absl::OkStatus() : Error(errno, " cannot be made");
+  return fd_ >= 0 ? absl::OkStatus() : Error(errno, " cannot be created");
 }
 
 absl::Status SpillFile::Append(std::span<const std::byte> bytes) {
@@ -100,7 +100,7 @@ absl::Status SpillFile::Read(std::uint64_t offset, std::span<std::byte> bytes) c
 void SpillFile::Clear() {
   buffer_.clear();
   size_ = written_ = 0;
-  // A file that stays long costs room and no more: it is written from its start again.
+  // A file that cannot be truncated only takes disk space: it is overwritten from its start.
   if (fd_ >= 0 && ftruncate(fd_, 0) != 0) return;
 }
 

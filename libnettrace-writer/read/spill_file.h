@@ -1,5 +1,5 @@
-// A temporary file for what does not fit in memory. It has no name that stays, so that it goes with
-// the process, however that ends.
+// A temporary file for data that does not fit in memory. It has no name in the file system, so it
+// disappears when the process ends in any way.
 #ifndef LIBNETTRACE_WRITER_READ_SPILL_FILE_H_
 #define LIBNETTRACE_WRITER_READ_SPILL_FILE_H_
 
@@ -15,22 +15,22 @@ namespace nettrace::internal {
 
 class SpillFile {
  public:
-  // Makes a file in `directory`; where that is empty, in $TMPDIR or /var/tmp. It is made when the
-  // first bytes are written.
+  // Uses `directory`; if that is empty, $TMPDIR, else /var/tmp. The file is created when the first
+  // bytes are written.
   explicit SpillFile(std::string directory);
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  // Appends `bytes` to the file, by way of a buffer. Once an error came, all is as it was at the
-  // last Flush that was OK.
+  // Appends `bytes` through a buffer. After an error, the file is as it was after the last
+  // successful Flush.
   absl::Status Append(std::span<const std::byte> bytes);
   absl::Status Flush();
-  // Bytes in the file up to the last Flush.
+  // Returns the bytes in the file up to the last Flush.
   std::uint64_t size() const { return size_; }
-  // Fills `bytes` from `offset` on; what is read must have been flushed.
+  // Fills `bytes` from `offset` on. These bytes must have been flushed.
   absl::Status Read(std::uint64_t offset, std::span<std::byte> bytes) const;
-  // Gives the disk's room back.
+  // Empties the file and frees its disk space.
   void Clear();
 
  private:
@@ -41,7 +41,7 @@ class SpillFile {
   const std::string directory_;
   int fd_ = -1;
   std::uint64_t size_ = 0;
-  std::uint64_t written_ = 0;  // bytes in the file, also those that are not flushed
+  std::uint64_t written_ = 0;  // bytes in the file, including those not flushed
   std::vector<std::byte> buffer_;
 };
 

@@ -43,7 +43,7 @@ void TimeOrderedReader::ReadInterval() {
   while (!at_boundary_) {
     const Step step = reader_->Next();
     if (step == Step::kEvent) {
-      // What was read when the disk is full is shown in order, as before damage.
+      // If the disk is full, the events read so far are still returned in order, as before damage.
       sort_status_ = sorter_->Add(reader_->event());
       if (!sort_status_.ok()) {
         at_boundary_ = true;

@@ -25,7 +25,7 @@ void TraceEventRefusal::SeeRow(const EventMetadata& row) {
 }
 
 void TraceEventRefusal::SeeEmptyEventBlock(std::uint64_t offset) {
-  if (why_.empty()) why_ = absl::StrCat("the event block at offset ", offset, " has no event");
+  if (why_.empty()) why_ = absl::StrCat("the event block at offset ", offset, " has no events");
 }
 
 }  // namespace nettrace::internal

@@ -1,4 +1,4 @@
-// Finds what makes TraceEvent refuse a whole stream that this library reads.
+// Detects streams that this library reads but TraceEvent refuses as a whole.
 #ifndef LIBNETTRACE_WRITER_READ_TRACEEVENT_REFUSAL_H_
 #define LIBNETTRACE_WRITER_READ_TRACEEVENT_REFUSAL_H_
 
@@ -16,11 +16,11 @@ class TraceEventRefusal {
   void SeeRow(const EventMetadata& row);
   void SeeMetadataFlush() { universal_events_.StartGeneration(); }
   void SeeEmptyEventBlock(std::uint64_t offset);
-  // The first reason to refuse the stream; empty if there was none yet.
+  // Returns the first reason to refuse the stream; empty if there was none so far.
   const std::string& why() const { return why_; }
 
  private:
-  // More rows of that provider than any recorder writes are not looked at.
+  // Maximum number of this provider's rows that are checked; more than any recorder writes.
   static constexpr std::size_t kMaxUniversalEvents = 65536;
 
   EventIdTable universal_events_{kMaxUniversalEvents};

@@ -42,7 +42,7 @@ using internal::RuleId;
 using internal::ThreadSequence;
 namespace traceevent = internal::traceevent;
 
-// A finding quotes at most this much of a string, bytes.
+// Maximum bytes of a string that a finding quotes.
 constexpr std::size_t kMaxQuote = 256;
 
 // Finds arrays with more elements than TraceEvent can read.
@@ -124,7 +124,7 @@ class Verifier {
   std::uint64_t OffsetOf(const ByteReader& reader) const {
     return block_.content_offset + block_.content.size() - reader.size();
   }
-  // Bytes from `offset`, where a row begins, to what `reader` reads next.
+  // Returns the bytes from `offset`, where a row begins, to the position of `reader`.
   std::size_t SizeSince(std::uint64_t offset, const ByteReader& reader) const {
     return static_cast<std::size_t>(OffsetOf(reader) - offset);
   }
@@ -132,7 +132,8 @@ class Verifier {
   // Checks the strings of one row.
   void ExpectUtf8(std::uint64_t offset, std::initializer_list<std::string_view> strings,
                   const KeyValues& pairs = {});
-  // Counts a row kept in a table; false, and reported once, when there is no room left.
+  // Counts the size of a row in a table. Returns false, and reports it once, if the tables are
+  // full.
   bool Charge(std::size_t bytes);
 
   const VerifyOptions options_;
@@ -141,20 +142,21 @@ class Verifier {
   VerifyReport report_;
   std::array<std::size_t, static_cast<std::size_t>(RuleId::kCount)> found_{};
   bool full_ = false;
-  std::size_t table_bytes_ = 0;  // beside those of event_ids_
-  // The parts of it that a sequence point gives back: any, and one that flushes metadata.
+  std::size_t table_bytes_ = 0;  // without event_ids_
+  // The parts of table_bytes_ that are freed by any sequence point, and by one that flushes
+  // metadata.
   std::size_t interval_bytes_ = 0;
   std::size_t metadata_bytes_ = 0;
   std::size_t pointer_size_ = 8;
 
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
-  EventIdTable event_ids_;  // of rows before flushes, too
+  EventIdTable event_ids_;  // includes rows from before flushes
   absl::flat_hash_map<ThreadIndex, Thread> threads_;
   absl::flat_hash_set<LabelListId> labels_;
   absl::flat_hash_set<StackId> stacks_;
 
   std::uint64_t last_sequence_point_ = 0;
-  std::uint64_t latest_event_ = 0;  // since that
+  std::uint64_t latest_event_ = 0;  // after the last sequence point
   std::uint64_t sorted_until_ = 0;
   ThreadIndex block_capture_thread_ = kNoThread;
 };
@@ -182,7 +184,7 @@ bool Verifier::Charge(std::size_t bytes) {
 void Verifier::ExpectEnd(const ByteReader& reader) {
   if (reader.ok() && !reader.empty()) {
     Report(RuleId::kBlockEnd, OffsetOf(reader),
-           absl::StrCat(reader.size(), " bytes behind the last row of the block"));
+           absl::StrCat(reader.size(), " bytes after the last row of the block"));
   }
 }
 
@@ -222,7 +224,8 @@ absl::StatusOr<VerifyReport> Verifier::Run() {
     }
     CheckBlock();
   }
-  // A source may find its data cut, as one that decompresses does.
+  // A source, e.g. a decompressor, may report DataLoss if its input is cut. This is a finding, not
+  // an error.
   if (!blocks_.source_status().ok() && !absl::IsDataLoss(blocks_.source_status())) {
     return blocks_.source_status();
   }
@@ -244,7 +247,7 @@ void Verifier::CheckEnd() {
   const std::uint64_t stream_end = blocks_.DrainToEnd();
   if (stream_end > end) {
     Report(RuleId::kTrailingBytes, end,
-           absl::StrCat(stream_end - end, " bytes behind the EndOfStream block"));
+           absl::StrCat(stream_end - end, " bytes after the EndOfStream block"));
   }
   if (!blocks_.source_status().ok()) {
     Report(RuleId::kTruncated, stream_end, std::string(blocks_.source_status().message()));
@@ -319,11 +322,11 @@ void Verifier::CheckMetadata(MetadataId id, EventMetadata row, std::uint64_t off
   if (!row.opcode && traceevent::TakesOpcodeFrom(row.name)) {
     Report(RuleId::kStartStopOpcode, offset,
            absl::StrCat("metadata ", ToNumber(id), " (", row.name,
-                        ") has no opcode: shown without its ending"));
+                        ") has no opcode, so TraceEvent shows the name without its ending"));
   }
   if (!metadata_.try_emplace(id, std::make_unique<EventMetadata>(std::move(row))).second) {
     Report(RuleId::kMetadataRedefined, offset,
-           absl::StrCat("metadata ", ToNumber(id), " is defined already"));
+           absl::StrCat("metadata ", ToNumber(id), " is already defined"));
   }
 }
 
@@ -342,10 +345,10 @@ void Verifier::CheckEventId(MetadataId id, const EventMetadata& row, std::uint64
                           row.provider, " and EventId ", row.event_id));
       break;
     case EventIdTable::Clash::kName:
-      Report(
-          RuleId::kEventNameUnique, offset,
-          absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
-                       ") has EventId ", row.event_id, ", another row of that name has another"));
+      Report(RuleId::kEventNameUnique, offset,
+             absl::StrCat("metadata ", ToNumber(id), " (", row.provider, "/", row.name,
+                          ") has EventId ", row.event_id,
+                          ", but another row with that name has a different one"));
       break;
   }
   event_ids_.Add(row);
@@ -397,7 +400,7 @@ void Verifier::CheckThreadBlock() {
     if (!threads_.try_emplace(index, Thread{.cost = cost}).second) {
       table_bytes_ -= cost;
       Report(RuleId::kThreadRedefined, offset,
-             absl::StrCat("thread index ", ToNumber(index), " is defined already"));
+             absl::StrCat("thread index ", ToNumber(index), " is already defined"));
     }
   }
 }
@@ -409,14 +412,14 @@ void Verifier::CheckRemoveThreadBlock() {
     const ThreadSequence entry = internal::ParseThreadSequence(&reader, false);
     if (!reader.ok()) return Report(RuleId::kThreadRow, offset, "an entry does not fit its block");
     if (ToNumber(entry.thread) < traceevent::kMinRemovableThreadIndex) {
-      Report(RuleId::kRemoveThreadIndex, offset,
-             absl::StrCat("thread index ", ToNumber(entry.thread), " could be a thread's id"));
+      Report(
+          RuleId::kRemoveThreadIndex, offset,
+          absl::StrCat("thread index ", ToNumber(entry.thread), " could be the OS id of a thread"));
     }
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {
-      Report(
-          RuleId::kThreadRemoved, offset,
-          absl::StrCat("thread index ", ToNumber(entry.thread), " is removed and is not defined"));
+      Report(RuleId::kThreadRemoved, offset,
+             absl::StrCat("thread index ", ToNumber(entry.thread), " is removed but not defined"));
       continue;
     }
     if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
@@ -453,7 +456,7 @@ void Verifier::CheckLabelListBlock() {
     if (!Charge(cost)) return;
     if (!labels_.insert(id).second) {
       Report(RuleId::kLabelRedefined, offset,
-             absl::StrCat("label list ", ToNumber(id), " exists already"));
+             absl::StrCat("label list ", ToNumber(id), " is already defined"));
     }
   }
   ExpectEnd(reader);
@@ -466,13 +469,13 @@ void Verifier::CheckStackBlock() {
   if (!reader.ok()) {
     return Report(RuleId::kStackRow, block_.offset, "the block's header is cut short");
   }
-  // A reader keeps them; only their numbers are kept here.
+  // Counts the block's bytes, which a reader keeps, although only the ids are kept here.
   const std::size_t block_cost = internal::kStackBlockCost + reader.size();
   interval_bytes_ += block_cost;
   if (!Charge(block_cost)) return;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
-    const StackId id{first + i};  // modulo 2^32, as an event's
+    const StackId id{first + i};  // modulo 2^32, like the ids in events
     const auto bytes = reader.Bytes(reader.Number<std::uint32_t>());
     if (!reader.ok()) return Report(RuleId::kStackRow, offset, "a stack does not fit its block");
     if (bytes.size() % pointer_size_ != 0) {
@@ -486,7 +489,7 @@ void Verifier::CheckStackBlock() {
     if (!Charge(internal::kStackCost)) return;
     if (!stacks_.insert(id).second) {
       Report(RuleId::kStackRedefined, offset,
-             absl::StrCat("stack ", ToNumber(id), " exists already"));
+             absl::StrCat("stack ", ToNumber(id), " is already defined"));
     }
   }
   ExpectEnd(reader);
@@ -500,7 +503,8 @@ void Verifier::CheckEventBlock() {
   if (!rows.compressed()) {
     Report(RuleId::kUncompressedRows, block_.offset, "the rows are not compressed");
   }
-  if (rows.AtEnd()) return Report(RuleId::kEventBlockEmpty, block_.offset, "a block of no event");
+  if (rows.AtEnd())
+    return Report(RuleId::kEventBlockEmpty, block_.offset, "the block has no events");
   std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max = 0;
   bool first = true;
@@ -561,8 +565,10 @@ void Verifier::CheckEventOrder(const EventRows& rows) {
     if (row.timestamp >= time) return;
     Report(rule, rows.offset(), absl::StrCat("an event at ", row.timestamp, " ", what, " ", time));
   };
-  earlier(RuleId::kAfterSequencePoint, "behind the sequence point at", last_sequence_point_);
-  earlier(RuleId::kSortedFlag, "behind an event with IsSorted at", sorted_until_);
+  earlier(RuleId::kAfterSequencePoint, "is earlier than the sequence point before it, at",
+          last_sequence_point_);
+  earlier(RuleId::kSortedFlag, "is earlier than an event with IsSorted before it, at",
+          sorted_until_);
   latest_event_ = std::max(latest_event_, row.timestamp);
   if (row.sorted) sorted_until_ = std::max(sorted_until_, row.timestamp);
 
@@ -573,8 +579,8 @@ void Verifier::CheckEventOrder(const EventRows& rows) {
                                ", which is not defined"));
   }
   Thread& last = thread->second;
-  earlier(RuleId::kCaptureThreadOrder, "behind one of the same capture thread at",
-          last.last_timestamp);
+  earlier(RuleId::kCaptureThreadOrder,
+          "is earlier than the previous event of its capture thread, at", last.last_timestamp);
   if (internal::IsStepBack(last.last_sequence, row.sequence - 1)) {
     Report(RuleId::kSequenceOrder, rows.offset(),
            absl::StrCat("event ", row.sequence, " of capture thread ", ToNumber(row.capture_thread),
@@ -618,13 +624,13 @@ void Verifier::CheckSequencePoint() {
   }
   if (header.timestamp < last_sequence_point_) {
     Report(RuleId::kSequencePointOrder, block_.offset,
-           absl::StrCat("a sequence point at ", header.timestamp, " behind one at ",
-                        last_sequence_point_));
+           absl::StrCat("a sequence point at ", header.timestamp,
+                        " is earlier than the previous one, at ", last_sequence_point_));
   }
   if (latest_event_ > header.timestamp) {
     Report(RuleId::kBeforeSequencePoint, block_.offset,
-           absl::StrCat("an event at ", latest_event_, " stands before the sequence point at ",
-                        header.timestamp));
+           absl::StrCat("an event at ", latest_event_,
+                        " is later than the sequence point after it, at ", header.timestamp));
   }
   for (std::uint32_t i = 0; i < header.threads; ++i) {
     const std::uint64_t offset = OffsetOf(reader);
@@ -636,7 +642,7 @@ void Verifier::CheckSequencePoint() {
     const auto thread = threads_.find(entry.thread);
     if (thread == threads_.end()) {
       Report(RuleId::kSequencePointThread, offset,
-             absl::StrCat("thread ", ToNumber(entry.thread), " is listed and is not defined"));
+             absl::StrCat("thread ", ToNumber(entry.thread), " is listed but not defined"));
     } else if (internal::IsStepBack(thread->second.last_sequence, entry.sequence)) {
       Report(
           RuleId::kSequencePointNumber, offset,
@@ -662,7 +668,7 @@ void Verifier::CheckSequencePoint() {
   }
 }
 
-// Only the .NET runtime writes V4 and V5: they are checked to be readable.
+// Checks that the stream is readable. Only the .NET runtime writes V4 and V5.
 VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
   while (reader->Next() != Reader::Step::kEnd) {
   }
@@ -676,7 +682,7 @@ VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
   return report;
 }
 
-// Gives the bytes that were peeked at, then those of `rest`.
+// Returns first the bytes that were peeked, then those of `rest`.
 class PeekedSource : public Source {
  public:
   PeekedSource(std::vector<std::byte> peeked, std::unique_ptr<Source> rest)
@@ -698,7 +704,7 @@ class PeekedSource : public Source {
 }  // namespace
 
 absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source, const VerifyOptions& options) {
-  // "Nettrace" and a reserved field that is 0 only from V6 on.
+  // "Nettrace" and a reserved field, which is 0 only since V6.
   constexpr std::size_t kPeek = 12;
   std::vector<std::byte> head;
   while (head.size() < kPeek) {

@@ -1,4 +1,4 @@
-// The numbers of the verifier's rules.
+// The indices of the verifier's rules.
 #ifndef LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_
 #define LIBNETTRACE_WRITER_VERIFY_VERIFY_RULES_H_
 

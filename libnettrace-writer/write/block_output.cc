@@ -43,10 +43,10 @@ absl::Status BlockOutput::FinishTorn() {
 
 void BlockOutput::StartSection() {
   starts_section_ = true;
-  FinishTorn().IgnoreError();  // which the next call has, too
+  FinishTorn().IgnoreError();  // the next call returns the error again
 }
 
-absl::Status BlockOutput::Append(std::span<const std::byte> block, std::uint64_t events) {
+absl::Status BlockOutput::Append(std::span<const std::byte> block, Events events) {
   if (absl::Status status = FinishTorn(); !status.ok()) return status;
   const std::size_t taken = Give(block);
   if (taken == block.size()) {
@@ -59,20 +59,22 @@ absl::Status BlockOutput::Append(std::span<const std::byte> block, std::uint64_t
   return absl::OkStatus();
 }
 
-void BlockOutput::Count(std::uint64_t events) {
+void BlockOutput::Count(Events events) {
   if (undelivered_.empty() && sink_->Undelivered() == 0) {
-    events_ += events;
-  } else if (events != 0) {
+    events_.all += events.all;
+    events_.apart += events.apart;
+  } else if (events.all != 0) {
     undelivered_.push_back({events, bytes_});
-    this->events();  // what has been delivered meanwhile needs no room any more
+    this->events();  // removes the entries of delivered blocks
   }
 }
 
-std::uint64_t BlockOutput::events() const {
+BlockOutput::Events BlockOutput::events() const {
   if (undelivered_.empty()) return events_;
   const std::uint64_t delivered = bytes_ - sink_->Undelivered();
   while (!undelivered_.empty() && undelivered_.front().end <= delivered) {
-    events_ += undelivered_.front().events;
+    events_.all += undelivered_.front().events.all;
+    events_.apart += undelivered_.front().events.apart;
     undelivered_.pop_front();
   }
   return events_;

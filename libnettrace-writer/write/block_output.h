@@ -1,4 +1,4 @@
-// Hands whole blocks to a sink, and keeps the stream well-formed when the sink fails halfway.
+// Passes whole blocks to a sink, and keeps the stream well-formed if the sink fails within a block.
 #ifndef LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 #define LIBNETTRACE_WRITER_WRITE_BLOCK_OUTPUT_H_
 
@@ -15,58 +15,64 @@
 
 namespace nettrace::internal {
 
-// Fills in the header at the start of `block`, whose size includes it.
+// Writes the header at the start of `block`, whose size includes the header.
 void PutBlockHeader(std::span<std::byte> block, BlockKind kind);
 
 class BlockOutput {
  public:
   explicit BlockOutput(std::unique_ptr<Sink> sink) : sink_(std::move(sink)) {}
 
-  // OK: the block is the sink's, or its beginning is and the rest is kept here and goes first next
-  // time. An error: nothing of the block was taken, and it can be given again.
-  // `events`: how many are in it, for events().
-  absl::Status Append(std::span<const std::byte> block, std::uint64_t events = 0);
+  struct Events {
+    std::uint64_t all = 0;
+    std::uint64_t apart = 0;  // subset of `all`; see Writer::CountApart
+  };
 
-  // Hands over what a torn block left, then has the sink begin the section that StartSection asked
-  // for. An error: that is still to be done.
+  // Returns OK if the sink took the block or its beginning. In the latter case, the rest is kept
+  // here and is written before the next block. After an error, the sink took nothing of the block,
+  // and the caller can append it again. `events` is the number of events in the block.
+  absl::Status Append(std::span<const std::byte> block, Events events = {0, 0});
+
+  // Writes the rest of a torn block, then begins the section that StartSection requested. After an
+  // error, the remaining steps are still pending.
   absl::Status FinishTorn();
 
-  // What is appended from here on is a new section: the sink hears of it at once, or when it has
-  // taken what a torn block left.
+  // Starts a new section with the next block. Calls the sink's BeginSection at once, or after it
+  // has taken the rest of a torn block.
   void StartSection();
 
-  // FinishTorn, then the sink's own Flush, Sync or Finish.
+  // Call FinishTorn, then the function of the same name of the sink.
   absl::Status Flush();
   absl::Status Sync();
   absl::Status Finish();
 
-  // The sink's last answer.
+  // Returns the result of the sink's last call.
   const absl::Status& status() const { return status_; }
-  // Bytes taken by the sink.
+  // Returns the number of bytes that the sink has taken.
   std::uint64_t bytes() const { return bytes_; }
-  // Events in blocks that were taken to their last byte and have reached the sink's destination.
-  std::uint64_t events() const;
+  // Returns the number of events in blocks that were taken completely and have reached the sink's
+  // destination.
+  Events events() const;
 
  private:
-  // A block was taken to its last byte.
-  void Count(std::uint64_t events);
-  // Gives `bytes` to the sink and returns how many it took.
+  // Counts the events of a block that was taken completely.
+  void Count(Events events);
+  // Passes `bytes` to the sink and returns the number that it took.
   std::size_t Give(std::span<const std::byte> bytes);
 
   std::unique_ptr<Sink> sink_;
   absl::Status status_;
-  std::vector<std::byte> torn_;  // the untaken rest of a block whose beginning was taken
-  std::uint64_t torn_events_ = 0;
-  bool starts_section_ = false;  // the sink is to begin a section after that
+  std::vector<std::byte> torn_;  // the rest of a block that was taken in part
+  Events torn_events_;
+  bool starts_section_ = false;  // true if a section must begin after the torn block
   std::uint64_t bytes_ = 0;
-  // A block that was taken: its events, and where in the stream it ends.
+  // A block that was taken: its events, and its end in the stream.
   struct Taken {
-    std::uint64_t events;
+    Events events;
     std::uint64_t end;
   };
-  // Blocks that the sink may hold back, the oldest first; empty where the sink does no such thing.
+  // Blocks that the sink may hold back, oldest first. Empty if the sink does not hold bytes back.
   mutable std::deque<Taken> undelivered_;
-  mutable std::uint64_t events_ = 0;  // in blocks before those
+  mutable Events events_;  // in delivered blocks
 };
 
 }  // namespace nettrace::internal

@@ -1,4 +1,4 @@
-// Copies payloads, small ones without a call.
+// Copies payloads; small ones without a call.
 #ifndef LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
 #define LIBNETTRACE_WRITER_WRITE_COPY_PAYLOAD_H_
 
@@ -9,15 +9,15 @@ namespace nettrace::internal {
 
 inline constexpr std::size_t kMaxShortCopy = 64;
 
-// Copies kPart bytes from the front and as many from the back; they overlap unless `size` is twice
-// kPart.
+// Copies kPart bytes from the front and kPart bytes from the back. They overlap if `size` is
+// less than 2 * kPart.
 template <std::size_t kPart>
 inline void CopyEnds(std::byte* to, const std::byte* from, std::size_t size) {
   std::memcpy(to, from, kPart);
   std::memcpy(to + size - kPart, from + size - kPart, kPart);
 }
 
-// `size` is kMaxShortCopy at most.
+// Copies at most kMaxShortCopy bytes.
 inline void CopyShort(std::byte* to, const std::byte* from, std::size_t size) {
   if (size > 32) return CopyEnds<32>(to, from, size);
   if (size >= 16) return CopyEnds<16>(to, from, size);
@@ -27,7 +27,7 @@ inline void CopyShort(std::byte* to, const std::byte* from, std::size_t size) {
   if (size == 1) *to = *from;
 }
 
-// Copies any size; `from` may be null if that is 0.
+// Copies any number of bytes. `from` may be null if `size` is 0.
 inline void Copy(std::byte* to, const std::byte* from, std::size_t size) {
   if (size > 0) std::memcpy(to, from, size);
 }

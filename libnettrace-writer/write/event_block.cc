@@ -32,7 +32,7 @@ void EventBlock::Free() {
   next_ = end_ = nullptr;
 }
 
-absl::Status EventBlock::WriteTo(BlockOutput* output) {
+absl::Status EventBlock::WriteTo(BlockOutput* output, bool apart) {
   if (empty()) return absl::OkStatus();
   std::byte* out = buffer_.get() + kBlockHeaderSize;
   out = PutFixed(out, kEventBlockHeaderSize);
@@ -41,8 +41,10 @@ absl::Status EventBlock::WriteTo(BlockOutput* output) {
   PutFixed(out, previous_.timestamp);
   const std::span<std::byte> block(buffer_.get(), next_);
   PutBlockHeader(block, BlockKind::kEvent);
-  if (absl::Status status = output->Append(block, previous_sequence_ - uncounted_); !status.ok())
+  const std::uint64_t events = previous_sequence_ - uncounted_;
+  if (absl::Status status = output->Append(block, {events, apart ? events : 0}); !status.ok()) {
     return status;
+  }
 
   last_timestamp_ = previous_.timestamp;
   last_sequence_ = previous_sequence_;

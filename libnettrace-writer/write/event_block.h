@@ -1,4 +1,4 @@
-// The open event block of one capture thread: compressed rows in a buffer.
+// The open event block of one capture thread: a buffer of compressed rows.
 #ifndef LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_
 #define LIBNETTRACE_WRITER_WRITE_EVENT_BLOCK_H_
 
@@ -16,47 +16,50 @@
 
 namespace nettrace::internal {
 
-// Where the rows of a block begin.
+// Offset of the rows in a block, in bytes.
 inline constexpr std::size_t kRowsOffset = kBlockHeaderSize + kEventBlockHeaderSize;
-// The maximum length of a row's header, with what PutVarUInt touches beyond its end.
+// Maximum bytes of a row's header, including those that PutVarUInt overwrites after it.
 inline constexpr std::size_t kMaxRowHeader = 64;
 
 class EventBlock {
  public:
   bool empty() const { return previous_.capture_thread == kNoThread; }
   std::size_t row_bytes() const { return empty() ? 0 : static_cast<std::size_t>(next_ - rows()); }
-  // The buffer's size, 0 before Allocate.
+  // Bytes of the buffer; 0 before Allocate.
   std::size_t capacity() const { return capacity_; }
 
   bool HasRoom(std::size_t payload_size) const {
     return static_cast<std::size_t>(end_ - next_) >= kMaxRowHeader + payload_size;
   }
 
-  // A buffer of `capacity` bytes, more than before; the rows move into it.
+  // Replaces the buffer by a larger one of `capacity` bytes, and moves the rows into it.
   void Allocate(std::size_t capacity);
-  // Gives the buffer of an empty block back.
+  // Frees the buffer of an empty block.
   void Free();
 
-  // True if `row` can follow the row before by AppendFollowing: its capture thread, processor and
-  // stack are the same, no event was lost between, its time is no earlier, there is room for it,
-  // and `epoch` is what it was then, so that what that row referred to is still there.
+  // Returns whether `row` can be appended by AppendFollowing: it has the capture thread, processor
+  // and stack of the row before and is not earlier, no event was lost in between, and there is room
+  // for it. `epoch` must also be unchanged, which ensures that the objects that the row before
+  // referred to still exist.
   bool Follows(const EventRow& row, std::uint64_t epoch, std::size_t payload_size) const {
     return row.capture_thread == previous_.capture_thread && epoch == epoch_ &&
            row.processor == previous_.processor && row.stack_id == previous_.stack_id &&
            FollowsInTime(row.timestamp) && HasRoom(payload_size);
   }
-  // True if a row that follows can do so by AppendLikePrevious: it differs in nothing but its time.
+  // For a row that follows: returns whether AppendLikePrevious can append it, because only its time
+  // differs.
   bool IsLikePrevious(const EventRow& row, std::size_t payload_size) const {
     return row.thread == previous_.thread && row.metadata_id == previous_.metadata_id &&
            row.label_list_id == previous_.label_list_id && payload_size == previous_size_;
   }
-  // The next row is not like the one before: events between them were lost.
+  // Prevents the next row from following the previous one, because events in between were lost.
   void Interrupt() { epoch_ = kNoEpoch; }
 
-  // These are the last row's of all in this thread's blocks, written ones included; 0 if none was.
+  // Return the values of the last row in this thread's blocks, including written blocks; 0 if there
+  // is none.
   std::uint64_t last_timestamp() const { return empty() ? last_timestamp_ : previous_.timestamp; }
   std::uint32_t last_sequence() const { return empty() ? last_sequence_ : previous_sequence_; }
-  // Numbers the rows to come after losses that a sequence point has listed. The block is empty.
+  // Skips the numbers of lost events that a sequence point has listed. The block must be empty.
   void SkipSequence(std::uint64_t lost) { last_sequence_ += static_cast<std::uint32_t>(lost); }
 
   // Append a row with the next number. `copy` copies the payload.
@@ -76,43 +79,43 @@ class EventBlock {
   void AppendFollowing(const EventRow& row, std::span<const std::byte> payload) {
     AppendRow</*kFollows=*/true>(row, previous_sequence_ + 1, payload);
   }
-  // Appends any row there is room for, no earlier than the one before.
+  // Appends any row for which there is room. It must not be earlier than the row before.
   void Append(const EventRow& row, std::uint32_t sequence, std::uint64_t epoch,
               std::span<const std::byte> payload) {
     AppendRow</*kFollows=*/false>(row, sequence, payload);
     epoch_ = epoch;
   }
 
-  // Writes the block, if there are rows in it. After an error they are still here.
-  absl::Status WriteTo(BlockOutput* output);
+  // Writes the block if it contains rows. After an error, the rows are still in it.
+  absl::Status WriteTo(BlockOutput* output, bool apart);
 
  private:
   static constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
 
-  // Field by field, and not by a copy of the row: the caller has just stored its fields, and a copy
-  // in larger pieces would wait for that.
+  // Copies field by field. The caller has just stored the fields, and a copy in larger pieces would
+  // wait for these stores.
   template <bool kFollows>
   void AppendRow(const EventRow& row, std::uint32_t sequence, std::span<const std::byte> payload);
 
   std::byte* rows() const { return buffer_.get() + kRowsOffset; }
 
-  // `timestamp` is not before the last row's, and no more than TraceEvent shows. One branch for
-  // all: none of the numbers is negative.
+  // Returns whether `timestamp` is not before the last row's and TraceEvent can show it. Needs one
+  // branch, because each condition is that a number is not negative.
   bool FollowsInTime(std::uint64_t timestamp) const {
     constexpr std::uint64_t kOver = kMaxTimestamp - traceevent::kMaxEventTimestamp;
     return static_cast<std::int64_t>((timestamp - previous_.timestamp) | timestamp |
                                      (timestamp + kOver)) >= 0;
   }
 
-  // The row that the next row's header is relative to; zeros before the first row.
+  // The row to which the next row's header is relative; zeros before the first row.
   EventRow previous_;
   std::size_t previous_size_ = 0;
   std::uint64_t epoch_ = kNoEpoch;
   std::byte* next_ = nullptr;
   std::byte* end_ = nullptr;
   std::uint32_t previous_sequence_ = 0;
-  std::uint32_t uncounted_ = 0;  // previous_sequence_ less the rows in the block
-  // The last row of the block before; see last_timestamp().
+  std::uint32_t uncounted_ = 0;  // previous_sequence_ minus the rows in the block
+  // Values of the last row in the previous block; see last_timestamp().
   std::uint64_t last_timestamp_ = 0;
   std::uint32_t last_sequence_ = 0;
   std::uint64_t first_timestamp_ = 0;
@@ -134,7 +137,8 @@ inline void EventBlock::AppendRow(const EventRow& row, std::uint32_t sequence,
   };
   put_if_new(row.metadata_id, &previous_.metadata_id, kHasMetadataId);
   if constexpr (!kFollows) {
-    const std::uint32_t skipped = sequence - previous_sequence_ - 1;  // modulo 2^32, as the format
+    // Modulo 2^32, as in the format.
+    const std::uint32_t skipped = sequence - previous_sequence_ - 1;
     if (empty()) first_timestamp_ = row.timestamp;
     uncounted_ += skipped;
     if (skipped != 0 || row.capture_thread != previous_.capture_thread ||

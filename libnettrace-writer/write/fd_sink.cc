@@ -15,8 +15,8 @@
 namespace nettrace {
 namespace {
 
-// A library must not end its process because a reader went away: while this lives, a broken pipe or
-// socket gives this thread EPIPE, and the SIGPIPE that comes with it is taken back.
+// Keeps a broken pipe from ending the process. While this object exists, writing to a broken pipe
+// or socket returns EPIPE, and the SIGPIPE for this thread is removed.
 class SigPipeGuard {
  public:
   explicit SigPipeGuard(bool needed) : needed_(needed) {
@@ -49,7 +49,7 @@ class SigPipeGuard {
   sigset_t before_;
 };
 
-// Blocks until `fd` takes bytes again, or is broken, which the next write then tells.
+// Blocks until `fd` takes bytes again or is broken. The next write then returns the error.
 void WaitUntilWritable(int fd) {
   pollfd waiting = {.fd = fd, .events = POLLOUT, .revents = 0};
   while (poll(&waiting, 1, -1) < 0 && errno == EINTR) {
@@ -87,13 +87,13 @@ absl::Status FdSink::Append(std::span<const std::byte> bytes, std::size_t* taken
     if (written > 0) {
       *taken += static_cast<std::size_t>(written);
     } else if (written == 0) {
-      return absl::DataLossError(absl::StrCat("cannot write ", name_, ": it takes no bytes"));
+      return absl::DataLossError(absl::StrCat("cannot write ", name_, ": no bytes were written"));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (!wait_) {
         WaitUntilWritable(fd_);
       } else if (!wait_(fd_)) {
         return absl::UnavailableError(
-            absl::StrCat("cannot write ", name_, ": its reader takes nothing"));
+            absl::StrCat("cannot write ", name_, ": its reader has stopped reading"));
       }
     } else if (const int error = errno; error != EINTR && !IsRetried(error)) {
       return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name_));
@@ -105,11 +105,11 @@ absl::Status FdSink::Append(std::span<const std::byte> bytes, std::size_t* taken
 
 absl::Status FdSink::Sync() {
   if (!regular_) return absl::OkStatus();
-  // The kernel tells of a failed write-back once and then forgets; the bytes stay lost.
+  // The kernel reports a failed write-back only once, but the bytes stay lost.
   if (!sync_failure_.ok()) return sync_failure_;
   while (fdatasync(fd_) < 0) {
     if (errno == EINTR) continue;
-    if (errno == EINVAL || errno == EROFS) return absl::OkStatus();  // nothing there to sync to
+    if (errno == EINVAL || errno == EROFS) return absl::OkStatus();  // the file cannot be synced
     sync_failure_ = absl::ErrnoToStatus(errno, absl::StrCat("cannot sync ", name_));
     return sync_failure_;
   }

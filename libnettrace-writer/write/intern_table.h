@@ -1,4 +1,4 @@
-// Numbers distinct byte strings 1, 2, …, in bounded memory.
+// Assigns the numbers 1, 2, … to distinct byte strings, in bounded memory.
 #ifndef LIBNETTRACE_WRITER_WRITE_INTERN_TABLE_H_
 #define LIBNETTRACE_WRITER_WRITE_INTERN_TABLE_H_
 
@@ -19,12 +19,13 @@ class InternTable {
   InternTable(std::size_t max_entries, std::size_t max_bytes)
       : max_entries_(max_entries), max_bytes_(max_bytes) {}
 
-  // The number of `key`, 0 if it has none. The key found or inserted last is found soonest.
+  // Returns the number of `key`, or 0 if it has none. Fastest for the key that was found or
+  // inserted last.
   std::uint32_t Find(std::span<const std::byte> key);
   bool HasRoom(std::size_t key_size) const {
     return ids_.size() < max_entries_ && key_size <= max_bytes_ - bytes_;
   }
-  // Numbers a key that has no number yet and for which there is room.
+  // Assigns the next number to `key`, which must be new, and for which there must be room.
   std::uint32_t Insert(std::span<const std::byte> key);
   void Clear();
 
@@ -35,12 +36,12 @@ class InternTable {
 
   std::size_t max_entries_;
   std::size_t max_bytes_;
-  std::size_t bytes_ = 0;                                      // of all keys
+  std::size_t bytes_ = 0;                                      // bytes of all keys
   absl::flat_hash_map<absl::string_view, std::uint32_t> ids_;  // keys point into chunks_
-  absl::string_view last_key_;                                 // likewise
+  absl::string_view last_key_;                                 // points into chunks_
   std::uint32_t last_id_ = 0;                                  // 0: none
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
-  std::byte* free_ = nullptr;  // of the last chunk
+  std::byte* free_ = nullptr;  // the free part of the last chunk
   std::size_t free_size_ = 0;
 };
 

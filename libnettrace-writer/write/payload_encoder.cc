@@ -14,7 +14,7 @@ constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 
 bool Fits(std::uint64_t value, unsigned bits) { return bits == 64 || value >> bits == 0; }
 
-// Bits of an integer's type; those that a VarInt has vary, up to 64.
+// Returns the bits of an integer type; for a VarInt, whose size varies, 64.
 unsigned BitsOf(const Type& type) {
   constexpr std::uint64_t kVariable = 8;
   return static_cast<unsigned>(8 * internal::FixedSize(type).value_or(kVariable));
@@ -52,13 +52,13 @@ void PayloadEncoder::Fail(std::string_view what) {
       absl::StrCat("payload, at '", path, "': ", absl::string_view(what.data(), what.size())));
 }
 
-// The type of the next value; nullptr if there is none.
+// Returns the type of the next value; nullptr if there is none.
 const Type* PayloadEncoder::Take() {
   if (finished_) Start();
   if (!status_.ok()) return nullptr;
   Level& level = levels_.back();
   if (level.next == level.count) {
-    Fail("a value too many");
+    Fail("there are too many values");
     return nullptr;
   }
   ++level.next;
@@ -81,9 +81,9 @@ PayloadEncoder& PayloadEncoder::Int(std::int64_t value) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   const unsigned bits = BitsOf(*type);
-  // The magnitude without the sign's bit, as zig-zag has it.
+  // The magnitude without the sign bit, as in zig-zag encoding.
   if (!internal::IsSigned(type->code) || !Fits(internal::ZigZag(value), bits)) {
-    Fail(absl::StrCat(value, " is no value of type ", static_cast<int>(type->code)));
+    Fail(absl::StrCat(value, " is not a valid value of type ", static_cast<int>(type->code)));
     return *this;
   }
   if (type->code == TypeCode::kVarInt) {
@@ -103,7 +103,7 @@ PayloadEncoder& PayloadEncoder::UInt(std::uint64_t value) {
   if (type == nullptr) return *this;
   const unsigned bits = BitsOf(*type);
   if (!internal::IsUnsigned(type->code) || !Fits(value, bits)) {
-    Fail(absl::StrCat(value, " is no value of type ", static_cast<int>(type->code)));
+    Fail(absl::StrCat(value, " is not a valid value of type ", static_cast<int>(type->code)));
     return *this;
   }
   if (type->code == TypeCode::kVarUInt) {
@@ -161,15 +161,15 @@ PayloadEncoder& PayloadEncoder::GuidValue(const Guid& value) {
   return *this;
 }
 
-// Puts the count before the elements of an array; false if the array cannot have so many.
+// Writes the count before an array's elements. Returns false if the array cannot have that many.
 bool PayloadEncoder::PutCount(const Type& type, std::size_t count) {
   if (type.code == TypeCode::kFixedLengthArray) {
     if (count == type.count) return true;
-    Fail(absl::StrCat(count, " elements; it has ", type.count));
+    Fail(absl::StrCat(count, " elements instead of ", type.count));
     return false;
   }
   if (count > kMaxCount) {
-    Fail(absl::StrCat(count, " elements; at most ", kMaxCount, " can be written"));
+    Fail(absl::StrCat(count, " elements; the maximum is ", kMaxCount));
     return false;
   }
   Put(static_cast<std::uint16_t>(count));
@@ -228,9 +228,9 @@ PayloadEncoder& PayloadEncoder::End(bool of_array) {
   if (!status_.ok()) return *this;
   const Level& level = levels_.back();
   if (finished_ || levels_.size() == 1 || (level.fields == nullptr) != of_array) {
-    Fail("an end without its beginning");
+    Fail("an end without a matching beginning");
   } else if (level.next != level.count) {
-    Fail(absl::StrCat("it ends after ", level.next, " of ", level.count, " values"));
+    Fail(absl::StrCat("ended after ", level.next, " of ", level.count, " values"));
   } else {
     levels_.pop_back();
   }
@@ -246,12 +246,12 @@ PayloadEncoder& PayloadEncoder::Located(std::span<const std::byte> elements) {
   if (type == nullptr) return *this;
   const bool relative = type->code == TypeCode::kRelLoc;
   if (!internal::IsLocation(*type)) {
-    Fail("not at a location");
+    Fail("not a RelLoc or DataLoc");
     return *this;
   }
   const std::uint64_t size = internal::FixedSize(type->element.front()).value_or(0);
   if (size == 0 ? !elements.empty() : elements.size() % size != 0) {
-    Fail(absl::StrCat(elements.size(), " bytes are not whole elements of ", size));
+    Fail(absl::StrCat(elements.size(), " bytes are not a multiple of the element size, ", size));
     return *this;
   }
   locations_.push_back({payload_.size(), located_.size(), elements.size(), relative});
@@ -265,13 +265,13 @@ absl::StatusOr<std::span<const std::byte>> PayloadEncoder::Finish() {
   if (status_.ok() && (levels_.size() > 1 || levels_.back().next != levels_.back().count)) {
     Fail("values are missing after this one");
   }
-  // Located data follow the fields, in their order.
+  // The located data come after the fields, in the order of the fields.
   const std::size_t data_begin = payload_.size();
   for (const Location& location : locations_) {
     const std::size_t position =
         data_begin + location.data_offset - (location.relative ? location.field_offset + 4 : 0);
     if (position > kMaxCount || location.size > kMaxCount) {
-      Fail("located data beyond the 64 KiB that a location can tell");
+      Fail("the located data exceed the 64 KiB that a location can address");
       break;
     }
     const std::uint64_t value = location.size << 16 | position;

@@ -16,7 +16,7 @@ void PutKind(Kind kind, ByteWriter* out) {
   out->Fixed(static_cast<std::uint8_t>(kind));
 }
 
-// Reserves a 16-bit size, and fills it in with what was appended after it.
+// Reserves a 16-bit size, and then sets it to the number of bytes appended after it.
 class SizePrefix {
  public:
   explicit SizePrefix(ByteWriter* out) : out_(out), at_(out->Reserve(sizeof(std::uint16_t))) {}
@@ -25,8 +25,7 @@ class SizePrefix {
     const std::size_t size = out_->size() - at_ - sizeof(std::uint16_t);
     if (size > kMaxRowSize) {
       return absl::OutOfRangeError(absl::StrCat(absl::string_view(what.data(), what.size()), " of ",
-                                                size, " bytes: the format's limit is ",
-                                                kMaxRowSize));
+                                                size, " bytes; the maximum is ", kMaxRowSize));
     }
     out_->FixedAt(at_, static_cast<std::uint16_t>(size));
     return absl::OkStatus();
@@ -69,7 +68,7 @@ void PutKeyValues(Kind kind, const KeyValues& key_values, ByteWriter* out) {
 }
 
 absl::Status PutOptionalMetadata(const EventMetadata& metadata, ByteWriter* out) {
-  SizePrefix size(out);  // always there, or TraceEvent gives up
+  SizePrefix size(out);  // TraceEvent fails if this is missing
   if (metadata.opcode) {
     PutKind(MetadataKind::kOpcode, out);
     out->Fixed(*metadata.opcode);
@@ -109,11 +108,11 @@ absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
     return absl::InvalidArgumentError("pointer_size: neither 4 nor 8");
   }
   if (info.ticks_per_second <= 0) {
-    return absl::InvalidArgumentError("ticks_per_second: not above 0");
+    return absl::InvalidArgumentError("ticks_per_second: must be greater than 0");
   }
   const DateTime sync_time = FromTime(info.sync_time);
   if (!IsValid(sync_time)) {
-    return absl::InvalidArgumentError("sync_time: the year is not one of 1 to 9999");
+    return absl::InvalidArgumentError("sync_time: the year must be from 1 to 9999");
   }
   out->Bytes(std::as_bytes(std::span(std::string_view(kMagic))));
   for (const std::uint32_t version_word : {0, 6, 0}) out->Fixed(version_word);
@@ -129,7 +128,7 @@ absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out) {
     out->String(value);
   }
   if (out->size() - block - kBlockHeaderSize > kMaxBlockSize) {
-    return absl::OutOfRangeError("key_values: longer than a block can be");
+    return absl::OutOfRangeError("key_values: too long for a block");
   }
   PutBlockHeader(out->mutable_bytes().subspan(block), BlockKind::kTrace);
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The rows of the tables and the Trace block, as bytes.
+// Serializes the rows of the tables and the Trace block.
 #ifndef LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 #define LIBNETTRACE_WRITER_WRITE_PUT_ROWS_H_
 
@@ -11,15 +11,15 @@
 
 namespace nettrace::internal {
 
-// Each appends to `out`; after an error, what is in `out` is of no use. InvalidArgument says what
-// is wrong; OutOfRange, which limit of the format is passed.
+// Each function appends to `out`, whose contents are undefined after an error. InvalidArgument
+// describes what is wrong; OutOfRange names the limit of the format that is exceeded.
 
-// The stream header and the whole Trace block.
+// Writes the stream header and the complete Trace block.
 absl::Status PutStreamStart(const TraceInfo& info, ByteWriter* out);
-// The fields of `metadata` are such that CheckFields accepts them.
+// `metadata.fields` must be accepted by CheckFields.
 absl::Status PutMetadataRow(MetadataId id, const EventMetadata& metadata, ByteWriter* out);
 absl::Status PutThreadRow(ThreadIndex index, const ThreadInfo& thread, ByteWriter* out);
-// `labels` are not empty.
+// `labels` must not be empty.
 void PutLabelList(const Labels& labels, ByteWriter* out);
 
 }  // namespace nettrace::internal

@@ -6,12 +6,12 @@
 namespace nettrace::internal {
 namespace {
 
-// Rows reach the file in blocks of about this size; a cut file loses no more of them.
+// Approximate maximum bytes of a block of rows. At most this much is lost if the file is cut.
 constexpr std::size_t kSoftBlockSize = 64 * 1024;
 
 }  // namespace
 
-// The bytes before the rows: the metadata block's header, or first id and count.
+// Returns the bytes before the rows: the metadata block's header, or the first id and the count.
 std::size_t RowBlock::PrefixSize() const {
   if (kind_ == BlockKind::kMetadata) return sizeof(std::uint16_t);
   return IsNumbered() ? 2 * sizeof(std::uint32_t) : 0;
@@ -24,7 +24,7 @@ bool RowBlock::HasRoom(std::size_t size) const {
 absl::Status RowBlock::MakeRoom(std::size_t size, BlockOutput* output) {
   if (PrefixSize() + size > kMaxBlockSize) {
     return absl::OutOfRangeError(
-        absl::StrCat("a row of ", size, " bytes: a block holds ", kMaxBlockSize));
+        absl::StrCat("a row of ", size, " bytes: a block holds at most ", kMaxBlockSize));
   }
   return HasRoom(size) ? absl::OkStatus() : WriteTo(output);
 }

@@ -20,18 +20,18 @@ class RowBlock {
 
   bool empty() const { return count_ == 0; }
 
-  // False if the block is to be written before another row of `size` bytes goes into it.
+  // Returns whether a row of `size` bytes fits. If not, the block must be written first.
   bool HasRoom(std::size_t size) const;
 
-  // Makes room for a row of `size` bytes, writing the block if need be. The error is the sink's, or
-  // OutOfRange if no block could hold such a row.
+  // Makes room for a row of `size` bytes, and writes the block if necessary. Returns the sink's
+  // error, or OutOfRange if the row does not fit in any block.
   absl::Status MakeRoom(std::size_t size, BlockOutput* output);
 
-  // Adds a row there is room for. `id`: the row's number in its table; stacks and label lists
-  // number theirs by the block's first.
+  // Adds a row for which there is room. `id` is the row's number in its table. Stacks and label
+  // lists are numbered from the id of the block's first row.
   void Add(std::uint32_t id, std::span<const std::byte> row);
 
-  // Writes the rows, if there are any. After an error they are still here.
+  // Writes the rows, if there are any. After an error, the rows are still in the block.
   absl::Status WriteTo(BlockOutput* output);
 
  private:

@@ -1,4 +1,4 @@
-// The live rows of the thread table, with the open event blocks of capture threads.
+// The live rows of the thread table, with the open event blocks of the capture threads.
 #ifndef LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 #define LIBNETTRACE_WRITER_WRITE_THREAD_TABLE_H_
 
@@ -17,11 +17,12 @@ namespace nettrace::internal {
 struct Thread {
   ThreadIndex index = kNoThread;
   std::optional<std::uint64_t> os_thread_id;
-  std::uint64_t lost = 0;  // since its last event or the sequence point that lists them
-  bool captures = false;   // it has had an event or a loss
+  std::uint64_t lost = 0;  // since its last event, or the sequence point that listed them
+  bool captures = false;   // true after its first event or loss
+  bool apart = false;      // true if its events are also counted apart
   EventBlock block;
 
-  // The number of its last event or loss.
+  // Returns the number of its last event or loss.
   std::uint32_t sequence() const {
     return block.last_sequence() + static_cast<std::uint32_t>(lost);
   }
@@ -38,27 +39,30 @@ class ThreadTable {
 
   ThreadIndex next_index() const { return next_index_; }
   std::size_t size() const { return threads_.size(); }
-  // Adds thread next_index().
+  // Adds a thread with index next_index().
   void Add(std::optional<std::uint64_t> os_thread_id);
 
-  // nullptr if no live thread has this index. Valid until the thread is removed.
+  // Returns nullptr if no live thread has this index. Valid until the thread is removed.
   Thread* Find(ThreadIndex index) {
     Thread* const recent = FindRecent(index);
     return recent->index == index && index != kNoThread ? recent : FindInMap(index);
   }
-  // Whether a live thread has this index; a search only where threads were removed one by one.
+  // Returns whether a live thread has this index. Searches only if threads were removed
+  // individually.
   bool IsLive(ThreadIndex index) {
     return any_removed_ ? Find(index) != nullptr : index >= first_index_ && index < next_index_;
   }
-  // That thread if it was found lately, else another, or one that has no events and no index.
+  // Returns the thread if it was found recently, else another thread, or one without events and
+  // index.
   Thread* FindRecent(ThreadIndex index) { return RecentAt(index); }
 
-  // Marks a thread as one that captures events; those are Capturing(), in order of index.
+  // Marks a thread as one that captures events. Capturing() returns these threads, in order of
+  // index.
   void SetCaptures(Thread* thread);
   const std::vector<Thread*>& Capturing();
 
   void Remove(Thread* thread);
-  // Removes all. The numbers of those to come go on, or begin at `first_index`.
+  // Removes all threads. New indices continue, or begin at `first_index`.
   void Clear() { Clear(next_index_); }
   void Clear(ThreadIndex first_index);
 
@@ -68,11 +72,11 @@ class ThreadTable {
   }
   Thread* FindInMap(ThreadIndex index);
 
-  ThreadIndex first_index_;  // of all since Clear
+  ThreadIndex first_index_;  // first index after the last Clear
   ThreadIndex next_index_;
-  bool any_removed_ = false;  // since Clear
+  bool any_removed_ = false;  // true if a thread was removed after the last Clear
   Thread none_;
-  std::array<Thread*, 256> recent_;  // by the low bits of their index; never nullptr
+  std::array<Thread*, 256> recent_;  // by the low bits of the index; never nullptr
   absl::flat_hash_map<ThreadIndex, std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> capturing_;
 };

@@ -36,12 +36,12 @@ using internal::Thread;
 using internal::ThreadTable;
 namespace traceevent = internal::traceevent;
 
-// The first buffer of a capture thread is small, for there may be very many of them.
+// The first buffer of a capture thread is small, because there may be many capture threads.
 constexpr std::size_t kFirstBuffer = 4096;
 constexpr std::size_t kBufferGrowth = 8;
 constexpr std::uint32_t kFirstMetadataId = 1;
 constexpr std::uint32_t kMaxMetadataId = std::numeric_limits<std::int32_t>::max();
-// One sequence point can list so many threads.
+// Maximum number of threads, because a sequence point must be able to list all of them.
 constexpr std::size_t kMaxThreads = 1 << 20;
 constexpr std::size_t kMaxRowBytes =
     kMaxBlockSize - (internal::kRowsOffset - internal::kBlockHeaderSize);
@@ -53,10 +53,10 @@ absl::Status CheckOptions(const WriterOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("event_block_size: not in 1..", kMaxRowBytes));
   }
   if (options.max_threads > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("max_threads: over ", kMaxThreads));
+    return absl::InvalidArgumentError(absl::StrCat("max_threads: must be at most ", kMaxThreads));
   }
   if (options.first_thread_index == kNoThread) {
-    return absl::InvalidArgumentError("first_thread_index: 0");
+    return absl::InvalidArgumentError("first_thread_index: must not be 0");
   }
   return absl::OkStatus();
 }
@@ -99,7 +99,8 @@ struct Writer::Impl {
   absl::Status GrowBuffer(Thread* capture, std::size_t needed);
   void Drop(Thread* capture);
 
-  // Rows always precede the events that refer to them, so no event block goes without them.
+  // Writes the rows of the tables. They must precede the events that refer to them, so each event
+  // block is written after this.
   absl::Status WriteRows();
   absl::Status WriteEventBlock(Thread* capture);
   absl::Status WriteEventBlocks();
@@ -121,24 +122,24 @@ struct Writer::Impl {
   RowBlock removals{BlockKind::kRemoveThread};
   ByteWriter scratch;
 
-  EventIdTable event_ids;  // empty where TraceEvent does not matter
+  EventIdTable event_ids;  // empty without traceevent_compatible
   InternTable labels;
   InternTable stacks;
   ThreadTable threads;
-  std::uint32_t first_metadata_id = kFirstMetadataId;  // live: first..next-1
+  std::uint32_t first_metadata_id = kFirstMetadataId;  // valid ids: first..next-1
   std::uint32_t next_metadata_id = kFirstMetadataId;
 
-  std::vector<Thread*> buffered;  // the threads whose blocks have a buffer
-  std::size_t buffer_bytes = 0;   // of all of them
+  std::vector<Thread*> buffered;  // threads whose blocks have a buffer
+  std::size_t buffer_bytes = 0;   // bytes of all these buffers
   std::uint64_t removed_threads = 0;
 
-  std::uint64_t interval_start = 0;        // no event may be earlier
-  std::uint64_t interval_last = 0;         // the latest event in blocks written since
-  std::uint64_t interval_bytes = 0;        // of event blocks written since
-  std::uint64_t interval_events_left = 0;  // before a sequence point
-  std::uint64_t events_end = 0;            // how many there will have been then
-  bool finished = false;                   // EndOfStream is the output's
-  bool synced = false;                     // after that
+  std::uint64_t interval_start = 0;        // earliest time of an event
+  std::uint64_t interval_last = 0;         // latest event in written blocks
+  std::uint64_t interval_bytes = 0;        // row bytes in written event blocks
+  std::uint64_t interval_events_left = 0;  // events that still fit before a sequence point
+  std::uint64_t events_end = 0;            // total events when interval_events_left is 0
+  bool finished = false;                   // EndOfStream was written
+  bool synced = false;                     // the sink's Finish succeeded
   mutable Stats stats;
 };
 
@@ -158,23 +159,23 @@ absl::Status Writer::Impl::CheckMetadata(const EventMetadata& metadata) const {
   }
   if (!options.traceevent_compatible) return absl::OkStatus();
   if (!traceevent::IsEventId(metadata.event_id)) {
-    return refuse(absl::StrCat("TraceEvent needs an id of ", traceevent::kMaxEventId, " at most"));
+    return refuse(absl::StrCat("TraceEvent needs an id of at most ", traceevent::kMaxEventId));
   }
   if (!metadata.opcode && traceevent::TakesOpcodeFrom(metadata.name)) {
-    return refuse("TraceEvent takes an opcode from the end of this name: set one, or 0");
+    return refuse("TraceEvent derives an opcode from the end of this name; set an opcode, or 0");
   }
   switch (event_ids.Find(metadata)) {
     case EventIdTable::Clash::kNone:
       return absl::OkStatus();
     case EventIdTable::Clash::kSchema:
       return refuse(
-          "an event of this provider, or of one that TraceEvent takes for it (the GUID is the "
-          "same, or the name but for the case), has this id and another name, other fields or "
-          "another opcode; TraceEvent finds them by the id");
+          "another event with this id has a different name, different fields or a different "
+          "opcode; TraceEvent identifies events by provider and id, and two providers are the same "
+          "for it if their GUIDs are equal or their names differ only in case");
     case EventIdTable::Clash::kName:
       return refuse(
-          "an event of this name has another id; TraceEvent finds events of this provider "
-          "by their names");
+          "another event with this name has a different id; TraceEvent identifies events of this "
+          "provider by name");
   }
   return absl::OkStatus();
 }
@@ -241,15 +242,15 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   }
   if (w.options.traceevent_compatible && thread->os_thread_id &&
       *thread->os_thread_id >= ToNumber(w.options.first_thread_index)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "TraceEvent may remove thread index ", *thread->os_thread_id,
-        " for this thread's OS id: set first_thread_index above all of those, or write a sequence "
-        "point that flushes threads"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("TraceEvent may take this thread's OS id, ", *thread->os_thread_id,
+                     ", for a thread index and remove that thread; set first_thread_index above "
+                     "all OS ids of threads, or write a sequence point that flushes threads"));
   }
   if (absl::Status status = w.WriteEventBlock(thread); !status.ok()) return status;
 
-  // The removal is written after the blocks that are open now, whose events may refer to this
-  // thread; no later event can.
+  // Writes the removal after the blocks that are open now, because their events may refer to this
+  // thread. Later events cannot.
   w.scratch.Clear();
   w.scratch.VarUInt(ToNumber(index));
   w.scratch.VarUInt(thread->sequence());
@@ -264,7 +265,7 @@ absl::Status Writer::RemoveThread(ThreadIndex index) {
   return absl::OkStatus();
 }
 
-// The number in `table` of what is in `scratch`.
+// Returns the number of the contents of `scratch` in `table`, and adds them if they are new.
 template <typename Id>
 absl::StatusOr<Id> Writer::Impl::Intern(InternTable* table, RowBlock* block, const char* what) {
   if (const std::uint32_t id = table->Find(scratch.bytes()); id != 0) return Id{id};
@@ -306,7 +307,7 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
       w.scratch.Fixed(static_cast<std::uint32_t>(frame));
     } else {
       return absl::InvalidArgumentError(
-          absl::StrCat("stack frame 0x", absl::Hex(frame), " is no 4-byte pointer"));
+          absl::StrCat("stack frame 0x", absl::Hex(frame), " does not fit a 4-byte pointer"));
     }
   }
   return w.Intern<StackId>(&w.stacks, &w.stack_rows, "stacks");
@@ -314,9 +315,9 @@ absl::StatusOr<StackId> Writer::InternStack(std::span<const std::uint64_t> frame
 
 absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> payload) {
   Impl& w = *impl_;
-  // Most events are small and like the one before on their capture thread: only the time needs a
-  // check, and only time and payload are written. All others, and all that is wrong, go through
-  // calls at the end, so that no registers need to be saved for one.
+  // Fast path: most events are small and like the previous event of their capture thread. Only the
+  // time is checked, and only time and payload are written. All other cases and all errors are
+  // handled by calls in tail position, so that no registers must be saved.
   EventBlock& block = w.threads.FindRecent(row.capture_thread)->block;
   if (!block.Follows(row, w.removed_threads, payload.size()) || w.interval_events_left == 0)
       [[unlikely]] {
@@ -329,7 +330,7 @@ absl::Status Writer::WriteEvent(const EventRow& row, std::span<const std::byte> 
   return absl::OkStatus();
 }
 
-// Writes an event like the one before, with a payload that takes a call to copy.
+// Writes an event like the previous one whose payload is too long to copy without a call.
 absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
                                      std::span<const std::byte> payload) {
   block->AppendLikePrevious(row, payload, internal::Copy);
@@ -337,7 +338,7 @@ absl::Status Writer::Impl::WriteLong(EventBlock* block, const EventRow& row,
   return absl::OkStatus();
 }
 
-// Writes an event that differs from the one before in its ids or its size.
+// Writes an event that differs from the previous one only in its ids or its size.
 absl::Status Writer::Impl::WriteFollowing(EventBlock* block, const EventRow& row,
                                           std::span<const std::byte> payload) {
   if (!threads.IsLive(row.thread) || !HasMetadata(row.metadata_id) ||
@@ -406,14 +407,15 @@ absl::Status Writer::Impl::WriteEvent(const EventRow& row, std::span<const std::
   return absl::OkStatus();
 }
 
-// The sink takes nothing and the buffers are full: the event is lost, which readers must see.
+// Counts an event that is lost because the sink has failed and the buffers are full. Readers see
+// the loss.
 void Writer::Impl::Drop(Thread* capture) {
   ++stats.events_dropped;
   capture->block.Interrupt();
   if (capture->lost < kMaxGap) ++capture->lost;
 }
 
-// Makes room in a block that has none.
+// Makes room in a full block: writes it, or enlarges its buffer.
 absl::Status Writer::Impl::MakeRoom(Thread* capture, std::size_t payload_size) {
   const std::size_t row = internal::kMaxRowHeader + payload_size;
   if (capture->block.row_bytes() + row > options.event_block_size) {
@@ -451,15 +453,19 @@ absl::Status Writer::AddLost(ThreadIndex capture_thread, std::uint64_t count) {
   }
   if (count == 0) return absl::OkStatus();
   if (count > kMaxGap - capture->lost) {
-    return absl::OutOfRangeError(
-        absl::StrCat(count, " lost events: a gap of over ", kMaxGap,
-                     " cannot be written; add them in parts, with a sequence point between"));
+    return absl::OutOfRangeError(absl::StrCat(
+        count, " lost events: at most ", kMaxGap,
+        " can be added without an event or a sequence point in between; add them in parts"));
   }
   w.threads.SetCaptures(capture);
   capture->block.Interrupt();
   capture->lost += count;
   w.stats.lost += count;
   return absl::OkStatus();
+}
+
+void Writer::CountApart(ThreadIndex capture_thread) {
+  if (Thread* const capture = impl_->threads.Find(capture_thread)) capture->apart = true;
 }
 
 absl::Status Writer::Impl::WriteRows() {
@@ -473,7 +479,8 @@ absl::Status Writer::Impl::WriteEventBlock(Thread* capture) {
   if (capture->block.empty()) return absl::OkStatus();
   if (absl::Status status = WriteRows(); !status.ok()) return status;
   const std::size_t bytes = capture->block.row_bytes();
-  if (absl::Status status = capture->block.WriteTo(&output); !status.ok()) return status;
+  if (absl::Status status = capture->block.WriteTo(&output, capture->apart); !status.ok())
+    return status;
   interval_bytes += bytes;
   interval_last = std::max(interval_last, capture->block.last_timestamp());
   return absl::OkStatus();
@@ -567,7 +574,7 @@ void Writer::Impl::ForgetThreads() {
   threads.Clear();
 }
 
-// Ids go on: one from before the flush stays invalid.
+// New ids continue after the old ones, so that ids from before the flush stay invalid.
 void Writer::Impl::ForgetMetadata() {
   event_ids.StartGeneration();
   first_metadata_id = next_metadata_id;
@@ -601,7 +608,9 @@ const Writer::Stats& Writer::stats() const {
   Stats& stats = impl_->stats;
   stats.events = impl_->events_end - impl_->interval_events_left;
   stats.bytes = impl_->output.bytes();
-  stats.events_written = impl_->output.events();
+  const internal::BlockOutput::Events written = impl_->output.events();
+  stats.events_written = written.all;
+  stats.events_written_apart = written.apart;
   return stats;
 }
 
