@@ -14,8 +14,6 @@
 namespace tools {
 namespace {
 
-using Kind = AccountEvent::Kind;
-
 constexpr std::uint8_t kWarning = 3;
 constexpr std::uint8_t kInformation = 4;
 
@@ -28,7 +26,7 @@ struct AccountField {
 };
 
 struct Layout {
-  Kind kind;
+  AccountEvent::Kind kind;
   std::uint8_t level;
   const char* name;
   std::array<AccountField, 5> fields;  // kNone after the last one
@@ -48,25 +46,39 @@ constexpr AccountField kEvents = {Member::kCount, "Events"};
 constexpr AccountField kLost = {Member::kLost, "Lost"};
 
 constexpr Layout kLayouts[] = {
-    {Kind::kEventsLost, kWarning, "EventsLost", {kCpu, kTracepoint, kCount, kFrom, kUntil}},
-    {Kind::kCpuOffline, kWarning, "CpuOffline", {kCpu, kSince, kUntil}},
-    {Kind::kCpuOnline,
+    {AccountEvent::Kind::kEventsLost,
+     kWarning,
+     "EventsLost",
+     {kCpu, kTracepoint, kCount, kFrom, kUntil}},
+    {AccountEvent::Kind::kCpuOffline, kWarning, "CpuOffline", {kCpu, kSince, kUntil}},
+    {AccountEvent::Kind::kCpuOnline,
      kInformation,
      "CpuOnline",
      {kCpu, kNotRecordedSince, kNotRecordedUntil, kReason}},
-    {Kind::kTracepointLeftOut, kWarning, "TracepointLeftOut", {kTracepoint, kReason}},
-    {Kind::kAccountUnknown, kWarning, "AccountUnknown", {kSince, kUntil}},
-    {Kind::kEventsDropped, kWarning, "EventsDropped", {kCpu, kCount, kFrom, kUntil, kReason}},
-    {Kind::kSectionBegan, kInformation, "SectionBegan", {kCpu, kSection, kEvents, kLost}},
-    {Kind::kTracepointMet, kInformation, "TracepointMet", {kTracepoint, kNotRecordedUntil}},
-    {Kind::kTargetCame,
+    {AccountEvent::Kind::kTracepointLeftOut, kWarning, "TracepointLeftOut", {kTracepoint, kReason}},
+    {AccountEvent::Kind::kAccountUnknown, kWarning, "AccountUnknown", {kSince, kUntil}},
+    {AccountEvent::Kind::kEventsDropped,
+     kWarning,
+     "EventsDropped",
+     {kCpu, kCount, kFrom, kUntil, kReason}},
+    {AccountEvent::Kind::kSectionBegan,
+     kInformation,
+     "SectionBegan",
+     {kCpu, kSection, kEvents, kLost}},
+    {AccountEvent::Kind::kTracepointMet,
+     kInformation,
+     "TracepointMet",
+     {kTracepoint, kNotRecordedUntil}},
+    {AccountEvent::Kind::kTargetCame,
      kInformation,
      "TargetCame",
      {kNotRecordedSince, kNotRecordedUntil, kReason}},
 };
 static_assert(std::size(kLayouts) == AccountEvent::kKinds);
 
-const Layout& LayoutOf(Kind kind) { return kLayouts[static_cast<std::size_t>(kind) - 1]; }
+const Layout& LayoutOf(AccountEvent::Kind kind) {
+  return kLayouts[static_cast<std::size_t>(kind) - 1];
+}
 
 std::vector<nettrace::Field> FieldsOf(const Layout& layout) {
   std::vector<nettrace::Field> fields;
@@ -88,7 +100,7 @@ std::vector<nettrace::Field> FieldsOf(const Layout& layout) {
   return fields;
 }
 
-// The number that the member is; null if it is none, or not of 64 bits.
+// Returns the number of 64 bits that the member is, or null if it is no such number.
 template <typename Event>
 auto* NumberOf(Member member, Event* event) {
   switch (member) {
@@ -115,12 +127,12 @@ std::u16string ToUtf16(std::string_view text) {
     result += static_cast<char16_t>(std::to_integer<unsigned>(units[i]) |
                                     std::to_integer<unsigned>(units[i + 1]) << 8);
   }
-  // A surrogate without its other half is no character.
+  // Removes half of a surrogate pair, which is not a character.
   if (!result.empty() && (result.back() & 0xFC00) == 0xD800) result.pop_back();
   return result;
 }
 
-// Collects the values of the fields that an account's event may have.
+// Stores the values of an account event's fields in an AccountEvent.
 class AccountVisitor : public nettrace::PayloadVisitor {
  public:
   AccountVisitor(const Layout& layout, AccountEvent* event) : layout_(layout), event_(event) {}
@@ -169,7 +181,7 @@ class AccountVisitor : public nettrace::PayloadVisitor {
 
 }  // namespace
 
-nettrace::EventMetadata AccountMetadata(Kind kind) {
+nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind) {
   const Layout& layout = LayoutOf(kind);
   nettrace::EventMetadata metadata;
   metadata.provider = std::string(kAccountProvider);
@@ -211,7 +223,7 @@ std::optional<AccountEvent> ParseAccount(const nettrace::Event& event) {
       std::find_if(std::begin(kLayouts), std::end(kLayouts),
                    [&event](const Layout& each) { return event.metadata->name == each.name; });
   if (layout == std::end(kLayouts)) return std::nullopt;
-  // A later version may have more fields after these.
+  // Events of later versions may have more fields after these.
   const std::vector<nettrace::Field> known = FieldsOf(*layout);
   const std::vector<nettrace::Field>& fields = event.metadata->fields;
   if (fields.size() < known.size() || !std::equal(known.begin(), known.end(), fields.begin())) {

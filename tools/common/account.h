@@ -1,29 +1,29 @@
-// The events of the provider NetTrace.Collector, in which a trace says what it does not hold: how
-// many events were lost, when a CPU was not recorded, which tracepoints were left out, and from
-// when on nothing is known; and what came before in the files that it continues. This is the
-// contract between the recorder and `nettrace repair`, which write them, and the programs that read
-// them.
+// The account of a recording: events of the provider NetTrace.Collector that describe what the
+// trace does not contain. They report lost events, times at which a CPU was not recorded,
+// tracepoints that could not be recorded, and from when on nothing is known. They also count the
+// events of the earlier files that this file continues. The recorder and `nettrace repair` write
+// them, and the programs that show traces read them.
 //
 //   id  name               fields
 //   1   EventsLost         Cpu, Tracepoint, Count, From, Until
-//   2   CpuOffline         Cpu, Since, Until: it went at some time between these
-//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: what it did between
-//   these
-//                          may not have been recorded; it is from the second time on, or not at all
-//                          if there is a reason
+//   2   CpuOffline         Cpu, Since, Until: it went offline at some time between the two
+//   3   CpuOnline          Cpu, NotRecordedSince, NotRecordedUntil, Reason: its events between the
+//                          two times may not have been recorded; if Reason is not empty, its later
+//                          events are not recorded either
 //   4   TracepointLeftOut  Tracepoint, Reason
-//   5   AccountUnknown     Since, Until
-//   6   EventsDropped      Cpu, Count, From, Until, Reason: came between these and were not written
-//   7   SectionBegan       Cpu, Section, Events, Lost: what the sections before have of that CPU.
-//                          The first section, 0, has no such event, nor has a CPU without events
-//   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern met it for the first time
-//   9   TargetCame         NotRecordedSince, NotRecordedUntil, Reason: the cgroup that is recorded
-//   came,
-//                          for the first time or again; times and reason as of CpuOnline
+//   5   AccountUnknown     Since, Until: losses are not known from Since to at least Until
+//   6   EventsDropped      Cpu, Count, From, Until, Reason: events that occurred between the two
+//                          times and were not written
+//   7   SectionBegan       Cpu, Section, Events, Lost: the events and losses of the CPU in all
+//                          earlier sections. The first section, 0, has no such event, nor does a
+//                          CPU without events
+//   8   TracepointMet      Tracepoint, NotRecordedUntil: a pattern matched it for the first time
+//   9   TargetCame         NotRecordedSince, NotRecordedUntil, Reason: the recorded cgroup
+//                          appeared, for the first time or again; times and reason as in CpuOnline
 //
-// Cpu is a UInt32, the other numbers are UInt64. Times are nanoseconds since 1970 in UTC, UInt64:
-// unlike the ticks of a file they keep their meaning in a merged one. 0 is a time that is not
-// known. Text is UTF-16, which TraceEvent shows right beyond ASCII, too.
+// Cpu is a UInt32; all other numbers are UInt64. Times are nanoseconds since 1970 in UTC, and 0
+// means unknown. Unlike the ticks of a file, they keep their meaning in a merged file. Text is
+// UTF-16, because TraceEvent then shows characters beyond ASCII correctly.
 #ifndef TOOLS_COMMON_ACCOUNT_H_
 #define TOOLS_COMMON_ACCOUNT_H_
 
@@ -56,10 +56,10 @@ struct AccountEvent {
   };
   static constexpr std::size_t kKinds = 9;
   Kind kind = Kind::kEventsLost;
-  // Each kind has those of these that the list above names for it; the others are not written.
+  // Fields of the event. The list above names the fields of each kind; the others are not written.
   std::uint32_t cpu = 0;
   std::uint64_t count = 0;  // Count, Events
-  // "system:event"; of kEventsLost empty if the kernel does not say whose events they were.
+  // "system:event"; empty for kEventsLost if the kernel does not report the tracepoint.
   std::string tracepoint;
   std::string reason;
   std::uint64_t since = 0;  // From, NotRecordedSince, Since
@@ -70,17 +70,18 @@ struct AccountEvent {
   friend bool operator==(const AccountEvent&, const AccountEvent&) = default;
 };
 
-// Code units of a tracepoint's name or a reason; the rest is cut off.
+// Limit of a tracepoint name or a reason, in UTF-16 code units; the rest is cut off.
 inline constexpr std::size_t kMaxAccountText = 1024;
 
 nettrace::EventMetadata AccountMetadata(AccountEvent::Kind kind);
-// The event's payload by that metadata.
+// Encodes the event's payload as AccountMetadata describes it.
 absl::StatusOr<std::vector<std::byte>> AccountPayload(const AccountEvent& event);
 
-// Whether the event is of the account. One of a service that has taken the provider's name is not:
-// it has happened on a processor, and the account's have not.
+// Returns whether the event belongs to the account. Account events have no processor, unlike events
+// of a service that uses the same provider name.
 bool IsAccount(const nettrace::Event& event);
-// nullopt if it is none of these events, or does not have their fields: a file may hold anything.
+// Returns nullopt if the event is not one of these or lacks their fields; a file may contain
+// anything.
 std::optional<AccountEvent> ParseAccount(const nettrace::Event& event);
 
 }  // namespace tools

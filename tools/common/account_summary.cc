@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-// The earlier one of two, of which either may not be known.
+// Returns the earlier of two times; 0 (unknown) if either is unknown.
 AccountSummary::Time Earlier(AccountSummary::Time a, AccountSummary::Time b) {
   return a == 0 || b == 0 ? 0 : std::min(a, b);
 }

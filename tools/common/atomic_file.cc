@@ -20,16 +20,16 @@ namespace {
 constexpr mode_t kAccessBits = 0777;
 constexpr mode_t kOwnerBits = 0700;
 
-// A name for a file that nobody can have planted something at.
+// Returns a random file name, at which no other user can have put a file.
 absl::StatusOr<std::string> UnguessableName() {
   std::array<std::byte, 16> random;
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-    return absl::ErrnoToStatus(errno, "no random numbers");
+    return absl::ErrnoToStatus(errno, "cannot get random numbers");
   }
   return absl::StrCat(".nettrace-", FormatHex(random), ".tmp");
 }
 
-// The path by which a file without a name can get one.
+// Returns the path through which a file without a name can be linked.
 std::string PathOfDescriptor(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 
 void SetAccess(int fd, const FileAccess& access) {
@@ -42,14 +42,14 @@ void SetAccess(int fd, const FileAccess& access) {
     const mode_t both = mode >> 3 & mode & 07;
     mode = (mode & kOwnerBits) | both << 3 | both;
   }
-  // It fails on file systems without modes, where there is nothing to set.
+  // Fails on file systems without modes, where there is nothing to set.
   fchmod(fd, mode);
 }
 
-// Opens the folder that `path` lies in; `*name` becomes the path's last part.
+// Opens the folder of `path`, and sets `*name` to the last part of the path.
 absl::StatusOr<collector::UniqueFd> OpenFolderOf(const std::string& path, std::string* name) {
   const std::size_t slash = path.rfind('/');
-  *name = path.substr(slash + 1);  // of the whole path without a slash, as npos + 1 is 0
+  *name = path.substr(slash + 1);  // the whole path if it has no slash, because npos + 1 is 0
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   collector::UniqueFd fd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be created");
@@ -61,7 +61,8 @@ struct CloseDirectory {
 };
 using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
-// What the folder `path` in `at` holds; null if it cannot be read.
+// Opens the folder `path`, which is relative to `at`, to list it. Returns null if it cannot be
+// read.
 Directory OpenDirectory(int at, const char* path) {
   const int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const directory = fd < 0 ? nullptr : fdopendir(fd);
@@ -69,7 +70,7 @@ Directory OpenDirectory(int at, const char* path) {
   return Directory(directory);
 }
 
-// The next name in the directory; null if there is none.
+// Returns the next name in the directory, or null at its end.
 const char* NextName(DIR* directory) {
   while (const dirent* const entry = readdir(directory)) {
     const std::string_view name = entry->d_name;
@@ -104,7 +105,7 @@ absl::Status AtomicFile::CreateTemporary() {
   absl::StatusOr<collector::UniqueFd> folder = OpenFolderOf(path_, &name_);
   if (!folder.ok()) return folder.status();
   folder_ = *std::move(folder);
-  // Not every file system has files without a name, and to name them takes /proc.
+  // Not every file system supports files without a name, and /proc is needed to name them.
   int fd = -1;
   if (access("/proc/self/fd", X_OK) == 0) {
     fd = openat(folder_.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivateMode);
@@ -122,10 +123,10 @@ absl::Status AtomicFile::CreateTemporary() {
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileAccess& access) {
-  // A device, say /dev/null, would be gone after the rename.
+  // The rename would replace a device such as /dev/null.
   struct stat facts = {};
   if (stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
-    return absl::FailedPreconditionError("is no regular file, so no file can take its place");
+    return absl::FailedPreconditionError("is not a regular file, so it cannot be replaced");
   }
   if (absl::Status status = CreateTemporary(); !status.ok()) return status;
   SetAccess(temporary_fd_.get(), access);
@@ -136,7 +137,7 @@ absl::StatusOr<std::unique_ptr<nettrace::FdSink>> AtomicFile::Create(const FileA
 
 absl::Status AtomicFile::Keep() {
   if (temporary_.empty()) {
-    // linkat replaces nothing: it takes another name first.
+    // linkat does not replace a file, so the file first gets a temporary name.
     absl::StatusOr<std::string> name = UnguessableName();
     if (!name.ok()) return name.status();
     if (linkat(AT_FDCWD, PathOfDescriptor(temporary_fd_.get()).c_str(), folder_.get(),
@@ -174,7 +175,7 @@ absl::Status AtomicFolder::Create(const FileAccess& access) {
         S_ISDIR(facts.st_mode) ? OpenDirectory(AT_FDCWD, path_.c_str()) : nullptr;
     if (directory == nullptr || NextName(directory.get()) != nullptr) {
       return absl::AlreadyExistsError(
-          "is there already, and is no empty directory: name another one, or remove it");
+          "already exists and is not an empty directory; choose another one, or remove it");
     }
   }
   absl::StatusOr<collector::UniqueFd> parent = OpenFolderOf(path_, &name_);
@@ -209,7 +210,7 @@ absl::Status AtomicFolder::Keep() {
   FileAccess access = access_;
   access.mode |= (access.mode & 0444) >> 2;
   SetAccess(folder_.get(), access);
-  // In place of an empty folder, if one is there.
+  // Replaces an empty folder at the path.
   if (renameat(parent_.get(), temporary_.c_str(), parent_.get(), name_.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot be given its name");
   }

@@ -1,4 +1,4 @@
-// A file, or a folder of files, that appears whole or not at all.
+// Files, and folders of files, that appear whole or not at all.
 #ifndef TOOLS_COMMON_ATOMIC_FILE_H_
 #define TOOLS_COMMON_ATOMIC_FILE_H_
 
@@ -19,23 +19,24 @@
 
 namespace tools {
 
-// The mode of what a program writes: its user alone can read it.
+// Mode of the files that a program writes: only its user can read them.
 inline constexpr mode_t kPrivateMode = 0600;
 
-// Who owns a file, and who may read and write it.
+// Owner, group and mode of a file.
 struct FileAccess {
   mode_t mode = kPrivateMode;
-  // Without them, those of the process.
+  // Owner and group; without a value, those of the process.
   std::optional<uid_t> owner;
   std::optional<gid_t> group;
 };
 
-// Access to what is made of `files`: that which they have in common. If they differ in owner or
-// group, or one is no regular file, it is private.
+// Returns the access for a file that is made from `files`: the permissions that all of them have.
+// It is private if they differ in owner or group, or if one is not a regular file.
 FileAccess AccessToAll(std::span<const struct stat> files);
 
-// Is written beside its path, without a name where the file system can do that and else with one
-// that nobody can guess, and gets the path's by rename. Without Keep nothing remains of it.
+// A file that is written beside its path and takes the path by rename. Until then it has no name,
+// or a random one if the file system does not support files without a name. Nothing remains of the
+// file unless Keep is called, except that one with a random name remains if the process is killed.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -43,10 +44,12 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // FailedPrecondition if the path is there and is no regular file. An owner or a group that cannot
-  // be set is the process's; then the group and all others may do only what both might.
+  // Fails with FailedPrecondition if the path exists and is not a regular file. An owner or group
+  // that cannot be set stays that of the process. Unless the group can be set, group and others
+  // then get only the permissions that both were to have.
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> Create(const FileAccess& access);
-  // Gives the file its name, in place of what had it; a symbolic link is replaced, not followed.
+  // Gives the file its name and replaces a file of that name. A symbolic link is replaced, not
+  // followed.
   absl::Status Keep();
 
  private:
@@ -54,13 +57,13 @@ class AtomicFile {
 
   const std::string path_;
   std::string name_;            // the path's last part
-  std::string temporary_;       // a name in the folder; empty while the file has none
-  collector::UniqueFd folder_;  // holds on to it: a path may lead elsewhere a moment later
+  std::string temporary_;       // temporary name in the folder; empty while the file has none
+  collector::UniqueFd folder_;  // kept open, because the path may lead elsewhere later
   collector::UniqueFd temporary_fd_;
 };
 
-// Is written beside its path, under a name that nobody can guess, and gets the path's by rename.
-// Without Keep nothing remains of it, unless the process is killed.
+// A folder that is written beside its path under a random name and takes the path by rename. The
+// destructor removes it unless Keep was called. It remains if the process is killed.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::string& path);
@@ -68,10 +71,11 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  // AlreadyExists if the path is there and is no empty folder: nothing is replaced. `access` is
-  // that of the files; who may read them may enter the folder. Owner and group as for AtomicFile.
+  // Fails with AlreadyExists if the path exists and is not an empty folder, because nothing is
+  // replaced. `access` is that of the files; users that may read them may enter the folder. Owner
+  // and group are set as in AtomicFile.
   absl::Status Create(const FileAccess& access);
-  // Appends to the file `name` of the folder, which is created by its first bytes.
+  // Appends to the file `name` in the folder, and creates the file if it does not exist.
   absl::Status Append(const std::string& name, std::span<const std::byte> bytes);
   absl::Status Keep();
 
@@ -81,8 +85,8 @@ class AtomicFolder {
   std::string path_;
   FileAccess access_;
   std::string name_;            // the path's last part
-  std::string temporary_;       // empty while there is no folder
-  collector::UniqueFd parent_;  // holds on to it, as AtomicFile does
+  std::string temporary_;       // temporary name; empty while there is no folder
+  collector::UniqueFd parent_;  // kept open, as in AtomicFile
   collector::UniqueFd folder_;
 };
 

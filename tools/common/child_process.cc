@@ -35,7 +35,7 @@ absl::StatusOr<ChildProcess> ChildProcess::StartWithOutput(const std::vector<std
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  // Standard error itself may be the output.
+  // Standard output is redirected first, because `output` may be standard error.
   if (output != STDOUT_FILENO) posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
   if (error_output != STDERR_FILENO) {
     posix_spawn_file_actions_adddup2(&files, error_output, STDERR_FILENO);

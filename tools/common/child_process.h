@@ -1,4 +1,4 @@
-// A command that a program starts and whose end it waits for.
+// A command that a program starts and waits for.
 #ifndef TOOLS_COMMON_CHILD_PROCESS_H_
 #define TOOLS_COMMON_CHILD_PROCESS_H_
 
@@ -14,19 +14,22 @@ namespace tools {
 
 class ChildProcess {
  public:
-  // Starts `command`, its name and arguments, with no signal blocked, and SIGPIPE's and SIGXFSZ's
-  // own effects. With `output_to_stderr`, its standard output is this process's standard error.
+  // Starts `command`, a name and arguments, with no signal blocked and the default actions of
+  // SIGPIPE and SIGXFSZ. With `output_to_stderr`, its standard output is this process's standard
+  // error.
   static absl::StatusOr<ChildProcess> Start(const std::vector<std::string>& command,
                                             bool output_to_stderr);
-  // Likewise, with these descriptors as its standard output and standard error.
+  // Starts `command` as Start does, with these descriptors as its standard output and standard
+  // error.
   static absl::StatusOr<ChildProcess> StartWithOutput(const std::vector<std::string>& command,
                                                       int output, int error_output);
 
-  // The exit code, in the form of a shell's $?, once it has ended; does not wait. To be called
-  // until it has a value, and not after that.
+  // Returns the exit code, as in a shell's $?, once the command has ended. Does not wait. Must not
+  // be called again after it has returned a value.
   std::optional<int> Reap();
   pid_t pid() const { return pid_; }
-  // Sends SIGTERM. Only while Reap has not returned a value: later the pid may be another's.
+  // Sends SIGTERM. Must not be called after Reap has returned a value, because another process may
+  // have the pid then.
   void Terminate();
 
  private:

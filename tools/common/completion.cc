@@ -19,14 +19,14 @@ namespace {
 struct Word {
   std::string text;  // "--json", "list"
   std::string description;
-  bool has_value = false;  // of an option: the next word is its
+  bool has_value = false;  // whether the next word is the value of this option
 };
 
-// A command at its place in the tree.
+// A command and its path in the tree of commands.
 struct Command {
   std::string path;  // "nettrace ctl start"
   std::vector<Word> commands;
-  std::vector<Word> options;  // also those of the commands above it
+  std::vector<Word> options;  // including those inherited from the commands above
 };
 
 std::vector<Word> OptionsOf(const CLI::App& app) {
@@ -47,8 +47,8 @@ std::vector<Word> OptionsOf(const CLI::App& app) {
 void Collect(const CLI::App& app, const std::string& path, const std::vector<Word>& above,
              std::vector<Command>* all) {
   Command command{path, {}, OptionsOf(app)};
-  // The parser takes --help and other options of the commands above only where they fall through;
-  // each has its own --help.
+  // `above` has the options of the commands above, if the parser accepts them here. Each command
+  // has its own --help.
   for (const Word& word : above) {
     const auto is_same = [&](const Word& own) { return own.text == word.text; };
     if (std::none_of(command.options.begin(), command.options.end(), is_same)) {
@@ -69,11 +69,11 @@ void Collect(const CLI::App& app, const std::string& path, const std::vector<Wor
   }
 }
 
-// In single quotes of sh, bash and zsh.
+// Quotes text for sh, bash and zsh.
 std::string Quoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
-// In those of fish.
+// Quotes text for fish.
 std::string FishQuoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
 }
@@ -86,7 +86,7 @@ std::string Texts(const std::vector<Word>& words, bool only_with_value = false) 
   return absl::StrJoin(texts, " ");
 }
 
-// The lines of a case statement, for bash and zsh, that find the command that a line is in.
+// Returns the lines of a case statement, for bash and zsh, that find the command of a command line.
 std::string PathCases(const std::vector<Command>& all, const std::string& indent) {
   std::string text;
   for (const Command& command : all) {
@@ -133,7 +133,7 @@ std::string Bash(const std::string& name, const std::vector<Command>& all) {
   return text;
 }
 
-// The elements of an array for zsh's _describe.
+// Returns the elements of an array for zsh's _describe.
 std::string Described(const std::vector<Word>& words) {
   std::string text;
   for (const Word& word : words) {

@@ -1,4 +1,4 @@
-// Completion of command lines in shells, made from what a program's parser knows of itself.
+// Shell completion of command lines, generated from a program's command line parser.
 #ifndef TOOLS_COMMON_COMPLETION_H_
 #define TOOLS_COMMON_COMPLETION_H_
 
@@ -11,11 +11,12 @@ class App;
 
 namespace tools {
 
-// Adds the command `completion bash|zsh|fish`, which no help shows: it prints a script for that
-// shell, with all commands and options that `app` has by then. To be called last.
+// Adds the command `completion bash|zsh|fish`, which help does not show. It prints a script for
+// that shell with all commands and options of `app`. Must be called after these have been added.
 void AddCompletion(CLI::App& app);
 
-// The script for a shell; "" if it is none of the three. All text comes from the program itself.
+// Returns the script for a shell, or "" if it is none of the three. All text in the script comes
+// from the program itself.
 std::string CompletionScript(const CLI::App& app, std::string_view shell);
 
 }  // namespace tools

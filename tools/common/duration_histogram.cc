@@ -6,7 +6,7 @@
 namespace tools {
 namespace {
 
-// Buckets of a power of two, from kLinear on; the ones below are of 1 ns.
+// Number of buckets for each power of two from kLinear on. The buckets below are 1 ns wide.
 constexpr int kLinearBits = 5;
 constexpr std::size_t kLinear = std::size_t{1} << kLinearBits;
 

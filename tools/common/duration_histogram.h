@@ -1,4 +1,4 @@
-// How long things took, counted in buckets: percentiles in bounded memory.
+// Counts durations in buckets, for percentiles in bounded memory.
 #ifndef TOOLS_COMMON_DURATION_HISTOGRAM_H_
 #define TOOLS_COMMON_DURATION_HISTOGRAM_H_
 
@@ -8,16 +8,16 @@
 
 namespace tools {
 
-// Buckets are linear within each power of two, 32 of them, so that a percentile differs from the
-// true one by at most kMaxError of it. Below 64 ns all are exact, and so are minimum and maximum.
-// Takes at most 16 KB, and only what lies between the shortest and the longest duration.
+// A histogram of durations. Each power of two has 32 linear buckets, so that a percentile differs
+// from the true one by at most kMaxError of it. Durations below 64 ns, the minimum and the maximum
+// are exact. Takes at most 16 KB, and only for the range from the shortest to the longest duration.
 class DurationHistogram {
  public:
   static constexpr double kMaxError = 1.0 / 64;
 
   struct Bucket {
     std::uint64_t from = 0;  // ns
-    std::uint64_t to = 0;    // included
+    std::uint64_t to = 0;    // ns, inclusive
     std::uint64_t count = 0;
   };
 
@@ -25,18 +25,18 @@ class DurationHistogram {
   void Merge(const DurationHistogram& other);
 
   std::uint64_t count() const { return count_; }
-  std::uint64_t min() const { return min_; }  // ns; 0 if there is none
-  std::uint64_t max() const { return max_; }  // likewise
-  // The shortest duration that at least `percent` (0 to 100) of all do not exceed, ns; 0 if there
-  // is none.
+  std::uint64_t min() const { return min_; }  // ns; 0 if there are no durations
+  std::uint64_t max() const { return max_; }  // ns; 0 if there are no durations
+  // Returns the shortest duration, in ns, that at least `percent` (0 to 100) of all do not exceed.
+  // Returns 0 if there are no durations.
   std::uint64_t Percentile(unsigned percent) const;
-  // Those with a count, in order.
+  // Returns the buckets that are not empty, in ascending order.
   std::vector<Bucket> Buckets() const;
 
  private:
   void AddTo(std::size_t bucket, std::uint64_t count);
 
-  std::vector<std::uint64_t> counts_;  // of bucket first_ and those after it
+  std::vector<std::uint64_t> counts_;  // by bucket, from bucket first_ on
   std::size_t first_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t min_ = 0;

@@ -16,7 +16,7 @@ namespace {
 using eh::Encoding;
 using eh::Format;
 
-// A format without a name is this and its number.
+// A format without a name is written as this text and its number.
 constexpr char kUnnamedFormat[] = "format";
 
 std::string FormatName(Format format) {

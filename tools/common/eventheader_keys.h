@@ -1,28 +1,29 @@
-// The keys in the metadata rows of EventHeader events that keep what the file format has no place
-// for. This is the contract between the recorder, which writes them, and the programs that read
-// them.
+// Keys in the metadata rows of EventHeader events. They keep facts that the file format has no
+// place for. The recorder writes them, and programs that show traces read them.
 //
 //   EventHeader.Tracepoint  the tracepoint's name
-//   EventHeader.Id          the event's id, decimal: the row's may be another, see event_ids.h
-//   EventHeader.Tag         the event's tag, 0x and hexadecimal; not there if it is 0
-//   EventHeader.Group       the provider's group; not there if it has none
-//   EventHeader.Attributes  the event's attributes as they are in its metadata; not there without
-//   EventHeader.Field.N     the definition of field N where the field's type does not say all of it
+//   EventHeader.Id          the event's id, decimal: the row's id may differ, see event_ids.h
+//   EventHeader.Tag         the event's tag, 0x and hexadecimal; absent if it is 0
+//   EventHeader.Group       the provider's group; absent if it has none
+//   EventHeader.Attributes  the event's attributes as in its metadata; absent if it has none
+//   EventHeader.Field.N     the definition of field N, if its type does not express all of it
 //
-// N is the place of the definition in the event's metadata, from 0; a struct counts and so does
-// each of its members, after it. The value is `ENCODING FORMAT[ tag=0xHEX][ attr=ATTRIBUTES]`, for
-// a struct without FORMAT, in the names of the EventHeader specification: "value32 hex_int
+// N is the position of the definition in the event's metadata, from 0. A struct counts, and then
+// each of its members. The value is `ENCODING FORMAT[ tag=0xHEX][ attr=ATTRIBUTES]`, without FORMAT
+// for a struct, in the names of the EventHeader specification. An example is "value32 hex_int
 // tag=0x12".
 //
-// The types of the fields, and with them the metadata row, say how a value is laid out in the file.
-// Numbers are in the file's byte order, ports too. A byte sequence (IsByteSequence) is as the event
-// had it; in an array, each is the member "Value" of an Object. A field of byte sequences always
-// has its key: without one, nothing would tell it from an array of numbers, or from a struct.
+// The field types in the metadata row define how values are laid out in the file. Numbers,
+// including ports, are in the file's byte order. A byte sequence (IsByteSequence) is as in the
+// event; in an array, each is the member "Value" of an Object. A field of byte sequences always has
+// its key, because readers could not distinguish it from an array of numbers or a struct otherwise.
 //
-// A nullable field (IsNullable) whose values in an event are all there and of one size is, in that
-// event's row, a field of such values: "value32 hex_int". Where they are null it is an empty text;
-// where some are, each is an array of no or one value; else they are byte sequences, in which
-// numbers but ports are little-endian. Such a field always has its key.
+// The type of a nullable field (IsNullable) depends on its values in the event:
+//  - If none is null and all have one size, it is the type of these values.
+//  - If all are null, it is an empty text.
+//  - If some are null and the others have one size, each value is an array of one element, or none.
+//  - If sizes differ, values are byte sequences. Numbers in them are little-endian, except ports.
+// A nullable field always has its key.
 #ifndef TOOLS_COMMON_EVENTHEADER_KEYS_H_
 #define TOOLS_COMMON_EVENTHEADER_KEYS_H_
 
@@ -46,7 +47,7 @@ inline constexpr char kKeyGroup[] = "EventHeader.Group";
 inline constexpr char kKeyAttributes[] = "EventHeader.Attributes";
 inline constexpr char kKeyField[] = "EventHeader.Field.";  // + N
 
-// A field's definition, the value of EventHeader.Field.N.
+// Definition of a field, the value of EventHeader.Field.N.
 struct FieldNote {
   eh::Encoding encoding = eh::Encoding::kInvalid;
   eh::Format format = eh::Format::kDefault;
@@ -54,20 +55,20 @@ struct FieldNote {
   std::string attributes;
 };
 std::string FormatFieldNote(const FieldNote& note);
-// nullopt if `text` is not the value of such a key.
+// Returns nullopt if `text` is not the value of such a key.
 std::optional<FieldNote> ParseFieldNote(std::string_view text);
-// N, if `key` is an EventHeader.Field.N.
+// Returns N if `key` is EventHeader.Field.N.
 std::optional<std::size_t> ParseFieldKey(std::string_view key);
 
-// The `name=value` pairs of attributes, as they are in metadata: each but the first follows a ';',
-// and the ';' in values are doubled. Text that has no '=' is a name without a value.
+// Returns the `name=value` pairs of attributes as written in metadata. Pairs are separated by ';',
+// and a ';' in a value is doubled. Text without '=' is a name without a value.
 std::vector<std::pair<std::string, std::string>> ParseAttributes(std::string_view text);
 
-// The values of the field have a fixed size, or are null: no bytes. A value of another size is
-// shown in the encoding's own format.
+// Returns whether values of the field have a fixed size or are null, which is no bytes. A value of
+// another size is shown in the default format of the encoding.
 bool IsNullable(eh::Encoding encoding, eh::Format format);
-// The values of the field are in the file as arrays of bytes, nullable ones where their sizes are
-// not alike.
+// Returns whether the file stores values of the field as arrays of bytes. Values of a nullable
+// field are stored as arrays only if their sizes differ.
 bool IsByteSequence(eh::Encoding encoding, eh::Format format);
 
 }  // namespace tools

@@ -24,7 +24,7 @@ namespace {
 using eh::Encoding;
 using eh::Format;
 
-// The value of the `size` low bytes, sign-extended.
+// Returns the low `size` bytes of `value`, sign-extended.
 std::int64_t AsSigned(std::uint64_t value, std::size_t size) {
   const auto unused = static_cast<int>(64 - 8 * size);
   return static_cast<std::int64_t>(value << unused) >> unused;
@@ -50,7 +50,8 @@ void PutTime(std::int64_t seconds, ValueStyle style, JsonWriter* json) {
   }
 }
 
-// Writes the character that has the number `value` in Unicode, whose first 256 are Latin-1's.
+// Writes the Unicode character with the number `value`. The first 256 characters are those of
+// Latin-1.
 void PutCharacter(std::uint64_t value, JsonWriter* json) {
   std::array<std::byte, sizeof(std::uint32_t)> unit;
   nettrace::internal::StoreLittleEndian(static_cast<std::uint32_t>(value), unit.data());
@@ -136,7 +137,7 @@ void PutFieldNumber(Encoding encoding, Format format, std::uint64_t value, Value
 void PutFieldBytes(Encoding encoding, Format format, std::span<const std::byte> bytes,
                    ValueStyle style, JsonWriter* json) {
   format = eh::ValueFormat(encoding, format, bytes.size());
-  // The file may be cut, or contradict itself: the note on the field and its type are two facts.
+  // The file may be cut, or the note on the field may contradict the field's type.
   const std::size_t size = eh::internal::FixedSize(encoding);
   if (size != 0 && bytes.size() != size) format = Format::kHexBytes;
   switch (format) {

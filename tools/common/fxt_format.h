@@ -1,5 +1,5 @@
-// The numbers of the Fuchsia trace format, and what our own traces have in it: for what writes them
-// and what reads them.
+// Constants of the Fuchsia trace format, and names in the traces of this project. The writer and
+// the reader of the format share them.
 #ifndef TOOLS_COMMON_FXT_FORMAT_H_
 #define TOOLS_COMMON_FXT_FORMAT_H_
 
@@ -7,7 +7,7 @@
 
 namespace tools::fxt {
 
-// The first word; the byte order of a trace is the one in which it has it.
+// First word of a trace; its byte order is that of the trace.
 inline constexpr std::uint64_t kMagic = 0x0016'5478'4604'0010;
 
 enum class RecordType : std::uint8_t {
@@ -21,11 +21,11 @@ enum class RecordType : std::uint8_t {
   kLog = 9,
   kLarge = 15
 };
-// Of metadata.
+// Types of metadata.
 inline constexpr std::uint64_t kProviderInfo = 1;
 inline constexpr std::uint64_t kProviderSection = 2;
 inline constexpr std::uint64_t kProviderEvent = 3;
-// Of kernel objects.
+// Types of kernel objects.
 inline constexpr std::uint64_t kProcessObject = 1;
 inline constexpr std::uint64_t kThreadObject = 2;
 
@@ -55,11 +55,11 @@ enum class ArgumentType : std::uint8_t {
   kBool = 9
 };
 
-// A reference with this bit is the length of a text that stands in the record.
+// A string reference with this bit has the length of a text that is in the record itself.
 inline constexpr std::uint64_t kInlineString = 0x8000;
 
-// In our traces: the name of their provider, the category of the durations that hold the ends of an
-// arrow, which are no events, and that of losses.
+// Names in the traces of this project: of the provider, of the category of durations that hold the
+// ends of an arrow and are not events, and of the category of losses.
 inline constexpr char kProviderName[] = "nettrace";
 inline constexpr char kArrows[] = "NetTrace.Arrows";
 inline constexpr char kLost[] = "lost events";

@@ -1,5 +1,4 @@
-// Writing JSON, with text from files, which may be any bytes. Keys of the programs are in
-// camelCase.
+// Writes JSON. Text from files may be any bytes. Keys that the programs define are in camelCase.
 #ifndef TOOLS_COMMON_JSON_TEXT_H_
 #define TOOLS_COMMON_JSON_TEXT_H_
 
@@ -22,7 +21,7 @@ namespace tools {
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-// `text` with U+FFFD in place of what is not UTF-8.
+// Returns `text` with U+FFFD in place of bytes that are not UTF-8.
 inline std::string ValidUtf8(std::string_view text) {
   std::string valid;
   nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(text)), &valid);
@@ -39,12 +38,12 @@ inline void PutKey(JsonWriter* json, std::string_view key) {
   json->Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
-// The largest whole number up to which JavaScript and jq 1.6, whose numbers are doubles, tell all
-// whole numbers apart.
+// Largest number up to which doubles represent all whole numbers. JavaScript and jq 1.6 have only
+// doubles.
 inline constexpr std::int64_t kMaxExactNumber = std::int64_t{1} << 53;
 
-// Writes a whole number; beyond +-kMaxExactNumber a string of its digits, as a number would be
-// rounded by programs that read it.
+// Writes a whole number. Beyond +-kMaxExactNumber it is a string of digits, because programs that
+// read a number would round it.
 inline void PutInteger(JsonWriter* json, std::uint64_t number) {
   if (number <= static_cast<std::uint64_t>(kMaxExactNumber)) {
     json->Uint64(number);
@@ -60,7 +59,7 @@ inline void PutInteger(JsonWriter* json, std::int64_t number) {
   }
 }
 
-// A member of an object; null where it has no value.
+// Writes a member of an object. PutNumber writes null if there is no number.
 inline void PutText(JsonWriter* json, const char* key, std::string_view text) {
   json->Key(key);
   PutString(json, text);
@@ -80,8 +79,9 @@ inline void PrintJsonLine(const rapidjson::StringBuffer& json) {
   std::puts(Printable(std::string_view(json.GetString(), json.GetSize())).c_str());
 }
 
-// Writes the shortest text that reads back as the same value, with a point or an exponent, so that
-// it is seen to be no integer; a string for values that JSON has no number for.
+// Writes the shortest text that reads back as the same value. It has a point or an exponent, so
+// that readers see that it is not an integer. Infinities and NaN are strings, because JSON has no
+// numbers for them.
 template <typename Float>
 void PutFloat(JsonWriter* json, Float value) {
   if (!std::isfinite(value)) {

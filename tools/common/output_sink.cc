@@ -23,11 +23,11 @@ namespace {
 
 using collector::UniqueFd;
 
-// A pipe, a socket or a terminal: writing to it may wait without end, and would keep the process
-// from seeing that it is to end.
+// A sink for a pipe, a socket or a terminal. It waits until the descriptor is writable before each
+// write, because a blocked write would keep the process from ending.
 class PipeSink : public nettrace::Sink {
  public:
-  // Owns `fd`.
+  // Takes ownership of `fd`.
   PipeSink(int fd, const std::string& name) : fd_(fd), name_(name), sink_(fd, name) {}
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
@@ -35,9 +35,9 @@ class PipeSink : public nettrace::Sink {
     absl::Status status;
     while (status.ok() && *taken < bytes.size()) {
       if (!WaitForReader()) {
-        return absl::UnavailableError("cannot write " + name_ + ": its reader takes nothing");
+        return absl::UnavailableError("cannot write " + name_ + ": its reader has stopped reading");
       }
-      // A pipe that is writable takes this much without waiting.
+      // A writable pipe takes this many bytes without blocking.
       const std::size_t size = std::min<std::size_t>(PIPE_BUF, bytes.size() - *taken);
       std::size_t now = 0;
       status = sink_.Append(bytes.subspan(*taken, size), &now);
@@ -48,15 +48,16 @@ class PipeSink : public nettrace::Sink {
   absl::Status Sync() override { return sink_.Sync(); }
 
  private:
-  // Waits until the pipe takes something, `end` is readable, or the time is over; returns whether
-  // the pipe does.
+  // Waits until the pipe is writable, `end` is readable, or the timeout expires. Returns whether
+  // the pipe is writable.
   bool WaitForReaderOr(int end, int timeout_ms) {
     pollfd fds[] = {{fd_, POLLOUT, 0}, {end, POLLIN, 0}};
     while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR) {
     }
     return fds[0].revents != 0;
   }
-  // False if it is time to stop and the reader has had its last chance.
+  // Waits until the pipe is writable. Returns false if the process has been asked to end and the
+  // reader takes nothing within kLastChance.
   bool WaitForReader() {
     if (given_up_) return WaitForReaderOr(StopDescriptor(), 0);
     if (WaitForReaderOr(StopDescriptor(), -1)) return true;
@@ -75,9 +76,9 @@ absl::Status CannotCreate(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
 }
 
-// Claims the file for one process. The claim ends with the descriptor.
+// Locks the file for this process until the descriptor is closed.
 absl::Status Claim(const UniqueFd& file, const std::string& path) {
-  // Where the file system has no locks, nothing is claimed.
+  // A file system without locks is no error; the file is then not locked.
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(path, ": another recording is being written to it; choose another file"));
@@ -87,7 +88,7 @@ bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Whether `path` is, by now, a name of this regular file.
+// Returns whether `path` is currently a name of this regular file.
 bool IsAt(const UniqueFd& file, const std::string& path) {
   struct stat opened = {};
   struct stat named = {};
@@ -95,7 +96,8 @@ bool IsAt(const UniqueFd& file, const std::string& path) {
          S_ISREG(opened.st_mode) && IsSameFile(opened, named);
 }
 
-// Removes the regular file at `path`, unless it is claimed. OK if it is another file by now.
+// Removes the regular file at `path`, unless another process has locked it. Returns OK if another
+// file has taken the path in the meantime.
 absl::Status RemoveOld(const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   UniqueFd old(open(path.c_str(), O_RDONLY | kFlags));
@@ -111,30 +113,31 @@ absl::Status RemoveOld(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Empties the file that the symbolic link `path` leads to, or creates it.
+// Opens and empties the target of the symbolic link `path`, or creates it.
 absl::StatusOr<UniqueFd> OpenThroughLink(const std::string& path, mode_t mode) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
   if (!file.valid()) return CannotCreate(path);
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return file;
   if (absl::Status status = Claim(file, path); !status.ok()) return status;
-  // Where there are no modes it fails, as it does for the file of another user, who may read it.
+  // fchmod fails on a file of another user; that user could read the trace. On the process's own
+  // file, it fails only if the file system has no modes, which is no error.
   const bool has_mode = fchmod(file.get(), mode) == 0 || facts.st_uid == geteuid();
   if (!has_mode || ftruncate(file.get(), 0) != 0) return CannotCreate(path);
   return file;
 }
 
-// Creates the file that is to be written, in place of one that is there.
+// Creates the file to write, in place of an existing one.
 absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
-  constexpr int kAttempts = 100;  // others may create and remove it at the same time
+  constexpr int kAttempts = 100;  // other processes may create and remove the file at the same time
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     UniqueFd file(
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0600));
     if (file.valid()) {
       if (absl::Status status = Claim(file, path); !status.ok()) return status;
-      // Before it was claimed, another recording may have taken it for an old file.
+      // Before it was locked, another recording may have removed it as an old file.
       if (!IsAt(file, path)) continue;
-      // Not by open, whose mode is subject to the umask. It fails where there are no modes.
+      // Unlike open, fchmod ignores the umask. It fails if the file system has no modes.
       fchmod(file.get(), mode);
       return file;
     }
@@ -150,16 +153,24 @@ absl::StatusOr<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
     if (!file.valid()) return CannotCreate(path);
     return file;
   }
-  return absl::UnavailableError(absl::StrCat("cannot create ", path, ": others do, over and over"));
+  return absl::UnavailableError(
+      absl::StrCat("cannot create ", path, ": other processes keep creating it"));
 }
 
-// Waits for the pipe's reader.
-int OpenPipe(const std::string& path) {
+// Opens the pipe and waits for its reader. Signals end the process during the wait. Returns
+// Cancelled if one has arrived before.
+absl::StatusOr<UniqueFd> OpenPipe(const std::string& path) {
   const DefaultSignals at_once;
-  return open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (IsStopRequested()) {
+    return absl::CancelledError(
+        absl::StrCat(path, ": a signal ended the program before the pipe had a reader"));
+  }
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return collector::ErrnoStatus(errno, path);
+  return fd;
 }
 
-// Whether anybody may create files in the folder of `path`.
+// Returns whether all users may create files in the folder of `path`.
 bool IsInOpenFolder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -182,7 +193,7 @@ absl::Status CheckNotPlanted(const std::string& path) {
   if (S_ISFIFO(facts.st_mode) && IsInOpenFolder(path)) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, " is a pipe of another user (uid ", facts.st_uid,
-                     ") in a folder that anybody may write to; use one in a folder of your own"));
+                     ") in a folder that all users may write to; use a pipe in a private folder"));
   }
   return absl::OkStatus();
 }
@@ -212,9 +223,9 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(const std::string
   if (absl::Status status = CheckNotPlanted(path); !status.ok()) return status;
   struct stat facts = {};
   if (stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
-    UniqueFd fd(OpenPipe(path));
-    if (!fd.valid()) return collector::ErrnoStatus(errno, path);
-    return SinkFor(std::move(fd), path, std::move(retry));
+    absl::StatusOr<UniqueFd> fd = OpenPipe(path);
+    if (!fd.ok()) return fd.status();
+    return SinkFor(*std::move(fd), path, std::move(retry));
   }
   absl::StatusOr<UniqueFd> file = CreateFile(path, mode);
   if (!file.ok()) return file.status();

@@ -16,26 +16,28 @@ namespace tools {
 
 inline constexpr char kStandardOutput[] = "-";
 
-// PermissionDenied if what is at `path` might have been put there by another user, for this process
-// to write to: a symbolic link, or a pipe in a folder that anybody may write to.
+// Fails with PermissionDenied if another user may have put a symbolic link or a pipe at `path`, so
+// that this process writes to it. A pipe counts only in a folder that all users may write to.
 absl::Status CheckNotPlanted(const std::string& path);
 
-// Opens `path`, standard output for "-". CatchSignals must have been called.
+// Opens `path`, or standard output for "-". CatchSignals must have been called.
 //
-// A file is created anew with exactly `mode`, in place of a regular file that was there: who has
-// that open sees nothing of the trace. AlreadyExists while another process has a file from here
-// open: two recordings in one file would destroy each other. A symbolic link is followed if the
-// process's user or root made it, and PermissionDenied if not: anybody can plant one in a folder
-// that is open to all. What it leads to is emptied, and gets `mode`. A device or pipe is written as
-// it is; in a folder that anybody may write to, a pipe must be the process's user's, too.
+// Creates a file with exactly `mode` and replaces a regular file at `path`. Processes that have the
+// old file open see nothing of the trace. Fails with AlreadyExists while another process has a file
+// open that this function opened, because two recordings in one file would destroy each other.
 //
-// Opening a named pipe waits for its reader; meanwhile signals end the process. A pipe whose reader
-// takes nothing does not keep the process from ending: once it has been asked to, the reader has a
-// second more for each write, or until HurryDescriptor is readable, and the first write that it
-// does not take fails with Unavailable.
+// Follows a symbolic link if the process's user or root made it. Fails with PermissionDenied
+// otherwise, because any user can make a link in a folder that is open to all. The target of the
+// link is emptied and gets `mode`. A device or pipe is written as it is. In a folder that all users
+// may write to, a pipe must belong to the process's user or root.
 //
-// `retry`, which may be empty, is that of FdSink::set_retry for all but pipes: SpaceWait::Wait has
-// the sink wait while the disk is full.
+// Opening a named pipe waits for its reader; signals end the process during that wait. A reader
+// that takes nothing does not keep the process from ending. After a request to end, each write
+// waits for the reader at most one second, and only until HurryDescriptor is readable. The first
+// write that the reader does not take fails with Unavailable.
+//
+// `retry` may be empty. It is passed to FdSink::set_retry, except for pipes, sockets and terminals.
+// With SpaceWait::Wait, the sink waits while the disk is full.
 absl::StatusOr<std::unique_ptr<nettrace::Sink>> OpenOutputSink(
     const std::string& path, mode_t mode, std::function<bool(int error)> retry = {});
 

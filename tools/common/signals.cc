@@ -15,11 +15,11 @@ namespace {
 constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
 constexpr std::int64_t kSameRequest = 100'000'000;  // ns
 
-// What the handler writes to. Descriptors that live as long as the process.
+// Descriptors that the signal handler writes to. They are open until the process ends.
 int wake_fd = -1;
 int stop_fd = -1;
 int hurry_fd = -1;
-std::atomic<std::int64_t> stop_time = 0;  // of the first request, ns; 0 before it
+std::atomic<std::int64_t> stop_time = 0;  // time of the first request to end, in ns; 0: none yet
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 std::atomic<bool> woken = false;  // set before wake_fd is written to
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -30,7 +30,7 @@ std::int64_t Now() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// It runs in a signal handler, where little may be called.
+// Handles a signal. Only async-signal-safe functions may be called here.
 void OnSignal(int number) {
   const int saved_errno = errno;
   if (number != SIGCHLD) {

@@ -1,4 +1,4 @@
-// The signals that ask a program to end, and those of its children.
+// Handles the signals that ask a program to end, and those of its children.
 #ifndef TOOLS_COMMON_SIGNALS_H_
 #define TOOLS_COMMON_SIGNALS_H_
 
@@ -10,30 +10,30 @@
 
 namespace tools {
 
-// From here on, for the life of the process:
-//  - SIGINT, SIGTERM, SIGQUIT and SIGHUP ask it to end: see IsStopRequested. A SIGHUP that is
-//    ignored already, as nohup(1) does it, stays ignored.
-//  - SIGPIPE and SIGXFSZ are ignored: a reader that goes away and a file that may not grow are
-//    errors of the write.
-//  - SIGCHLD wakes whoever waits at WakeDescriptor.
-// To be called once, before any other thread is started.
+// Installs the signal handlers, for the life of the process:
+//  - SIGINT, SIGTERM, SIGQUIT and SIGHUP ask the process to end; see IsStopRequested. A SIGHUP that
+//    is already ignored, for example by nohup(1), stays ignored.
+//  - SIGPIPE and SIGXFSZ are ignored, so that writes to a pipe without a reader, or to a file that
+//    may not grow, fail with an error.
+//  - SIGCHLD makes WakeDescriptor readable.
+// Must be called once, before any other thread is started.
 absl::Status CatchSignals();
 
-// Readable from when one of these signals comes until ClearWake.
+// Returns a descriptor that is readable from the arrival of one of these signals until ClearWake.
 int WakeDescriptor();
-// Returns whether one has come since the last call. Without one it costs no system call.
+// Returns whether a signal has arrived since the last call. Makes no system call if none has.
 bool ClearWake();
 
-// Readable once the process has been asked to end, and from then on.
+// Returns a descriptor that becomes readable when the process is asked to end, and stays readable.
 int StopDescriptor();
 bool IsStopRequested();
 
-// Readable once its user has asked again, by a SIGINT: it is to wait for nothing any more. The next
-// SIGINT then ends it at once. One that comes within a tenth of a second is the same request, sent
-// to the process and to its group.
+// Returns a descriptor that is readable after a second request to end, by SIGINT. The process
+// should then not wait for anything; the next SIGINT ends it at once. A SIGINT within 100 ms of the
+// first request counts as the same request, sent to both the process and its group.
 int HurryDescriptor();
 
-// While it lives, the signals that ask to end do so at once, as without CatchSignals.
+// While an object exists, the signals that ask to end do so at once, as without CatchSignals.
 class DefaultSignals {
  public:
   DefaultSignals();

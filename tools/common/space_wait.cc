@@ -12,11 +12,11 @@
 namespace tools {
 namespace {
 
-// Whether the child has ended; it stays to be reaped.
+// Returns whether the child has ended, and does not reap it.
 bool HasEnded(pid_t child) {
   siginfo_t info = {};
   const int found = waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT);
-  // It is no child any more once it has been reaped.
+  // ECHILD means that it has been reaped.
   return found == 0 ? info.si_pid == child : errno == ECHILD;
 }
 
@@ -43,14 +43,14 @@ bool SpaceWait::Wait(int error) {
     tell_(true);
   }
   const absl::Time look = absl::Now() + kLook;
-  // The end of the command is one of the things that make the second one readable. It stays so
-  // until somebody else has seen why: then it does not wake this thread.
+  // The end of the command also makes the wake descriptor readable. It stays readable until another
+  // thread clears it, so that it is polled only once here.
   pollfd fds[] = {{StopDescriptor(), POLLIN, 0}, {WakeDescriptor(), POLLIN, 0}};
   for (nfds_t count = 2; !IsOver(); count = 1) {
     const absl::Time until = std::min(look, absl::FromUnixNanos(end_.load()));
     const absl::Duration left = until - absl::Now();
     if (left <= absl::ZeroDuration()) break;
-    // Not shorter than `left`: a poll of 0 ms would not wait.
+    // Rounded up, because a poll of 0 ms would not wait.
     poll(fds, count, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
     if (fds[0].revents == 0 && fds[1].revents == 0) break;
   }

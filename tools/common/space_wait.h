@@ -1,4 +1,4 @@
-// Waiting for space on a disk that is full.
+// Waits for space on a full disk.
 #ifndef TOOLS_COMMON_SPACE_WAIT_H_
 #define TOOLS_COMMON_SPACE_WAIT_H_
 
@@ -12,32 +12,33 @@
 
 namespace tools {
 
-// Lets a sink wait until there is space again, or until what it writes is to end: when the process
-// is asked to (tools/common/signals.h, whose CatchSignals must have been called), at a time, or
-// when a command ends. Its functions may be called from any thread; a sink calls Wait from one.
+// Lets a sink wait until the disk has space again, or until waiting is over. Waiting is over when
+// the process is asked to end, at a given time, when a command ends, or after End. CatchSignals
+// (tools/common/signals.h) must have been called. Its functions may be called from any thread, but
+// a sink calls Wait from only one.
 class SpaceWait {
  public:
-  // How often it is time to try again.
+  // Interval between attempts to write.
   static constexpr absl::Duration kLook = absl::Milliseconds(250);
 
-  // `tell` is called by the thread that waits, with true when that begins and false when the write
-  // that is tried then was successful.
+  // `tell` is called by the waiting thread: with true when a wait begins, and with false when a
+  // retried write has succeeded.
   explicit SpaceWait(std::function<void(bool waiting)> tell) : tell_(std::move(tell)) {}
   SpaceWait(const SpaceWait&) = delete;
   SpaceWait& operator=(const SpaceWait&) = delete;
 
-  // When not to wait any more.
+  // Set when waiting is over.
   void EndAt(absl::Time time) { end_ = absl::ToUnixNanos(time); }
   void EndWith(pid_t command) { command_ = command; }
   void End() { over_ = true; }
 
-  // For nettrace::FdSink::set_retry: after a write failed with `error`, waits and returns true if
-  // it is to be tried again, at once false if that is not because of space or nobody is to wait any
-  // more; after a write was successful (`error` is 0) notes that.
+  // For nettrace::FdSink::set_retry. If a write failed with `error`, waits and returns whether to
+  // retry it. Returns false at once if the error is not for lack of space, or if waiting is over.
+  // If a write succeeded (`error` is 0), ends the wait and returns true.
   bool Wait(int error);
 
   bool is_waiting() const { return is_waiting_; }
-  // How long all waiting has taken that is over.
+  // Total duration of all waits that have ended.
   absl::Duration waited() const { return absl::Nanoseconds(waited_.load()); }
 
  private:
@@ -45,7 +46,7 @@ class SpaceWait {
 
   const std::function<void(bool waiting)> tell_;
   std::atomic<std::int64_t> end_ = INT64_MAX;  // ns since 1970
-  std::atomic<pid_t> command_ = 0;             // 0: none
+  std::atomic<pid_t> command_ = 0;             // process id; 0: none
   std::atomic<bool> over_ = false;
   std::atomic<bool> is_waiting_ = false;
   std::atomic<std::int64_t> waited_ = 0;  // ns

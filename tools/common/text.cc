@@ -13,7 +13,7 @@
 namespace tools {
 namespace {
 
-// Whether a terminal does something else with `c` than to show it at the next place.
+// Returns whether a terminal may do something other than show `c` at the next position.
 bool IsControl(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) ||        // C0, DEL, C1
          c == 0x061C || c == 0x200E || c == 0x200F ||  // marks of direction
@@ -39,7 +39,7 @@ std::string FormatHex(std::span<const std::byte> bytes) {
 }
 
 std::optional<std::uint64_t> ParseUint64(std::string_view text) {
-  // absl's functions pass over spaces and take signs.
+  // The functions of absl skip spaces and accept signs, which are invalid here.
   const auto is_digit = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };
   if (text.empty() || !is_digit(text.front()) || !is_digit(text.back())) return std::nullopt;
   const absl::string_view number(text.data(), text.size());

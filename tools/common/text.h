@@ -1,4 +1,4 @@
-// Times, ids, numbers and text from files as people read and write them.
+// Formats times, ids, bytes and untrusted text for people, and parses numbers.
 #ifndef TOOLS_COMMON_TEXT_H_
 #define TOOLS_COMMON_TEXT_H_
 
@@ -14,23 +14,26 @@
 
 namespace tools {
 
-// UTC to the nanosecond, e.g. 2026-11-21T10:00:00.123456789Z.
+// Returns `time` in UTC with nanoseconds, e.g. 2026-11-21T10:00:00.123456789Z.
 std::string FormatUtc(absl::Time time);
 
-// The RFC 4122 form, e.g. 00112233-4455-6677-8899-aabbccddeeff.
+// Returns `guid` in the form of RFC 4122, e.g. 00112233-4455-6677-8899-aabbccddeeff.
 std::string FormatGuid(const nettrace::Guid& guid);
 
-// Two lower-case digits a byte.
+// Returns two lower-case hexadecimal digits for each byte.
 std::string FormatHex(std::span<const std::byte> bytes);
 
-// The number that `text` is, decimal or, after 0x, hexadecimal; nullopt if it is none of 64 bits.
+// Parses a number of 64 bits: decimal, or hexadecimal after 0x. Returns nullopt if `text` is not
+// one.
 std::optional<std::uint64_t> ParseUint64(std::string_view text);
 
-// `text` as it may be shown on a terminal, in one line: whatever another process or a file named
-// it, it cannot move the cursor, change the terminal's state, or make text appear in another order.
-// A control character, of C0, C1 or those of bidirectional text, and a line or paragraph separator
-// is shown as \u and its four digits, and U+FFFD stands for what is not UTF-8. JSON stays the same
-// JSON. To be called on all that is printed and not the program's own.
+// Returns `text` in a form that is safe to print on a terminal, in one line. Text from files and
+// other processes then cannot move the cursor, change the terminal's state, or change the order of
+// text.
+//
+// Control characters of C0, C1 and bidirectional text, and line and paragraph separators, become \u
+// and four digits. Bytes that are not UTF-8 become U+FFFD. JSON keeps its meaning. Must be called
+// on all printed text that is not the program's own.
 std::string Printable(std::string_view text);
 
 }  // namespace tools

@@ -10,14 +10,12 @@
 namespace tools {
 namespace {
 
-// Of all notes of a row.
+// Limit for the pieces of all notes of a row.
 constexpr std::size_t kMaxRowPieces = 4 * kMaxNotePieces;
-
-using Kind = SymbolPiece::Kind;
 
 constexpr std::string_view kHex = "hex";
 constexpr std::array<std::string_view, 3> kUnary = {"!", "~", "-"};
-// An operator that begins with another one stands before it.
+// An operator is listed before its own prefixes, because the first match is taken.
 constexpr std::array<std::string_view, 18> kBinary = {
     "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "<",
     ">",  "&",  "|",  "^",  "+",  "-",  "*",  "/",  "%"};
@@ -42,31 +40,31 @@ void AppendNumber(std::uint64_t number, bool is_unsigned, std::string* out) {
 // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
 void AppendPiece(const SymbolPiece& piece, std::string* out) {
   switch (piece.kind) {
-    case Kind::kText:
+    case SymbolPiece::Kind::kText:
       AppendText(piece.text, out);
       return;
-    case Kind::kNumber:
+    case SymbolPiece::Kind::kNumber:
       AppendNumber(piece.number, piece.is_unsigned, out);
       return;
-    case Kind::kField:
+    case SymbolPiece::Kind::kField:
       *out += piece.text;
       return;
-    case Kind::kElement:
+    case SymbolPiece::Kind::kElement:
       absl::StrAppend(out, piece.text, "[", piece.number, "]");
       return;
-    case Kind::kUnary:
+    case SymbolPiece::Kind::kUnary:
       absl::StrAppend(out, "(", piece.text);
       AppendPiece(piece.arguments[0], out);
       *out += ')';
       return;
-    case Kind::kBinary:
+    case SymbolPiece::Kind::kBinary:
       *out += '(';
       AppendPiece(piece.arguments[0], out);
       *out += piece.text;
       AppendPiece(piece.arguments[1], out);
       *out += ')';
       return;
-    case Kind::kConditional:
+    case SymbolPiece::Kind::kConditional:
       *out += '(';
       AppendPiece(piece.arguments[0], out);
       *out += '?';
@@ -75,7 +73,7 @@ void AppendPiece(const SymbolPiece& piece, std::string* out) {
       AppendPiece(piece.arguments[2], out);
       *out += ')';
       return;
-    case Kind::kCall:
+    case SymbolPiece::Kind::kCall:
       absl::StrAppend(out, piece.text, "(");
       for (std::size_t i = 0; i < piece.arguments.size(); ++i) {
         if (i != 0) *out += ',';
@@ -110,19 +108,19 @@ class Parser {
     if (depth >= kMaxNoteDepth || !Count() || text_.empty()) return false;
     const char first = text_.front();
     if (first == '"') {
-      piece->kind = Kind::kText;
+      piece->kind = SymbolPiece::Kind::kText;
       return TakeText(&piece->text);
     }
     if (first == '(') return TakeOperation(depth, piece);
     if (first == '-' || absl::ascii_isdigit(static_cast<unsigned char>(first))) {
-      piece->kind = Kind::kNumber;
+      piece->kind = SymbolPiece::Kind::kNumber;
       return TakeNumber(&piece->number, &piece->is_unsigned);
     }
     if (!TakeName(&piece->text)) return false;
     if (Take("(")) return TakeCall(depth, piece);
-    piece->kind = Kind::kField;
+    piece->kind = SymbolPiece::Kind::kField;
     if (!Take("[")) return true;
-    piece->kind = Kind::kElement;
+    piece->kind = SymbolPiece::Kind::kElement;
     return text_.substr(0, 1) != "-" && TakeNumber(&piece->number, &piece->is_unsigned) &&
            !piece->is_unsigned && Take("]");
   }
@@ -161,7 +159,7 @@ class Parser {
     *is_unsigned = Take("u");
     if (*is_unsigned) return sign == 0 && absl::SimpleAtoi(digits, number);
     std::int64_t value = 0;
-    // 0 has no sign: what negates a number is told from the number's sign by it.
+    // The number 0 has no sign, so "-0" is invalid.
     if (!absl::SimpleAtoi(digits, &value) || (value == 0 && sign != 0)) return false;
     *number = static_cast<std::uint64_t>(value);
     return true;
@@ -181,24 +179,24 @@ class Parser {
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   bool TakeOperation(int depth, SymbolPiece* piece) {
     Take("(");
-    // A minus before a digit is the number's.
+    // A minus before a digit belongs to the number.
     const bool is_number =
         text_.size() > 1 && absl::ascii_isdigit(static_cast<unsigned char>(text_[1]));
     for (const std::string_view op : kUnary) {
       if ((op == "-" && is_number) || !Take(op)) continue;
-      piece->kind = Kind::kUnary;
+      piece->kind = SymbolPiece::Kind::kUnary;
       piece->text = std::string(op);
       return TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(")");
     }
     if (!TakePiece(depth + 1, &piece->arguments.emplace_back())) return false;
     if (Take("?")) {
-      piece->kind = Kind::kConditional;
+      piece->kind = SymbolPiece::Kind::kConditional;
       return TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(":") &&
              TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(")");
     }
     for (const std::string_view op : kBinary) {
       if (!Take(op)) continue;
-      piece->kind = Kind::kBinary;
+      piece->kind = SymbolPiece::Kind::kBinary;
       piece->text = std::string(op);
       return TakePiece(depth + 1, &piece->arguments.emplace_back()) && Take(")");
     }
@@ -207,11 +205,11 @@ class Parser {
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   bool TakeCall(int depth, SymbolPiece* piece) {
-    piece->kind = Kind::kCall;
+    piece->kind = SymbolPiece::Kind::kCall;
     do {
       SymbolPiece argument;
       if (!TakePiece(depth + 1, &argument)) return false;
-      if (argument.kind == Kind::kNumber && !argument.is_unsigned && Take("=")) {
+      if (argument.kind == SymbolPiece::Kind::kNumber && !argument.is_unsigned && Take("=")) {
         if (piece->arguments.empty()) return false;
         if (!TakeText(&piece->names.emplace_back(argument.number, "").second)) return false;
       } else if (piece->names.empty()) {

@@ -18,7 +18,7 @@ namespace {
 using Kind = SymbolPiece::Kind;
 
 constexpr std::size_t kMaxSymbol = 4096;
-// Elements of one array that are looked at, and those of all arrays for one symbol.
+// Limits for the elements that are read, of one array and of all arrays for one symbol.
 constexpr std::size_t kMaxElements = 1024;
 constexpr std::size_t kMaxElementsOfSymbol = 16 * kMaxElements;
 
@@ -99,7 +99,7 @@ std::optional<Result> Calculate(std::string_view op, const Result& a, const Resu
     if (y >= 64) return std::nullopt;
     return Number(a.is_unsigned ? x >> y : static_cast<std::uint64_t>(sx >> y), a.is_unsigned);
   }
-  // Neither may trap: nothing is divided by 0, nor the smallest number by -1.
+  // Division by 0, and of the smallest number by -1, would trap.
   if (y == 0 || (!is_unsigned && sy == -1)) return std::nullopt;
   if (op == "/")
     return Number(is_unsigned ? x / y : static_cast<std::uint64_t>(sx / sy), is_unsigned);
@@ -108,8 +108,8 @@ std::optional<Result> Calculate(std::string_view op, const Result& a, const Resu
   return std::nullopt;
 }
 
-// As the kernel writes it, with dots only in an IPv4 address that is mapped (::ffff:). libc has
-// them in the old compatible ones, too.
+// Formats an IPv6 address as the kernel does, with dots only in a mapped IPv4 address (::ffff:).
+// libc also writes dots in the old IPv4-compatible addresses.
 std::string Ipv6(std::span<const std::byte> bytes) {
   const auto word = [&](std::size_t i) {
     return std::to_integer<unsigned>(bytes[2 * i]) << 8 |
@@ -125,7 +125,8 @@ std::string Ipv6(std::span<const std::byte> bytes) {
 
 std::string Sockaddr(std::span<const std::byte> bytes) {
   if (bytes.size() < 8) return {};
-  // The family is in the order of the machine that recorded, port and address in the network's.
+  // The family is in the byte order of the recording machine, port and address in network byte
+  // order.
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
   const unsigned family = at(0) | at(1);
   const unsigned port = at(2) << 8 | at(3);
@@ -228,7 +229,8 @@ class Evaluator {
     return std::nullopt;
   }
 
-  // The bits that the value of `piece` has: numbers smaller than 64 bits come sign-extended.
+  // Returns a mask for the bits of the value of `piece`. Numbers of less than 64 bits are
+  // sign-extended.
   std::uint64_t MaskOf(const SymbolPiece& piece) const {
     const TracepointValue* value = piece.kind == Kind::kField ? Find(piece.text) : nullptr;
     return Mask(value == nullptr ? sizeof(std::uint64_t) : value->element_size);
@@ -239,7 +241,7 @@ class Evaluator {
     return Number(static_cast<std::uint64_t>(std::int64_t{static_cast<Int>(number)}));
   }
 
-  // The functions that take a field.
+  // Evaluates the functions that take a field.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   std::optional<Result> CallOnField(const SymbolPiece& call, const std::string& field) const {
     const std::string_view function = call.text;
@@ -283,7 +285,7 @@ class Evaluator {
     return std::nullopt;
   }
 
-  // The number of elements that the second argument says, or all there are.
+  // Returns the number of elements in the second argument, or `all` if there are fewer.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   std::optional<std::size_t> Count(const SymbolPiece& call, std::size_t all) const {
     if (call.arguments.size() < 2) return std::nullopt;

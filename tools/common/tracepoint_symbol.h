@@ -1,5 +1,5 @@
-// The symbols of kernel tracepoints' fields: what their notes (tracepoint_keys.h) make of the
-// values of an event.
+// Evaluates the notes (tracepoint_keys.h) on the fields of kernel tracepoints. The result is the
+// symbol that is shown for a field of an event.
 #ifndef TOOLS_COMMON_TRACEPOINT_SYMBOL_H_
 #define TOOLS_COMMON_TRACEPOINT_SYMBOL_H_
 
@@ -20,24 +20,24 @@ namespace tools {
 struct TracepointValue {
   enum class Kind : std::uint8_t { kOther, kNumber, kNumbers, kText };
   Kind kind = Kind::kOther;
-  bool is_unsigned = false;             // the number has 64 bits and no sign
+  bool is_unsigned = false;             // `number` has 64 bits and no sign
   std::uint64_t number = 0;             // sign-extended
-  std::size_t element_size = 1;         // bytes of the number, or of each of `elements`
-  std::vector<std::uint64_t> elements;  // of kNumbers
-  std::string text;                     // of kText
+  std::size_t element_size = 1;         // bytes of `number`, or of each of `elements`
+  std::vector<std::uint64_t> elements;  // for kNumbers
+  std::string text;                     // for kText
 };
 
 // The values of an event.
 struct TracepointValues {
-  // The fields' names and their places in `values`.
+  // Indices in `values`, by field name.
   const absl::flat_hash_map<std::string, std::size_t>* names = nullptr;
   std::vector<TracepointValue> values;
   const nettrace::Labels* labels = nullptr;
 };
 
-// The symbol that `note` makes of `values`; without spaces around it; nullopt if it makes none, or
-// an empty one. The work is bounded by the limits of notes and the size of the event, the text by 4
-// KiB.
+// Returns the symbol that `note` makes of `values`, without surrounding spaces. Returns nullopt if
+// it makes none or an empty one. The limits of notes and the size of the event bound the work; the
+// text has at most 4 KiB.
 std::optional<std::string> FormatSymbol(const TracepointNote& note, const TracepointValues& values);
 
 }  // namespace tools

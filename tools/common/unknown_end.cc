@@ -12,7 +12,7 @@
 namespace tools {
 namespace {
 
-// 0 if it is before 1970, as no recording is.
+// Returns ns since 1970. Earlier times become 0; no recording has them.
 std::uint64_t UnixTime(absl::Time time) {
   return static_cast<std::uint64_t>(std::max(absl::ToUnixNanos(time), std::int64_t{0}));
 }

@@ -1,5 +1,5 @@
-// What a file without an end cannot tell: a recording that was killed, or a disk that was full, may
-// have lost events of which nothing is written.
+// Describes what is not known about a file without an end. A recording that was killed, or a full
+// disk, may have lost events that the file does not report.
 #ifndef TOOLS_COMMON_UNKNOWN_END_H_
 #define TOOLS_COMMON_UNKNOWN_END_H_
 
@@ -16,16 +16,16 @@
 
 namespace tools {
 
-// An AccountUnknown of the file that `reader` has read; nullopt if it has an end. Up to its last
-// sequence point all is known. `file` is what the file system says of it: the recording still ran
-// when the file was last written. That is not known of what is no regular file, and unreasonable if
-// it is before the last sequence point.
+// Returns an AccountUnknown for the file that `reader` has read, or nullopt if the file has an end.
+// Everything up to the last sequence point is known. `file` has the time of the last write, at
+// which the recording still ran. This time is ignored if `file` is not a regular file, or if the
+// time is before the last sequence point.
 std::optional<AccountEvent> UnknownEnd(const nettrace::Reader& reader, const struct stat& file);
 
-// What a repaired file has of it: for MergerOptions::add_at_end.
+// Returns `unknown` as an event to add to a repaired file, for MergerOptions::add_at_end.
 std::vector<nettrace::AddedEvent> UnknownEndEvents(const AccountEvent& unknown);
 
-// "from 2026-11-21T10:00:00.000000000Z to at least 2026-11-21T10:00:00.750000000Z".
+// Returns e.g. "from 2026-11-21T10:00:00.000000000Z to at least 2026-11-21T10:00:00.750000000Z".
 std::string UnknownText(const AccountSummary::Unknown& unknown);
 
 }  // namespace tools

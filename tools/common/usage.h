@@ -1,4 +1,4 @@
-// What a command line that asks for help, or is wrong, makes a program print.
+// Prints the help of a program, and errors in its command line.
 #ifndef TOOLS_COMMON_USAGE_H_
 #define TOOLS_COMMON_USAGE_H_
 
@@ -12,13 +12,13 @@
 
 namespace tools {
 
-// Prints the help that was asked for, or what is wrong; returns the exit code.
+// Prints the requested help, or the error in the command line. Returns the exit code.
 inline int PrintUsage(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream help;
   std::ostringstream message;
   const bool is_help = app.exit(error, help, message) == 0;
   std::fputs(help.str().c_str(), stdout);
-  // It quotes the command line, in which the names of files may be anything.
+  // The message quotes the command line, in which file names may have any bytes.
   std::istringstream lines(message.str());
   for (std::string line; std::getline(lines, line);) {
     std::fprintf(stderr, "%s\n", Printable(line).c_str());

@@ -25,7 +25,7 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<ZSTD_DCtx, FreeContext>;
 
-// Gives the bytes that were read ahead, then those of `rest`.
+// A source of the bytes that were read ahead, followed by those of `rest`.
 class PeekedSource : public nettrace::Source {
  public:
   PeekedSource(std::span<const std::byte> peeked, std::unique_ptr<nettrace::Source> rest)
@@ -61,7 +61,7 @@ class ZstdSource : public nettrace::Source {
         if (!got.ok()) return got;
         if (*got == 0) {
           if (!in_frame_) return 0;
-          failure_ = absl::DataLossError("the zstd data is cut");
+          failure_ = absl::DataLossError("the zstd data is truncated");
           continue;
         }
         input_ = {buffer_.data(), *got, 0};
@@ -72,9 +72,16 @@ class ZstdSource : public nettrace::Source {
   }
 
  private:
+  static constexpr std::size_t kLeastWanted = 5;  // bytes of a frame header
+
+  // Passes zstd no more than it asks for, because a call that fails discards what it has
+  // decompressed before the error.
   void Decompress(ZSTD_outBuffer* output) {
-    const std::size_t expected = ZSTD_decompressStream(context_.get(), output, &input_);
+    ZSTD_inBuffer part = {input_.src, std::min(input_.size, input_.pos + wanted_), input_.pos};
+    const std::size_t expected = ZSTD_decompressStream(context_.get(), output, &part);
+    input_.pos = part.pos;
     if (ZSTD_isError(expected) == 0) {
+      wanted_ = expected != 0 ? expected : kLeastWanted;
       in_frame_ = expected != 0;
       has_more_output_ = in_frame_ && output->pos == output->size;
       return;
@@ -90,12 +97,13 @@ class ZstdSource : public nettrace::Source {
   const Context context_;
   std::vector<std::byte> buffer_;
   ZSTD_inBuffer input_ = {nullptr, 0, 0};
+  std::size_t wanted_ = kLeastWanted;  // bytes that zstd asks for next
   bool in_frame_ = false;
-  bool has_more_output_ = false;  // perhaps: the last output had no room for more
+  bool has_more_output_ = false;  // possibly: the last output buffer is full
   absl::Status failure_;
 };
 
-// Skippable frames begin a file of pzstd.
+// Returns whether a zstd file begins with `magic`. Files of pzstd begin with a skippable frame.
 bool IsZstd(std::span<const std::byte> magic) {
   if (magic.size() < kMagicSize) return false;
   std::uint32_t number = 0;
@@ -124,7 +132,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
   Context context(ZSTD_createDCtx());
   if (context == nullptr || ZSTD_isError(ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax,
                                                                 kMaxWindowLog)) != 0) {
-    return absl::ResourceExhaustedError("no memory to decompress with");
+    return absl::ResourceExhaustedError("not enough memory for decompression");
   }
   return std::make_unique<ZstdSource>(std::move(whole), std::move(context));
 }

@@ -1,4 +1,4 @@
-// Files that are compressed with zstd, read as if they were not.
+// Reads files that are compressed with zstd as if they were not compressed.
 #ifndef TOOLS_COMMON_ZSTD_SOURCE_H_
 #define TOOLS_COMMON_ZSTD_SOURCE_H_
 
@@ -9,12 +9,13 @@
 
 namespace tools {
 
-// `source`, and if its first bytes are those of zstd, what is in it: the contents of its frames,
-// one after the other. Of data that is cut or damaged, all that comes before is given, then
-// DataLoss.
+// Returns `source`, or, if its first bytes are those of zstd, a source of its decompressed
+// contents: those of all frames, one after the other. If the data is cut or damaged, the source
+// returns everything before the damage, then DataLoss.
 //
-// A frame can make the reader hold as much as it says that it looks back, up to 128 MB, which is
-// what zstd(1) takes: ResourceExhausted is more. Memory is taken as the frame's contents come.
+// A frame states how far it looks back, and the reader needs as much memory. The limit is 128 MB,
+// as in zstd(1); above it, the source returns ResourceExhausted. Memory is allocated as the frame's
+// contents arrive.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenCompressed(
     std::unique_ptr<nettrace::Source> source);
 
