@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kKernfsHandle = 0xFE;  // FILEID_KERNFS
 
-// A file handle of a cgroup's folder, which is its id.
+// A file handle of a cgroup's folder. It consists of the cgroup's id.
 class Handle {
  public:
   explicit Handle(std::uint64_t id = 0) {
@@ -103,7 +103,7 @@ std::optional<std::string> CgroupPath(const std::string& mount, std::uint64_t id
   if (size <= 0 || size == sizeof text) return std::nullopt;
   const std::string path(text, static_cast<std::size_t>(size));
   if (path == mount) return "/";
-  // Where it is being removed, it has another name already.
+  // A folder that is being removed already has another name.
   if (!path.starts_with(mount + "/") || CgroupId(path) != id) return std::nullopt;
   return path.substr(mount.size());
 }

@@ -1,5 +1,5 @@
-// Small numbers for things that come and go, and tables of what somebody knows of each: a look into
-// such a table is one comparison.
+// Small numbers that identify objects during their lifetime, and tables by these numbers. A lookup
+// in such a table is one comparison.
 #ifndef TOOLS_COLLECTOR_BASE_SLOTS_H_
 #define TOOLS_COLLECTOR_BASE_SLOTS_H_
 
@@ -10,12 +10,13 @@
 
 namespace collector {
 
-// A place among things of one kind. When the thing is gone, another one gets its index, with
-// another generation. One number, so that it is stored and compared at once.
+// Identifies an object of one kind by an index and a generation. When the object is gone, another
+// one gets its index with another generation. Both are in one number, to store and compare them at
+// once.
 class Slot {
  public:
   constexpr Slot() = default;  // none
-  // The generation is not 0.
+  // `generation` must not be 0.
   constexpr Slot(std::uint32_t index, std::uint32_t generation)
       : bits_(std::uint64_t{generation} << 32 | index) {}
 
@@ -28,7 +29,7 @@ class Slot {
   std::uint64_t bits_ = 0;
 };
 
-// Gives out slots. The indices are below the greatest number of slots that were in use at a time.
+// Allocates slots. All indices are below the largest number of slots that were in use at a time.
 class SlotAllocator {
  public:
   Slot Take() {
@@ -40,7 +41,7 @@ class SlotAllocator {
     free_.pop_back();
     return Slot(index, generations_[index]);
   }
-  // Takes back a slot, and makes it none. One that is none is ignored.
+  // Frees a slot and sets it to none. Ignores a slot that is none.
   void Release(Slot* slot) {
     if (!slot->valid()) return;
     if (++generations_[slot->index()] == 0) generations_[slot->index()] = 1;
@@ -49,12 +50,12 @@ class SlotAllocator {
   }
 
  private:
-  std::vector<std::uint32_t> generations_;  // by index, of the slot that is in use or comes next
+  std::vector<std::uint32_t> generations_;  // by index: of the slot in use, else of the next one
   std::vector<std::uint32_t> free_;
 };
 
-// A number for each slot, as far as one was set. What was set for a slot that is gone is forgotten
-// when its index is set anew: nobody has to say that it is gone.
+// A map from slots to values. The value of a freed slot needs no removal: it is overwritten when a
+// value is set for another slot with the same index.
 template <typename Value>
 class SlotMap {
  public:
@@ -62,7 +63,7 @@ class SlotMap {
   SlotMap(const SlotMap&) = delete;
   SlotMap& operator=(const SlotMap&) = delete;
 
-  // Value() if none was set since Clear.
+  // Returns Value() if no value was set for the slot since Clear.
   Value Find(Slot slot) const {
     if (slot.index() >= size_) [[unlikely]]
       return Value();
@@ -73,7 +74,7 @@ class SlotMap {
     if (slot.index() >= size_) Grow(std::size_t{slot.index()} + 1);
     entries_[slot.index()] = {KeyOf(slot), value};
   }
-  // In no time, however many there are.
+  // Removes all values in constant time, except once in 2^32 calls.
   void Clear() {
     epoch_ += kNextEpoch;
     if (epoch_ == 0) std::fill(storage_.begin(), storage_.end(), Entry());
@@ -87,8 +88,8 @@ class SlotMap {
     Value value = Value();
   };
 
-  // What is unlike the key of every other thing at the same index, and that of the time before
-  // Clear; never 0.
+  // Returns a key that differs from those of all other slots with the same index, and from those
+  // before the last Clear. It is never 0.
   std::uint64_t KeyOf(Slot slot) const { return epoch_ | slot.generation(); }
   void Grow(std::size_t size) {
     storage_.resize(size);
@@ -97,7 +98,8 @@ class SlotMap {
   }
 
   std::vector<Entry> storage_;
-  // Of storage_: as the vector knows its end and not its size, a look at it takes longer.
+  // The elements and size of storage_. A lookup through the vector takes longer, because the vector
+  // has an end and not a size.
   Entry* entries_ = nullptr;
   std::size_t size_ = 0;
   std::uint64_t epoch_ = 0;

@@ -1,9 +1,8 @@
-// The ground floor: what every floor of the engine uses and what knows nothing of tracing. Here are
-// errors; unique_fd.h has the owner of a descriptor, uevents.h what the kernel announces of itself.
+// Helpers for errors. All parts of the collector use this folder, and it depends on none of them.
 //
-// In: an errno and the caller's words. Out: an absl::Status whose message a person can act on, as
-// it says what was tried, why it failed and, where the caller knows one, a remedy. Errors are
-// values in the whole engine: it neither throws nor prints.
+// ErrnoStatus turns an errno and the caller's words into an absl::Status. Its message says what was
+// tried, why it failed and, if the caller knows one, a remedy. All errors in the collector are
+// returned as values: it neither throws nor prints.
 #ifndef TOOLS_COLLECTOR_BASE_STATUS_UTIL_H_
 #define TOOLS_COLLECTOR_BASE_STATUS_UTIL_H_
 
@@ -15,7 +14,7 @@
 
 namespace collector {
 
-// "what: <text of error>[; remedy]".
+// Returns a status with the message "what: <text of error>[; remedy]".
 inline absl::Status ErrnoStatus(int error, const std::string& what,
                                 const std::string& remedy = "") {
   absl::Status status = absl::ErrnoToStatus(error, what);

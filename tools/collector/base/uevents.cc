@@ -18,11 +18,12 @@ namespace {
 
 constexpr std::string_view kCpuPath = "/devices/system/cpu/cpu";
 constexpr std::string_view kModulePath = "/module/";
-// The multicast group of the kernel; that of udev is 2.
+// Multicast group of the kernel's messages; that of udev is 2.
 constexpr std::uint32_t kKernelGroup = 1;
-// The kernel's bound for a message is 2 KiB; only the beginning is of interest.
+// Bytes of a message that are read. The kernel's limit is 2 KiB, and only the beginning matters.
 constexpr std::size_t kMessageSize = 2048;
-// So many messages are read at once; what then waits makes the descriptor readable again.
+// Number of messages that one call of Take reads. If more are waiting, the descriptor stays
+// readable.
 constexpr int kMaxAtOnce = 256;
 
 bool IsNumber(std::string_view text) {
@@ -30,7 +31,8 @@ bool IsNumber(std::string_view text) {
                                       [](unsigned char digit) { return std::isdigit(digit) != 0; });
 }
 
-// Lets pass what begins with "onli", "offl" or "add@/mod"; a shorter message is dropped.
+// Makes the kernel drop messages that do not begin with "onli", "offl" or "add@/mod", and shorter
+// ones.
 void FilterMessages(int fd) {
   constexpr std::uint32_t kOnli = 0x6F6E6C69;
   constexpr std::uint32_t kOffl = 0x6F66666C;
@@ -47,7 +49,7 @@ void FilterMessages(int fd) {
       BPF_STMT(BPF_RET | BPF_K, 0),
   }};
   const sock_fprog filter = {program.size(), program.data()};
-  // Without it there are wake-ups for other things, and nothing else is different.
+  // If this fails, other announcements make the descriptor readable, but are still ignored.
   setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
@@ -97,7 +99,8 @@ UeventSocket::Changes UeventSocket::Take() {
       continue;
     }
     if (size < 0) break;
-    // Whoever may administrate the network may send to the group, too; only the kernel has port 0.
+    // Processes with CAP_NET_ADMIN may send to the group, too. Only messages of the kernel have
+    // port 0.
     if (sender_size != sizeof sender || sender.nl_pid != 0) continue;
     const Uevent event = ParseUevent({message.data(), static_cast<std::size_t>(size)});
     changes.cpus = changes.cpus || event == Uevent::kCpu;

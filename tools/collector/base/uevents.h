@@ -1,5 +1,5 @@
-// What the kernel announces of itself while it runs: CPUs that come online and go, modules that are
-// loaded. (Uevents, by which udev learns of devices.)
+// Receives the kernel's announcements (uevents, which udev also uses) of CPUs that come online or
+// go offline, and of modules that are loaded.
 #ifndef TOOLS_COLLECTOR_BASE_UEVENTS_H_
 #define TOOLS_COLLECTOR_BASE_UEVENTS_H_
 
@@ -12,24 +12,24 @@
 namespace collector {
 
 enum class Uevent { kOther, kCpu, kModule };
-// What a message announces: that a CPU has come online or gone, that a module is there, or
-// something else. The message is "ACTION@PATH", then a NUL and more, which is not looked at.
+// Returns whether a message announces that a CPU came online or went offline, that a module was
+// loaded, or something else. The message is "ACTION@PATH" and a NUL; what follows is ignored.
 Uevent ParseUevent(std::string_view message);
 
-// Announcements since it was opened. Those of other processes are passed over, as are, where the
-// kernel can filter them, those of other things: nobody is woken for them. Not thread-safe.
+// Receives announcements from Open on, and ignores those of other processes. If the kernel can
+// filter, announcements of other kinds do not make the descriptor readable. Not thread-safe.
 class UeventSocket {
  public:
   static absl::StatusOr<UeventSocket> Open();
 
-  // Is readable when something has been announced.
+  // Returns a descriptor that is readable when there are announcements.
   int fd() const { return fd_.get(); }
 
   struct Changes {
     bool cpus = false;
     bool modules = false;
   };
-  // What has been announced since the last call. Where the kernel had to drop announcements, both.
+  // Returns what has changed since the last call; both if the kernel had to drop announcements.
   Changes Take();
 
  private:

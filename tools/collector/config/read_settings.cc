@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -16,13 +18,15 @@
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/collector/config/settings_parser.h"
+#include "tools/collector/output/file_name.h"
 
 namespace collector {
 namespace {
 
 constexpr std::size_t kMaxFiles = 256;
 
-// By name, the path of the file that counts. Errors are those of directories that cannot be read.
+// Returns the paths of the files to read, by file name. Adds an error for each directory that
+// cannot be read.
 std::map<std::string, std::string> FindFiles(const std::vector<std::string>& directories,
                                              SettingsErrors* errors) {
   std::map<std::string, std::string> files;
@@ -30,12 +34,12 @@ std::map<std::string, std::string> FindFiles(const std::vector<std::string>& dir
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(directory.c_str()), closedir);
     if (stream == nullptr) {
       if (errno == ENOENT) continue;
-      errors->Add(directory, 0, 0, std::string(ErrnoStatus(errno, "it cannot be read").message()));
+      errors->Add(directory, 0, 0, std::string(ErrnoStatus(errno, "cannot be read").message()));
       continue;
     }
     while (const dirent* entry = readdir(stream.get())) {
       const std::string name = entry->d_name;
-      // Editors leave others, and hidden ones.
+      // Editors leave hidden files and files with other extensions.
       if (!name.ends_with(".toml") || name.starts_with('.')) continue;
       files.emplace(name, absl::StrCat(directory, "/", name));
     }
@@ -43,24 +47,25 @@ std::map<std::string, std::string> FindFiles(const std::vector<std::string>& dir
   return files;
 }
 
-// Its content, which is empty if the file masks others.
+// Returns the content of the file; empty if the file only hides others.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  // A named pipe would wait for a writer.
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) return ErrnoStatus(errno, "it cannot be read");
+  if (!fd.valid()) return ErrnoStatus(errno, "cannot be read");
   struct stat facts;
-  if (fstat(fd.get(), &facts) != 0) return ErrnoStatus(errno, "it cannot be read");
+  if (fstat(fd.get(), &facts) != 0) return ErrnoStatus(errno, "cannot be read");
   if (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3)) return std::string();
   if (!S_ISREG(facts.st_mode)) {
-    return absl::InvalidArgumentError("not a file; remove it, or link it to /dev/null");
+    return absl::InvalidArgumentError(
+        "not a regular file; remove it, or make it a link to /dev/null");
   }
-  // One byte too many tells the parser that there is more.
+  // One byte more than the limit, so that the parser detects a larger file.
   std::string text(SettingsParser::kMaxText + 1, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(fd.get(), text.data() + size, text.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "it cannot be read");
+    if (got < 0) return ErrnoStatus(errno, "cannot be read");
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }
@@ -68,7 +73,48 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text;
 }
 
+// Identifies a directory by its nearest existing ancestor and the path from there. Two paths of one
+// directory are equal, whether or not the directory exists.
+struct DirectoryPlace {
+  explicit DirectoryPlace(const std::string& directory) {
+    std::error_code error;
+    std::filesystem::path path = std::filesystem::weakly_canonical(directory, error);
+    if (error) path = std::filesystem::path(directory).lexically_normal();
+    if (!path.has_filename() && path.has_relative_path()) path = path.parent_path();
+    struct stat facts = {};
+    while (stat(path.c_str(), &facts) != 0 && path.has_relative_path()) {
+      rest = path.filename() / rest;
+      path = path.parent_path();
+    }
+    device = facts.st_dev;
+    inode = facts.st_ino;
+  }
+
+  friend bool operator==(const DirectoryPlace&, const DirectoryPlace&) = default;
+
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::filesystem::path rest;
+};
+
 }  // namespace
+
+SessionSettings InDirectory(SessionSettings session, const std::string& state_directory) {
+  if (session.files.directory.empty()) {
+    session.files.directory = absl::StrCat(state_directory, "/", session.name);
+  }
+  return session;
+}
+
+bool ShareFiles(const SessionSettings& a, const SessionSettings& b) {
+  if (a.kind == SessionSettings::Kind::kPipe || b.kind == SessionSettings::Kind::kPipe) {
+    return false;
+  }
+  const absl::StatusOr<FileNames> a_names = FileNames::Create(a.files.name, a.name);
+  const absl::StatusOr<FileNames> b_names = FileNames::Create(b.files.name, b.name);
+  if (!a_names.ok() || !b_names.ok() || !a_names->MayShareFiles(*b_names)) return false;
+  return DirectoryPlace(a.files.directory) == DirectoryPlace(b.files.directory);
+}
 
 bool SessionSettings::SameAs(const SessionSettings& other) const {
   const auto compared = [](const SessionSettings& settings) {
@@ -79,13 +125,16 @@ bool SessionSettings::SameAs(const SessionSettings& other) const {
   return compared(*this) == compared(other);
 }
 
-absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& directories) {
-  SettingsParser parser(/*with_daemon=*/true);
+absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& directories,
+                                            const std::string& state_directory) {
+  SettingsParser parser(/*with_daemon=*/true, state_directory);
   const std::map<std::string, std::string> files = FindFiles(directories, parser.errors());
+  // A directory that cannot be read could hide any file, so none is used.
+  if (absl::Status status = parser.errors()->ToStatus(); !status.ok()) return status;
   if (files.size() > kMaxFiles) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        directories.empty() ? "" : directories[0], ": there are ", files.size(),
-        " files of settings, and no more than ", kMaxFiles, " are read; put sessions together"));
+    return absl::InvalidArgumentError(absl::StrCat(directories.empty() ? "" : directories[0], ": ",
+                                                   files.size(), " settings files; at most ",
+                                                   kMaxFiles, " are read; combine some of them"));
   }
   for (const auto& [name, path] : files) {
     const absl::StatusOr<std::string> text = ReadText(path);
@@ -95,7 +144,7 @@ absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& dire
       parser.errors()->Add(path, 0, 0, std::string(text.status().message()));
     }
   }
-  return parser.Finish();
+  return parser.FinishWithoutWrongFiles();
 }
 
 absl::StatusOr<DaemonSettings> ParseSettings(std::string_view text, const std::string& name) {
@@ -105,14 +154,15 @@ absl::StatusOr<DaemonSettings> ParseSettings(std::string_view text, const std::s
 }
 
 absl::StatusOr<std::vector<SessionSettings>> ParseSessions(std::string_view text,
-                                                           const std::string& name) {
-  SettingsParser parser(/*with_daemon=*/false);
+                                                           const std::string& name,
+                                                           const std::string& state_directory) {
+  SettingsParser parser(/*with_daemon=*/false, state_directory);
   parser.Parse(text, name);
   absl::StatusOr<DaemonSettings> settings = parser.Finish();
   if (!settings.ok()) return settings.status();
   if (settings->sessions.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": there is no session; write [session.NAME] and select = [\"Provider\"] below it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": no session; add [session.NAME] with select = [\"Provider\"]"));
   }
   return std::move(settings->sessions);
 }

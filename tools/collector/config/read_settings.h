@@ -1,7 +1,7 @@
-// Reads the daemon's settings from its files.
+// Reads the daemon's settings from directories of TOML files, or from one text.
 //
-// In: TOML, from directories of files or as one text. Out: settings that agree with each other, or
-// all that is wrong with them, with file, line, column and a remedy for each.
+// The result is a consistent set of settings, or a list of all errors. Each error has the file,
+// line and column, and a remedy.
 #ifndef TOOLS_COLLECTOR_CONFIG_READ_SETTINGS_H_
 #define TOOLS_COLLECTOR_CONFIG_READ_SETTINGS_H_
 
@@ -14,26 +14,30 @@
 
 namespace collector {
 
-// In the order of their precedence.
+// Directories of settings; those listed first take precedence.
 inline const std::vector<std::string> kSettingsDirectories = {"/etc/nettraced",
                                                               "/usr/lib/nettraced"};
 
-// Reads all files NAME.toml of the directories, in the order of their names. Of files of one name,
-// that of the first directory hides the others; one that is empty or a link to /dev/null hides them
-// and says nothing. A directory that is not there has no files. What several files say of the
-// daemon itself is as the last one says; sessions are in one file each.
+// Reads all files NAME.toml of the directories, in the order of their names. If several directories
+// have a file of the same name, only that of the first one is read. An empty file or a link to
+// /dev/null thus hides a file in a later directory. A missing directory counts as empty. If several
+// files set an option of the daemon itself, the last file wins. Each session must be in one file.
 //
-// The message of InvalidArgument has a line for each error, "FILE:LINE:COLUMN: ...", up to a
-// number.
+// A file with an error is ignored, with all of its sessions and options of the daemon;
+// DaemonSettings::errors has the errors. Fails with InvalidArgument if a directory cannot be read,
+// or if there are too many files or sessions. Messages have a line "FILE:LINE:COLUMN: ..." for each
+// error, up to a limit.
 absl::StatusOr<DaemonSettings> ReadSettings(
-    const std::vector<std::string>& directories = kSettingsDirectories);
+    const std::vector<std::string>& directories = kSettingsDirectories,
+    const std::string& state_directory = "");
 
-// Reads one text; `name` stands for its file in messages.
+// Reads one text; messages use `name` as its file. Fails with InvalidArgument if the text is wrong.
 absl::StatusOr<DaemonSettings> ParseSettings(std::string_view text, const std::string& name);
 
-// Reads the sessions of a text that is not to say anything of the daemon, and has at least one.
+// Reads the sessions of a text, which must have at least one and no options of the daemon.
 absl::StatusOr<std::vector<SessionSettings>> ParseSessions(std::string_view text,
-                                                           const std::string& name);
+                                                           const std::string& name,
+                                                           const std::string& state_directory = "");
 
 }  // namespace collector
 

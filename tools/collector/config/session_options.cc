@@ -21,15 +21,16 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   constexpr std::size_t kMaxCommand = 15;
   if (command.empty()) return "";
   if (command.size() > kMaxCommand) {
-    return absl::InvalidArgumentError("command: names of threads have at most 15 bytes");
+    return absl::InvalidArgumentError("command: thread names have at most 15 bytes");
   }
-  // In quotes all is text, up to the next quote of that kind. What COMM is compared with by == is
-  // no pattern. In small letters it would be a field where the event has one of that name.
+  // Between quotes, everything up to the next quote of the same kind is literal. The operator ==
+  // does not treat its operand as a pattern. In lower case, COMM would mean a field "comm" if the
+  // event has one.
   const char quote = command.find('"') == std::string_view::npos ? '"' : '\'';
   if (command.find(quote) != std::string_view::npos ||
       command.find('\0') != std::string_view::npos) {
     return absl::InvalidArgumentError(
-        "command: the kernel's filters have no form for a name with both kinds of quotes, or NUL");
+        "command: a kernel filter cannot contain a name with NUL or with both kinds of quotes");
   }
   const std::string quoted = quote + std::string(command) + quote;
   return absl::StrCat("COMM == ", quoted);

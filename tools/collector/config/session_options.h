@@ -1,4 +1,4 @@
-// What a capture and its session are told of a session's settings: whose events, and which.
+// Converts a session's settings to the options of a capture and its session.
 #ifndef TOOLS_COLLECTOR_CONFIG_SESSION_OPTIONS_H_
 #define TOOLS_COLLECTOR_CONFIG_SESSION_OPTIONS_H_
 
@@ -13,15 +13,16 @@
 
 namespace collector {
 
-// The processes and cgroups. A cgroup that is not there is waited for, and followed.
+// Returns the selected processes and cgroups. If a cgroup does not exist, the session waits for it
+// and follows it.
 TargetSelection TargetOf(const TargetSettings& target);
 
-// The selectors, with filters that let through nothing but the events of threads with the name that
-// the settings demand. The kernel compares it when the event happens, of user_events, too.
-// InvalidArgument if the filter language has no form for the name.
+// Returns the selectors. If the settings name a command, filters pass only events of threads with
+// that name. The kernel compares the name when the event occurs, for user_events, too. Fails with
+// InvalidArgument if the filter language cannot express the name.
 absl::StatusOr<std::vector<Selector>> SelectorsOf(const SessionSettings& settings);
 
-// The filter for events of threads with this name; "" for an empty one.
+// Returns the filter for events of threads with the name `command`; "" if it is empty.
 absl::StatusOr<std::string> CommandFilter(std::string_view command);
 
 }  // namespace collector

@@ -1,4 +1,4 @@
-// What the daemon is to do: its settings, as the files /etc/nettraced/*.toml say them.
+// The daemon's settings, as read from the files /etc/nettraced/*.toml.
 //
 // docs/man/nettraced.toml.5 is the reference for the names and forms in the files.
 #ifndef TOOLS_COLLECTOR_CONFIG_SETTINGS_H_
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "tools/collector/output/files_settings.h"
 #include "tools/collector/session/selector.h"
@@ -18,12 +19,13 @@
 
 namespace collector {
 
-// Whose events: at most one of pids, cgroup and unit; `command` with any.
+// Selects the processes whose events are recorded: at most one of pids, cgroup and unit. `command`
+// can be combined with any.
 struct TargetSettings {
   std::vector<pid_t> pids;
-  std::string command;  // the thread's name, as the kernel has it
+  std::string command;  // name of the thread, as in the kernel
   std::string cgroup;   // path below the mount of cgroup v2
-  std::string unit;     // a systemd unit; it need not run yet, and may start again
+  std::string unit;     // systemd unit; it may start or restart later
 
   friend bool operator==(const TargetSettings&, const TargetSettings&) = default;
 };
@@ -36,18 +38,19 @@ struct CompressionSettings {
 };
 
 struct PipeSettings {
-  std::string path;  // of a named pipe
+  std::string path;  // path of a named pipe
 
   friend bool operator==(const PipeSettings&, const PipeSettings&) = default;
 };
 
-// What is kept in memory until it is asked for; snapshots are files as by FilesSettings.
+// Settings of a flight recorder, which keeps data in memory until a snapshot is requested.
+// Snapshots are files as in FilesSettings.
 struct FlightSettings {
-  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // of memory
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // bytes of memory
   absl::Duration keep_time = absl::InfiniteDuration();
-  std::vector<Trigger> triggers;            // events that have the file written
-  absl::Duration after = absl::Seconds(2);  // recorded after the trigger, too
-  // At most so many snapshots by triggers in so long a time.
+  std::vector<Trigger> triggers;            // events that request a snapshot
+  absl::Duration after = absl::Seconds(2);  // time after a trigger that a snapshot includes
+  // Triggers cause at most limit_count snapshots within limit_time.
   std::uint64_t limit_count = 4;
   absl::Duration limit_time = absl::Hours(1);
 
@@ -59,32 +62,47 @@ struct SessionSettings {
 
   std::string name;    // [A-Za-z0-9][A-Za-z0-9_.-]{0,63}
   std::string origin;  // "file:line", for messages; not compared
-  bool start = true;   // when the daemon starts
+  std::string file;    // base name of the settings file; not compared
+  bool start = true;   // whether to start it with the daemon
   std::vector<Selector> select;
   TargetSettings target;
-  absl::Duration interval = absl::Seconds(1);  // also the flush interval
-  // Bytes of each CPU's ring, a power of two. Sessions without target and filters share rings,
-  // which are as large as the largest of theirs.
+  absl::Duration interval = absl::Seconds(1);  // length of an interval; also the flush interval
+  // Bytes of each CPU's ring, a power of two. Sessions without a target and filters share rings;
+  // the largest ring_size of these sessions applies.
   std::size_t ring_size = std::size_t{1} << 20;
-  std::size_t queue_bytes = std::size_t{16} << 20;  // between the rings and the output
+  // Limit of the queue between the rings and the output, in bytes.
+  std::size_t queue_bytes = std::size_t{16} << 20;
   Kind kind = Kind::kFiles;
-  FilesSettings files;  // kFiles and kFlight
+  FilesSettings files;  // for kFiles and kFlight
   PipeSettings pipe;
   FlightSettings flight;
   CompressionSettings compression;
 
-  // Whether a running session may go on as it is: all is the same but where it was said, and
-  // whether it is to start with the daemon.
+  // Returns whether a running session can continue unchanged with the settings `other`. All
+  // settings must be equal, except where they were written and whether the session starts with the
+  // daemon.
   bool SameAs(const SessionSettings& other) const;
 };
+
+// Returns the session with the directory of its files set. Without one in the settings, it is a
+// directory with the session's name in the state directory.
+SessionSettings InDirectory(SessionSettings session, const std::string& state_directory);
+
+// Returns whether the two sessions may write and delete the same files. This is so if they have the
+// same directory, by any path, and a file may have a name of both. Both must come from InDirectory.
+bool ShareFiles(const SessionSettings& a, const SessionSettings& b);
 
 struct DaemonSettings {
   std::string state_directory = "/var/lib/nettraced";
   std::string runtime_directory = "/run/nettraced";
-  std::string control_group;              // its members may change sessions; "": root alone
-  std::string look_group = "tracing";     // its members may look and tail
-  std::uint64_t remembered_names = 4096;  // of tracepoints that patterns have met
+  std::string control_group;              // group whose members may change sessions; "": only root
+  std::string look_group = "tracing";     // group whose members may view and tail sessions
+  std::uint64_t remembered_names = 4096;  // names of matched tracepoints to keep registered
   std::vector<SessionSettings> sessions;  // by name, in ascending order
+  // Errors in files, one per line; OK if there are none. The members above contain nothing of a
+  // file with an error.
+  absl::Status errors;
+  std::vector<std::string> wrong_files;  // base names of the files with errors
 };
 
 }  // namespace collector

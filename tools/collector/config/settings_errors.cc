@@ -12,10 +12,14 @@ namespace collector {
 void SettingsErrors::Add(const std::string& file, std::uint32_t line, std::uint32_t column,
                          const std::string& what) {
   ++count_;
+  if (!HasFile(file)) files_.push_back(file);
   if (errors_.size() == kKept) return;
-  if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.push_back(file);
   const auto index = std::find(files_.begin(), files_.end(), file) - files_.begin();
   errors_.push_back({static_cast<std::size_t>(index), line, column, what});
+}
+
+bool SettingsErrors::HasFile(const std::string& file) const {
+  return std::find(files_.begin(), files_.end(), file) != files_.end();
 }
 
 absl::Status SettingsErrors::ToStatus() const {

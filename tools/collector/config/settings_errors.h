@@ -1,4 +1,4 @@
-// What is wrong with settings, collected so that a person can mend all of it at once.
+// Collects errors in settings, so that all of them can be corrected at once.
 #ifndef TOOLS_COLLECTOR_CONFIG_SETTINGS_ERRORS_H_
 #define TOOLS_COLLECTOR_CONFIG_SETTINGS_ERRORS_H_
 
@@ -15,15 +15,19 @@ class SettingsErrors {
  public:
   static constexpr std::size_t kShown = 50;
 
-  // Line and column count from 1; 0: the error is the file's.
+  // `line` and `column` count from 1; 0 means that the error applies to the whole file.
   void Add(const std::string& file, std::uint32_t line, std::uint32_t column,
            const std::string& what);
-  // InvalidArgument with a line for each, by file, line and column; OK if there are none.
+  // Returns whether this file has an error.
+  bool HasFile(const std::string& file) const;
+  const std::vector<std::string>& files() const { return files_; }  // files that have errors
+  // Returns InvalidArgument with one line per error, sorted by file, line and column, or OK if
+  // there are none.
   absl::Status ToStatus() const;
 
  private:
   struct Error {
-    std::size_t file;  // in the order of their first errors
+    std::size_t file;  // index in files_
     std::uint32_t line;
     std::uint32_t column;
     std::string text;

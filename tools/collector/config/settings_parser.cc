@@ -9,10 +9,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "tools/collector/config/table_reader.h"
-#include "tools/collector/config/values.h"
 #include "tools/collector/output/file_name.h"
 #include "tools/collector/output/output_queue.h"
 #include "tools/common/text.h"
+#include "tools/common/values.h"
 
 namespace collector {
 namespace {
@@ -20,12 +20,13 @@ namespace {
 constexpr std::size_t kMaxSelectors = 256;
 constexpr std::size_t kMaxTriggers = 64;
 constexpr std::size_t kMaxPids = 4096;
-constexpr std::size_t kMaxFilter = 4096;  // of the kernel
+constexpr std::size_t kMaxFilter = 4096;  // limit of the kernel, in bytes
 constexpr std::size_t kMaxPath = 4000;
-// Each dot of a key makes a table in the one before. No line of settings has more.
+// Limit of the dots in a line. Each dot of a key nests a table in the previous one; no valid
+// settings have more.
 constexpr std::ptrdiff_t kMaxDotsInLine = 512;
 
-// --- What sessions select, and whose events.
+// --- Selected events and targets.
 
 std::optional<std::string> Level(TableReader* reader) {
   const toml::node* node = reader->Find("level");
@@ -33,9 +34,10 @@ std::optional<std::string> Level(TableReader* reader) {
   std::string text;
   if (const auto number = node->value_exact<std::int64_t>()) text = absl::StrCat(*number);
   if (const auto name = node->value_exact<std::string>()) text = *name;
-  if (ParseLevel(text)) return text;
-  reader->AddAt("level",
-                "it is not 1..255, \"critical\", \"error\", \"warning\", \"info\" or \"verbose\"");
+  if (tools::ParseLevel(text).ok()) return text;
+  reader->AddAt(
+      "level",
+      "invalid level; use 1..255, \"critical\", \"error\", \"warning\", \"info\" or \"verbose\"");
   return std::nullopt;
 }
 
@@ -48,7 +50,7 @@ std::optional<std::string> Keywords(TableReader* reader, const char* key, const 
   if (const auto text = node->value_exact<std::string>(); text && tools::ParseUint64(*text)) {
     return *text;
   }
-  reader->AddAt(key, "it is not a mask of 64 bits; use e.g. 0x3 or \"0xff00000000000000\"");
+  reader->AddAt(key, "not a 64-bit mask; use e.g. 0x3 or \"0xff00000000000000\"");
   return std::nullopt;
 }
 
@@ -58,13 +60,13 @@ std::string Filter(TableReader* reader) {
   if (filter.find_first_not_of(" \t") == std::string::npos || filter.size() > kMaxFilter ||
       tools::Printable(filter) != filter) {
     reader->AddAt("filter",
-                  "it is empty, longer than 4096 bytes, or of several lines; leave it out, or use "
-                  "e.g. \"prev_prio < 100\"");
+                  "empty, longer than 4096 bytes or longer than one line; remove it, or use e.g. "
+                  "\"prev_prio < 100\"");
   }
   return filter;
 }
 
-// The selector as text that a table stands for; nullopt if there was an error.
+// Returns the selector of a table as text, or nullopt if there was an error.
 std::optional<std::string> SelectorText(TableReader* reader) {
   const auto provider = reader->String("provider", "\"Shop\" or \"Shop_*\"");
   auto tracepoint = reader->String("tracepoint", "\"sched:sched_switch\"");
@@ -73,7 +75,7 @@ std::optional<std::string> SelectorText(TableReader* reader) {
   const auto all = Keywords(reader, "keywords_all", "0");
   if (reader->Has("provider") == reader->Has("tracepoint")) {
     reader->Add(reader->table().source(),
-                "has to have either provider or tracepoint, e.g. { provider = \"Shop\", level = "
+                "needs either provider or tracepoint, e.g. { provider = \"Shop\", level = "
                 "\"info\" } or { tracepoint = \"sched:sched_switch\" }");
     return std::nullopt;
   }
@@ -81,16 +83,16 @@ std::optional<std::string> SelectorText(TableReader* reader) {
     if (!provider || !level || !any || !all) return std::nullopt;
     if (provider->find(':') != std::string::npos) {
       reader->AddAt("provider",
-                    "it is the name of a provider or a pattern, without a colon; beside it there "
-                    "are level, keywords and keywords_all, and a tracepoint is tracepoint = "
-                    "\"system:event\"");
+                    "a colon is not allowed in the name or pattern of a provider; use the keys "
+                    "level, keywords and keywords_all, or tracepoint = \"system:event\"");
       return std::nullopt;
     }
     return absl::StrCat(*provider, ":", *level, ":", *any, ":", *all);
   }
   for (const char* key : {"level", "keywords", "keywords_all"}) {
     if (reader->Has(key)) {
-      reader->AddAt(key, "only providers have it; use filter for the events of a tracepoint");
+      reader->AddAt(
+          key, "only allowed with provider; use filter to restrict the events of a tracepoint");
     }
   }
   return tracepoint;
@@ -110,7 +112,7 @@ std::optional<Selector> ReadSelector(const SettingsFile& file, const toml::node&
     if (!text) return std::nullopt;
   }
   if (!text) {
-    file.Add(node.source(), absl::StrCat(title, " select: neither a text nor a table"));
+    file.Add(node.source(), absl::StrCat(title, " select: must be a string or a table"));
     return std::nullopt;
   }
   absl::StatusOr<Selector> selector = ParseSelector(*text);
@@ -147,7 +149,7 @@ void ReadPids(TableReader* reader, std::vector<pid_t>* pids) {
   for (const toml::node& node : *array) {
     const auto pid = node.value_exact<std::int64_t>();
     if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max()) {
-      reader->Add(node.source(), "pids: not the number of a process");
+      reader->Add(node.source(), "pids: not a process id");
     } else {
       pids->push_back(static_cast<pid_t>(*pid));
     }
@@ -168,11 +170,11 @@ void ReadTarget(TableReader* session, TargetSettings* target) {
   ReadPids(&*reader, &target->pids);
   target->command = reader->String("command", "\"nginx\"").value_or("");
   if (reader->Has("command") && (target->command.empty() || target->command.size() > 15)) {
-    reader->AddAt("command", "the names of threads have 1 to 15 bytes");
+    reader->AddAt("command", "not a thread name; thread names have 1 to 15 bytes");
   }
   target->cgroup = reader->String("cgroup", "\"/system.slice/shop.service\"").value_or("");
   if (reader->Has("cgroup") && (target->cgroup.empty() || target->cgroup.size() > kMaxPath)) {
-    reader->AddAt("cgroup", "it is empty or too long; use e.g. \"/system.slice/shop.service\"");
+    reader->AddAt("cgroup", "empty or too long; use e.g. \"/system.slice/shop.service\"");
   }
   target->unit = reader->String("unit", "\"shop.service\"").value_or("");
   if (!target->unit.empty() && !IsUnitName(target->unit)) {
@@ -184,15 +186,15 @@ void ReadTarget(TableReader* session, TargetSettings* target) {
                     static_cast<int>(reader->Has("cgroup")) + static_cast<int>(reader->Has("unit"));
   if (kinds > 1) {
     reader->Add(reader->table().source(),
-                "has several of pids, cgroup and unit, which exclude each other; use one, and a "
-                "session for each of the others");
+                "has more than one of pids, cgroup and unit; use one of them in each session");
   } else if (kinds == 0 && !reader->Has("command")) {
-    reader->Add(reader->table().source(), "names nobody; use pids, cgroup, unit or command");
+    reader->Add(reader->table().source(),
+                "selects no processes; add pids, cgroup, unit or command");
   }
   reader->RefuseOthers();
 }
 
-// --- Where sessions write to.
+// --- Outputs of sessions.
 
 void ReadMode(TableReader* reader, mode_t* mode) {
   const auto text = reader->String("mode", "\"0640\"");
@@ -206,13 +208,15 @@ void ReadMode(TableReader* reader, mode_t* mode) {
   if (is_octal && (read & ~mode_t{0666}) == 0 && (read & 0600) == 0600) {
     *mode = read;
   } else {
-    reader->AddAt("mode", "it is not a mode with which the daemon can write; use e.g. \"0640\"");
+    reader->AddAt("mode",
+                  "invalid mode; use octal digits that let the owner read and write, and no "
+                  "execute bits, e.g. \"0640\"");
   }
 }
 
 void CheckPath(TableReader* reader, const char* key, const std::string& path) {
   if (!path.starts_with('/') || path.size() > kMaxPath) {
-    reader->AddAt(key, absl::StrCat(Shown(path), " is not a path from / on"));
+    reader->AddAt(key, absl::StrCat(Shown(path), " is not an absolute path, or is too long"));
   }
 }
 
@@ -227,26 +231,49 @@ void ReadSync(TableReader* reader, SyncPolicy* sync) {
     *sync = SyncPolicy::kRotation;
   } else {
     reader->AddAt("sync", absl::StrCat(Shown(*text),
-                                       " is not one of \"off\", \"interval\" and "
-                                       "\"rotation\""));
+                                       " is not valid; use \"off\", \"interval\" or \"rotation\""));
   }
 }
 
-// What a session may take of the disk has an end.
+// Adjusts the default sizes to the sizes that the settings contain.
+void FitDefaults(TableReader* session_reader, TableReader* files_reader, SessionSettings* session) {
+  constexpr std::uint64_t kFilesInBound = 4;
+  constexpr std::uint64_t kLeastFlight = std::uint64_t{1} << 20;
+  const bool is_flight = session->kind == SessionSettings::Kind::kFlight;
+  const toml::table* flight = session_reader->table()["flight"].as_table();
+  const bool is_size_written = is_flight
+                                   ? flight != nullptr && flight->contains("keep_bytes")
+                                   : files_reader != nullptr && files_reader->Has("rotate_bytes");
+  const bool is_bound_written = files_reader != nullptr && files_reader->Has("keep_bytes");
+  std::uint64_t* const size =
+      is_flight ? &session->flight.keep_bytes : &session->files.rotate_bytes;
+  std::uint64_t* const bound = &session->files.keep_bytes;
+  if (is_bound_written && !is_size_written && *bound != 0) {
+    *size = std::min(*size, is_flight ? std::max(*bound, kLeastFlight) : *bound);
+  } else if (is_size_written && !is_bound_written) {
+    *bound = std::max(*bound, std::min(*size, kNoLimit / kFilesInBound) * kFilesInBound);
+  }
+}
+
+// Adds an error if the settings do not limit the disk space of the session.
 void CheckRetention(TableReader* reader, const SessionSettings& session) {
   const FilesSettings& files = session.files;
   const bool is_flight = session.kind == SessionSettings::Kind::kFlight;
   const std::uint64_t each = is_flight ? session.flight.keep_bytes : files.rotate_bytes;
+  const char* const size_key = is_flight ? "flight.keep_bytes" : "rotate_bytes";
   if (files.keep_bytes != 0 && files.keep_bytes < each) {
-    reader->AddAt("keep_bytes", absl::StrCat("it is ", FormatSize(files.keep_bytes),
-                                             ", less than one file may have, which is ",
-                                             is_flight ? "flight.keep_bytes" : "rotate_bytes", ", ",
-                                             FormatSize(each), "; raise it, or lower that"));
-  }
-  if (files.keep_bytes == 0 && files.keep_free_bytes == 0 && (files.keep_files == 0 || each == 0)) {
     reader->AddAt("keep_bytes",
-                  "it is off, and neither keep_free_bytes nor keep_files with a size of files "
-                  "bounds what is on the disk; set one of them");
+                  absl::StrCat(tools::FormatSize(files.keep_bytes), " is less than ", size_key,
+                               " (", tools::FormatSize(each),
+                               "), the size of one file; raise keep_bytes, or lower ", size_key));
+  }
+  // The default of keep_free_bytes is not a limit for one session among others.
+  const bool has_free_bytes =
+      files.keep_free_bytes != 0 && files.keep_free_bytes != FilesSettings::kKeepFreePart;
+  if (files.keep_bytes == 0 && !has_free_bytes && (files.keep_files == 0 || each == 0)) {
+    reader->AddAt("keep_bytes",
+                  "off, and no other key limits the disk space; set keep_bytes or keep_free_bytes, "
+                  "or keep_files with a limited file size");
   }
 }
 
@@ -255,8 +282,7 @@ void ReadFiles(TableReader* session_reader, SessionSettings* session) {
   const absl::Duration year = absl::Hours(24 * 366);
   std::optional<TableReader> reader = session_reader->Table("files");
   if (!reader) {
-    // The defaults of files are bounded; a flight recorder that is larger may not be.
-    if (!session_reader->Has("files")) CheckRetention(session_reader, *session);
+    if (!session_reader->Has("files")) FitDefaults(session_reader, nullptr, session);
     return;
   }
   FilesSettings* files = &session->files;
@@ -280,10 +306,12 @@ void ReadFiles(TableReader* session_reader, SessionSettings* session) {
   if (session->kind == SessionSettings::Kind::kFlight) {
     for (const char* key : {"rotate_bytes", "rotate_every"}) {
       if (reader->Has(key)) {
-        reader->AddAt(key, "a flight recorder writes a file when it is asked; leave it out");
+        reader->AddAt(
+            key, "not allowed with a flight recorder, which writes files on request; remove it");
       }
     }
   }
+  FitDefaults(session_reader, &*reader, session);
   CheckRetention(&*reader, *session);
   reader->RefuseOthers();
 }
@@ -295,7 +323,7 @@ void ReadTriggers(const SettingsFile& file, TableReader* reader, std::vector<Tri
   for (const toml::node& node : *array) {
     const auto text = node.value_exact<std::string>();
     if (!text) {
-      reader->Add(node.source(), "triggers: it is not a text; use e.g. \"Shop:OrderFailed\"");
+      reader->Add(node.source(), "triggers: not a string; use e.g. \"Shop:OrderFailed\"");
       continue;
     }
     absl::StatusOr<Trigger> trigger = ParseTrigger(*text);
@@ -343,7 +371,7 @@ void ReadCompression(TableReader* reader, CompressionSettings* compression) {
     compression->level = static_cast<int>(*level);
     return;
   }
-  reader->AddAt("compression", "it is neither true, false, nor a level of zstd from 1 to 19");
+  reader->AddAt("compression", "must be true, false or a zstd level from 1 to 19");
 }
 
 void ReadOutput(const SettingsFile& file, TableReader* reader, SessionSettings* session) {
@@ -352,8 +380,7 @@ void ReadOutput(const SettingsFile& file, TableReader* reader, SessionSettings* 
     session->kind = SessionSettings::Kind::kPipe;
     if (reader->Has("flight") || reader->Has("files")) {
       reader->AddAt("pipe",
-                    "a session with a pipe has neither files nor a flight recorder; make another "
-                    "session for them");
+                    "cannot be combined with files or flight; use another session for them");
     }
   }
   ReadFlight(file, reader, &session->flight);
@@ -362,7 +389,7 @@ void ReadOutput(const SettingsFile& file, TableReader* reader, SessionSettings* 
   ReadCompression(reader, &session->compression);
 }
 
-// --- Sessions, and the daemon.
+// --- Sessions and the daemon.
 
 bool IsSessionName(std::string_view name) {
   const auto is_alnum = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
@@ -377,9 +404,10 @@ void ReadRings(TableReader* reader, SessionSettings* session) {
   constexpr std::uint64_t kMostRing = std::uint64_t{8} << 30;
   reader->Bytes("ring_size", kLeastRing, kMostRing, false, &session->ring_size);
   if (!std::has_single_bit(session->ring_size)) {
-    reader->AddAt("ring_size", absl::StrCat("it is not a power of two; use ",
-                                            FormatSize(std::bit_floor(session->ring_size)), " or ",
-                                            FormatSize(std::bit_ceil(session->ring_size))));
+    reader->AddAt("ring_size",
+                  absl::StrCat("not a power of two; use ",
+                               tools::FormatSize(std::bit_floor(session->ring_size)), " or ",
+                               tools::FormatSize(std::bit_ceil(session->ring_size))));
   }
   reader->Bytes("queue_bytes", OutputQueue::kPiece, std::uint64_t{16} << 30, false,
                 &session->queue_bytes);
@@ -399,10 +427,9 @@ SessionSettings ReadSession(const SettingsFile& file, const toml::key& key,
   }
   TableReader reader(file, *table, absl::StrCat("[session.", tools::Printable(key.str()), "]"));
   if (!IsSessionName(key.str())) {
-    file.Add(key.source(),
-             absl::StrCat("session ", Shown(key.str()),
-                          " is named with something else than up to 64 letters, digits, '_', '-' "
-                          "and '.', of which a letter or digit is the first"));
+    file.Add(key.source(), absl::StrCat("session ", Shown(key.str()),
+                                        ": invalid name; use 1 to 64 letters, digits, '_', '-' or "
+                                        "'.', and start with a letter or digit"));
   }
   reader.Bool("start", &session.start);
   ReadSelect(file, &reader, &session.select);
@@ -434,21 +461,22 @@ void ReadDaemon(const SettingsFile& file, const toml::table& table, DaemonSettin
                                    std::pair{"look_group", &settings->look_group}}) {
     const auto name = reader->String(key, "\"tracing\"");
     if (!name) continue;
-    if (!IsGroupName(*name)) reader->AddAt(key, "it is not the name of a group");
+    if (!IsGroupName(*name)) reader->AddAt(key, "not a group name");
     *group = *name;
   }
   reader->Count("remembered_names", 0, 65536, &settings->remembered_names);
   reader->RefuseOthers();
 }
 
-// What only hurts the parser: depth that a line of dots makes. Adds an error, and returns false.
+// Checks that no line has so many dots that the parser would nest too deep. Otherwise adds an error
+// and returns false.
 bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* errors) {
   std::uint32_t line = 1;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     const std::string_view content = text.substr(0, end);
     if (std::count(content.begin(), content.end(), '.') > kMaxDotsInLine) {
-      errors->Add(file, line, 1, "there are more than 512 dots in this line; break it up");
+      errors->Add(file, line, 1, "more than 512 dots in this line; split it");
       return false;
     }
     text.remove_prefix(end);
@@ -462,7 +490,7 @@ bool IsShallow(std::string_view text, const std::string& file, SettingsErrors* e
 void SettingsParser::Parse(std::string_view text, const std::string& file_name) {
   const SettingsFile file = {file_name, &errors_};
   if (text.size() > kMaxText) {
-    errors_.Add(file_name, 1, 1, "it is larger than 256K; settings are in several files");
+    errors_.Add(file_name, 1, 1, "larger than 256K; split the settings into several files");
     return;
   }
   if (!IsShallow(text, file_name, &errors_)) return;
@@ -472,10 +500,11 @@ void SettingsParser::Parse(std::string_view text, const std::string& file_name) 
     file.Add(error.source(), tools::Printable(error.description()));
     return;
   }
+  const DaemonSettings before = daemon_;
   for (const auto& [key, value] : result.table()) {
     if (key.str() != "daemon" && key.str() != "session") {
-      file.Add(key.source(), absl::StrCat("unknown key ", Shown(key.str()),
-                                          "; settings are in [daemon] and [session.NAME]"));
+      file.Add(key.source(),
+               absl::StrCat("unknown key ", Shown(key.str()), "; use [daemon] or [session.NAME]"));
       continue;
     }
     const toml::table* table = value.as_table();
@@ -485,15 +514,17 @@ void SettingsParser::Parse(std::string_view text, const std::string& file_name) 
     } else if (key.str() == "session") {
       for (const auto& [name, session] : *table) {
         SessionSettings settings = ReadSession(file, name, session);
+        settings.file = file_name.substr(file_name.rfind('/') + 1);
         const toml::source_position place = name.source().begin;
         sessions_.push_back({std::move(settings), file_name, place.line, place.column});
       }
     } else if (!with_daemon_) {
-      file.Add(key.source(), "only the daemon's own files have [daemon]; leave it out");
+      file.Add(key.source(), "[daemon] is only allowed in the daemon's own files; remove it");
     } else {
       ReadDaemon(file, *table, &daemon_);
     }
   }
+  if (errors_.HasFile(file_name)) daemon_ = before;
 }
 
 void SettingsParser::CheckBeside(const Session& session, const Session& other) {
@@ -504,46 +535,62 @@ void SettingsParser::CheckBeside(const Session& session, const Session& other) {
                 absl::StrCat("session ", Shown(a.name), " has ", what, " session ", Shown(b.name),
                              " in ", tools::Printable(b.origin), "; ", remedy));
   };
+  // If `other` is in a file with errors, which is ignored anyway, the error is reported there. The
+  // other file then keeps its sessions.
+  if (errors_.HasFile(other.file) && !errors_.HasFile(session.file)) {
+    return CheckBeside(other, session);
+  }
   if (a.name == b.name) {
-    add("the name of", "give one of them another name");
+    add("the same name as", "rename one of them");
     return;
   }
   const auto has_pipe = [](const SessionSettings& settings) {
     return settings.kind == SessionSettings::Kind::kPipe;
   };
   if (has_pipe(a) && has_pipe(b) && a.pipe.path == b.pipe.path) {
-    add("the pipe of", "each needs one of its own");
+    add("the same pipe as", "use another pipe");
   }
-  const auto is_named = [](const SessionSettings& settings) {
-    return settings.files.name.find("{session}") != std::string::npos;
-  };
-  if (!a.files.directory.empty() && a.files.directory == b.files.directory &&
-      (!is_named(a) || !is_named(b))) {
-    add("the directory of", "so both need {session} in files.name, or another directory");
+  if (ShareFiles(InDirectory(a, daemon_.state_directory),
+                 InDirectory(b, daemon_.state_directory))) {
+    add("the same directory and file names as",
+        "each would delete the other's files; use another directory, or {session} in files.name of "
+        "both");
   }
 }
 
-void SettingsParser::CheckSessions() {
+absl::Status SettingsParser::CheckSessions() {
+  if (!state_directory_.empty()) daemon_.state_directory = state_directory_;
+  if (sessions_.size() > kMaxSessions) {
+    const Session& last = sessions_.back();
+    errors_.Add(last.file, last.line, last.column,
+                absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions));
+    return errors_.ToStatus();
+  }
   std::stable_sort(sessions_.begin(), sessions_.end(), [](const Session& a, const Session& b) {
     return a.settings.name < b.settings.name;
   });
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) CheckBeside(sessions_[i], sessions_[j]);
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DaemonSettings> SettingsParser::FinishWithoutWrongFiles() {
+  if (absl::Status status = CheckSessions(); !status.ok()) return status;
+  for (Session& session : sessions_) {
+    if (!errors_.HasFile(session.file)) daemon_.sessions.push_back(std::move(session.settings));
+  }
+  daemon_.errors = errors_.ToStatus();
+  for (const std::string& file : errors_.files()) {
+    daemon_.wrong_files.push_back(file.substr(file.rfind('/') + 1));
+  }
+  return std::move(daemon_);
 }
 
 absl::StatusOr<DaemonSettings> SettingsParser::Finish() {
-  if (sessions_.size() > kMaxSessions) {
-    const Session& last = sessions_.back();
-    errors_.Add(last.file, last.line, last.column,
-                absl::StrCat("there are ", sessions_.size(), " sessions, and no more than ",
-                             kMaxSessions, " can be"));
-  } else {
-    CheckSessions();
-  }
-  if (absl::Status status = errors_.ToStatus(); !status.ok()) return status;
-  for (Session& session : sessions_) daemon_.sessions.push_back(std::move(session.settings));
-  return std::move(daemon_);
+  absl::StatusOr<DaemonSettings> settings = FinishWithoutWrongFiles();
+  if (settings.ok() && !settings->errors.ok()) return settings->errors;
+  return settings;
 }
 
 }  // namespace collector

@@ -1,4 +1,4 @@
-// Puts settings together from texts, one after the other, and collects what is wrong with them.
+// Combines the settings of several texts, and collects their errors.
 #ifndef TOOLS_COLLECTOR_CONFIG_SETTINGS_PARSER_H_
 #define TOOLS_COLLECTOR_CONFIG_SETTINGS_PARSER_H_
 
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,13 +20,18 @@ class SettingsParser {
   static constexpr std::size_t kMaxText = std::size_t{256} << 10;
   static constexpr std::size_t kMaxSessions = 256;
 
-  // Whether texts may say something of the daemon itself.
-  explicit SettingsParser(bool with_daemon) : with_daemon_(with_daemon) {}
+  // `with_daemon`: texts may have options of the daemon itself. `state_directory`: replaces the one
+  // in the texts, unless empty.
+  explicit SettingsParser(bool with_daemon, std::string state_directory = "")
+      : with_daemon_(with_daemon), state_directory_(std::move(state_directory)) {}
 
   void Parse(std::string_view text, const std::string& file);
   SettingsErrors* errors() { return &errors_; }
-  // What all texts say together.
+  // Returns the settings of all texts together; InvalidArgument if one is wrong.
   absl::StatusOr<DaemonSettings> Finish();
+  // Returns the settings of the texts without errors, and the errors of the others;
+  // InvalidArgument if there are too many sessions.
+  absl::StatusOr<DaemonSettings> FinishWithoutWrongFiles();
 
  private:
   struct Session {
@@ -35,13 +41,15 @@ class SettingsParser {
     std::uint32_t column;
   };
 
-  // Finds sessions that cannot be beside each other.
-  void CheckSessions();
+  // Adds an error for each pair of sessions that conflict. Fails with InvalidArgument if there are
+  // too many sessions.
+  absl::Status CheckSessions();
   void CheckBeside(const Session& session, const Session& other);
 
-  bool with_daemon_;
+  const bool with_daemon_;
+  const std::string state_directory_;
   SettingsErrors errors_;
-  DaemonSettings daemon_;  // no sessions yet
+  DaemonSettings daemon_;  // without sessions until Finish
   std::vector<Session> sessions_;
 };
 

@@ -1,6 +1,6 @@
-// Reads the values of one table of settings, each with its bounds and a remedy where it is wrong.
+// Reads the values of one table of settings, checks their limits, and reports errors with a remedy.
 //
-// All of it is in the header, so that the parser of TOML is compiled once, into
+// All code is in the header, so that the TOML parser is compiled only once, into
 // settings_parser.cc.
 #ifndef TOOLS_COLLECTOR_CONFIG_TABLE_READER_H_
 #define TOOLS_COLLECTOR_CONFIG_TABLE_READER_H_
@@ -18,30 +18,31 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "tools/collector/config/nearest_name.h"
 #include "tools/collector/config/settings_errors.h"
 #include "tools/collector/config/toml.h"
-#include "tools/collector/config/values.h"
 #include "tools/common/text.h"
+#include "tools/common/values.h"
 
 namespace collector {
 
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// `text` in quotes, as it may be shown in an error.
+// Returns `text` in quotes, in a form that is safe to show in an error.
 inline std::string Shown(std::string_view text) {
   constexpr std::size_t kMost = 80;
   return absl::StrCat("'", tools::Printable(text.substr(0, kMost)),
                       text.size() > kMost ? "..." : "", "'");
 }
 
-// Which of `names` somebody may have meant who wrote `text`, or all of them.
+// Returns text with the name that `text` was probably meant to be, or with all of `names`.
 inline std::string Suggestion(std::string_view text, const std::vector<std::string>& names) {
   const std::string nearest = Nearest(text, names);
   if (!nearest.empty()) return absl::StrCat("did you mean '", nearest, "'?");
   return absl::StrCat("known are ", absl::StrJoin(names, ", "));
 }
 
-// The file at hand.
+// The file that is being read.
 struct SettingsFile {
   std::string name;
   SettingsErrors* errors;
@@ -51,10 +52,10 @@ struct SettingsFile {
   }
 };
 
-// One table of a file. It knows the keys that were asked for, and so those that nobody knows.
+// Reads one table of a file. It remembers the requested keys, to report the unknown ones.
 class TableReader {
  public:
-  // `title`: as it stands in the file, e.g. "[session.shop]".
+  // `title`: as written in the file, e.g. "[session.shop]".
   TableReader(const SettingsFile& file, const toml::table& table, std::string title)
       : file_(file), table_(table), title_(std::move(title)) {}
 
@@ -70,7 +71,7 @@ class TableReader {
   void Add(const toml::source_region& place, const std::string& what) {
     file_.Add(place, absl::StrCat(title_, " ", what));
   }
-  // An error of the value of `key`, or of the table if it has none.
+  // Adds an error at the value of `key`, or at the table if the key has no value.
   void AddAt(const char* key, const std::string& what) {
     const toml::node* node = table_.get(key);
     Add(node != nullptr ? node->source() : table_.source(), absl::StrCat(key, ": ", what));
@@ -82,7 +83,7 @@ class TableReader {
     if (auto value = node->value_exact<std::string>()) {
       if (value->find('\0') == std::string::npos) return value;
     }
-    AddAt(key, absl::StrCat("it is not a text; use e.g. ", form));
+    AddAt(key, absl::StrCat("not a string; use e.g. ", form));
     return std::nullopt;
   }
 
@@ -92,7 +93,7 @@ class TableReader {
     if (const auto read = node->value_exact<bool>()) {
       *value = *read;
     } else {
-      AddAt(key, "it is neither true nor false");
+      AddAt(key, "must be true or false");
     }
   }
 
@@ -104,11 +105,11 @@ class TableReader {
         static_cast<std::uint64_t>(*read) <= most) {
       *value = static_cast<std::uint64_t>(*read);
     } else {
-      AddAt(key, absl::StrCat("it is not a number from ", least, " to ", most));
+      AddAt(key, absl::StrCat("must be a number from ", least, " to ", most));
     }
   }
 
-  // `off`: the text "off" stands for 0.
+  // Reads a size in bytes. With `off`, the text "off" means 0.
   template <typename Size>
   void Bytes(const char* key, std::uint64_t least, std::uint64_t most, bool off, Size* value) {
     const toml::node* node = Find(key);
@@ -117,19 +118,24 @@ class TableReader {
     if (const auto number = node->value_exact<std::int64_t>(); number && *number >= 0) {
       read = static_cast<std::uint64_t>(*number);
     } else if (const auto text = node->value_exact<std::string>()) {
-      read = off && *text == "off" ? 0 : ParseSize(*text);
+      const absl::StatusOr<std::uint64_t> size = tools::ParseSize(*text);
+      if (off && *text == "off") read = 0;
+      if (size.ok()) read = *size;
     }
     if (read && ((*read >= least && *read <= most) || (off && *read == 0))) {
       *value = static_cast<Size>(*read);
       return;
     }
-    AddAt(key, absl::StrCat("it is not a size from ", FormatSize(least),
-                            most == kNoLimit ? " up" : absl::StrCat(" to ", FormatSize(most)),
-                            "; use a number of bytes or a text such as \"64M\"",
-                            off ? ", or \"off\"" : ""));
+    AddAt(key,
+          absl::StrCat("must be a size ",
+                       most == kNoLimit ? absl::StrCat("of at least ", tools::FormatSize(least))
+                                        : absl::StrCat("from ", tools::FormatSize(least), " to ",
+                                                       tools::FormatSize(most)),
+                       "; use a number of bytes or a string such as \"64M\"",
+                       off ? ", or \"off\"" : ""));
   }
 
-  // `off`: the text "off" stands for no end.
+  // Reads a duration. With `off`, the text "off" means an infinite duration.
   void Duration(const char* key, absl::Duration least, absl::Duration most, bool off,
                 absl::Duration* value) {
     const toml::node* node = Find(key);
@@ -140,28 +146,29 @@ class TableReader {
         *value = absl::InfiniteDuration();
         return;
       }
-      read = ParseDuration(*text);
+      if (const auto duration = tools::ParseDuration(*text); duration.ok()) read = *duration;
     }
     if (read && *read >= least && *read <= most) {
       *value = *read;
       return;
     }
-    AddAt(key, absl::StrCat("it is not a time from ", absl::FormatDuration(least), " to ",
-                            absl::FormatDuration(most), "; use a text such as \"30s\", ",
+    AddAt(key, absl::StrCat("must be a time from ", absl::FormatDuration(least), " to ",
+                            absl::FormatDuration(most), "; use a string such as \"30s\", ",
                             "\"10min\" or \"7d\"", off ? ", or \"off\"" : ""));
   }
 
-  // The elements; null, with or without an error, if there are none.
+  // Returns the array, or null if the key is absent. Adds an error and returns null if the value is
+  // not an array of 1 to `most` elements.
   const toml::array* Array(const char* key, std::size_t most, const char* form) {
     const toml::node* node = Find(key);
     if (node == nullptr) return nullptr;
     const toml::array* array = node->as_array();
     if (array == nullptr || array->empty()) {
-      AddAt(key, absl::StrCat("it is not a list; use e.g. ", form));
+      AddAt(key, absl::StrCat("must be an array that is not empty; use e.g. ", form));
       return nullptr;
     }
     if (array->size() > most) {
-      AddAt(key, absl::StrCat("it has more than ", most, " elements"));
+      AddAt(key, absl::StrCat("more than ", most, " elements"));
       return nullptr;
     }
     return array;
@@ -174,11 +181,11 @@ class TableReader {
       return TableReader(file_, *table,
                          absl::StrCat(title_.substr(0, title_.size() - 1), ".", key, "]"));
     }
-    AddAt(key, "it is not a table");
+    AddAt(key, "must be a table");
     return std::nullopt;
   }
 
-  // To be called once all keys have been asked for.
+  // Adds an error for each unknown key. Must be called after all known keys have been requested.
   void RefuseOthers() {
     for (const auto& [key, value] : table_) {
       if (std::find(known_.begin(), known_.end(), key.str()) != known_.end()) continue;

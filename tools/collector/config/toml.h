@@ -1,5 +1,5 @@
-// tomlplusplus, as it is to be included: without exceptions, and without trust in what it believes
-// of texts. It is compiled into each file that includes this one, which takes its time.
+// Includes tomlplusplus without exceptions and without assumptions that invalid texts violate. Each
+// file that includes this header compiles the parser, which is slow.
 #ifndef TOOLS_COLLECTOR_CONFIG_TOML_H_
 #define TOOLS_COLLECTOR_CONFIG_TOML_H_
 
@@ -7,18 +7,19 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
-// No settings are deeper.
+// No settings are nested deeper.
 #define TOML_MAX_NESTED_VALUES 8
 
-// Some of what the parser asserts, or, with NDEBUG, has the compiler assume, is not so in wrong
-// texts, of which it makes errors further on.
+// The parser asserts conditions that are false for some invalid texts; with NDEBUG, the compiler
+// assumes that they are true. The parser detects these errors later, so the assertions are
+// disabled.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/impl/preprocessor.h>
 
-// Whether a letter that is not ASCII is a space or part of a key is asked also of letters that
-// these functions of version 3.3 declare to be impossible. They are neither.
+// Version 3.3 declares some non-ASCII characters impossible in these functions, but passes such
+// characters to them. They are neither spaces nor parts of keys.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

@@ -18,7 +18,7 @@
 namespace collector {
 namespace {
 
-// The id that stands for all that this user namespace has no id for.
+// Returns the id that stands for all ids without a mapping in this user namespace.
 unsigned OverflowId(const char* file) {
   unsigned id = 65534;
   std::ifstream(file) >> id;
@@ -34,14 +34,14 @@ absl::StatusOr<std::optional<gid_t>> FindGroup(const char* setting, const std::s
     buffer.resize(buffer.size() * 2);
   }
   if (found == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        setting, " ", name, ": there is no such group; make it with 'groupadd --system ", name,
-        "', or name another one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(setting, " ", name, ": no such group; create it with 'groupadd --system ",
+                     name, "', or set another group"));
   }
   if (found->gr_gid == OverflowId("/proc/sys/kernel/overflowgid")) {
     return absl::InvalidArgumentError(
         absl::StrCat(setting, " ", name, ": its id, ", found->gr_gid,
-                     ", is that of all groups of other user namespaces; name another group"));
+                     ", stands for all groups outside this user namespace; set another group"));
   }
   return found->gr_gid;
 }
@@ -60,8 +60,8 @@ absl::StatusOr<Peer> PeerOf(int socket) {
     size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
     const int result = getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
     if (result != 0 && errno != ERANGE) return ErrnoStatus(errno, "SO_PEERGROUPS");
-    peer.groups.resize(size /
-                       sizeof(gid_t));  // what there are, or how many there is to be room for
+    // After ERANGE, `size` is the size that all groups need.
+    peer.groups.resize(size / sizeof(gid_t));
     if (result == 0) break;
   }
   peer.groups.push_back(credentials.gid);
@@ -94,11 +94,11 @@ bool AccessRules::IsAdministrator(uid_t user) const { return user == 0 || user =
 absl::Status AccessRules::Apply(const std::string& path) const {
   struct stat now = {};
   if (stat(path.c_str(), &now) != 0) return ErrnoStatus(errno, absl::StrCat(path, ": stat"));
-  // The unit gives the daemon this group, and does not let it call chown.
+  // The systemd unit runs the daemon in this group, and does not allow it to call chown.
   if (look_group_ && now.st_gid != *look_group_ &&
       chown(path.c_str(), static_cast<uid_t>(-1), *look_group_) != 0) {
     return ErrnoStatus(errno, absl::StrCat(path, ": the group cannot be set to look_group"),
-                       "the daemon's user has to be a member of it");
+                       "the daemon's user must be a member of that group");
   }
   if (chmod(path.c_str(), look_group_ ? 0660 : 0600) != 0) {
     return ErrnoStatus(errno, absl::StrCat(path, ": the mode cannot be set"));
@@ -109,7 +109,7 @@ absl::Status AccessRules::Apply(const std::string& path) const {
   const std::unique_ptr<void, int (*)(void*)> list(acl_from_text(text.c_str()), acl_free);
   if (list == nullptr ||
       acl_set_file(path.c_str(), ACL_TYPE_ACCESS, static_cast<acl_t>(list.get())) != 0) {
-    return ErrnoStatus(errno, absl::StrCat(path, ": control_group cannot be let in"),
+    return ErrnoStatus(errno, absl::StrCat(path, ": cannot grant access to control_group"),
                        "its file system needs access control lists (CONFIG_TMPFS_POSIX_ACL)");
   }
   return absl::OkStatus();

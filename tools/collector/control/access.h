@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, and what it may do.
+// Identifies the peer of a connection, and decides which requests it may make.
 #ifndef TOOLS_COLLECTOR_CONTROL_ACCESS_H_
 #define TOOLS_COLLECTOR_CONTROL_ACCESS_H_
 
@@ -14,7 +14,7 @@
 
 namespace collector {
 
-// A process as it was when it connected. Ids that this user namespace does not know are the
+// A process as it was when it connected. Ids without a mapping in this user namespace are the
 // kernel's overflow ids.
 struct Peer {
   uid_t user = 0;
@@ -26,21 +26,23 @@ absl::StatusOr<Peer> PeerOf(int socket);
 
 class AccessRules {
  public:
-  // Finds the groups of these names, each of which may be "". InvalidArgument if there is no such
-  // group, or if it has the overflow id, which every process of another namespace seems to have.
+  // Finds the groups with these names; either name may be "". Fails with InvalidArgument if a group
+  // does not exist or has the overflow id, which is the id of every group from other user
+  // namespaces.
   static absl::StatusOr<AccessRules> Of(const std::string& control_group,
                                         const std::string& look_group);
 
   Access Of(const Peer& peer) const;
-  // Whether the user is root or the one that the daemon runs as.
+  // Returns whether the user is root or the user of the daemon.
   bool IsAdministrator(uid_t user) const;
-  // Lets those connect to the socket file at `path` who may look or change, and nobody else.
+  // Sets group, mode and access list of the socket file at `path`, so that only processes with
+  // access can connect.
   absl::Status Apply(const std::string& path) const;
 
  private:
   std::optional<gid_t> control_group_;
   std::optional<gid_t> look_group_;
-  uid_t own_user_ = 0;  // 0 as well if it is the overflow id
+  uid_t own_user_ = 0;  // effective user id; 0 if that is the overflow id
 };
 
 }  // namespace collector

@@ -23,12 +23,12 @@ std::string_view TextMember(const rapidjson::Value& json, const char* name) {
   return {found->value.GetString(), found->value.GetStringLength()};
 }
 
-// The error that a reply with this name and these parameters stands for.
+// Returns the error for a reply with this name and these parameters.
 absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameters) {
   const std::string_view message =
       parameters == nullptr ? std::string_view() : TextMember(*parameters, "message");
   if (!message.empty()) return absl::Status(CodeOfErrorName(name), std::string(message));
-  // One of varlink's own: the two programs are not of one version.
+  // This is an error of varlink itself: the two programs have different versions.
   std::string what(name);
   for (const char* parameter : {"interface", "method", "parameter"}) {
     if (parameters == nullptr) break;
@@ -36,10 +36,11 @@ absl::Status ReplyError(std::string_view name, const rapidjson::Value* parameter
     if (!value.empty()) absl::StrAppend(&what, ": ", parameter, " '", std::string(value), "'");
   }
   return absl::UnimplementedError(
-      absl::StrCat(what, "; the daemon and this program are of different versions"));
+      absl::StrCat(what, "; the daemon and this program have different versions"));
 }
 
-// Why the user may not connect to the socket at `path`, and who may.
+// Returns an error that says why the user may not connect to the socket at `path`, and which users
+// may.
 absl::Status NotAllowed(const std::string& path) {
   struct stat facts = {};
   struct group entry = {};
@@ -49,15 +50,15 @@ absl::Status NotAllowed(const std::string& path) {
     getgrgid_r(facts.st_gid, &entry, buffer.data(), buffer.size(), &found);
   }
   if (found == nullptr) {
-    return absl::PermissionDeniedError(absl::StrCat(path, ": permission denied; run this as root"));
+    return absl::PermissionDeniedError(absl::StrCat(path, ": permission denied; run as root"));
   }
   return absl::PermissionDeniedError(absl::StrCat(
-      path, ": permission denied; members of group ", found->gr_name, " may look: 'usermod -aG ",
-      found->gr_name, " USER' and a new login make one; or run this as root"));
+      path, ": permission denied; run as root, or add your user to group ", found->gr_name,
+      ", which has read access, with 'usermod -aG ", found->gr_name, " USER', and log in again"));
 }
 
 absl::Status NoAnswer() {
-  return absl::DeadlineExceededError("nettraced runs and does not answer");
+  return absl::DeadlineExceededError("nettraced is running but does not answer");
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": too long for the path of a socket"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": too long for a socket path"));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -81,8 +82,8 @@ absl::StatusOr<ControlClient> ControlClient::Connect(const std::string& path,
     return ControlClient(std::move(socket));
   }
   if (errno == ENOENT || errno == ECONNREFUSED) {
-    return absl::NotFoundError(
-        absl::StrCat(path, ": nettraced is not running; 'systemctl start nettraced' starts it"));
+    return absl::NotFoundError(absl::StrCat(
+        path, ": nettraced is not running; start it with 'systemctl start nettraced'"));
   }
   if (errno == EACCES) return NotAllowed(path);
   if (errno == EAGAIN) return NoAnswer();
@@ -108,7 +109,8 @@ absl::StatusOr<rapidjson::Document> ControlClient::Exchange(std::string_view met
   const std::string request =
       absl::StrCat("{\"method\":\"", kControlInterface, ".", std::string(method),
                    "\",\"parameters\":", std::string(parameters), flags, "}");
-  // With its NUL. A daemon that does not take it may have said why.
+  // Sends the request with its NUL. If sending fails, the daemon may still have replied with the
+  // reason.
   for (std::size_t sent = 0; sent <= request.size();) {
     const ssize_t result =
         send(socket_.get(), request.c_str() + sent, request.size() + 1 - sent, MSG_NOSIGNAL);
@@ -143,13 +145,13 @@ absl::StatusOr<std::string> ControlClient::Receive() {
       return message;
     }
     searched = received_.size();
-    if (searched > kMaxReply) return absl::InternalError("the daemon's reply has no end");
+    if (searched > kMaxReply) return absl::InternalError("the daemon's reply is too long");
     char buffer[4096];
     const ssize_t got = recv(socket_.get(), buffer, sizeof buffer, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return NoAnswer();
     if (got < 0) return ErrnoStatus(errno, "the daemon's reply cannot be read");
-    if (got == 0) return absl::UnavailableError("the daemon has closed the connection");
+    if (got == 0) return absl::UnavailableError("the daemon closed the connection");
     received_.append(buffer, static_cast<std::size_t>(got));
   }
 }

@@ -1,4 +1,4 @@
-// A connection to the control socket.
+// Calls methods of the daemon over a connection to its control socket.
 #ifndef TOOLS_COLLECTOR_CONTROL_CLIENT_H_
 #define TOOLS_COLLECTOR_CONTROL_CLIENT_H_
 
@@ -14,19 +14,20 @@
 
 namespace collector {
 
-// Used by one thread at a time.
+// A connection to the control socket. Must be used by only one thread at a time.
 class ControlClient {
  public:
-  // NotFound if nobody serves `path`, PermissionDenied if the user may not connect. This and each
-  // call is DeadlineExceeded if the daemon does nothing for as long as `patience`.
+  // Fails with NotFound if no daemon serves `path`, and with PermissionDenied if the user may not
+  // connect. Connect and each call fail with DeadlineExceeded if the daemon does nothing for
+  // `patience`.
   static absl::StatusOr<ControlClient> Connect(const std::string& path,
                                                absl::Duration patience = absl::InfiniteDuration());
 
-  // Calls the method of kControlInterface. `parameters` is a JSON object. Returns the object that
-  // has the reply's parameters, or the error that the daemon replies.
+  // Calls a method of kControlInterface. `parameters` is a JSON object. Returns the parameters of
+  // the reply as an object, or the daemon's error.
   absl::StatusOr<rapidjson::Document> Call(std::string_view method, std::string_view parameters);
-  // Calls a method after whose reply the connection has something else than messages. `rest`
-  // becomes what of that has come already; more comes from the socket.
+  // Calls a method after which the connection no longer carries messages. `rest` is set to the
+  // bytes after the reply that have already arrived; more bytes follow on the returned socket.
   absl::StatusOr<UniqueFd> Upgrade(std::string_view method, std::string_view parameters,
                                    std::string* rest) &&;
 

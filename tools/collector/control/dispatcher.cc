@@ -18,14 +18,14 @@
 namespace collector {
 namespace {
 
-// How often Wait looks.
+// Interval at which Wait checks its conditions.
 constexpr absl::Duration kWaitInterval = absl::Milliseconds(100);
-// Limits of parameters, in milliseconds: of Wait's time a year, of what a snapshot waits for an
-// hour.
+// Limits of parameters in ms: a year for the timeout of Wait, an hour for the `after` of a
+// snapshot.
 constexpr std::uint64_t kMaxTimeout = std::uint64_t{365} * 24 * 3600 * 1000;
 constexpr std::uint64_t kMaxAfter = std::uint64_t{3600} * 1000;
 
-// All parameters of all methods; which of them a method has is in its row of kMethods.
+// The parameters of all methods. The rows of kMethods list the parameters of each method.
 struct Parameters {
   std::optional<std::string> session;
   std::optional<std::string> settings;
@@ -37,7 +37,7 @@ struct Parameters {
   std::optional<std::uint64_t> events;
 };
 
-// What a method works with. `json` takes the members of the reply's parameters.
+// The input of a method. `json` takes the members of the reply's parameters.
 struct Call {
   Service* service;
   const std::string& version;
@@ -146,7 +146,7 @@ absl::Status Wait(const Call& call) {
                        " events and ", session->files, " files after ", *wanted.timeout, " ms"));
     }
     if (!call.caller->Pause(std::min(kWaitInterval, left))) {
-      return absl::CancelledError("the daemon ends");
+      return absl::CancelledError("the daemon is stopping");
     }
   }
 }
@@ -188,7 +188,7 @@ constexpr Method kMethods[] = {
 };
 
 struct Request {
-  std::string name;  // of the method, with its interface
+  std::string name;  // method, including its interface
   const Method* method = nullptr;
   bool oneway = false;
   bool upgrade = false;
@@ -227,10 +227,11 @@ bool GetParameter(std::string_view name, const rapidjson::Value& json, Parameter
   return GetNumber(json, &parameters->events, UINT64_MAX);
 }
 
-// Reads the parameters of `method`. Returns the name of one that is missing, unknown or wrong; ""
-// if there is none. A parameter that may be left out may be null.
-std::string GetParameters(const rapidjson::Value* json, const Method& method,
-                          Parameters* parameters) {
+// Reads the parameters of `method`. Returns the name of a parameter that is missing, unknown or
+// wrong, or nullopt if all are right. The client chooses the name, so it may be empty. An optional
+// parameter may be null.
+std::optional<std::string> GetParameters(const rapidjson::Value* json, const Method& method,
+                                         Parameters* parameters) {
   std::vector<std::string_view> missing(method.required.begin(), method.required.end());
   if (json != nullptr) {
     if (!json->IsObject()) return "parameters";
@@ -243,10 +244,12 @@ std::string GetParameters(const rapidjson::Value* json, const Method& method,
       std::erase(missing, name);
     }
   }
-  return missing.empty() ? "" : std::string(missing.front());
+  if (missing.empty()) return std::nullopt;
+  return std::string(missing.front());
 }
 
-// Whether the member, which is false if it is not there, is a boolean.
+// Reads a boolean member; a missing member leaves `*flag` unchanged. Returns false if the member is
+// not a boolean.
 bool GetFlag(const rapidjson::Value& message, const char* name, bool* flag) {
   const auto found = message.FindMember(name);
   if (found == message.MemberEnd()) return true;
@@ -264,7 +267,7 @@ std::string MessageText(const rapidjson::StringBuffer& json) {
   return std::string(json.GetString(), json.GetSize() + 1);  // with its NUL
 }
 
-// An error whose only parameter has this name.
+// Returns an error message whose only parameter has this name.
 std::string NamedError(std::string_view error, const char* parameter, std::string_view value) {
   rapidjson::StringBuffer buffer;
   tools::JsonWriter json(buffer);
@@ -278,12 +281,12 @@ std::string NamedError(std::string_view error, const char* parameter, std::strin
   return MessageText(buffer);
 }
 
-// One of varlink's own errors.
+// Returns the message of an error that varlink itself defines.
 std::string VarlinkError(std::string_view name, const char* parameter, std::string_view value) {
   return NamedError(absl::StrCat(kVarlinkInterface, ".", std::string(name)), parameter, value);
 }
 
-// A reply that is no error.
+// Writes a reply that is not an error.
 class ReplyWriter {
  public:
   ReplyWriter() : json_(buffer_) {
@@ -291,9 +294,9 @@ class ReplyWriter {
     json_.Key("parameters");
     json_.StartObject();
   }
-  // Takes the members of the reply's parameters.
+  // Returns the writer for the members of the reply's parameters.
   tools::JsonWriter* json() { return &json_; }
-  // To be called once, at the end.
+  // Returns the message. Must be called once, at the end.
   std::string Finish() {
     json_.EndObject();
     json_.EndObject();
@@ -308,28 +311,27 @@ class ReplyWriter {
 absl::StatusOr<std::unique_ptr<Tail>> StartTail(const Call& call, const Request& request) {
   if (!request.upgrade || request.oneway) {
     return absl::FailedPreconditionError(
-        "Tail has to be called with \"upgrade\": its reply is followed by a NetTrace stream");
+        "Tail must be called with \"upgrade\": its reply is followed by a NetTrace stream");
   }
   absl::StatusOr<UniqueFd> socket = call.caller->DuplicateSocket();
   if (!socket.ok()) return socket.status();
   return call.service->StartTail(call.session(), *std::move(socket), ReplyWriter().Finish());
 }
 
-// The members of the message but its parameters; its method is to be found.
+// Reads all members of the message except its parameters. FindMethod sets the method.
 absl::StatusOr<Request> ParseRequest(const rapidjson::Document& json) {
   Request request;
   const rapidjson::Value* method = FindMember(json, "method");
   if (method == nullptr || !method->IsString() || !GetFlag(json, "oneway", &request.oneway) ||
       !GetFlag(json, "upgrade", &request.upgrade)) {
-    return absl::InvalidArgumentError("the message is no request of varlink's");
+    return absl::InvalidArgumentError("the message is not a varlink request");
   }
   request.name = TextOf(*method);
   return request;
 }
 
-// Finds the request's method, and its parameters in `json`. Returns the error that is to be
-// replied,
-// "" if there is none.
+// Finds the request's method, and reads its parameters from `json`. Returns the error message to
+// reply with, or "" if there is no error.
 std::string FindMethod(const rapidjson::Document& json, Request* request) {
   const std::string_view full_name = request->name;
   const std::size_t dot = full_name.rfind('.');
@@ -342,9 +344,9 @@ std::string FindMethod(const rapidjson::Document& json, Request* request) {
     return VarlinkError("InterfaceNotFound", "interface", interface);
   }
   if (request->method == nullptr) return VarlinkError("MethodNotFound", "method", name);
-  const std::string wrong =
+  const std::optional<std::string> wrong =
       GetParameters(FindMember(json, "parameters"), *request->method, &request->parameters);
-  if (!wrong.empty()) return VarlinkError("InvalidParameter", "parameter", wrong);
+  if (wrong) return VarlinkError("InvalidParameter", "parameter", *wrong);
   const std::string described = request->parameters.interface.value_or(kControlInterface);
   if (InterfaceDescription(described).empty()) {
     return VarlinkError("InterfaceNotFound", "interface", described);
@@ -361,8 +363,8 @@ Reply Run(const Request& request, const Call& call, ReplyWriter* writer) {
                                 tools::Printable(request.parameters.session.value_or("")));
   }
   if (call.caller->access() < method.access) {
-    reply.status = absl::PermissionDeniedError(
-        absl::StrCat(std::string(method.name), " is for root and members of control_group"));
+    reply.status = absl::PermissionDeniedError(absl::StrCat(
+        std::string(method.name), " is allowed only for root and members of control_group"));
   } else if (method.run != nullptr) {
     reply.status = method.run(call);
     if (reply.status.ok()) reply.message = writer->Finish();

@@ -1,5 +1,5 @@
-// What a message asks for is checked here, and carried out by the Service; out comes the message to
-// reply with. Nothing of this knows of sockets.
+// Checks the request in a message, has the Service carry it out, and returns the message to reply
+// with. This code does not use sockets.
 #ifndef TOOLS_COLLECTOR_CONTROL_DISPATCHER_H_
 #define TOOLS_COLLECTOR_CONTROL_DISPATCHER_H_
 
@@ -19,24 +19,24 @@ namespace collector {
 
 enum class Access : std::uint8_t { kNone, kLook, kChange };
 
-// The other end of a connection, as a request needs it.
+// The peer of a connection, as far as requests need it.
 class Caller {
  public:
   virtual ~Caller() = default;
   virtual Access access() const = 0;
-  // Waits; false, early, if nobody waits for the reply any more.
+  // Waits for `time`. Returns false, before the time is over, if the connection or the server ends.
   virtual bool Pause(absl::Duration time) = 0;
-  // The socket, for a tail.
+  // Returns a duplicate of the socket, for a tail.
   virtual absl::StatusOr<UniqueFd> DuplicateSocket() = 0;
 };
 
 struct Reply {
-  std::string message;         // with its NUL; "" if none is to be sent
-  std::unique_ptr<Tail> tail;  // it writes to the socket from now on, and has sent its reply
-  bool is_last = false;        // the connection is to be closed
-  // What was asked for, for a journal: "Stop web"; "" if that was nothing that changes anything.
+  std::string message;         // message to send, with its NUL; "": none
+  std::unique_ptr<Tail> tail;  // writes to the socket from now on; has sent its reply
+  bool is_last = false;        // close the connection after this message
+  // Request for a journal, e.g. "Stop web"; "" if the request changes nothing.
   std::string change;
-  absl::Status status;  // what came of it
+  absl::Status status;  // result of the request
 };
 
 // Thread-safe.
@@ -46,7 +46,7 @@ class Dispatcher {
   Dispatcher(Service* service, std::string version)
       : service_(service), version_(std::move(version)) {}
 
-  // Carries out the request that `message` is, without its NUL.
+  // Carries out the request in `message`, which is without its NUL.
   Reply Handle(std::string_view message, Caller* caller) const;
 
  private:
@@ -54,7 +54,7 @@ class Dispatcher {
   const std::string version_;
 };
 
-// The message, with its NUL, that says of a request that it failed.
+// Returns the message, with its NUL, that reports the failure of a request.
 std::string ErrorMessage(const absl::Status& status);
 
 }  // namespace collector

@@ -1,5 +1,5 @@
-// The largest of a session's losses: there may be one for each CPU and tracepoint, more than
-// anybody reads.
+// Selects the largest of a session's losses. A session may have one for each CPU and tracepoint,
+// which is more than users read.
 #ifndef TOOLS_COLLECTOR_CONTROL_LOSSES_H_
 #define TOOLS_COLLECTOR_CONTROL_LOSSES_H_
 
@@ -18,11 +18,11 @@ using LossTable = decltype(SessionStatus::losses);
 
 struct Loss {
   std::uint32_t cpu = 0;
-  std::string_view tracepoint;  // "" where it is not known
+  std::string_view tracepoint;  // "" if unknown
   std::uint64_t events = 0;
 };
 
-// The `count` largest, in descending order. They refer to `losses`.
+// Returns the `count` largest losses, in descending order. They refer to `losses`.
 inline std::vector<Loss> LargestLosses(const LossTable& losses, std::size_t count) {
   std::vector<Loss> all;
   all.reserve(losses.size());

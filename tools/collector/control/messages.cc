@@ -16,7 +16,7 @@
 namespace collector {
 namespace {
 
-constexpr int kMaxDepth = 16;  // of arrays and objects in one another
+constexpr int kMaxDepth = 16;  // maximum nesting of arrays and objects
 
 struct ErrorName {
   absl::StatusCode code;
@@ -50,11 +50,13 @@ constexpr std::string_view kCollectorDescription =
     R"(# The sessions of nettraced, which records events into NetTrace files.
 interface net.nettrace.Collector
 
-# Events that were lost; tracepoint is empty where it is not known.
+# Lost events. tracepoint is empty if it is not known.
 type Loss (cpu: int, tracepoint: string, events: int)
 
-# All counts are since the session started. Times are UTC, as in RFC 3339. lost has dropped in it,
-# which is what the output could not take in time. losses has the largest only.
+# All counts are since the session started. Times are in UTC, in the form of RFC 3339. dropped
+# counts events that were lost because the output was too slow; lost includes them. losses contains
+# only the largest losses. discarded counts events that were still queued for a blocked output when
+# the session stopped.
 type Session (
   name: string,
   kind: (files, pipe, flight),
@@ -66,6 +68,7 @@ type Session (
   events: int,
   lost: int,
   dropped: int,
+  discarded: int,
   undecoded: int,
   bytes: int,
   eventsPerSecond: float,
@@ -85,15 +88,15 @@ type Session (
   leftOut: []string
 )
 
-# All sessions, by name.
+# Returns all sessions, sorted by name.
 method List() -> (sessions: []Session)
 
 method Status(session: string) -> (session: Session)
 
-# Starts a session of the settings that has been stopped.
+# Starts a stopped session of the settings.
 method Start(session: string) -> ()
 
-# Starts the sessions of settings, the text of a file as in nettraced.toml(5).
+# Starts the sessions in settings, the text of a file as in nettraced.toml(5).
 method StartFrom(settings: string) -> (sessions: []string)
 
 # Replies when the session's last file is complete.
@@ -102,22 +105,23 @@ method Stop(session: string) -> ()
 # Completes the current file; a new one follows.
 method Rotate(session: string) -> (path: string)
 
-# Has a flight recorder write its file, with what comes within so many milliseconds more.
+# Writes a file from a flight recorder. With after, the file includes the events of that number of
+# milliseconds after the call.
 method Snapshot(session: string, after: ?int) -> (path: string)
 
 # Reads the settings again.
 method Reload() -> ()
 
-# To be called with "upgrade": after the reply comes a NetTrace stream of the session's events from
-# now on. It ends when the caller shuts its side of the connection down.
+# Must be called with "upgrade". A NetTrace stream of the session's new events follows the reply. It
+# ends when the caller shuts down its side of the connection.
 method Tail(session: string) -> ()
 
-# Replies when all that is given holds: the session is in a state (without another condition:
-# running), has so many files, has had so many events. DeadlineExceeded after timeout, in
-# milliseconds.
+# Replies when all given conditions are met: the session is in state (default without other
+# conditions: running), and has at least this number of files and of events. Fails with
+# DeadlineExceeded after timeout milliseconds.
 method Wait(session: string, state: ?string, files: ?int, events: ?int, timeout: ?int) -> (session: Session)
 
-# OpenMetrics text.
+# Returns metrics as OpenMetrics text.
 method Metrics() -> (text: string)
 
 error NotFound (message: string)
@@ -132,7 +136,7 @@ error Unimplemented (message: string)
 error Failed (message: string)
 )";
 
-// As varlink.org has it.
+// Copied from varlink.org.
 constexpr std::string_view kServiceDescription =
     R"(# The Varlink Service Interface is provided by every varlink service. It
 # describes the service and the interfaces it implements.
@@ -165,8 +169,8 @@ error MethodNotImplemented (method: string)
 error InvalidParameter (parameter: string)
 )";
 
-// Whether no more than kMaxDepth arrays and objects are open at a time. Brackets in strings, which
-// are passed over, do not count.
+// Returns whether at most kMaxDepth arrays and objects are nested. Brackets in strings do not
+// count.
 bool IsFlat(std::string_view json) {
   int depth = 0;
   bool in_string = false;
@@ -199,6 +203,7 @@ void VisitMembers(Session& session, const Visit& visit) {
   visit("events", session.events);
   visit("lost", session.lost);
   visit("dropped", session.dropped);
+  visit("discarded", session.discarded);
   visit("undecoded", session.undecoded);
   visit("bytes", session.bytes);
   visit("eventsPerSecond", session.events_per_second);
@@ -219,7 +224,7 @@ void VisitMembers(Session& session, const Visit& visit) {
 }
 
 void PutValue(tools::JsonWriter* json, std::string_view text) { tools::PutString(json, text); }
-// Integers of varlink are signed.
+// varlink's integers are signed.
 void PutValue(tools::JsonWriter* json, std::uint64_t number) {
   json->Uint64(std::min<std::uint64_t>(number, std::numeric_limits<std::int64_t>::max()));
 }
@@ -316,7 +321,7 @@ std::string_view InterfaceDescription(std::string_view interface) {
 
 absl::StatusOr<rapidjson::Document> ParseMessage(std::string_view message) {
   if (!IsFlat(message)) {
-    return absl::InvalidArgumentError("the message has too many objects in one another");
+    return absl::InvalidArgumentError("the objects in the message are nested too deeply");
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
@@ -355,9 +360,8 @@ absl::StatusOr<SessionStatus::State> ParseState(std::string_view name) {
   for (const NameOfState& known : kStateNames) {
     if (known.name == name) return known.state;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", tools::Printable(name),
-                   "' is no state; there are running, suspended, failed and stopped"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", tools::Printable(name), "' is not a state; use running, suspended, failed or stopped"));
 }
 
 void PutSession(tools::JsonWriter* json, const SessionStatus& session) {
@@ -379,7 +383,7 @@ absl::StatusOr<SessionStatus> ParseSession(const rapidjson::Value& json) {
     if (found != json.MemberEnd() && !GetValue(found->value, &member)) wrong = key;
   });
   if (wrong.empty()) return session;
-  return absl::InvalidArgumentError(absl::StrCat("a session's '", wrong, "' has another type"));
+  return absl::InvalidArgumentError(absl::StrCat("a session's '", wrong, "' has the wrong type"));
 }
 
 }  // namespace collector

@@ -15,7 +15,7 @@
 namespace collector {
 namespace {
 
-// A label's value, quoted.
+// Returns the value of a label in quotes.
 std::string Quoted(std::string_view value) {
   std::string quoted = "\"";
   for (const char c : tools::Printable(value)) {
@@ -29,7 +29,8 @@ std::string Label(const SessionStatus& session) {
   return absl::StrCat("session=", Quoted(session.name));
 }
 
-// The lines that come before a family's samples. The name of a family with a unit ends with it.
+// Writes the lines before a family's samples. If the family has a unit, its name must end with the
+// unit.
 void PutFamily(std::string* text, const std::string& name, const char* type, const char* unit,
                const char* help) {
   absl::StrAppend(text, "# TYPE ", name, " ", type, "\n");
@@ -50,23 +51,25 @@ constexpr Count kCounts[] = {
     {"events", kCounter, "", "Events written since the session started.", &SessionStatus::events},
     {"lost_events", kCounter, "", "Events lost by the kernel and by the output.",
      &SessionStatus::lost},
-    {"dropped_events", kCounter, "", "Those of the lost events that the output was too slow for.",
-     &SessionStatus::dropped},
-    {"undecoded_events", kCounter, "", "Events whose payload is written as it came.",
+    {"dropped_events", kCounter, "",
+     "Lost events that were dropped because the output was too slow.", &SessionStatus::dropped},
+    {"discarded_events", kCounter, "",
+     "Events that were discarded because the output was blocked when the session stopped.",
+     &SessionStatus::discarded},
+    {"undecoded_events", kCounter, "", "Events whose payload was written without decoding it.",
      &SessionStatus::undecoded},
-    {"written_bytes", kCounter, "bytes", "Bytes written, compressed as they are.",
+    {"written_bytes", kCounter, "bytes", "Bytes written, after compression.",
      &SessionStatus::bytes},
     {"snapshots", kCounter, "", "Files that the flight recorder has written.",
      &SessionStatus::snapshots},
-    {"refused_snapshots", kCounter, "", "Snapshots that were refused, as they came too often.",
+    {"refused_snapshots", kCounter, "", "Snapshots that were refused because there were too many.",
      &SessionStatus::snapshots_refused},
     {"tracepoints", kGauge, "", "Tracepoints that are recorded.", &SessionStatus::tracepoints},
     {"ring_bytes", kGauge, "bytes", "Size of the ring of each CPU.", &SessionStatus::ring_bytes},
-    {"queue_bytes", kGauge, "bytes", "Bytes that wait for the output.",
-     &SessionStatus::queue_bytes},
-    {"queue_limit_bytes", kGauge, "bytes", "Waiting bytes from which on events are dropped.",
-     &SessionStatus::queue_limit},
-    {"flight_memory_bytes", kGauge, "bytes", "Memory that the flight recorder holds.",
+    {"queue_bytes", kGauge, "bytes", "Bytes in the output queue.", &SessionStatus::queue_bytes},
+    {"queue_limit_bytes", kGauge, "bytes",
+     "Maximum bytes in the output queue; further events are dropped.", &SessionStatus::queue_limit},
+    {"flight_memory_bytes", kGauge, "bytes", "Memory that the flight recorder uses.",
      &SessionStatus::memory_bytes},
     {"files", kGauge, "", "Files of the session on disk.", &SessionStatus::files},
     {"files_bytes", kGauge, "bytes", "Size of the files of the session on disk.",
@@ -76,8 +79,9 @@ constexpr Count kCounts[] = {
 void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
   using State = SessionStatus::State;
   const std::string name = "nettraced_session_state";
-  // OpenMetrics has stateset for this, which other readers of the text do not know.
-  PutFamily(text, name, kGauge, "", "1 for the state that the session is in.");
+  // OpenMetrics has the type stateset for this, which other readers of the text do not support.
+  PutFamily(text, name, kGauge, "",
+            "1 for the current state of the session, 0 for the other states.");
   for (const SessionStatus& session : sessions) {
     for (const State state :
          {State::kRunning, State::kSuspended, State::kFailed, State::kStopped}) {
@@ -89,7 +93,8 @@ void PutStates(std::string* text, std::span<const SessionStatus> sessions) {
 
 void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_start_time_seconds";
-  PutFamily(text, name, kGauge, "seconds", "When the session started, since the epoch.");
+  PutFamily(text, name, kGauge, "seconds",
+            "Start time of the session, in seconds since the epoch.");
   for (const SessionStatus& session : sessions) {
     if (session.started == absl::InfinitePast()) continue;
     absl::StrAppendFormat(text, "%s{%s} %.3f\n", name, Label(session),
@@ -97,7 +102,7 @@ void PutStartTimes(std::string* text, std::span<const SessionStatus> sessions) {
   }
 }
 
-// Numbers of selectors and tracepoints of which the status has the names.
+// Writes the number of entries in each of the status's lists of names.
 void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
   const auto put = [&](const std::string& name, const char* help,
                        std::vector<std::string> SessionStatus::*list) {
@@ -106,7 +111,7 @@ void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
       absl::StrAppend(text, name, "{", Label(session), "} ", (session.*list).size(), "\n");
     }
   };
-  put("nettraced_session_unmatched_selectors", "Selectors that have no tracepoint.",
+  put("nettraced_session_unmatched_selectors", "Selectors that match no tracepoint.",
       &SessionStatus::unmatched);
   put("nettraced_session_left_out_tracepoints", "Tracepoints that cannot be recorded.",
       &SessionStatus::left_out);
@@ -114,7 +119,7 @@ void PutListSizes(std::string* text, std::span<const SessionStatus> sessions) {
 
 void PutLosses(std::string* text, std::span<const SessionStatus> sessions) {
   const std::string name = "nettraced_session_largest_losses";
-  // As a place can leave the largest, these are no counters.
+  // The type is gauge, because a loss disappears when it is no longer among the largest.
   PutFamily(text, name, kGauge, "",
             "Events lost by CPU and tracepoint; the largest, and the sum of the others.");
   for (const SessionStatus& session : sessions) {

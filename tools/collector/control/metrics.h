@@ -1,4 +1,4 @@
-// The sessions' states and counts as OpenMetrics text, version 1.0.0, which Prometheus scrapes.
+// Formats the sessions' states and counts as OpenMetrics text, version 1.0.0, for Prometheus.
 #ifndef TOOLS_COLLECTOR_CONTROL_METRICS_H_
 #define TOOLS_COLLECTOR_CONTROL_METRICS_H_
 
@@ -10,11 +10,12 @@
 
 namespace collector {
 
-// Losses of a CPU and tracepoint are shown of each session's so many largest; the rest is one
-// series, in which both are "other": the number of series does not grow with that of CPUs.
+// Number of the largest losses by CPU and tracepoint that are shown for each session. All others
+// are one series with the labels "other", so that the number of series does not grow with that of
+// CPUs.
 inline constexpr std::size_t kMaxLossSeries = 20;
 
-// `sessions` have names that differ. The text ends with its last line, "# EOF".
+// Returns the text, which ends with the line "# EOF". The names of `sessions` must differ.
 std::string FormatMetrics(std::span<const SessionStatus> sessions);
 
 }  // namespace collector

@@ -34,26 +34,26 @@
 namespace collector {
 namespace {
 
-// How long a tail's last block may take, before its socket is shut down.
+// Time for a tail's last block, after which its socket is shut down.
 constexpr absl::Duration kTailEndTime = absl::Seconds(2);
-// How often a tail is asked whether it has ended.
+// Interval at which the server checks whether a tail has ended.
 constexpr absl::Duration kTailInterval = absl::Milliseconds(100);
-// How often it is said for a journal that somebody may not do something: who may only look is not
-// to fill it.
+// Minimum interval between journal entries for refused requests, so that users without access
+// cannot fill the journal.
 constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
-// How often the accepting thread looks at what is late or cannot be accepted.
+// Interval at which the accepting thread retries failed accepts and checks for late tails.
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 
 int PollTimeout(absl::Duration time) {
   if (time == absl::InfiniteDuration()) return -1;
-  // Rounded up, so that nobody polls without a pause just before the time.
+  // Rounded up, so that callers do not poll repeatedly just before the time.
   const std::int64_t milliseconds = absl::ToInt64Milliseconds(time) + 1;
   return static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 3'600'000));
 }
 
-// Waits until `fd` has one of `events`, or an error, or `stop_fd` is readable. Returns what `fd`
-// has; 0 after `time`, or if `stop_fd` is readable, or for a signal.
+// Waits until `fd` has one of `events` or an error, and returns the events of `fd`. Returns 0 after
+// `time`, if `stop_fd` is readable, or after a signal.
 short WaitFor(int fd, short events, int stop_fd, absl::Duration time) {
   std::array<pollfd, 2> fds = {pollfd{fd, events, 0}, pollfd{stop_fd, POLLIN, 0}};
   if (poll(fds.data(), fds.size(), PollTimeout(time)) <= 0) return 0;
@@ -65,7 +65,7 @@ bool IsReadable(int fd) {
   return poll(&entry, 1, 0) == 1;
 }
 
-// Says for the journal what was changed, and now and then who was refused. Thread-safe.
+// Writes changes to the journal, and refused requests at a limited rate. Thread-safe.
 class ChangeLog {
  public:
   explicit ChangeLog(std::function<void(const std::string&)> write) : write_(std::move(write)) {}
@@ -106,20 +106,20 @@ class Connection : public Caller {
     if (thread_.joinable()) thread_.join();
   }
 
-  // Throws std::system_error if no thread can be started.
+  // Starts the thread. Throws std::system_error if that fails.
   void Start() {
     thread_ = std::thread([this] { Run(); });
   }
   uid_t user() const { return peer_.user; }
-  // Thread-safe. Its thread will do nothing more.
+  // Returns whether the thread has finished its work. Thread-safe.
   bool is_done() const { return is_done_; }
   bool is_ending_tail() const { return tail_end_ != kNever; }
-  // Shuts the socket down if the tail's end has not come in time. Thread-safe.
+  // Shuts the socket down if the tail has not ended in time. Thread-safe.
   void ShutDownIfLate() {
     if (ToInt64Nanoseconds(MonotonicNow()) >= tail_end_) shutdown(socket_.get(), SHUT_RDWR);
   }
 
-  // Of Caller.
+  // Implementation of Caller.
   Access access() const override { return access_; }
   bool Pause(absl::Duration time) override {
     const short events = WaitFor(socket_.get(), 0, stop_fd_, time);
@@ -138,7 +138,7 @@ class Connection : public Caller {
     try {
       Serve();
     } catch (const std::exception&) {
-      // Out of memory. It is this connection's end, and nothing else's.
+      // Out of memory. Only this connection ends.
     }
     shutdown(socket_.get(), SHUT_RDWR);
     is_done_ = true;
@@ -155,7 +155,7 @@ class Connection : public Caller {
     }
   }
 
-  // Takes the next message from the socket. False if the connection is to be closed.
+  // Receives the next message. Returns false if the connection should be closed.
   bool Receive(std::string* message) {
     const std::size_t limit = access_ == Access::kChange ? kMaxRequest : kMaxLookRequest;
     absl::Duration end =
@@ -183,7 +183,7 @@ class Connection : public Caller {
     }
   }
 
-  // False if not all could be sent.
+  // Returns false if not all bytes could be sent.
   bool Send(std::string_view message) {
     const absl::Duration end = MonotonicNow() + options_->message_timeout;
     while (!message.empty()) {
@@ -200,7 +200,7 @@ class Connection : public Caller {
     return true;
   }
 
-  // Returns when the tail has ended: by itself, as the peer wants it, or with the server.
+  // Returns when the tail has ended, the peer has closed its side, or the server stops.
   void FollowTail(std::unique_ptr<Tail> tail) {
     while (!tail->IsEnded()) {
       if (WaitFor(socket_.get(), POLLRDHUP, stop_fd_, kTailInterval) != 0) break;
@@ -221,12 +221,12 @@ class Connection : public Caller {
   const int stop_fd_;
   const int wake_fd_;
   std::string received_;                         // bytes after the last message
-  std::atomic<std::int64_t> tail_end_ = kNever;  // when the tail is to have ended, ns
+  std::atomic<std::int64_t> tail_end_ = kNever;  // deadline for the end of the tail, ns
   std::atomic<bool> is_done_ = false;
   std::thread thread_;
 };
 
-// The socket file and the lock beside it.
+// Owns the socket file and the lock file beside it.
 class ListeningSocket {
  public:
   ListeningSocket() = default;
@@ -239,7 +239,7 @@ class ListeningSocket {
     result.path_ = path;
     COLLECTOR_RETURN_IF_ERROR(result.Lock());
     COLLECTOR_RETURN_IF_ERROR(result.Bind());
-    // Nobody connects before it listens.
+    // Clients can connect only after listen.
     COLLECTOR_RETURN_IF_ERROR(rules.Apply(path));
     if (listen(result.socket_.get(), kBacklog) != 0) {
       return ErrnoStatus(errno, absl::StrCat(path, ": listen"));
@@ -247,21 +247,22 @@ class ListeningSocket {
     return result;
   }
   int fd() const { return socket_.get(); }
-  // Keeps the lock, so that no other daemon serves the path as long as this one has connections.
+  // Removes the socket file. Keeps the lock, so that no other daemon serves the path while this one
+  // has connections.
   void Close() {
     if (socket_.valid()) unlink(path_.c_str());
     socket_.reset();
   }
 
  private:
-  // Is held until the process ends, however it ends. The file stays: one that is removed while
-  // somebody opens it would be two locks.
+  // Takes the lock, which lasts until the process ends, however it ends. The file is never removed.
+  // If it were removed while another process opens it, two daemons could each hold a lock.
   absl::Status Lock() {
     const std::string path = absl::StrCat(path_, ".lock");
     lock_ = UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_.valid()) {
       return ErrnoStatus(errno, absl::StrCat(path, ": cannot be opened"),
-                         "its directory has to be there and belong to the daemon's user");
+                         "its directory must exist and belong to the daemon's user");
     }
     if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
     if (errno != EWOULDBLOCK) return ErrnoStatus(errno, absl::StrCat(path, ": flock"));
@@ -273,15 +274,16 @@ class ListeningSocket {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     if (path_.size() >= sizeof address.sun_path) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path_, ": longer than ", sizeof address.sun_path - 1, " bytes, as sockets may be"));
+      return absl::InvalidArgumentError(absl::StrCat(path_, ": longer than ",
+                                                     sizeof address.sun_path - 1,
+                                                     " bytes, the limit for socket paths"));
     }
     std::memcpy(address.sun_path, path_.data(), path_.size());
     struct stat old = {};
     if (lstat(path_.c_str(), &old) == 0) {
       if (!S_ISSOCK(old.st_mode)) {
         return absl::AlreadyExistsError(
-            absl::StrCat(path_, ": is there and is no socket; remove it"));
+            absl::StrCat(path_, ": exists and is not a socket; remove it"));
       }
       unlink(path_.c_str());
     }
@@ -328,8 +330,9 @@ class Server : public ControlServer {
     while (!connections_.empty()) Wait(-1, -1);
   }
 
-  // Waits until a connection comes to `listening` or is done, or `stop` is readable; without one to
-  // listen at for a short time at most. Ends what is done or late.
+  // Waits until a connection arrives at `listening` or is done, or `stop` is readable. Returns
+  // after a short time if there is nothing to listen at. Removes finished connections and shuts
+  // down late ones.
   void Wait(int listening, int stop) {
     const bool is_tail_ending =
         std::any_of(connections_.begin(), connections_.end(),
@@ -344,8 +347,8 @@ class Server : public ControlServer {
     for (Connection& connection : connections_) connection.ShutDownIfLate();
   }
 
-  // Accepts the connections that wait. False if that has to be tried again: there are no
-  // descriptors, or no memory.
+  // Accepts all waiting connections. Returns false if accepting must be retried, for lack of
+  // descriptors or memory.
   bool AcceptAll() {
     for (;;) {
       UniqueFd socket(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -356,7 +359,7 @@ class Server : public ControlServer {
       try {
         Accept(std::move(socket));
       } catch (const std::exception&) {
-        // There is no memory, or no thread. The connection is closed, and its peer may try again.
+        // Out of memory or threads. The connection is closed, and the peer may retry.
       }
     }
   }
@@ -366,11 +369,12 @@ class Server : public ControlServer {
     const Access access = peer.ok() ? rules_.Of(*peer) : Access::kNone;
     if (access == Access::kNone) {
       return Refuse(socket.get(), absl::PermissionDeniedError(
-                                      "this socket is for root and members of its two groups"));
+                                      "access denied; only root and members of look_group and "
+                                      "control_group may use this socket"));
     }
     if (IsFull(peer->user)) {
-      return Refuse(socket.get(), absl::ResourceExhaustedError(
-                                      "there are too many connections; end some of them"));
+      return Refuse(socket.get(),
+                    absl::ResourceExhaustedError("too many connections; close some of them"));
     }
     connections_.emplace_back(std::move(socket), *std::move(peer), access, &dispatcher_, &options_,
                               &change_log_, stop_.get(), wake_.get());
@@ -381,7 +385,7 @@ class Server : public ControlServer {
     }
   }
 
-  // Whether there is no place for one more connection of this user.
+  // Returns whether this user cannot have one more connection.
   bool IsFull(uid_t user) const {
     if (rules_.IsAdministrator(user)) return connections_.size() >= options_.max_connections;
     const auto of_user =
@@ -391,7 +395,8 @@ class Server : public ControlServer {
            static_cast<std::size_t>(of_user) >= options_.max_connections_of_user;
   }
 
-  // Says why the connection is closed, without waiting: there is room for it in a new socket.
+  // Sends the reason for closing the connection. Does not wait, because a new socket has room for
+  // it.
   static void Refuse(int socket, const absl::Status& status) {
     const std::string message = ErrorMessage(status);
     send(socket, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -402,9 +407,9 @@ class Server : public ControlServer {
   const Dispatcher dispatcher_;
   ChangeLog change_log_;
   ListeningSocket socket_;
-  const UniqueFd stop_;  // is readable from when the server is to end
-  const UniqueFd wake_;  // becomes readable when a connection is done, or a tail is to end
-  std::list<Connection> connections_;  // of the accepting thread alone
+  const UniqueFd stop_;                // readable when the server must end
+  const UniqueFd wake_;                // readable when a connection is done, or a tail must end
+  std::list<Connection> connections_;  // used only by the accepting thread
   std::thread thread_;                 // last: it uses all of the above
 };
 

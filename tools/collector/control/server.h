@@ -1,14 +1,14 @@
-// The daemon's control socket: a Unix stream socket on which requests come and replies go, in the
-// framing and the shapes of varlink (https://varlink.org); messages.h has the requests.
+// The server of the daemon's control socket: a Unix stream socket for requests and replies in the
+// framing and message formats of varlink (https://varlink.org). messages.h has the requests.
 //
-// Who may connect is the socket file's mode: its group is the one that may look, and an entry of
-// its access list is the one that may change. Whatever the mode says, each connection is asked for
-// the user and groups of its peer, as they were when it connected (SO_PEERCRED, SO_PEERGROUPS): an
-// id that this user namespace does not know is none of ours.
+// The mode of the socket file controls which users can connect. Members of the file's group may
+// view sessions, and members of a group in its access list may change them. In addition, the server
+// checks the user and groups that each peer had when it connected (SO_PEERCRED, SO_PEERGROUPS). An
+// id without a mapping in this user namespace gives no access.
 //
-// Peers are hostile: messages are bounded, whoever reads or writes too slowly is disconnected, the
-// number of connections is bounded in sum and for each user, and each has a thread of its own, so
-// that none keeps another from anything.
+// Peers are untrusted. Messages have a maximum size, peers that read or write too slowly are
+// disconnected, and the number of connections is limited in total and for each user. Each
+// connection has its own thread, so that it cannot delay others.
 #ifndef TOOLS_COLLECTOR_CONTROL_SERVER_H_
 #define TOOLS_COLLECTOR_CONTROL_SERVER_H_
 
@@ -26,34 +26,35 @@ namespace collector {
 
 struct ControlServerOptions {
   std::string path = "/run/nettraced/control";
-  // Members may do everything; "": root and the daemon's user alone.
+  // Group whose members may do everything; "": only root and the daemon's user.
   std::string control_group;
-  // Members may do what changes nothing; "": nobody beyond those who may do everything.
+  // Group whose members may make requests that change nothing; "": no group.
   std::string look_group;
-  // Of the daemon, for those who ask.
+  // Version of the daemon, reported by GetInfo.
   std::string version;
   std::size_t max_connections = 40;
   std::size_t max_connections_of_user = 10;
-  // Of max_connections, those that only root and the daemon's user get.
+  // Part of max_connections that is reserved for root and the daemon's user.
   std::size_t reserved_connections = 8;
-  // A message that has begun to come, or to be sent, has to be complete within this time.
+  // Time limit for receiving or sending one message completely.
   absl::Duration message_timeout = absl::Seconds(10);
-  // A connection on which no request comes for so long is closed.
+  // Time after which a connection without requests is closed.
   absl::Duration idle_timeout = absl::Minutes(2);
-  // Is called, by any thread, after each request that changes something, for a journal: who asked
-  // for what, and what came of it. Of those who may not, one a second. It must not call the server.
+  // Called by any thread after each request that changes something, with text for a journal: the
+  // peer, the request and its result. It is called for at most one refused request per second. It
+  // must not call the server.
   std::function<void(const std::string& message)> on_change;
 };
 
 class ControlServer {
  public:
-  // Serves requests from now on, by threads of its own in which all signals are blocked. `service`
-  // must outlive the server. A socket file that a dead daemon has left is replaced; AlreadyExists
-  // if a living one serves the path.
+  // Starts to serve requests, in threads in which all signals are blocked. `service` must outlive
+  // the server. Replaces a socket file that a dead daemon has left. Fails with AlreadyExists if a
+  // running daemon serves the path.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(Service* service,
                                                               ControlServerOptions options);
-  // Removes the socket file, ends all connections and tails, and returns when all threads have
-  // ended. Calls of `service` that are under way are waited for.
+  // Removes the socket file, ends all connections and tails, waits for running calls of `service`,
+  // and returns when all threads have ended.
   virtual ~ControlServer() = default;
 
  protected:

@@ -119,7 +119,7 @@ absl::Status CollectorEvents::Write(std::uint64_t limit) {
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     absl::StatusOr<nettrace::MetadataId> row = MetadataRow(waiting.event.kind);
     if (absl::IsResourceExhausted(row.status())) {
-      // Others have so many rows of this provider that it has to wait until they are flushed.
+      // Services have filled the provider's rows, so the event must wait until they are flushed.
       waiting_.push_back(std::move(waiting));
       continue;
     }
@@ -134,7 +134,7 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::
   nettrace::MetadataId& row = rows_[static_cast<std::size_t>(kind)];
   if (row == nettrace::kNoMetadata) {
     nettrace::EventMetadata metadata = tools::AccountMetadata(kind);
-    // A service that has taken the provider's name for its own may have taken the id, too.
+    // A service that uses the name of this provider may also use its ids.
     const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
     if (!id) return absl::ResourceExhaustedError("no event id is left");
     metadata.event_id = *id;
@@ -156,6 +156,7 @@ absl::Status CollectorEvents::WriteOne(nettrace::MetadataId metadata_id, Waiting
     absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
     if (!added.ok()) return added.status();
     capture_thread_ = *added;
+    writer_->CountApart(capture_thread_);
   }
   const absl::StatusOr<std::vector<std::byte>> payload = tools::AccountPayload(event);
   if (!payload.ok()) return payload.status();

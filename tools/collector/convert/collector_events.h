@@ -1,6 +1,7 @@
-// What the collector has to say of its own recording, as events of the provider NetTrace.Collector
-// (tools/common/account.h): losses, CPUs that went and came, tracepoints that are left out. Their
-// capture thread has no other events, so that a loss in a CPU's ring never hides one.
+// Events of the collector about its own recording, of the provider NetTrace.Collector
+// (tools/common/account.h): losses, CPUs that went offline or came online, and tracepoints that are
+// left out. They have their own capture thread, so that a loss in a CPU's ring never hides one of
+// them.
 #ifndef TOOLS_COLLECTOR_CONVERT_COLLECTOR_EVENTS_H_
 #define TOOLS_COLLECTOR_CONVERT_COLLECTOR_EVENTS_H_
 
@@ -18,63 +19,68 @@
 
 namespace collector {
 
-// Takes what there is to say at any time, and writes it when an interval ends. Times are those of
-// the trace's clock, whose ticks are nanoseconds; 0 is a time that is not known. Not thread-safe.
+// Collects the events, and writes them when an interval ends. Times are of the trace's clock, in
+// ns; 0 means unknown. Not thread-safe.
 class CollectorEvents {
  public:
-  // Of more tracepoints that are left out, or met, the trace does not tell: anybody may make them.
+  // Maximum numbers of tracepoints that are reported as left out or as matched. They are bounded
+  // because any process can create tracepoints.
   static constexpr std::size_t kMaxLeftOut = 1000;
   static constexpr std::size_t kMaxMet = 1000;
-  // Losses of more tracepoints and CPUs in one interval are told without their tracepoints.
+  // Maximum number of losses in one interval that are reported with their tracepoints; others are
+  // reported without.
   static constexpr std::size_t kMaxLosses = 4096;
 
-  // To be called before Write. `writer` outlives this object. `trace` is what it was created with.
+  // Sets the writer, which must outlive this object, and the trace that it was created with. Must
+  // be called before Write.
   void Open(nettrace::Writer* writer, const nettrace::TraceInfo& trace);
-  // No event has a time before `start`.
+  // Sets the earliest time of events.
   void Begin(std::uint64_t start) { earliest_ = start; }
 
-  // `count` events of a tracepoint ("system:event"; empty if the kernel does not say whose they
-  // were) were lost on a CPU, at some time after `from`, up to `until`.
+  // Records that `count` events of a tracepoint ("system:event"; empty if not known) were lost on a
+  // CPU after `from` and no later than `until`.
   void EventsLost(int cpu, std::string_view tracepoint, std::uint64_t count, std::uint64_t from,
                   std::uint64_t until);
-  // The CPU is gone, since some time between these; or it is there again, and what it did between
-  // these was not recorded. `error`: why it is not recorded now; else empty.
+  // Records that a CPU went offline or came online. A CPU went offline at some time between `since`
+  // and `until`. If it came online, its activity between them was not recorded. `error` says why it
+  // is not recorded now; else it is empty.
   void CpuChanged(int cpu, bool online, std::uint64_t since, std::uint64_t until,
                   std::string_view error);
-  // The cgroup that is recorded came; what was done in it between these times may not have been
-  // recorded, and is not at all if there is an error.
+  // Records that the followed cgroup appeared. Its activity between `since` and `until` may not
+  // have been recorded. If `error` is not empty, the cgroup is not recorded.
   void TargetCame(std::uint64_t since, std::uint64_t until, std::string_view error);
   void TracepointLeftOut(std::string_view tracepoint, std::string_view reason, std::uint64_t time);
-  // A pattern met the tracepoint for the first time: what it had before `time` was not recorded.
+  // Records that a pattern matched the tracepoint for the first time. Its events before `time` were
+  // not recorded.
   void TracepointMet(std::string_view tracepoint, std::uint64_t time);
-  // `count` events that came on a CPU between these times were not written.
+  // Records that `count` events that came on a CPU between these times were not written.
   void EventsDropped(int cpu, std::uint64_t count, std::uint64_t from, std::uint64_t until,
                      std::string_view reason);
-  // A section begins, the trace's first being number 0: those before have so many events of that
-  // CPU, and so many losses.
+  // Records that section number `section` begins; the first is 0. The sections before it have
+  // `events` events and `lost` losses of that CPU.
   void SectionBegan(int cpu, std::uint64_t section, std::uint64_t events, std::uint64_t lost,
                     std::uint64_t time);
 
-  // Writes all of that. To be called before a sequence point at `limit`, which is later than the
-  // one before; an event of a later time has this one's.
+  // Writes the collected events. Must be called before a sequence point at `limit`, which must be
+  // later than the previous one. Events with a later time are written with the time `limit`.
   absl::Status Write(std::uint64_t limit);
 
-  // There is nothing to write.
+  // Returns whether there is nothing to write.
   bool is_empty() const { return waiting_.empty(); }
 
-  // A sequence point flushed the rows of threads, or of metadata.
+  // Must be called when a sequence point has flushed the rows of threads, or of metadata.
   void ForgetThreads() { capture_thread_ = nettrace::kNoThread; }
   void ForgetMetadata() { rows_ = {}; }
 
-  // Events written so far.
+  // Number of events written so far.
   std::uint64_t written() const { return written_; }
-  // What they add up to.
+  // Totals of the events written so far.
   const tools::AccountSummary& summary() const { return summary_; }
 
  private:
   struct Waiting {
     std::uint64_t time;
-    tools::AccountEvent event;  // with times of the trace's clock
+    tools::AccountEvent event;  // times are of the trace's clock
   };
 
   std::uint64_t UnixTime(std::uint64_t ticks) const;
@@ -82,15 +88,15 @@ class CollectorEvents {
   absl::Status WriteOne(nettrace::MetadataId metadata_id, Waiting waiting, std::uint64_t limit);
 
   nettrace::Writer* writer_ = nullptr;
-  std::int64_t clock_offset_ = 0;  // ns, from the trace's clock to the time since 1970
+  std::int64_t clock_offset_ = 0;  // ns to add to the trace's clock for the time since 1970
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
-  // By kind; kNoMetadata until it is needed.
+  // Rows by kind; kNoMetadata until the row is needed.
   std::array<nettrace::MetadataId, tools::AccountEvent::kKinds + 1> rows_ = {};
   std::vector<Waiting> waiting_;
   std::size_t losses_waiting_ = 0;
   std::size_t left_out_ = 0;
   std::size_t met_ = 0;
-  std::uint64_t earliest_ = 0;  // no later event may be before it
+  std::uint64_t earliest_ = 0;  // ns; minimum time of the next event
   std::uint64_t written_ = 0;
   tools::AccountSummary summary_;
 };

@@ -25,7 +25,7 @@ struct Value {
   Type type;
   PayloadOp op;
   bool type_says_format = true;  // no other format has the type
-  bool is_whole_array = false;   // the value is all of the field's array: its text
+  bool is_whole_array = false;   // the value is the whole array of the field, as text
   Encoding encoding = Encoding::kInvalid;
 };
 
@@ -47,9 +47,9 @@ bool IsInNetworkOrder(Format format) {
   return format == Format::kPort || format == Format::kUuid || format == Format::kIpAddress;
 }
 
-class Compiler {
+class SchemaCompiler {
  public:
-  Compiler(const eh::EventView& event, const ValueForms& forms)
+  SchemaCompiler(const eh::EventView& event, const ValueForms& forms)
       : reader_(event.metadata, event.little_endian), swap_(!event.little_endian), forms_(forms) {}
 
   absl::StatusOr<EventSchema> Compile() {
@@ -69,8 +69,8 @@ class Compiler {
   }
 
  private:
-  // Compiles the next `limit` definitions, all that come if it is negative. Struct members recurse;
-  // the reader bounds their depth.
+  // Compiles the next `limit` definitions, or all of them if `limit` is negative. Calls itself for
+  // the members of structs; the reader bounds their depth.
   void CompileFields(int limit, std::vector<nettrace::Field>* fields) {
     FieldDefinition field;
     while (limit != 0 && reader_.Next(&field)) {
@@ -177,7 +177,7 @@ class Compiler {
     value->type = Type::Simple(IntegerType(size, is_signed));
   }
 
-  // The encoding of text, for its operation.
+  // Sets the encoding of text in its operation.
   void SetText(const FieldDefinition& field, std::size_t unit, PayloadOp* op) const {
     op->size = static_cast<std::uint8_t>(unit);
     op->swap = unit > 1 && swap_;
@@ -188,7 +188,7 @@ class Compiler {
     }
   }
 
-  // Characters are code units, and an array of them is text, as it is in NetTrace.
+  // Compiles characters, which are code units. An array of them is text, as in NetTrace.
   void CompileCharacters(const FieldDefinition& field, Value* value) const {
     const std::size_t unit = eh::internal::FixedSize(field.encoding);
     const bool as_units = unit == 2 || (unit == 1 && forms_.text == TextForm::kBytes);
@@ -244,7 +244,7 @@ class Compiler {
     }
   }
 
-  // Fields whose values may have several sizes, or be null.
+  // Compiles a field whose values may have several sizes, or be null.
   void CompileNullable(const FieldDefinition& field, Value* value) {
     PayloadOp op;
     op.element = PayloadOp::Element::kNullable;
@@ -268,7 +268,7 @@ class Compiler {
       return;
     }
     if (seen == kSeenNull) {
-      // There is no null in NetTrace; TraceEvent shows one and an empty text alike.
+      // NetTrace has no null. TraceEvent displays null and an empty text in the same way.
       value->type = Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit));
       value->type_says_format = false;
     } else if (of_value.encoding != field.encoding) {
@@ -294,11 +294,11 @@ class Compiler {
     value->op = op;
   }
 
-  // The type of the whole field, from that of one value.
+  // Returns the type of the whole field, given the type of one value.
   static Type Arrayed(const FieldDefinition& field, Value* value) {
     if (field.arity == Arity::kScalar || value->is_whole_array) return std::move(value->type);
     if (nettrace::internal::IsPlainArray(value->type) && !nettrace::internal::IsText(value->type)) {
-      // TraceEvent misreads arrays of arrays, but for arrays of text.
+      // TraceEvent misreads arrays of arrays, except arrays of text.
       value->type = Type::Object({{"Value", std::move(value->type)}});
     }
     if (field.arity == Arity::kConstantArray) {
@@ -313,7 +313,7 @@ class Compiler {
 
   void Note(const FieldDefinition& field, const Value& value, int index) {
     if (value.type_says_format && !field.has_tag && field.attributes.empty()) return;
-    // A nullable field whose values are all there is one of that encoding.
+    // A nullable field that is never null has the encoding of its values.
     const Encoding encoding = field.encoding == Encoding::kStruct ? field.encoding : value.encoding;
     tools::FieldNote note{encoding, field.format, std::nullopt, std::string(field.attributes)};
     if (field.has_tag) note.tag = field.tag;
@@ -341,7 +341,7 @@ absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
                                                const eh::TracepointName& name,
                                                std::string_view tracepoint_name,
                                                const ValueForms& forms) {
-  absl::StatusOr<EventSchema> schema = Compiler(event, forms).Compile();
+  absl::StatusOr<EventSchema> schema = SchemaCompiler(event, forms).Compile();
   if (!schema.ok()) return schema;
   nettrace::EventMetadata& metadata = schema->metadata;
   metadata.provider = std::string(name.provider);

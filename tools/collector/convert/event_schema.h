@@ -15,34 +15,34 @@
 
 namespace collector {
 
-// The form in which text of 1-byte units is written. TraceEvent shows UTF-8 code units byte by
-// byte, so that only ASCII looks right in them; text beyond it is written as UTF-16, in a schema of
-// its own.
+// Encoding in which text of 1-byte units is written. TraceEvent displays UTF-8 code units byte by
+// byte, which is correct for ASCII only. Text with other characters is written as UTF-16, in a
+// separate schema.
 enum class TextForm { kBytes, kUtf16 };
 
-// What of an event's values the types of its fields depend on.
+// Properties of an event's values that determine the types of its fields.
 struct ValueForms {
   TextForm text = TextForm::kBytes;
-  // A set of SeenValue for each nullable field: the program is for events with these values only.
-  // A type of NetTrace is of one size, and none has a null. Without them, a nullable field is a
-  // sequence of bytes, and the program is for all events.
+  // A set of SeenValue for each nullable field. The program is valid only for events with these
+  // values, because a NetTrace type has one size and no null. If `seen` is empty, a nullable field
+  // is a sequence of bytes, and the program is valid for all events.
   std::string_view seen;
 
-  // No text but ASCII, no null, and no array without elements: the forms of which there is one in
-  // most recordings.
+  // Returns whether all text is ASCII and no nullable field is null or an array without elements.
+  // In most recordings, events have no other forms.
   bool AreUsual() const;
 };
 
 struct EventSchema {
-  // With the event's own id, or 0: it has one, and not in more than one form, for it is to be the
-  // same in all recordings.
+  // Contains the event's own id if ValueForms::AreUsual, otherwise 0. The id must belong to one
+  // form only, and to the same form in all recordings.
   nettrace::EventMetadata metadata;
   PayloadProgram program;
   std::size_t nullable_fields = 0;
 };
 
-// Compiles the schema of `event`, which came from the tracepoint `tracepoint_name` = `name`.
-// InvalidArgument if its metadata is malformed.
+// Compiles the schema of `event` from the tracepoint `tracepoint_name`, which was parsed into
+// `name`. Fails with InvalidArgument if the event's metadata is malformed.
 absl::StatusOr<EventSchema> CompileEventSchema(const eh::EventView& event,
                                                const eh::TracepointName& name,
                                                std::string_view tracepoint_name,

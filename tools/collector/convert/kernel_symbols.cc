@@ -14,10 +14,11 @@ namespace {
 
 constexpr char kKallsyms[] = "/proc/kallsyms";
 constexpr std::size_t kMaxBytes = 64 << 20;
-// What is farther behind a symbol's start is not in it: the list has no ends of symbols.
+// Maximum offset of an address in a symbol. The list does not contain the ends of symbols.
 constexpr std::uint64_t kMaxOffset = 1 << 20;
 
-// Symbols that programs may name come first, and of those the ones without underscores.
+// Returns the rank of a symbol. Global symbols come first, and among them those with the fewest
+// leading underscores.
 std::uint32_t RankOf(char type, absl::string_view name) {
   const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());
   return (absl::ascii_isupper(static_cast<unsigned char>(type)) ? 0 : 0x10000) +
@@ -43,14 +44,14 @@ KernelSymbols KernelSymbols::Parse(std::string_view text) {
   KernelSymbols result;
   for (const absl::string_view line :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    // "ffffffff81000000 T _text", and for a module a tab and its name
+    // The line is "ffffffff81000000 T _text"; for a module, a tab and its name follow.
     const std::size_t type_at = line.find(' ') + 1;
     if (type_at == 0 || type_at + 2 >= line.size()) continue;
     const char type = line[type_at];
     const absl::string_view name =
         line.substr(type_at + 2, line.find('\t', type_at) - (type_at + 2));
     std::uint64_t address = 0;
-    // Absolute ones are offsets of what each CPU has.
+    // Absolute symbols are offsets in the memory of each CPU.
     if (!absl::SimpleHexAtoi(line.substr(0, type_at - 1), &address) || address == 0 ||
         type == 'a' || type == 'A' || name.empty()) {
       continue;

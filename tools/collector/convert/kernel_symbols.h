@@ -1,4 +1,4 @@
-// The names of the kernel's code: which symbol an address belongs to.
+// Finds the kernel symbol that an address belongs to.
 #ifndef TOOLS_COLLECTOR_CONVERT_KERNEL_SYMBOLS_H_
 #define TOOLS_COLLECTOR_CONVERT_KERNEL_SYMBOLS_H_
 
@@ -9,29 +9,30 @@
 
 namespace collector {
 
-// Immutable once made. What is loaded later than it (modules, BPF programs) has no name in it.
+// An immutable table of the kernel's symbols. It contains no symbols of modules and BPF programs
+// that are loaded later.
 class KernelSymbols {
  public:
-  // Reads /proc/kallsyms, some 100 ms of work for 10 MB. Without the permission to see addresses
-  // (kernel.kptr_restrict) there are no symbols.
+  // Reads /proc/kallsyms, which takes some 100 ms for 10 MB. The table is empty if this process may
+  // not see addresses (kernel.kptr_restrict).
   static KernelSymbols Load();
-  // Parses the text of that file: a line has address, type and name.
+  // Parses the text of that file. Each line has an address, a type and a name.
   static KernelSymbols Parse(std::string_view text);
 
   bool empty() const { return symbols_.empty(); }
 
-  // "tcp_sendmsg+0x4a", or "tcp_sendmsg" without the offset or where it is 0; "" if the address is
-  // in no symbol.
+  // Returns the symbol of an address with the offset in it, such as "tcp_sendmsg+0x4a". The offset
+  // is left out if it is 0 or `with_offset` is false. Returns "" if the address is in no symbol.
   std::string Find(std::uint64_t address, bool with_offset) const;
 
  private:
   struct Symbol {
     std::uint64_t address;
-    std::uint32_t name;  // in names_, NUL-terminated
-    std::uint32_t rank;  // of several symbols at one address, the one of the lowest rank is shown
+    std::uint32_t name;  // index in names_, NUL-terminated
+    std::uint32_t rank;  // the lowest one at an address is shown
   };
 
-  std::vector<Symbol> symbols_;  // by address, one for each
+  std::vector<Symbol> symbols_;  // by address, one for each address
   std::string names_;
 };
 

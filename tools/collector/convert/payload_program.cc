@@ -18,7 +18,7 @@ using Result = PayloadProgram::Result;
 using eh::internal::TextEncoding;
 using eh::internal::TextReader;
 
-// One run of a program. Recursion is as deep as structs are nested, which the parser bounds.
+// Runs a program once. Recursion is as deep as structs are nested, which the parser bounds.
 class Runner {
  public:
   Runner(std::span<const std::byte> data, bool swap_counts, std::vector<std::byte>* out,
@@ -148,7 +148,8 @@ class Runner {
     return true;
   }
 
-  // Bytes of the code units before the first zero one; all if there is none.
+  // Returns the size in bytes of the code units before the first zero unit, or of all if there is
+  // none.
   static std::size_t SizeToZero(std::span<const std::byte> units, std::size_t unit) {
     static constexpr std::byte kZero[4] = {};
     std::size_t size = 0;
@@ -228,7 +229,7 @@ class Runner {
         PutUtf16(op, units);
         break;
       case PayloadOp::Output::kUtf16Unit: {
-        // Of a unit of 1 byte, which is at most U+00FF, or U+FFFD.
+        // The character of a 1-byte unit, which is at most U+00FF, or U+FFFD.
         char32_t c = 0;
         ReaderOf(op, units).Next(&c);
         nettrace::internal::AppendAsUtf16(c, out_);
@@ -250,7 +251,7 @@ class Runner {
 
 bool IsIdentity(const PayloadOp& op) {
   if (op.swap) return false;
-  // A count in the source must be one in the output, and the other way round.
+  // A count in the source must be a count in the output, and the reverse.
   if (op.write_count != (op.repeat == PayloadOp::Repeat::kCounted)) return false;
   switch (op.element) {
     case PayloadOp::Element::kFixed:
@@ -269,17 +270,17 @@ bool IsIdentity(const PayloadOp& op) {
   return false;
 }
 
-// Fixed fields that are copied as they are; as one operation they are `size` bytes.
+// Returns whether fields of fixed size are copied unchanged. `*size` is their total size in bytes.
 bool IsPlain(const PayloadOp& op, std::size_t* size) {
   *size = std::size_t{op.size} * (op.repeat == PayloadOp::Repeat::kOnce ? 1 : op.count);
   return op.element == PayloadOp::Element::kFixed && !op.swap && !op.write_count &&
          op.charset == PayloadOp::Charset::kNone && op.repeat != PayloadOp::Repeat::kCounted;
 }
 
-// Appends `ops` to `*merged`, with plain fields that follow one another as one operation.
+// Appends `ops` to `*merged`, and combines consecutive plain fields into one operation.
 void Merge(std::span<const PayloadOp> ops, std::vector<PayloadOp>* merged) {
   constexpr std::size_t kMaxMerged = 65535;
-  std::size_t plain = 0;  // bytes of the last operation that was appended, if it is plain
+  std::size_t plain = 0;  // bytes of the last appended operation if it is plain, else 0
   for (std::size_t i = 0; i < ops.size(); i += 1 + ops[i].children) {
     std::size_t size = 0;
     const bool is_plain = IsPlain(ops[i], &size);
@@ -306,14 +307,15 @@ std::uint64_t LoadWord(const std::byte* at) {
   return word;
 }
 
-// Some bits of 8 bytes together: a byte that is not ASCII leaves its highest one in one of them.
+// Combines the bytes into 8 bytes by bitwise OR. If a byte is not ASCII, the highest bit of one of
+// them is set.
 std::uint64_t BitsOf(const std::byte* at, std::size_t size) {
   std::uint64_t bits = 0;
   if (size >= 8) {
     for (const std::byte* last = at + size - 8; at < last; at += 8) {
       bits |= LoadWord<std::uint64_t>(at);
     }
-    // Those that are left, with some that were seen before: they end where the text does.
+    // The last 8 bytes end where the text ends; they may overlap bytes that have been read.
     const std::size_t beyond = size % 8 == 0 ? 0 : 8 - size % 8;
     return bits | LoadWord<std::uint64_t>(at - beyond);
   }
@@ -339,7 +341,7 @@ void PayloadProgram::MakeSteps() {
     if (IsPlain(op, &size)) {
       step.fixed += size;
     } else if (op.element == PayloadOp::Element::kStruct && once) {
-      // Its members follow.
+      // The operations of its members follow.
     } else if (op.element == (once ? PayloadOp::Element::kText : PayloadOp::Element::kFixed) &&
                op.repeat != PayloadOp::Repeat::kConstant) {
       step.fixed += sizeof(std::uint16_t);

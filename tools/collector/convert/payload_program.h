@@ -9,28 +9,28 @@
 
 namespace collector {
 
-// One field, or one member of a struct, of the source's payload.
+// Converts one field of the source's payload, or one member of a struct.
 struct PayloadOp {
   enum class Element : std::uint8_t {
     kFixed,     // `size` bytes, reversed if `swap`
-    kUuid,      // 16 bytes in RFC 4122 order, to a Guid
-    kZText,     // code units of `size` bytes up to a zero one
-    kText,      // a u16 count and so many code units of `size` bytes
+    kUuid,      // 16 bytes in RFC 4122 order; the output is a Guid
+    kZText,     // code units of `size` bytes up to a zero unit
+    kText,      // a u16 count and that number of code units of `size` bytes
     kUnits,     // `count` code units of `size` bytes
-    kNullable,  // a u16 count and so many bytes: null, or a value whose size is one of `fitting`
+    kNullable,  // a u16 count and that number of bytes: null, or a value of a size in `fitting`
     kStruct,    // the `children` operations that follow this one
   };
   enum class Output : std::uint8_t {
-    kUnits,          // a u16 count, then the code units (kNullable: the bytes) as they are
-    kUnitsAndZero,   // the code units and a zero one, as they are
-    kBytes,          // a u16 count of bytes, then the code units' bytes
+    kUnits,          // a u16 count, then the unchanged code units (kNullable: bytes)
+    kUnitsAndZero,   // the unchanged code units and a zero unit
+    kBytes,          // a u16 count of bytes, then the bytes of the code units
     kUtf16,          // a u16 count, then UTF-16
     kUtf16Unit,      // one UTF-16 code unit
-    kValue,          // kNullable: the value alone
+    kValue,          // kNullable: only the value
     kCountAndValue,  // kNullable: a u16 1 and the value, or a u16 0
   };
   enum class Repeat : std::uint8_t { kOnce, kConstant, kCounted };
-  // The encoding of code units of 1 byte; those of 2 and 4 are UTF-16 and UTF-32.
+  // Encoding of 1-byte code units. Units of 2 and 4 bytes are UTF-16 and UTF-32.
   enum class Charset : std::uint8_t { kNone, kUtf8, kLatin1 };
 
   Element element = Element::kFixed;
@@ -39,17 +39,17 @@ struct PayloadOp {
   Charset charset = Charset::kNone;
   std::uint8_t size = 1;
   bool swap = false;
-  bool byte_order_mark = false;  // the text may begin with one, which overrides encoding and order
+  bool byte_order_mark = false;  // may begin with a BOM, which overrides encoding and order
   bool ends_at_zero = false;     // kUnits: the text ends before the first zero unit
-  bool uuid = false;             // kNullable: the value is one in RFC 4122 order, to a Guid
-  bool write_count = false;      // a u16 count of elements goes to the output
+  bool uuid = false;             // kNullable: a value in RFC 4122 order; the output is a Guid
+  bool write_count = false;      // write a u16 count of elements
   std::uint8_t fitting = 0;      // kNullable: a set of SeenValue
-  std::uint16_t slot = 0;        // kNullable: the field's place among those
-  std::uint16_t count = 1;       // kConstant; kUnits
-  std::uint32_t children = 0;    // operations in the struct, nested ones included
+  std::uint16_t slot = 0;        // kNullable: index among the nullable fields
+  std::uint16_t count = 1;       // for kConstant and kUnits
+  std::uint32_t children = 0;    // operations in the struct, including nested ones
 };
 
-// The values that a nullable field had in an event: a set of these.
+// Flags for the values that a nullable field had in an event.
 enum SeenValue : std::uint8_t {
   kSeenNull = 1,
   kSeen1Byte = 2,
@@ -57,9 +57,9 @@ enum SeenValue : std::uint8_t {
   kSeen4Bytes = 8,
   kSeen8Bytes = 16,
   kSeen16Bytes = 32,
-  kSeenMisfit = 64,  // a size that does not suit the format
+  kSeenMisfit = 64,  // a size that is invalid for the format
 };
-// Returns kSeenMisfit for what is no size of numbers.
+// Returns the flag for a value of `size` bytes; kSeenMisfit if no number has that size.
 constexpr SeenValue SeenSize(std::size_t size) {
   switch (size) {
     case 0:
@@ -95,45 +95,45 @@ class PayloadProgram {
     bool non_ascii = false;    // some text of 1-byte units is not ASCII
   };
 
-  // What it keeps, besides itself.
+  // Bytes of memory, without the object itself.
   std::size_t bytes() const {
     return ops_.capacity() * sizeof(PayloadOp) + steps_.capacity() * sizeof(Step);
   }
 
-  // The output is the source, unchanged: Run then needs no `out`.
+  // Returns whether the output is the unchanged source. Run does not need `out` then.
   bool identity() const { return identity_; }
 
-  // Goes over `data` where it is that of an identity whose length is soon known: nearly always.
-  // False if that takes Run.
+  // Handles `data` without Run if the program is an identity and the length of its source is easy
+  // to determine, which is nearly always so. Returns false if Run must be called.
   bool RunQuickly(std::span<const std::byte> data, Outcome* outcome) const {
     return !steps_.empty() && RunSteps(data, outcome);
   }
 
-  // Walks `data`, which may have padding after the last field, and appends the output to `*out`
-  // unless it is null. Every element of the source costs at least a byte of it, so the work is
-  // linear in its size. Adds to `seen`, at each nullable field's slot, what values it had; `seen`
-  // is empty or has a place for each of them.
+  // Reads `data`, which may have padding after the last field, and appends the output to `*out`
+  // unless that is null. Every element takes at least one byte of the source, so the work is linear
+  // in the size of `data`. Adds the values of each nullable field to `seen`, at the field's slot.
+  // `seen` is empty or has an entry for each nullable field.
   Outcome Run(std::span<const std::byte> data, std::vector<std::byte>* out,
               std::span<char> seen = {}) const;
 
  private:
-  // Some bytes of the source, then as many units as the count that they end with says.
+  // A number of bytes of the source that ends with a count, followed by that number of units.
   struct Step {
-    std::size_t fixed = 0;  // the count included
-    std::uint8_t unit = 0;  // bytes; 0: this is the last step, and there is no count
-    bool is_ascii = false;  // the units are expected to be
+    std::size_t fixed = 0;  // bytes, including the count
+    std::uint8_t unit = 0;  // bytes; 0: last step, without a count
+    bool is_ascii = false;  // the units are expected to be ASCII
   };
 
   void MakeSteps();
-  // Goes over the source of an identity that has steps. False if text is not ASCII: then only the
-  // operations tell what it is.
+  // Reads the source of an identity that has steps. Returns false if some text is not ASCII; the
+  // operations must then be run.
   bool RunSteps(std::span<const std::byte> data, Outcome* outcome) const;
 
   std::vector<PayloadOp> ops_;
-  bool swap_counts_ = false;  // counts in the source are of the other byte order
+  bool swap_counts_ = false;  // counts in the source have the other byte order
   bool identity_ = false;
-  // What of an identity's source says how long it is: nearly all programs are identities, whose
-  // payload is copied as it is. Empty if there are arrays of structs or nullable fields.
+  // Determines the length of an identity's source. Nearly all programs are identities; their
+  // payload is copied unchanged. Empty if there are arrays of structs or nullable fields.
   std::vector<Step> steps_;
 };
 

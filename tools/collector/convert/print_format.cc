@@ -20,7 +20,7 @@ namespace {
 using tools::SymbolPiece;
 using Kind = SymbolPiece::Kind;
 
-// What an expression gives: libtraceevent does not tell "1" from 1.
+// Kind of value that an expression yields; libtraceevent does not distinguish "1" from 1.
 enum class Want { kNumber, kText };
 
 SymbolPiece TextPiece(std::string_view text) {
@@ -53,7 +53,7 @@ SymbolPiece CallPiece(std::string_view function, std::vector<SymbolPiece> argume
   return piece;
 }
 
-// The number that C's `text` is.
+// Parses a number in C syntax.
 std::optional<SymbolPiece> ParseNumber(const char* text) {
   char* end = nullptr;
   const bool negative = *text == '-';
@@ -81,7 +81,7 @@ std::optional<std::uint64_t> Fold(std::string_view op, std::uint64_t x, std::uin
   return std::nullopt;
 }
 
-// The function that casts to `type`; "" if the value stays as it is.
+// Returns the function that casts to `type`; "" if the cast does not change the value.
 std::string_view CastTo(std::string_view type) {
   constexpr std::pair<std::string_view, std::string_view> kCasts[] = {
       {"u8", "u8"},          {"__u8", "u8"},      {"unsigned char", "u8"},
@@ -101,17 +101,17 @@ const tep_print_arg* WithoutCasts(const tep_print_arg* arg) {
   return arg;
 }
 
-// A conversion of the format: "%08lx" and the text before it.
+// A conversion of the format, such as "%08lx", and the text before it.
 struct Conversion {
   std::string_view literal;
-  bool alternate = false;  // #
+  bool alternate = false;  // the flag #
   bool zero_padded = false;
   unsigned width = 0;
   int stars = 0;
-  std::string_view letters;  // "x"; all of a pointer's: "pI6c"
+  std::string_view letters;  // for example "x"; for a pointer, all letters: "pI6c"
 };
 
-// Takes the next conversion from `*format`; false at its end.
+// Takes the next conversion from `*format`. Returns false at its end.
 bool TakeConversion(std::string_view* format, Conversion* conversion) {
   *conversion = Conversion();
   const std::string_view all = *format;
@@ -148,13 +148,13 @@ bool TakeConversion(std::string_view* format, Conversion* conversion) {
   return true;
 }
 
-// `literal` without the prefix of a hexadecimal number that comes next.
+// Returns `literal` without the prefix of a hexadecimal number that follows it.
 std::string_view WithoutPrefix(std::string_view literal) {
   if (literal.size() >= 2 && literal.substr(literal.size() - 2) == "0x") literal.remove_suffix(2);
   return literal;
 }
 
-// "pfn" of a text that ends in "pfn=" or "pfn=0x".
+// Returns the name before a value, such as "pfn" if the text ends in "pfn=" or "pfn=0x".
 std::string_view NameBefore(std::string_view literal) {
   literal = WithoutPrefix(literal);
   if (literal.empty() || literal.back() != '=') return {};
@@ -173,9 +173,9 @@ bool IsPunctuation(std::string_view literal) {
          });
 }
 
-class Compiler {
+class PrintFormatCompiler {
  public:
-  explicit Compiler(const tep_event& event) : event_(event) {}
+  explicit PrintFormatCompiler(const tep_event& event) : event_(event) {}
 
   PrintFormat Compile() {
     for (const tep_format_field* field = event_.format.fields; field != nullptr;
@@ -192,7 +192,7 @@ class Compiler {
       note.hex = field.hex && !field.decimal;
       note.pieces = std::move(field.pieces);
       std::string text = tools::FormatTracepointNote(note);
-      // What passes the limits of notes is left out here, not by those who read them.
+      // Notes beyond the limits are left out here, so that readers need not do it.
       if (text.empty() || !tools::ParseTracepointNote(text)) continue;
       result.notes.emplace_back(absl::StrCat(tools::kKeyTracepointField, name), std::move(text));
     }
@@ -277,12 +277,12 @@ class Compiler {
     Add(conversion, name, *std::move(piece));
   }
 
-  // Whether `piece` is a form of the field's own value.
+  // Returns whether `piece` displays the field's own value in another form.
   static bool IsOfField(const SymbolPiece& piece) {
     return piece.kind == Kind::kCall && piece.arguments[0].kind == Kind::kField;
   }
 
-  // Whether `piece` is a choice between the field itself and something else.
+  // Returns whether `piece` is a choice between the field itself and another value.
   static bool ShowsField(const SymbolPiece& piece, const std::string& name) {
     const SymbolPiece field = FieldPiece(name);
     return piece.kind == Kind::kConditional &&
@@ -326,7 +326,7 @@ class Compiler {
   void Add(const Conversion& conversion, const std::string& name, SymbolPiece piece) {
     Field& field = *Find(name);
     if (!field.pieces.empty()) {
-      // What `print fmt` shows at one place stays together: "8,1" of a device.
+      // Values that `print fmt` displays together stay together, such as "8,1" of a device.
       const std::string_view literal = WithoutPrefix(conversion.literal);
       const std::string_view between = last_ == name && IsPunctuation(literal) ? literal : " ";
       if (!between.empty()) field.pieces.push_back(TextPiece(between));
@@ -349,13 +349,13 @@ class Compiler {
            std::any_of(piece.arguments.begin(), piece.arguments.end(), HasNames);
   }
 
-  // The field whose symbol `piece` is: the one that is named, or else the first.
+  // Returns the field that `piece` describes: the field whose values it names, or else the first.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as kMaxNoteDepth.
   static std::string FieldOf(const SymbolPiece& piece) {
     if (piece.kind == Kind::kField || piece.kind == Kind::kElement) return piece.text;
     std::string first;
     const std::size_t count = piece.arguments.size();
-    // What is chosen says more of the field than what the choice depends on.
+    // The alternatives of a choice describe the field better than the condition does.
     const std::size_t start = piece.kind == Kind::kConditional ? 1 : 0;
     for (std::size_t i = 0; i < count; ++i) {
       const SymbolPiece& argument = piece.arguments[(start + i) % count];
@@ -367,7 +367,7 @@ class Compiler {
     return first;
   }
 
-  // The state of the field `name`; null if the event has none.
+  // Returns the state of the field `name`; null if the event has no such field.
   Field* Find(std::string_view name) {
     const auto found = fields_.find(std::string(name));
     if (found != fields_.end()) return &found->second;
@@ -440,19 +440,19 @@ class Compiler {
     std::optional<SymbolPiece> call = CallOn(function, Convert(value, Want::kNumber, depth + 1));
     if (!call) return std::nullopt;
     if (function == "flags") {
-      // Bits without a name are better seen in hexadecimal, too.
+      // Bits without a name are easier to read in hexadecimal, too.
       if (Field* const field = Find(FieldOf(call->arguments[0])); field != nullptr) {
         field->hex = true;
       }
       call->arguments.push_back(TextPiece(delimiter == nullptr ? "" : delimiter));
     }
     for (; names != nullptr; names = names->next) {
-      // A name of the kernel's that its format does not tell the value of is no number.
+      // A kernel constant whose value is not in the format cannot be parsed as a number.
       const std::optional<SymbolPiece> number =
           names->value == nullptr ? std::nullopt : ParseNumber(names->value);
       if (number && names->str != nullptr) call->names.emplace_back(number->number, names->str);
     }
-    // Alone, it would say no more than the number; within a choice, the other text says more.
+    // Alone, it would display no more than the number. Within a choice, the other alternative may.
     if (call->names.empty() && depth == 0) return std::nullopt;
     return call;
   }
@@ -549,6 +549,8 @@ class Compiler {
 
 }  // namespace
 
-PrintFormat CompilePrintFormat(const tep_event& event) { return Compiler(event).Compile(); }
+PrintFormat CompilePrintFormat(const tep_event& event) {
+  return PrintFormatCompiler(event).Compile();
+}
 
 }  // namespace collector

@@ -14,24 +14,25 @@ struct tep_event;
 namespace collector {
 
 struct PrintFormat {
-  // Keys for the fields that are not shown as their types say. They take at most kMaxNotes bytes:
-  // the largest are left out.
+  // Notes for the fields that are not displayed as their types suggest. They take at most kMaxNotes
+  // bytes; the largest notes are left out.
   nettrace::KeyValues notes;
-  // The fields that hold addresses of the kernel's code, and whether the offset is shown.
+  // A field that holds an address of the kernel's code, and whether the offset is displayed.
   struct KernelAddress {
     std::string field;
     bool with_offset;
     friend bool operator==(const KernelAddress&, const KernelAddress&) = default;
   };
   std::vector<KernelAddress> kernel_addresses;
-  // Fields that are bytes, though their type may be char.
+  // Names of fields that are bytes, although their type may be char.
   std::set<std::string> binary;
 };
 
-// Bytes of all keys and values of a tracepoint: a metadata row has 65535, its fields among them.
+// Maximum size of all keys and values of a tracepoint's notes, in bytes. A metadata row, including
+// its fields, has at most 65535 bytes.
 inline constexpr std::size_t kMaxNotes = 32 * 1024;
 
-// Reads the parsed format of `event`. What it cannot express is left out.
+// Compiles the parsed format of `event`. Leaves out what notes cannot express.
 PrintFormat CompilePrintFormat(const tep_event& event);
 
 }  // namespace collector

@@ -46,7 +46,7 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
 }
 
 absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadIndex thread) {
-  // One that begins before the trace does is there when that begins.
+  // A process that was created before the trace begins exists when the trace begins.
   const bool existed = event.kind == ProcessEvent::Kind::kCreated && event.timestamp < start_;
   absl::StatusOr<nettrace::MetadataId> metadata_id =
       MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind);
@@ -57,6 +57,7 @@ absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadInd
     absl::StatusOr<nettrace::ThreadIndex> capture_thread = writer_->AddThread(info);
     if (!capture_thread.ok()) return capture_thread.status();
     capture_thread_ = *capture_thread;
+    writer_->CountApart(capture_thread_);
   }
   nettrace::EventRow row;
   row.metadata_id = *metadata_id;
@@ -67,7 +68,7 @@ absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadInd
   row.thread = thread;
   std::span<const std::byte> bytes;
   if (event.kind != ProcessEvent::Kind::kExited) {
-    // A path may be any bytes.
+    // A path may contain bytes that are not valid UTF-8.
     std::string name;
     nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(event.name)), &name);
     absl::StatusOr<std::span<const std::byte>> payload =

@@ -1,8 +1,10 @@
-// Process events into NetTrace events of the provider Universal.System, from which TraceEvent takes
-// the names of processes, their beginning and their end: ids 0 ExistingProcess, 1 ProcessCreate and
-// 2 ProcessExit. No other row has one of these: what a service calls its provider has no dot, and
-// rows of the kernel's tracepoints have ids far above. Their capture thread has no other events;
-// their thread is the process's main one.
+// Writes process events as NetTrace events of the provider Universal.System. TraceEvent takes the
+// name, start and end of processes from them: ids 0 ExistingProcess, 1 ProcessCreate and 2
+// ProcessExit.
+//
+// No other row has one of these ids with this provider: the provider names of services have no dot,
+// and the rows of kernel tracepoints have far larger ids. The events have their own capture thread;
+// their thread is the main thread of the process.
 #ifndef TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_PROCESS_WRITER_H_
 
@@ -19,27 +21,27 @@
 
 namespace collector {
 
-// Not thread-safe.
+// Writes the process events of one trace. Not thread-safe.
 class ProcessWriter {
  public:
-  // The writer outlives this object. No event is written with a time before `start`.
+  // `writer` must outlive this object. Events are written with times no earlier than `start`.
   ProcessWriter(nettrace::Writer* writer, std::uint64_t start);
-  // The encoder refers to the fields.
+  // Not copyable, because the encoder refers to the fields.
   ProcessWriter(const ProcessWriter&) = delete;
   ProcessWriter& operator=(const ProcessWriter&) = delete;
 
-  // Writes an event; `thread` is the row of the process's main thread. To be called in the order of
-  // time, before a sequence point of that time: what becomes known of an earlier time afterwards is
-  // written with a later one.
+  // Writes an event; `thread` is the row of the process's main thread. Must be called in the order
+  // of time, and before a sequence point of that time. An event that arrives after a later one is
+  // written with the later time.
   absl::Status Write(const ProcessEvent& event, nettrace::ThreadIndex thread);
-  // A sequence point follows at `timestamp`.
+  // Must be called before a sequence point at `timestamp`.
   void EndInterval(std::uint64_t timestamp) { earliest_ = std::max(earliest_, timestamp); }
-  // The trace's thread rows were flushed.
+  // Must be called when the trace's thread rows have been flushed.
   void ForgetRows() { capture_thread_ = nettrace::kNoThread; }
-  // Its metadata rows were.
+  // Must be called when the trace's metadata rows have been flushed.
   void ForgetMetadata() { rows_ = {}; }
 
-  // Events written so far.
+  // Number of events written so far.
   std::uint64_t written() const { return written_; }
 
  private:
@@ -47,11 +49,11 @@ class ProcessWriter {
 
   nettrace::Writer* writer_;
   nettrace::ThreadIndex capture_thread_ = nettrace::kNoThread;
-  std::array<nettrace::MetadataId, 3> rows_ = {};  // by kind; kNoMetadata until it is needed
-  std::vector<nettrace::Field> fields_;            // of ids 0 and 1
+  std::array<nettrace::MetadataId, 3> rows_ = {};  // by kind; kNoMetadata until needed
+  std::vector<nettrace::Field> fields_;            // fields of ids 0 and 1
   nettrace::PayloadEncoder payload_;
   const std::uint64_t start_;
-  std::uint64_t earliest_;  // no later event may be before it
+  std::uint64_t earliest_;  // ns; minimum time of the next event
   std::uint64_t written_ = 0;
 };
 

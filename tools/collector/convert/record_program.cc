@@ -11,7 +11,7 @@ namespace {
 
 using nettrace::internal::traceevent::kMaxPayloadSize;
 
-// `text` up to its first NUL.
+// Returns `text` up to its first NUL.
 std::span<const std::byte> UntilNul(std::span<const std::byte> text) {
   if (text.empty()) return text;
   const void* const nul = std::memchr(text.data(), 0, text.size());
@@ -50,7 +50,7 @@ bool IsAscii(std::span<const std::byte> text) {
                      [](std::byte unit) { return (unit & std::byte{0x80}) == std::byte{0}; });
 }
 
-// Appends `text` and the number of its code units before it.
+// Appends the number of code units of `text`, then the text.
 void AppendText(std::span<const std::byte> text, TextForm form, std::vector<std::byte>* out) {
   const std::size_t at = AddCount(text.size(), out);
   if (form == TextForm::kBytes) return Append(text, out);
@@ -95,7 +95,7 @@ RecordProgram::Outcome RecordProgram::Run(std::span<const std::byte> record, Tex
   }
   const std::size_t start = out->size();
   for (const RecordOp& op : ops_) {
-    // Locations may overlap: a small record could say that it has large fields.
+    // Locations may overlap, so a small record can refer to large fields.
     if (out->size() - start > kMaxPayloadSize) return outcome;
     std::span<const std::byte> bytes = record.subspan(op.offset, op.size);
     if (op.kind == RecordOp::Kind::kLocated || op.kind == RecordOp::Kind::kLocatedText) {

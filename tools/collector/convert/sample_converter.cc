@@ -21,7 +21,7 @@ namespace {
 
 using nettrace::internal::traceevent::kMaxPayloadSize;
 
-// The name of the first field of EventHeader tracepoints, after "u8 ".
+// Name of the first field of EventHeader tracepoints, which follows "u8 ".
 constexpr std::string_view kEventHeaderFirstField = [] {
   std::string_view fields = eh::kTracepointFields;
   fields.remove_prefix(fields.find(' ') + 1);
@@ -29,9 +29,9 @@ constexpr std::string_view kEventHeaderFirstField = [] {
 }();
 
 constexpr char kTruncated[] = "the payload ends within a field";
-constexpr char kTooLong[] = "the payload is longer than readers take";
-constexpr char kTooFast[] = "its process makes new kinds of events too fast";
-// What a schema or a form takes besides its own parts: its places in tables and lists, about.
+constexpr char kTooLong[] = "the payload is longer than readers accept";
+constexpr char kTooFast[] = "its process creates new kinds of events too fast";
+// Approximate bytes that a schema or form takes in tables and lists, besides its own parts.
 constexpr std::size_t kPlaces = 200;
 
 nettrace::Guid ToGuid(std::span<const std::byte> uuid) {
@@ -50,7 +50,8 @@ void AppendCounted(std::span<const std::byte> bytes, std::vector<std::byte>* out
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
-// A hash of `number` and the first and last bytes of `text`, for tables of what was used lately.
+// Returns a hash of `number` and of the first and last bytes of `text`, for tables of recently used
+// entries.
 std::size_t QuickHash(std::uint64_t number, std::string_view text) {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -162,7 +163,7 @@ void SampleConverter::TellUse(Kept* kept) {
   kept->age = age_;
 }
 
-// Some of them may be no more, and the use of the others is to be told again.
+// Some entries may have been deleted, and the uses of the others must be marked again.
 void SampleConverter::ForgetRecent() {
   age_ = shares_.age();
   for (const auto& tracepoint : tracepoints_) {
@@ -213,7 +214,7 @@ void SampleConverter::ConvertKernelEvent() {
 
   std::span<const std::byte> utf16;
   utf16_payload_.clear();
-  // Text takes up to twice the room then, and may not fit.
+  // Text takes up to twice the space as UTF-16, and may not fit.
   if (!layout.program.Run(record, TextForm::kUtf16, &utf16_payload_, &utf16).fits) return;
   event_.kind.form = tracepoint.utf16;
   event_.payload = utf16;
@@ -278,7 +279,7 @@ void SampleConverter::SetActivity(const eh::EventView& event, nettrace::Labels* 
 void SampleConverter::LabelActivity() {
   const eh::EventView& event = current_.view;
   if (event_.has_own_labels) return SetActivity(event, &labels_);
-  // One activity has many events, in turns with those of others.
+  // An activity has many events, which alternate with those of other activities.
   const std::span<const std::byte> ids(event.activity_id.data(),
                                        event.activity_id.size() + event.related_id.size());
   const auto index = static_cast<std::uint32_t>(QuickHash(0, AsText(ids)) % kRecentActivities);
@@ -315,7 +316,7 @@ void SampleConverter::ConvertEventHeader() {
   std::string_view reason;
   Schema** const recent = &tracepoint.recent[QuickHash(key.header, key.metadata) % kRecentSchemas];
   Schema* schema = *recent;
-  // A comparison with the schema that was used last costs less than a hash of all bytes.
+  // Comparing with the schema that was used last costs less than hashing all bytes.
   if (schema == nullptr || schema->key != key) {
     schema = FindSchema(key, &reason);
     if (schema != nullptr) *recent = schema;
@@ -357,7 +358,7 @@ void SampleConverter::ConvertByForm(Schema* schema) {
   if (form == nullptr) return SetUndecoded(kTooFast);
   payload_.clear();
   form->program.Run(event.data, &payload_);
-  // Text takes up to twice the room as UTF-16.
+  // Text takes up to twice the space as UTF-16.
   if (payload_.size() > kMaxPayloadSize) return SetUndecoded(kTooLong);
   event_.kind.form = form->slot;
   event_.payload = payload_;
@@ -396,7 +397,7 @@ SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
   schema->key = {key.header, schema->metadata};
   MakeSchema(schema);
   tracepoint.schemas.emplace(schema->key, std::move(made));
-  // Its text may come to need a second program.
+  // The program counts twice, because its text may need a second one later.
   Keep(schema, sizeof(Schema) + schema->metadata.size() + 2 * schema->bytes.program.bytes(),
        nullptr);
   return schema->usable ? schema : nullptr;
@@ -422,7 +423,7 @@ SampleConverter::Form* SampleConverter::FindForm(TextForm text, Schema* schema) 
   const Tracepoint& tracepoint = *current_.tracepoint;
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
-  // What compiled for one form does for all.
+  // A schema that compiles for one form compiles for all.
   if (!compiled.ok()) return nullptr;
   form->program = std::move(compiled->program);
   form->slot = forms_.Take();
@@ -433,8 +434,8 @@ SampleConverter::Form* SampleConverter::FindNullableForm(TextForm text, Schema* 
   auto& forms = schema->forms;
   seen_ += static_cast<char>(text);
   auto found = forms.find(seen_);
-  // Where each event has other nulls, the forms do not tell whether there is one; where sizes
-  // change, too, they tell nothing.
+  // If every event has different nulls, the forms do not distinguish whether a field is null. If
+  // sizes also differ, the forms do not distinguish anything.
   if (found == forms.end() && forms.size() >= kMaxForms) {
     std::transform(seen_.begin(), seen_.end() - 1, seen_.begin(),
                    [](char set) { return static_cast<char>(set | kSeenNull); });
@@ -465,7 +466,7 @@ void SampleConverter::SetUndecoded(std::string_view reason) {
 ConvertedEvent SampleConverter::AsUndecoded(const ConvertedEvent& event, std::string_view reason) {
   undecoded_payload_.clear();
   AppendCounted(std::as_bytes(std::span(reason)), &undecoded_payload_);
-  // A payload must be below 64 KiB; a record is at most that long, with its common fields.
+  // A payload must be smaller than 64 KiB. A record, with its common fields, may have that size.
   constexpr std::size_t kMaxKept = 65000;
   const std::span<const std::byte> bytes = current_.bytes();
   AppendCounted(bytes.first(std::min(bytes.size(), kMaxKept)), &undecoded_payload_);
@@ -485,7 +486,7 @@ nettrace::EventMetadata SampleConverter::MetadataOf(const ConvertedEvent& event)
   }
   absl::StatusOr<EventSchema> compiled =
       CompileEventSchema(current_.view, tracepoint.parts, tracepoint.name, current_.forms);
-  // It has compiled before, when its form was made.
+  // It compiled before, when its form was made.
   return compiled.ok() ? std::move(compiled->metadata) : UndecodedMetadata(tracepoint);
 }
 

@@ -1,18 +1,21 @@
-// The floor of conversion: samples into NetTrace events.
+// Converts samples into NetTrace events.
 //
-// In: the format of each tracepoint, then its samples. Out: for each sample an event, in numbers
-// that do not depend on a trace: the slot of its form, of its thread's identity, of its labels
-// (tools/collector/base/slots.h), and its payload. A trace_writer.h for each trace that wants the
-// event puts the trace's own ids in their place, and writes it. The metadata of an EventHeader
-// event is compiled, once a schema, into a payload program (event_schema.h, payload_program.h), and
-// once more for each trace into a metadata row; a kernel tracepoint's format is compiled into both
-// (tracepoint_schema.h); ids of W3C trace contexts become labels as well (trace_context.h).
+// Input: the format of each tracepoint, then its samples. Output: an event for each sample, whose
+// numbers do not depend on a trace. They are the slots of its form, of its thread's identity and of
+// its labels (tools/collector/base/slots.h). A TraceWriter (trace_writer.h) of each trace that
+// wants the event replaces them with the trace's ids, and writes the event.
 //
-// Promises: all in a sample but its pid, tid and timestamp was written by another process and may
-// be anything. An event that does not decode becomes its bytes, under the name "Undecoded", and so
-// does one of a new kind whose process makes those too fast: no process can cost more than its
-// bounded share (schema_shares.h), nor another one its events. Nothing is allocated for an event
-// while its schema is known; a schema that has gone is made again when it is used.
+// The metadata of an EventHeader event is compiled once for each schema into a payload program
+// (event_schema.h, payload_program.h), and once for each trace into a metadata row. A kernel
+// tracepoint's format is compiled into both (tracepoint_schema.h). Ids of W3C trace contexts are
+// also converted to labels (trace_context.h).
+//
+// Guarantees: Another process has written everything in a sample but its pid, tid and timestamp, so
+// any of it may be invalid. An event that cannot be decoded is written as its bytes, with the name
+// "Undecoded". The same applies to an event of a new kind if its process makes new kinds too fast.
+// Thus a process cannot use more than its share of memory (schema_shares.h), nor cause the loss of
+// another process's events. No memory is allocated for an event while its schema is known. An
+// evicted schema is compiled again when it is used.
 #ifndef TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 #define TOOLS_COLLECTOR_CONVERT_SAMPLE_CONVERTER_H_
 
@@ -40,56 +43,57 @@
 
 namespace collector {
 
-// What an event has in common with others.
+// Properties that an event has in common with others.
 struct EventKind {
-  Slot form;    // what its metadata row says
-  Slot thread;  // of the TaskTracker
-  Slot labels;  // of its label list; none if it has no labels, or some of its own
+  Slot form;    // contents of its metadata row
+  Slot thread;  // identity in the TaskTracker
+  Slot labels;  // label list; none if it has no labels, or individual ones
 
   friend bool operator==(const EventKind&, const EventKind&) = default;
 };
 
-// An event for all traces.
+// A converted event, valid for all traces.
 struct ConvertedEvent {
   EventKind kind;
   std::uint64_t timestamp = 0;  // session clock, ns
   std::span<const std::byte> payload;
-  bool has_own_labels = false;  // kind.labels is none then
-  bool undecoded = false;       // the payload is a reason and the event's bytes
+  bool has_own_labels = false;  // kind.labels is none in that case
+  bool undecoded = false;       // the payload is a reason and the bytes of the event
 };
 
-// Not thread-safe.
+// Converts the samples of all tracepoints of a capture. Not thread-safe.
 class SampleConverter {
  public:
-  // Forms of a schema that tell apart which of its nullable fields are null.
+  // Maximum number of forms of a schema that distinguish which of its nullable fields are null.
   static constexpr std::size_t kMaxForms = 64;
   static constexpr char kUndecoded[] = "Undecoded";
 
-  // `tasks` outlives this object.
+  // `tasks` must outlive this object.
   explicit SampleConverter(TaskTracker* tasks, const SchemaShares::Limits& limits = {});
 
-  // Makes the samples of tracepoint `id` known. A tracepoint that is known stays as it is.
+  // Registers the format of tracepoint `id`. Does nothing if the tracepoint is known.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
-  // Forgets a tracepoint with all its schemas.
+  // Removes a tracepoint and all its schemas.
   void RemoveTracepoint(int id);
   bool Knows(std::uint16_t id) const {
     return id < tracepoints_.size() && tracepoints_[id] != nullptr;
   }
 
-  // Converts a sample of the tracepoint `id`, which is known. The event, and what it refers to, is
-  // valid until the next call, and as long as the sample.
+  // Converts a sample of the tracepoint `id`, which must be known. The event, and what it refers
+  // to, is valid until the next call, and only as long as the sample.
   const ConvertedEvent& Convert(std::uint16_t id, const SampleRecord& sample,
                                 std::uint64_t timestamp);
 
-  // Of the event that Convert returned last: what traces need that have not met its form or its
-  // labels yet.
+  // The functions below take the event that Convert returned last. Traces call them for forms and
+  // labels that are new to them.
   //
-  // The metadata row of its form, or of that which AsUndecoded made of it. The EventId is the
-  // event's own, or 0 if it has none.
+  // Returns the metadata row of the event's form, or of the form that AsUndecoded made of it. The
+  // EventId is the event's own, or 0 if it has none.
   nettrace::EventMetadata MetadataOf(const ConvertedEvent& event) const;
   const nettrace::Labels& LabelsOf(const ConvertedEvent& event);
-  // The same event as its bytes, for a trace whose file cannot hold its row. Valid as the event.
+  // Returns the event as its bytes, for a trace whose file cannot hold the event's row. It is valid
+  // as long as the event.
   ConvertedEvent AsUndecoded(const ConvertedEvent& event, std::string_view reason);
 
  private:
@@ -99,13 +103,13 @@ class SampleConverter {
 
   struct Tracepoint;
   struct Schema;
-  // A schema with the types that suit the values of some of its events.
+  // A program of a schema, with the types for the values of some of its events.
   struct Form {
     Slot slot;  // none until the first event of this form
     PayloadProgram program;
   };
-  // Distinguishes the schemas of a tracepoint. The opcode is one of them, not a label of events:
-  // TraceLog, with which PerfView reads, takes it from the metadata row alone.
+  // Distinguishes the schemas of a tracepoint. The opcode is part of the key and not a label of
+  // events, because TraceLog, which PerfView uses, reads it only from the metadata row.
   struct SchemaKey {
     std::uint64_t header = 0;  // flags, version, id, tag and opcode
     std::string_view metadata;
@@ -114,49 +118,49 @@ class SampleConverter {
   struct SchemaHash {
     std::size_t operator()(const SchemaKey& key) const;
   };
-  // What somebody pays for.
+  // An entry of the shares: a schema or a form.
   struct Kept : SchemaShares::Entry {
-    Schema* schema = nullptr;  // to which it belongs, or which it is
-    std::uint64_t age = 0;     // of the shares, when its use was told last
+    Schema* schema = nullptr;  // the schema that it belongs to or that it is
+    std::uint64_t age = 0;     // age of the shares at the last Use
   };
   // A form of a schema with nullable fields.
   struct NullableForm : Kept {
-    std::string seen;  // the values seen in it, and the TextForm
+    std::string seen;  // set of SeenValue of each field, then the TextForm
     Form form;
   };
   struct Schema : Kept {
     Tracepoint* tracepoint = nullptr;
     SchemaKey key;         // a view into `metadata`
-    std::string metadata;  // of the event
-    Form bytes;            // for all events; without a slot if there are nullable fields
-    Form utf16;            // made when the first text comes that needs it
+    std::string metadata;  // a copy of the event's metadata
+    Form bytes;            // for all events; no slot if there are nullable fields
+    Form utf16;            // compiled when the first text needs it
     absl::flat_hash_map<std::string, std::unique_ptr<NullableForm>> forms;  // by `seen`
     std::size_t nullable_fields = 0;
-    bool usable = true;  // false: its metadata is malformed
+    bool usable = true;  // false if the metadata is malformed
     bool trace_context = false;
   };
 
   struct Tracepoint {
-    std::string name;  // of the event
+    std::string name;  // name of the event
     bool is_event_header = false;
     std::string provider;
     eh::TracepointName parts;                 // views into `name`
-    SchemaShares::Provider* share = nullptr;  // null if it is no EventHeader tracepoint
+    SchemaShares::Provider* share = nullptr;  // null for other than EventHeader tracepoints
     TracepointSchema layout;
-    // The forms of its events, if it is no EventHeader tracepoint: of all but those with text that
-    // is not ASCII, and of those.
+    // Forms of the events of a tracepoint that is not of EventHeader: with ASCII text only, and
+    // with other text.
     Slot bytes;
     Slot utf16;
     Slot undecoded;
     absl::flat_hash_map<SchemaKey, std::unique_ptr<Schema>, SchemaHash> schemas;
-    // Schemas that were used lately, by a few bytes of their keys; null where there is none. Empty
-    // if it is no EventHeader tracepoint.
+    // Recently used schemas by a hash of a few bytes of their keys; null for unused entries. Empty
+    // if it is not an EventHeader tracepoint.
     std::vector<Schema*> recent;
   };
 
   // The addresses of the kernel's code in an event.
   struct KernelAddresses {
-    static constexpr std::size_t kMax = 4;  // what more an event has is not named
+    static constexpr std::size_t kMax = 4;  // further addresses of an event are not named
     const Tracepoint* tracepoint = nullptr;
     std::array<std::uint64_t, kMax> addresses = {};
     friend bool operator==(const KernelAddresses&, const KernelAddresses&) = default;
@@ -166,55 +170,55 @@ class SampleConverter {
     }
   };
 
-  // The ids of an activity whose label list has a slot: the index is this one's in activities_.
+  // Ids of an activity whose label list has a slot. The slot's index is the index in activities_.
   struct ActivityLabels {
-    std::array<std::byte, 32> ids;  // the activity's, and the related one's
+    std::array<std::byte, 32> ids;  // id of the activity, then the related one
     std::size_t size = 0;
     std::uint32_t generation = 0;
   };
 
-  // What the event at hand was made of.
+  // Source of the current event.
   struct Current {
     Tracepoint* tracepoint = nullptr;
     const SampleRecord* sample = nullptr;
-    eh::EventView view;  // of an EventHeader event
-    ValueForms forms;    // of its values; a view into seen_
+    eh::EventView view;  // for an EventHeader event
+    ValueForms forms;    // forms of its values; refers to seen_
 
-    // The event: of an EventHeader event from its header on.
+    // Returns the bytes of the event; for an EventHeader event, from its header on.
     std::span<const std::byte> bytes() const;
   };
 
   void ConvertKernelEvent();
   void ConvertEventHeader();
-  // The same for what has no schema, or does not keep its payload.
+  // Converts an EventHeader event whose payload changes or whose form depends on its values.
   void ConvertByForm(Schema* schema);
   void SetUndecoded(std::string_view reason);
-  // Gives the event labels with the symbols of its addresses.
+  // Sets labels with the symbols of the event's addresses.
   void LabelKernelSymbols();
-  // Reads the addresses of the event at hand; false if it has not all of them.
+  // Reads the addresses of the current event. Returns false if the record is too short for all.
   bool ReadKernelAddresses(KernelAddresses* key) const;
   void SetKernelSymbols(const KernelAddresses& key, nettrace::Labels* labels) const;
   void ForgetSymbolLists();
-  // Gives the event labels with its activity ids.
+  // Sets labels with the activity ids of the event.
   void LabelActivity();
   static void SetActivity(const eh::EventView& event, nettrace::Labels* labels);
   static SchemaKey KeyOf(const eh::EventView& event);
-  // The schema of the event at hand; null, with the reason, if it has none.
+  // Returns the schema of the current event. If it has none, returns null and sets `*reason`.
   Schema* FindSchema(const SchemaKey& key, std::string_view* reason);
-  // Compiles `*schema` from its first event.
+  // Compiles `*schema` from the first event that has it.
   void MakeSchema(Schema* schema);
-  // The form for events with the values that `seen_` and `text` tell; null if there is none and the
-  // process may not make one.
+  // Returns the form for events with the values in `seen_` and `text`. Returns null if there is
+  // none and the process may not make one.
   Form* FindForm(TextForm text, Schema* schema);
   Form* FindNullableForm(TextForm text, Schema* schema);
   static nettrace::EventMetadata UndecodedMetadata(const Tracepoint& tracepoint);
-  // Whether the process of the event at hand may have something made of its metadata.
+  // Returns whether the process of the current event may have a schema or form made.
   bool MayMake();
-  // Counts what was made of it. `schema`, if it is not null, stays.
+  // Counts a new entry towards the shares. `schema`, if it is not null, is not evicted.
   void Keep(Kept* kept, std::size_t bytes, const Schema* schema);
   void TellUse(Kept* kept);
   void ForgetRecent();
-  // Forgets what was evicted, and all that belongs to it.
+  // Deletes an evicted entry and everything that belongs to it.
   void Forget(Kept* kept);
   void ReleaseForms(Schema* schema);
   nettrace::Labels& SetLabels() {
@@ -224,25 +228,25 @@ class SampleConverter {
 
   TaskTracker* tasks_;
   SchemaShares shares_;
-  std::uint64_t age_ = 0;  // of the shares, when schemas were told to be used lately
+  std::uint64_t age_ = 0;  // age of the shares when uses were last marked
   std::vector<std::unique_ptr<Tracepoint>> tracepoints_;  // by id
   SlotAllocator forms_;
-  // Read when the first tracepoint comes that has addresses of the kernel.
+  // Read for the first tracepoint that has addresses of the kernel.
   std::optional<KernelSymbols> kernel_symbols_;
-  // The slots of label lists with symbols come after those of activities; none where the addresses
-  // have no symbols.
+  // Slots of label lists with symbols, with indices after those of activities. A slot is none if
+  // its addresses have no symbols.
   absl::flat_hash_map<KernelAddresses, Slot> symbol_lists_;
   std::uint32_t symbol_generation_ = 1;
-  std::vector<ActivityLabels> activities_;  // used lately, by their ids
+  std::vector<ActivityLabels> activities_;  // recently used, by a hash of their ids
 
   Current current_;
   ConvertedEvent event_;
-  nettrace::Labels labels_;         // of event_, if it has any of its own; to be set by SetLabels
-  nettrace::Labels shared_labels_;  // scratch: those of a slot
+  nettrace::Labels labels_;         // own labels of event_; change only through SetLabels
+  nettrace::Labels shared_labels_;  // scratch: labels of a slot
   std::vector<std::byte> payload_;  // scratch
   std::vector<std::byte> utf16_payload_;
   std::vector<std::byte> undecoded_payload_;
-  std::string seen_;  // of the event at hand, for each nullable field
+  std::string seen_;  // set of SeenValue of each nullable field of the current event
 };
 
 }  // namespace collector

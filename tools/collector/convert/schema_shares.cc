@@ -10,12 +10,12 @@ namespace collector {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// So much metadata costs as much as one more entry.
+// Bytes of metadata that count as one more entry.
 constexpr std::size_t kMetadataBytes = 512;
-// A share that is full is emptied by a 16th of its bounds, so that that is rare.
+// A full share is reduced by a 16th of its bounds, so that evictions are rare.
 constexpr std::size_t kSpare = 16;
-// How many entries may come before those that are in use must be told of again: few beside any
-// bound, so that what is in use is never among what was not used for the longest time.
+// Number of new entries after which uses must be marked again. It is small compared with the
+// bounds, so that entries in use are never among the least recently used.
 constexpr std::size_t kEntriesPerAge = 1024;
 
 }  // namespace
@@ -32,7 +32,7 @@ class SchemaShares::Provider {
 struct SchemaShares::Process {
   User* user;
   Purse purse;
-  std::uint64_t looked_up = 0;  // ns: when its user was
+  std::uint64_t looked_up = 0;  // ns, time when its user was looked up
   Held held;
   Entries entries;
 };
@@ -67,7 +67,7 @@ void SchemaShares::RemoveProvider(Provider* provider) {
 SchemaShares::Process* SchemaShares::ProcessOf(std::uint32_t pid, std::uint64_t now) {
   if (processes_.size() + former_.size() >= drop_idle_at_) DropIdle(now);
   std::unique_ptr<Process>& process = processes_[pid];
-  // Another process may have the pid by now.
+  // Another process may have got the pid since.
   if (process != nullptr && now < process->looked_up + kSecond) return process.get();
   const std::optional<std::uint32_t> number = user_of_(pid);
   if (process != nullptr && !number) return process.get();  // it has ended
@@ -102,7 +102,7 @@ void SchemaShares::DropIdle(std::uint64_t now) {
   };
   absl::erase_if(processes_, [&](const auto& process) { return is_idle(process.second); });
   std::erase_if(former_, [](const std::unique_ptr<Process>& process) {
-    // Nothing new can come of it.
+    // It makes no new entries, because its pid belongs to another user.
     const bool idle = process->held.entries == 0;
     if (idle) --process->user->processes;
     return idle;

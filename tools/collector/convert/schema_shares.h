@@ -1,13 +1,15 @@
-// Who pays for the schemas that a collector keeps: bounds on what all of them may cost, and on what
-// one provider, one process and one user may have of that.
+// Limits the number and memory of the schemas that a collector keeps: in total, and for each
+// provider, process and user.
 //
-// In: schemas and their forms as they are made, used and forgotten, with the process whose event
-// made each. Out: whether a process may have another one made, and which ones go to make room.
+// Input: schemas and their forms as they are made, used and forgotten, with the process whose event
+// needed each. Output: whether a process may have another one made, and which ones are evicted to
+// make room.
 //
-// A kind of event costs its author, which is the process that wrote it, not the one that owns the
-// tracepoint. A process that makes new kinds faster than its pace has the rest of them refused for
-// as long as it does. Who is over a share loses what it has not used for the longest time; when all
-// are over the sum, the largest process of the largest user does. What is used again is made again.
+// A schema counts for the process that wrote the event, not for the process that owns the
+// tracepoint. A process that makes new schemas faster than its pace is refused more of them until
+// it slows down. A process or provider over its share loses its least recently used entries. If a
+// user is over its share, the user's largest process loses entries. If the total is exceeded, the
+// largest process of the largest user does. An evicted schema is made again when it is used.
 #ifndef TOOLS_COLLECTOR_CONVERT_SCHEMA_SHARES_H_
 #define TOOLS_COLLECTOR_CONVERT_SCHEMA_SHARES_H_
 
@@ -26,14 +28,14 @@
 
 namespace collector {
 
-// Not thread-safe.
+// Counts schemas and forms, and evicts them. Not thread-safe.
 class SchemaShares {
  public:
   struct Bounds {
     std::size_t entries;
     std::size_t bytes;
   };
-  // New entries: so many at once, and so many a second from then on.
+  // Rate of new entries: `at_once` in a burst, then `per_second`.
   struct Pace {
     double at_once;
     double per_second;
@@ -48,11 +50,13 @@ class SchemaShares {
   };
 
   class Provider;
-  // What is paid for: a base of schemas and forms. It must be removed before it ends.
+  // Base class of schemas and forms, which are counted. An entry must be removed before it is
+  // destroyed.
   class Entry;
-  // The user that a process belongs to; nullopt if it is gone.
+  // Returns the user that a process belongs to, or no value if the process has ended.
   using UserOf = std::function<std::optional<std::uint32_t>(std::uint32_t pid)>;
-  // Forgets an entry that has been removed. It may remove others, and must not add any.
+  // Deletes an entry that has been removed. The function may remove other entries, but must not add
+  // any.
   using Evict = std::function<void(Entry*)>;
 
   SchemaShares(const Limits& limits, Evict evict, UserOf user_of);
@@ -60,30 +64,31 @@ class SchemaShares {
   SchemaShares(const SchemaShares&) = delete;
   SchemaShares& operator=(const SchemaShares&) = delete;
 
-  // The provider of this name, whatever its case: to TraceEvent such names are one provider's.
-  // Lives until it has been removed as often as it was added; then it has no entries any more.
+  // Returns the provider of this name, regardless of case, because TraceEvent treats such names as
+  // one provider. The provider is destroyed when it has been removed as often as it was added; it
+  // must have no entries then.
   Provider* AddProvider(std::string_view name);
   void RemoveProvider(Provider* provider);
 
-  // Whether the process `pid` may have an entry made now, from metadata of this size. If so, that
-  // is counted towards its pace. `now`: the time in ns.
+  // Returns whether the process `pid` may have an entry made now, from metadata of this size. If
+  // so, counts the entry towards its pace. `now` is in ns.
   bool MayAdd(std::uint32_t pid, std::size_t metadata_size, std::uint64_t now);
-  // Counts an entry towards the shares of its provider, and of the process that MayAdd was asked
-  // about last, and evicts others to make room; never `keep`.
+  // Counts an entry towards the shares of its provider and of the process of the last MayAdd call.
+  // Evicts other entries to make room, but never `keep`.
   void Add(Entry* entry, Provider* provider, std::size_t bytes, const Entry* keep = nullptr);
-  // The entry is used. It need not be told every time: see age().
+  // Marks an entry as used. Not every use must be marked; see age().
   void Use(Entry* entry);
-  // The entry is no more. Nothing happens if it is not counted.
+  // Removes an entry from the shares. Does nothing if it is not counted.
   void Remove(Entry* entry);
 
-  // Changes when entries have been evicted, and now and then. Who remembers entries, and does not
-  // tell of their use, is to forget them all then: those in use are told of once more.
+  // Number that changes when entries have been evicted, and from time to time. Callers that cache
+  // entries must clear the cache when it changes, so that entries in use are marked as used again.
   std::uint64_t age() const { return age_; }
 
   std::size_t entries() const { return sum_.entries; }
   std::size_t bytes() const { return sum_.bytes; }
   std::size_t providers() const { return providers_.size(); }
-  // Processes and users about which something is known.
+  // Number of processes and users that have records.
   std::size_t payers() const { return processes_.size() + former_.size() + users_.size(); }
 
  private:
@@ -94,15 +99,15 @@ class SchemaShares {
     bool IsOver(const Bounds& bounds) const {
       return entries > bounds.entries || bytes > bounds.bytes;
     }
-    // In bytes; an entry counts as the sum's bounds have it.
+    // Returns the size in bytes. An entry counts as kEntryWeight, the ratio of the total's bounds.
     std::size_t weight() const { return entries * kEntryWeight + bytes; }
     void Add(std::size_t more) { ++entries, bytes += more; }
     void Remove(std::size_t less) { --entries, bytes -= less; }
   };
-  // What is left of a pace.
+  // Remaining number of entries of a pace.
   struct Purse {
     double left;
-    std::uint64_t filled = 0;  // ns
+    std::uint64_t filled = 0;  // ns, time of the last Fill
     void Fill(const Pace& pace, std::uint64_t now);
   };
   struct User {
@@ -112,24 +117,23 @@ class SchemaShares {
   };
   struct Process;
 
-  // Those that were used last come first.
+  // Entries, the most recently used first.
   using Entries = std::list<Entry*>;
 
   Process* ProcessOf(std::uint32_t pid, std::uint64_t now);
   void DropIdle(std::uint64_t now);
   bool IsIdle(Process* process, std::uint64_t now) const;
-  // Entries that are not to be evicted: the one that is being added, and one of the caller's.
+  // Entries that must not be evicted: the one being added, and one that the caller names.
   struct Kept {
     const Entry* added;
     const Entry* other;
     bool Has(const Entry* entry) const { return entry == added || entry == other; }
     std::size_t Of(const Process* process) const;
   };
-  // The largest process of the largest user, or of `user` if it is not null, of those that have
-  // something to evict; null if none has.
+  // Returns the largest process of the largest user (or of `user`, unless it is null) that has
+  // entries to evict; null if there is none.
   Process* Largest(const User* user, const Kept& kept) const;
-  // Evicts of `entries` what was not used for the longest time, until `held` is well below its
-  // bounds.
+  // Evicts the least recently used of `entries` until `held` is well below its bounds.
   void EvictOldest(const Entries& entries, const Held& held, const Bounds& bounds,
                    const Kept& kept);
 
@@ -139,9 +143,9 @@ class SchemaShares {
   Held sum_;
   std::unordered_map<std::string, std::unique_ptr<Provider>> providers_;    // by upper-case name
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Process>> processes_;  // by pid
-  std::vector<std::unique_ptr<Process>> former_;  // whose pid belongs to another user now
+  std::vector<std::unique_ptr<Process>> former_;  // processes whose pids belong to other users now
   absl::flat_hash_map<std::optional<std::uint32_t>, std::unique_ptr<User>> users_;
-  Process* payer_ = nullptr;  // that MayAdd was asked about
+  Process* payer_ = nullptr;  // process of the last MayAdd call
   std::size_t drop_idle_at_ = 1024;
   std::size_t added_since_age_ = 0;
   std::uint64_t age_ = 0;
@@ -158,7 +162,7 @@ class SchemaShares::Entry {
 
  private:
   friend class SchemaShares;
-  Process* process_ = nullptr;  // null: it is not counted
+  Process* process_ = nullptr;  // null: the entry is not counted
   Provider* provider_ = nullptr;
   std::size_t bytes_ = 0;
   Entries::iterator of_process_;

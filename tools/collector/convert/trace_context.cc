@@ -20,8 +20,8 @@ using eh::ItemKind;
 
 enum class Id { kNone, kTrace, kSpan };
 
-// The kind of id that a field's name announces; `part_a` says whether it is a member of a struct
-// PartA of the event's.
+// Returns the kind of id that a field's name indicates. `part_a` says whether the field is a member
+// of the event's struct PartA.
 Id IdOf(std::string_view name, bool part_a) {
   if (name == (part_a ? "ext_dt_traceId" : "trace_id")) return Id::kTrace;
   if (name == (part_a ? "ext_dt_spanId" : "span_id")) return Id::kSpan;
@@ -36,7 +36,7 @@ bool ParseDigits(std::span<const std::byte> digits, std::uint64_t* value) {
          absl::SimpleHexAtoi(text, value);
 }
 
-// Reads 8 bytes, or twice as many digits, as the number that they are in big-endian order.
+// Reads 8 bytes, or 16 digits, as a big-endian number.
 bool ParseHalf(std::span<const std::byte> bytes, std::uint64_t* value) {
   if (bytes.size() == 16) return ParseDigits(bytes, value);
   *value = eh::ReadUnsigned(bytes, /*little_endian=*/false);
@@ -67,7 +67,8 @@ void SetLabel(Id kind, std::span<const std::byte> bytes, nettrace::Labels* label
   }
 }
 
-// The first characters of an array: of all that is longer than an id, more than an id has.
+// The first characters of an array. An array that is longer than an id keeps one character more
+// than an id has.
 struct Characters {
   std::array<std::byte, 33> bytes;
   std::size_t size = 0;

@@ -1,4 +1,5 @@
-// W3C trace contexts in the fields of EventHeader events, for the TraceId and SpanId labels.
+// Finds W3C trace contexts in the fields of EventHeader events, and sets the TraceId and SpanId
+// labels.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACE_CONTEXT_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACE_CONTEXT_H_
 
@@ -7,14 +8,14 @@
 
 namespace collector {
 
-// Whether the event's metadata names a field that may hold a trace or span id: `trace_id` or
-// `span_id` of the event itself, `ext_dt_traceId` or `ext_dt_spanId` of a struct `PartA`, as
-// OpenTelemetry's exporters have them.
+// Returns whether the event's metadata names a field that may hold a trace or span id. These are
+// `trace_id` or `span_id` of the event itself, and `ext_dt_traceId` or `ext_dt_spanId` of a struct
+// `PartA`, which OpenTelemetry's exporters write.
 bool NamesTraceContext(const eh::EventView& event);
 
-// Sets the labels from such fields: hexadecimal digits (a string or an array of characters), or the
-// bytes (binary or value128; value64 for a span). A span id's label is the number that the digits
-// are. A value of another form, or all zeros, is no id and sets nothing.
+// Sets the labels from these fields. Accepts hexadecimal digits (a string or an array of
+// characters) and bytes (binary or value128; value64 for a span). The label of a span id is the
+// number that the digits represent. Ignores values of other forms or with zeros only.
 void LiftTraceContext(const eh::EventView& event, nettrace::Labels* labels);
 
 }  // namespace collector

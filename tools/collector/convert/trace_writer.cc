@@ -11,8 +11,8 @@
 namespace collector {
 namespace {
 
-// A schema that has no place in the file, for ever or until metadata is flushed, is no error of the
-// trace: anybody can make one.
+// Returns whether the file cannot hold a schema, either permanently or until metadata is flushed.
+// This is not an error of the trace, because any process can cause it.
 bool HasNoPlace(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
@@ -36,8 +36,8 @@ void TraceWriter::AddCpu(int number) {
   cpu.row.processor = static_cast<std::uint32_t>(number);
 }
 
-// The row is made where it stays, field by field: who copies what has just been stored, in other
-// pieces than those, waits for it.
+// Sets the row field by field in its final place. A copy in units of another size would have to
+// wait for the stores.
 absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
   nettrace::EventRow& row = cpu->row;
   if (event.timestamp < std::max(row.timestamp, interval_start_)) [[unlikely]]
@@ -78,7 +78,7 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
   if (set.ok()) return Append(cpu, event);
   if (!HasNoPlace(set)) return set;
   const ConvertedEvent undecoded = converter_->AsUndecoded(
-      event, absl::IsInvalidArgument(set) ? "the schema has no place in the file"
+      event, absl::IsInvalidArgument(set) ? "the schema cannot be stored in the file"
                                           : "the trace has too many kinds of events at a time");
   set = SetMetadata(undecoded, &row);
   if (set.ok()) return Append(cpu, undecoded);
@@ -105,10 +105,10 @@ absl::Status TraceWriter::SetMetadata(const ConvertedEvent& event, nettrace::Eve
   constexpr std::size_t kMaxUndecoded = kMaxMetadata - kMetadataRowsOfCollector;
   constexpr std::size_t kMaxDecoded = kMaxUndecoded - kMetadataRowsOfUndecoded;
   if (metadata_rows() >= (event.undecoded ? kMaxUndecoded : kMaxDecoded)) {
-    return absl::ResourceExhaustedError("metadata is to be flushed");
+    return absl::ResourceExhaustedError("metadata must be flushed");
   }
   absl::StatusOr<nettrace::MetadataId> added = AddRow(converter_->MetadataOf(event));
-  // It is wrong, or longer than a row can be.
+  // The row is invalid, or longer than a row may be.
   if (absl::IsInvalidArgument(added.status()) || absl::IsOutOfRange(added.status())) {
     unusable_forms_.Set(event.kind.form, true);
     return absl::InvalidArgumentError(added.status().message());
@@ -171,7 +171,7 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
     if (added.ok()) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {
-      // One thread's gap cannot be so large: a new one begins a new gap.
+      // The gap of one thread cannot be so large, so a new capture thread begins a new gap.
       COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;

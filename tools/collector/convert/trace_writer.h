@@ -1,10 +1,9 @@
-// The converted events of one trace, written to its file: the trace's own ids in the place of
-// slots.
+// Writes the converted events of one trace to its file, and replaces slots with the trace's ids.
 //
-// In: converted events in the order of each CPU, the numbers of those that were lost, what happened
-// to processes, and when intervals end. Out: metadata rows, thread rows, labels, events, losses and
-// sequence points, written to a nettrace::Writer. A row is written when the trace meets what it
-// describes for the first time; from then on it is found by one comparison.
+// Input: converted events in the order of each CPU, the numbers of lost events, process events, and
+// the ends of intervals. Output: metadata rows, thread rows, labels, events, losses and sequence
+// points, written to a nettrace::Writer. A row is written when the trace first needs it; later
+// events find it with one comparison.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACE_WRITER_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACE_WRITER_H_
 
@@ -23,20 +22,20 @@
 
 namespace collector {
 
-// Not thread-safe.
+// Writes one trace. Not thread-safe.
 class TraceWriter {
  public:
-  // The label of an event that came after its interval was closed, with its own timestamp. The
-  // event's timestamp is then the earliest that the format allows.
+  // Label for an event that came after its interval was closed; the value is the event's own
+  // timestamp. The event is written with the earliest timestamp that the format allows.
   static constexpr const auto& kLateLabel = nettrace::kLabelOriginalTimestamp;
-  // Readers keep the events of an interval in memory, and lose those of the last one where a file
-  // is cut short. It is full long before it has so many: how many the rings hold for a time is only
-  // an estimate.
+  // Maximum number of events of an interval. Readers keep the events of an interval in memory, and
+  // lose those of the last interval if the file is truncated. An interval counts as full at a
+  // quarter of this number, because the number of events in the rings is only an estimate.
   static constexpr std::size_t kEventsPerInterval = 65536;
   static constexpr std::size_t kFullInterval = kEventsPerInterval / 4;
 
-  // What the writer's max_metadata is to be. As many EventIds stay remembered over a flush, and
-  // leave room for new ones of the same provider.
+  // Value for the writer's max_metadata. The same number of EventIds is remembered over a flush,
+  // and leaves room for new ones of the same provider.
   static constexpr std::size_t kMaxMetadata = 36864;
 
   struct Stats {
@@ -45,54 +44,55 @@ class TraceWriter {
     std::uint64_t process_events = 0;
   };
 
-  // All outlive this object: the events are from `converter`, their threads from `tasks`. The trace
-  // begins at `start`: no event is before it. What `account` says, which may be null, is written
-  // before each sequence point.
+  // All arguments must outlive this object. Events come from `converter`, their threads from
+  // `tasks`. No event is earlier than `start`. The events of `account`, which may be null, are
+  // written before each sequence point.
   TraceWriter(nettrace::Writer* writer, SampleConverter* converter, const TaskTracker* tasks,
               std::uint64_t start, CollectorEvents* account = nullptr);
 
-  // Events come from one more CPU. Its index is one above the last one's.
+  // Adds a CPU that events come from. Its index is one more than the last one's.
   void AddCpu(int number);
   std::size_t cpus() const { return cpus_.size(); }
   int cpu_number(std::size_t cpu) const { return cpus_[cpu].number; }
-  // Events of that CPU so far, in all sections, and those that AddLost counts.
+  // Number of events, and of losses counted by AddLost, of that CPU so far, in all sections.
   std::uint64_t cpu_events(std::size_t cpu) const { return cpus_[cpu].events; }
   std::uint64_t cpu_lost(std::size_t cpu) const { return cpus_[cpu].lost; }
-  // The time of the last event of that CPU; 0 if there was none.
+  // Timestamp of the last event of that CPU; 0 if there was none.
   std::uint64_t last_timestamp(std::size_t cpu) const { return cpus_[cpu].row.timestamp; }
 
-  // Writes the event that the converter returned last, of the CPU at index `cpu`. Only the sink's
-  // errors come back.
+  // Writes the event that the converter returned last, of the CPU with that index. Returns only
+  // errors of the sink.
   absl::Status Write(std::size_t cpu_index, const ConvertedEvent& event) {
     Cpu& cpu = cpus_[cpu_index];
-    // Most events differ from the one before on their CPU in time and payload only.
+    // Most events differ from the previous one on their CPU only in time and payload.
     if (event.kind != cpu.kind || event.timestamp < cpu.row.timestamp || event.has_own_labels) {
       return WriteOther(&cpu, event);
     }
     cpu.row.timestamp = event.timestamp;
     return Append(&cpu, event);
   }
-  // `count` samples of that CPU were lost here.
+  // Records that `count` samples of that CPU were lost here.
   absl::Status AddLost(std::size_t cpu, std::uint64_t count);
-  // What has happened to a process; `thread` is its main thread's identity. In the order of time.
+  // Writes a process event; `thread` is the identity of the process's main thread. Must be called
+  // in the order of time.
   absl::Status WriteProcessEvent(const ProcessEvent& event, Slot thread);
 
   // Closes the interval at `timestamp`.
   absl::Status WriteSequencePoint(std::uint64_t timestamp) {
     return EndInterval(timestamp, /*starts_section=*/false);
   }
-  // Closes the interval and begins a section, in which all rows are written anew.
+  // Closes the interval and begins a section, in which all rows are written again.
   absl::Status StartSection(std::uint64_t timestamp) {
     return EndInterval(timestamp, /*starts_section=*/true);
   }
   std::size_t events_in_interval() const { return events_in_interval_; }
-  // The interval has grown to what one should hold.
+  // Returns whether the interval contains as much as an interval should hold.
   bool interval_is_full() const {
     return labels_in_interval_ >= kLabelsPerInterval || events_in_interval_ >= kFullInterval ||
            process_events_in_interval_ >= kProcessEventsPerInterval || threads_are_full() ||
            metadata_is_full_;
   }
-  // Thread rows since they were flushed.
+  // Number of thread rows since the last flush.
   std::size_t thread_rows() const { return thread_rows_; }
 
   Stats stats() const {
@@ -105,12 +105,13 @@ class TraceWriter {
   static constexpr std::size_t kLabelsPerInterval = 65536;
   static constexpr std::size_t kProcessEventsPerInterval = 16384;
   static constexpr std::size_t kThreadRowsPerFlush = 65536;
-  // And bytes of what they say beside names and ids, which readers keep until then.
+  // Maximum bytes of keys and values in thread rows before a flush, because readers keep the rows
+  // until then.
   static constexpr std::size_t kThreadBytesPerFlush = std::size_t{16} << 20;
-  // Metadata rows are flushed once there are so many, or so many bytes of them, which readers keep
-  // until then. The rest up to kMaxMetadata is for what comes before the interval can be closed,
-  // and the last of it for the rows of events that are not decoded, and of processes and the
-  // account, without which the trace could not go on.
+  // Maximum number of metadata rows, and of their bytes, before a flush; readers keep the rows
+  // until then. The rows from there up to kMaxMetadata are for events that come before the interval
+  // can be closed. The last of them are reserved for undecoded events, and for process and
+  // collector events, without which the trace could not continue.
   static constexpr std::size_t kMetadataRowsPerFlush = 24576;
   static constexpr std::size_t kMetadataBytesPerFlush = std::size_t{48} << 20;
   static constexpr std::size_t kMetadataRowsOfUndecoded = 4096;
@@ -118,35 +119,36 @@ class TraceWriter {
 
   struct Cpu {
     int number = 0;
-    // The row of its last event, of which capture thread, processor and time hold on.
+    // Row of the CPU's last event. Its capture thread, processor and time remain valid.
     nettrace::EventRow row = {};
-    // That event's, if all of the row holds for events of this kind, in this interval.
+    // Kind of that event, if the row is valid for all events of this kind in this interval.
     EventKind kind = {};
     std::uint64_t events = 0;
     std::uint64_t lost = 0;
   };
 
-  // Writes an event that is of another kind than the one before.
+  // Writes an event of another kind than the previous one.
   absl::Status WriteOther(Cpu* cpu, const ConvertedEvent& event);
-  // Writes an event that needs a row, or labels, that the interval has not had. The time is in the
-  // CPU's row, and the labels are, unless the event lacks them.
+  // Writes an event that needs a row or labels that are new in the interval. The CPU's row already
+  // has the time, and also the labels unless `lacks_labels` is set.
   absl::Status WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels);
-  // Writes an event after those that are later.
+  // Writes an event that is older than the last event of its CPU, or than the interval.
   absl::Status WriteLate(Cpu* cpu, const ConvertedEvent& event);
-  // Writes the event by the CPU's row.
+  // Writes the event with the CPU's row.
   absl::Status Append(Cpu* cpu, const ConvertedEvent& event) {
     ++events_in_interval_;
     ++cpu->events;
     stats_.undecoded += event.undecoded ? 1 : 0;
     return writer_->WriteEvent(cpu->row, event.payload);
   }
-  // Sets the row that the event's form has. InvalidArgument if the file cannot hold it,
-  // ResourceExhausted if it cannot until metadata is flushed.
+  // Sets the metadata row of the event's form in `*row`, and adds it if necessary. Fails with
+  // InvalidArgument if the file cannot hold the row, and with ResourceExhausted if it cannot until
+  // metadata is flushed.
   absl::Status SetMetadata(const ConvertedEvent& event, nettrace::EventRow* row);
-  // Writes a row, whose EventId is the event's own, or 0 if it has none. It keeps that if no row of
-  // another schema has it, else it gets another one.
+  // Adds a row with the event's own EventId, or with 0 if it has none. If a row of another schema
+  // has the id, the row gets a different one.
   absl::StatusOr<nettrace::MetadataId> AddRow(nettrace::EventMetadata metadata);
-  // Since they were flushed.
+  // Number of metadata rows since the last flush.
   std::uint64_t metadata_rows() const { return writer_->stats().metadata - metadata_flushed_; }
   absl::StatusOr<nettrace::LabelListId> Intern(const nettrace::Labels& labels);
   absl::StatusOr<nettrace::ThreadIndex> ThreadRow(Slot thread);
@@ -165,12 +167,12 @@ class TraceWriter {
   CollectorEvents* account_;
   std::vector<Cpu> cpus_;
   SlotMap<nettrace::MetadataId> forms_;
-  SlotMap<bool> unusable_forms_;  // those whose row the file cannot hold
+  SlotMap<bool> unusable_forms_;  // forms whose rows the file cannot hold
   SlotMap<nettrace::ThreadIndex> threads_;
-  SlotMap<nettrace::LabelListId> labels_;  // of the interval
+  SlotMap<nettrace::LabelListId> labels_;  // label lists of the interval
   std::uint64_t metadata_flushed_ = 0;     // rows
   std::uint64_t metadata_bytes_flushed_ = 0;
-  bool metadata_is_full_ = false;  // it is to be flushed
+  bool metadata_is_full_ = false;  // metadata must be flushed
   std::uint64_t interval_start_;
   std::size_t thread_rows_ = 0;
   std::size_t thread_bytes_ = 0;

@@ -24,10 +24,10 @@ namespace {
 using nettrace::Type;
 using nettrace::TypeCode;
 
-// The size of the location of a field with variable size.
+// Size of the location of a field with variable size, in bytes.
 constexpr int kLocationSize = 4;
 
-// More than what the kernel takes of a format that another process gives.
+// Maximum size of a format of another process, in bytes. It is larger than what the kernel accepts.
 constexpr std::size_t kMaxFormat = 65536;
 constexpr std::size_t kMaxDeclaration = 1024;
 
@@ -38,7 +38,7 @@ using Tep = std::unique_ptr<tep_handle, FreeTep>;
 
 bool Has(const tep_format_field& field, unsigned long flag) { return (field.flags & flag) != 0; }
 
-// Whether other processes define the tracepoints of `system`.
+// Returns whether other processes define the tracepoints of `system`.
 bool IsUserEvents(std::string_view system) {
   return system.substr(0, std::string_view("user_events").size()) == "user_events";
 }
@@ -48,7 +48,8 @@ bool IsOfWordCharacters(absl::string_view text) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
-// Two words are macros of old kernels to libtraceevent, which reads texts in their place.
+// Returns whether `text` is a word. The two excluded words are macros of old kernels; libtraceevent
+// replaces them with text.
 bool IsWord(absl::string_view text) {
   return !text.empty() && text != "STA_PR_FMT" && text != "LOCAL_PR_FMT" &&
          !absl::ascii_isdigit(static_cast<unsigned char>(text[0])) && IsOfWordCharacters(text);
@@ -61,7 +62,8 @@ bool IsTypeWord(absl::string_view text) {
   return ends_with_stars && (stars == 0 || IsWord(text.substr(0, stars)));
 }
 
-// Whether `text` declares a field: "TYPE NAME", "TYPE NAME[COUNT]", or "__data_loc TYPE[] NAME".
+// Returns whether `text` declares a field: "TYPE NAME", "TYPE NAME[COUNT]", or "__data_loc TYPE[]
+// NAME".
 bool IsDeclaration(absl::string_view text) {
   const std::size_t open = text.find('[');
   const std::vector<absl::string_view> words = absl::StrSplit(text.substr(0, open), ' ');
@@ -80,7 +82,7 @@ bool IsDeclaration(absl::string_view text) {
   return behind.empty() || (is_located && absl::ConsumePrefix(&behind, " ") && IsWord(behind));
 }
 
-// Whether `line` is that of a field of a record.
+// Returns whether `line` describes a field of a record.
 bool IsFieldLine(absl::string_view line) {
   constexpr std::size_t kMaxRecord = 65536;
   const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(";\t", 3));
@@ -97,9 +99,9 @@ bool IsFieldLine(absl::string_view line) {
          (parts[3] == "signed:0;" || parts[3] == "signed:1;");
 }
 
-// Whether `format`, up to its `print fmt`, is one that libtraceevent reads without harm. The kernel
-// takes the names of the fields of user_events, and of their tracepoints, as they come: with line
-// feeds, quotes and single brackets, at which libtraceevent 1.7.1 reads through a null pointer.
+// Returns whether libtraceevent can parse `format`, up to its `print fmt`, without crashing. The
+// kernel accepts any names of user_events tracepoints and of their fields, including line feeds,
+// quotes and unbalanced brackets. libtraceevent 1.7.1 dereferences a null pointer on these.
 bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
   if (format.size() > kMaxFormat || !IsOfWordCharacters(event) ||
       !absl::ConsumePrefix(&format, absl::StrCat("name: ", event, "\nID: ", id, "\nformat:\n"))) {
@@ -110,8 +112,8 @@ bool IsSafeFormat(const std::string& event, int id, absl::string_view format) {
                      [](absl::string_view line) { return line.empty() || IsFieldLine(line); });
 }
 
-// Parses `format` and returns its event; null if it cannot be parsed. If only its `print fmt`
-// cannot, `*print_fits` is false.
+// Parses `format` and returns its event; null if it cannot be parsed. Sets `*print_fits` to false
+// if only its `print fmt` cannot be parsed.
 const tep_event* ParseEvent(tep_handle* tep, const std::string& system, int id,
                             const std::string& format, std::endian order, bool* print_fits) {
   tep_set_loglevel(TEP_LOG_NONE);
@@ -125,7 +127,7 @@ const tep_event* ParseEvent(tep_handle* tep, const std::string& system, int id,
   return event;
 }
 
-// What the field's declaration says of one value: "__data_loc const u8[]" is "u8".
+// Returns the type of one value in the field's declaration: "u8" for "__data_loc const u8[]".
 std::string ValueType(const tep_format_field& field) {
   absl::string_view type = field.type;
   absl::ConsumePrefix(&type, "__data_loc ");
@@ -139,7 +141,8 @@ std::string ValueType(const tep_format_field& field) {
   return std::string(type);
 }
 
-// The bytes of an element of an array of variable size: the format does not say it.
+// Returns the size in bytes of an element of an array with variable size, which the format does not
+// contain.
 std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
   constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
       {"unsigned short", 2},
@@ -180,11 +183,11 @@ std::size_t SizeOfType(const tep_format_field& field, std::string_view type) {
   if (found != std::end(kSizes)) return found->second;
   if (!type.empty() && type.back() == '*') return sizeof(void*);
   const std::size_t size = field.elementsize;
-  // Elements of an unknown size, and those that are no numbers, are bytes.
+  // Elements that have an unknown size or are no numbers are converted as bytes.
   return size == 2 || size == 4 || size == 8 ? size : 1;
 }
 
-// The type of a number of `size` bytes: an array of bytes if no number has that size.
+// Returns the type of a number of `size` bytes, or an array of bytes if no number has that size.
 Type NumberType(const tep_format_field& field, std::string_view type, std::size_t size) {
   const bool is_signed = Has(field, TEP_FIELD_IS_SIGNED);
   switch (size) {
@@ -205,13 +208,13 @@ Type NumberType(const tep_format_field& field, std::string_view type, std::size_
 
 Type TextType() { return Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit)); }
 
-// Sets the type of `field` and the operation for it.
+// Returns the type of `field`, and sets the operation for it.
 Type CompileField(const tep_format_field& field, bool binary, RecordOp* op) {
   const auto size = static_cast<std::size_t>(field.size);
   const std::string type = ValueType(field);
   op->offset = static_cast<std::uint32_t>(field.offset);
   op->size = static_cast<std::uint32_t>(size);
-  // Bytes of other names are numbers, though libtraceevent calls them strings.
+  // Bytes of other types are numbers, although libtraceevent calls them strings.
   const bool is_text = type == "char" && !binary;
   if (Has(field, TEP_FIELD_IS_DYNAMIC)) {
     op->relative = Has(field, TEP_FIELD_IS_RELATIVE);
@@ -277,8 +280,8 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
                                                        const std::string& event, int id,
                                                        const std::string& format,
                                                        std::endian order) {
-  // The fields are those of a format without `print fmt`: the parser changes the flags of fields
-  // when it reads one, and some of those texts do not parse.
+  // The fields are parsed from a format without `print fmt`, because the parser changes the flags
+  // of fields when it reads one. Some of these texts do not parse.
   std::string fields = format.substr(0, format.find("\nprint fmt:"));
   const bool is_foreign = IsUserEvents(system);
   if (is_foreign && !IsSafeFormat(event, id, fields)) return Malformed(system, event);
@@ -302,7 +305,7 @@ absl::StatusOr<TracepointSchema> ParseTracepointFormat(const std::string& system
   TracepointSchema schema;
   schema.metadata.provider = system;
   schema.metadata.name = event;
-  // Without an opcode TraceEvent derives one from a name that ends in "start" or "stop".
+  // Without an opcode, TraceEvent derives one from a name that ends in "start" or "stop".
   schema.metadata.opcode = 0;
   schema.metadata.key_values = std::move(print.notes);
   for (const tep_format_field* field = found->format.common_fields; field != nullptr;

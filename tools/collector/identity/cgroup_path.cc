@@ -13,7 +13,7 @@ constexpr std::string_view kSlice = ".slice";
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kService = ".service";
 
-// The next component of the path, which loses it; "" at the end.
+// Removes and returns the next component of the path; "" at the end.
 std::string_view TakeComponent(std::string_view* path) {
   path->remove_prefix(std::min(path->find_first_not_of('/'), path->size()));
   const std::string_view component = path->substr(0, path->find('/'));
@@ -26,7 +26,7 @@ bool IsUnitCharacter(char c) {
          std::string_view(":-_.\\@").find(c) != std::string_view::npos;
 }
 
-// A name that systemd takes for that of a unit with processes.
+// Returns whether systemd accepts the name as that of a unit with processes.
 bool IsUnit(std::string_view name) {
   constexpr std::array<std::string_view, 6> kKinds = {kService,  kScope,   kSlice,
                                                       ".socket", ".mount", ".swap"};
@@ -38,13 +38,14 @@ bool IsUnit(std::string_view name) {
          });
 }
 
-// systemd puts this before names that the kernel has for files of its own.
+// Removes the character that systemd puts before names that the kernel uses for its own files.
 std::string_view WithoutEscape(std::string_view component) {
   if (component.starts_with('_')) component.remove_prefix(1);
   return component;
 }
 
-// The first unit that is no slice, if slices only stand before it; `*path` is what comes after it.
+// Returns the first unit that is not a slice, if only slices precede it. Sets `*path` to the rest
+// of the path.
 std::string_view TakeUnit(std::string_view* path) {
   for (;;) {
     const std::string_view name = WithoutEscape(TakeComponent(path));
@@ -53,7 +54,7 @@ std::string_view TakeUnit(std::string_view* path) {
   }
 }
 
-// What stands between the two; "" if the text is not of that form.
+// Returns the text between `before` and `after`; "" if the text does not have this form.
 std::string_view Between(std::string_view text, std::string_view before, std::string_view after) {
   if (text.size() <= before.size() + after.size() || !text.starts_with(before) ||
       !text.ends_with(after)) {
@@ -67,7 +68,7 @@ int HexValue(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// The name of a machine, in which systemd writes a '-' as "\x2d".
+// Decodes the name of a machine, in which systemd writes a '-' as "\x2d".
 std::string Unescape(std::string_view text) {
   constexpr std::size_t kEscapeSize = 4;
   std::string name;
@@ -84,8 +85,9 @@ std::string Unescape(std::string_view text) {
   return name;
 }
 
-// The id that an engine's cgroup has in its name: alone ("/docker/ID"), or after the engine's
-// ("docker-ID.scope", "cri-containerd-ID.scope", "kubepods-….slice:cri-containerd:ID").
+// Returns the id in the name of a container engine's cgroup: alone ("/docker/ID"), or after the
+// engine's name ("docker-ID.scope", "cri-containerd-ID.scope",
+// "kubepods-….slice:cri-containerd:ID").
 std::string_view EngineId(std::string_view component) {
   constexpr std::size_t kIdSize = 64;
   if (component.ends_with(kScope)) component.remove_suffix(kScope.size());
@@ -93,7 +95,7 @@ std::string_view EngineId(std::string_view component) {
   const std::string_view id = component.substr(component.size() - kIdSize);
   const std::string_view before = component.substr(0, component.size() - kIdSize);
   if (!std::all_of(id.begin(), id.end(), [](char c) { return HexValue(c) >= 0; })) return "";
-  // What looks after a container for podman and CRI-O is not in it.
+  // The process that monitors a container for podman and CRI-O is not in the container.
   if (before.ends_with("conmon-")) return "";
   return before.empty() || before.ends_with('-') || before.ends_with(':') ? id : "";
 }

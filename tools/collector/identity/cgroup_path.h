@@ -1,12 +1,12 @@
-// What the path of a cgroup says of the processes in it: the systemd unit, and the container.
+// Finds the systemd unit and the container of a process in the path of its cgroup.
 //
-// The rules are those of systemd (sd_pid_get_unit), and of how docker, podman, containerd, CRI-O,
-// kubelet, LXC and systemd-nspawn call the cgroups that they make. A component of the path may be
-// any bytes: whoever has been given a part of the tree makes cgroups there with names as they like.
-// So what stands first in the path counts, which is what the system's manager and the outermost
-// container engine have made: who is in a unit or in a container cannot leave it by a cgroup below.
-// What has to be taken on trust is the user's unit, and the container of somebody who is in none
-// and has a part of the tree.
+// The rules are those of systemd (sd_pid_get_unit), and of the names that docker, podman,
+// containerd, CRI-O, kubelet, LXC and systemd-nspawn give to their cgroups. A component of the path
+// may contain any bytes, because a process that has been delegated a part of the tree can create
+// cgroups with any names there. Therefore the first match in the path counts, which the system's
+// manager and the outermost container engine have created. A process in a unit or a container
+// cannot appear to be in another one by creating a cgroup below. The user's unit cannot be
+// verified, nor can the container of a process that is in none and has a part of the tree.
 #ifndef TOOLS_COLLECTOR_IDENTITY_CGROUP_PATH_H_
 #define TOOLS_COLLECTOR_IDENTITY_CGROUP_PATH_H_
 
@@ -15,18 +15,18 @@
 
 namespace collector {
 
-// Each is "" where the path names none.
+// The unit and the container in a cgroup path. A name that the path does not contain is "".
 struct CgroupNames {
-  std::string unit = {};       // of the system's manager: "nginx.service", "session-3.scope"
-  std::string user_unit = {};  // of the manager of a user, whose unit is user@UID.service
-  // The id that the container's engine has given it, 64 hexadecimal digits; with LXC and
-  // systemd-nspawn, its name.
+  std::string unit = {};       // unit of the system's manager: "nginx.service", "session-3.scope"
+  std::string user_unit = {};  // unit of a user's manager, whose own unit is user@UID.service
+  // Id that the container engine assigned, 64 hexadecimal digits. For LXC and systemd-nspawn, the
+  // name of the container.
   std::string container = {};
 
   friend bool operator==(const CgroupNames&, const CgroupNames&) = default;
 };
 
-// In time linear in the path's length.
+// Parses the path of a cgroup, in time linear in its length.
 CgroupNames ParseCgroupPath(std::string_view path);
 
 }  // namespace collector

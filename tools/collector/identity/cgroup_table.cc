@@ -15,7 +15,7 @@ void CgroupTable::Load() {
     if (const std::optional<std::uint64_t> id = CgroupId(path)) {
       Add(*id, std::string_view(path).substr(mount_.size()));
     }
-    // The rest is found when it is asked for.
+    // Find reads the rest from the kernel.
     return cgroups_.size() < kMaxCgroups / 2 && bytes_ < kMaxBytes / 2 ? Below::kVisit
                                                                        : Below::kEnd;
   });

@@ -1,12 +1,12 @@
-// The paths of the machine's cgroups, by the ids that samples name them by.
+// Maps the ids of cgroups, which samples contain, to their paths.
 //
-// In: the hierarchy as it is at the start, then perf's records of the cgroups that are made. Out:
-// the path of an id, also of a cgroup that has been removed since. The kernel gives no id again and
-// no cgroup another name, so that what is in the table stays right.
+// Input: the hierarchy at the start, then perf's records of new cgroups. Output: the path of an id,
+// even if the cgroup has been removed since. The kernel neither reuses ids nor renames cgroups, so
+// entries stay correct.
 //
-// Promises: bounded, whatever anybody makes of cgroups. What was not asked for lately is forgotten
-// first; if it is asked for again, the kernel is asked for its path, once, and it is not named if
-// the cgroup is gone by then.
+// Guarantees: The table is bounded, however many cgroups processes create. The least recently used
+// entries are removed first. If a removed entry is requested again, its path is read from the
+// kernel, once. If the cgroup no longer exists, it has no path.
 #ifndef TOOLS_COLLECTOR_IDENTITY_CGROUP_TABLE_H_
 #define TOOLS_COLLECTOR_IDENTITY_CGROUP_TABLE_H_
 
@@ -20,37 +20,38 @@
 
 namespace collector {
 
-// Not thread-safe.
+// A bounded table of cgroup paths. Not thread-safe.
 class CgroupTable {
  public:
-  // More are not kept, nor more bytes of their paths.
+  // Maximum number of cgroups, and maximum bytes of their paths.
   static constexpr std::size_t kMaxCgroups = 65536;
   static constexpr std::size_t kMaxBytes = std::size_t{32} << 20;
 
-  // Of the hierarchy mounted at `mount`; "" if there is none: then it has only what Add names.
+  // Creates a table of the hierarchy mounted at `mount`. If `mount` is "", the table contains only
+  // what Add adds.
   explicit CgroupTable(std::string mount) : mount_(std::move(mount)) {}
 
-  // Adds the cgroups that are there, at most so many as are kept.
+  // Adds the existing cgroups, up to half of the limits.
   void Load();
-  // A cgroup is made.
+  // Adds a new cgroup.
   void Add(std::uint64_t id, std::string_view path);
-  // The path, which begins with '/'; "" if it is not known. Valid until the next call.
+  // Returns the path, which begins with '/'; "" if it is not known. Valid until the next call.
   std::string_view Find(std::uint64_t id);
 
   std::size_t size() const { return cgroups_.size(); }
 
  private:
   struct Cgroup {
-    std::string path;           // "": there is none to be had
-    std::uint64_t used_at = 0;  // by uses_
+    std::string path;           // "": the path is not available
+    std::uint64_t used_at = 0;  // value of uses_ at the last use
   };
 
-  // Forgets half of them, if there are as many as may be.
+  // Removes half of the cgroups if a limit is reached.
   void MakeRoom();
 
   std::string mount_;
   absl::flat_hash_map<std::uint64_t, Cgroup> cgroups_;  // by id
-  std::size_t bytes_ = 0;                               // of all paths
+  std::size_t bytes_ = 0;                               // total size of the paths
   std::uint64_t uses_ = 0;
 };
 

@@ -22,7 +22,7 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
-// The entries of the folder `path` that are numbers.
+// Returns the entries of the folder `path` that are numbers.
 std::vector<std::uint32_t> Numbers(const std::string& path) {
   std::vector<std::uint32_t> numbers;
   const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> ProcTids(std::uint32_t pid) {
 }
 
 std::optional<ProcThread> ParseProcStat(std::string_view text) {
-  // "PID (NAME) STATE ...", where the name may have parentheses and blanks.
+  // The text is "PID (NAME) STATE ...". The name may contain parentheses and blanks.
   const std::size_t begin = text.find('(');
   const std::size_t end = text.rfind(')');
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin ||
@@ -57,8 +57,8 @@ std::optional<ProcThread> ParseProcStat(std::string_view text) {
 
 std::optional<ProcThread> ReadProcThread(std::uint32_t pid, std::uint32_t tid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/task/", tid, "/stat"));
-  // A name may have any byte but NUL. Where the thread ends before it is read, that is an error,
-  // which getline keeps to the stream.
+  // A name may contain any byte except NUL. If the thread ends before the read, getline sets an
+  // error state of the stream and throws no exception.
   std::string text;
   std::getline(file, text, '\0');
   return ParseProcStat(text);
@@ -81,7 +81,7 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(file, line);) {
     if (!absl::StartsWith(line, "NSpid:")) continue;
-    // One for each namespace, its own last.
+    // One pid for each namespace; its own is last.
     const std::vector<absl::string_view> pids = absl::StrSplit(line, '\t');
     std::uint32_t own = 0;
     if (absl::SimpleAtoi(pids.back(), &own)) return own;
@@ -89,12 +89,12 @@ std::uint32_t ReadProcNamespacePid(std::uint32_t pid) {
   return pid;
 }
 
-// The owner of the files of /proc/PID is not it: a process can make root that.
+// The owner of the files in /proc/PID is not reliable, because a process can make root their owner.
 std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(file, line);) {
     if (!absl::StartsWith(line, "Uid:")) continue;
-    // Real, effective, saved, and that of files.
+    // Real, effective, saved and filesystem uid.
     const std::vector<absl::string_view> uids = absl::StrSplit(line, '\t');
     std::uint32_t effective = 0;
     if (uids.size() > 2 && absl::SimpleAtoi(uids[2], &effective)) return effective;

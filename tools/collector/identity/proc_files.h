@@ -1,5 +1,5 @@
-// What /proc says of threads and processes. A thread or process that is gone is no error: nothing
-// comes back.
+// Reads files of /proc about threads and processes. If the thread or process has ended, the
+// functions return an empty result and no error.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROC_FILES_H_
 
@@ -11,28 +11,28 @@
 
 namespace collector {
 
-// The pids of all processes, and the tids of the threads of one.
+// Return the pids of all processes, and the tids of the threads of a process.
 std::vector<std::uint32_t> ProcPids();
 std::vector<std::uint32_t> ProcTids(std::uint32_t pid);
 
 struct ProcThread {
   std::string name;
-  bool ended = false;  // only its exit status is still there
+  bool ended = false;  // a zombie: only its exit status remains
 };
 std::optional<ProcThread> ReadProcThread(std::uint32_t pid, std::uint32_t tid);
 // Parses the text of /proc/PID/task/TID/stat.
 std::optional<ProcThread> ParseProcStat(std::string_view text);
 
-// The path of the executable of a process; "" if it has none, as the kernel's own threads, or may
-// not be read.
+// Returns the path of the executable of a process. Returns "" if it has none, such as kernel
+// threads, or if it cannot be read.
 std::string ReadProcExecutable(std::uint32_t pid);
-// `path` without what the kernel appends to that of a file that has been removed since.
+// Returns `path` without the suffix that the kernel appends if the file has been removed.
 std::string_view WithoutDeleted(std::string_view path);
 
-// The pid of a process in its own pid namespace; `pid` if that is not known.
+// Returns the pid of a process in its own pid namespace; `pid` if that is not known.
 std::uint32_t ReadProcNamespacePid(std::uint32_t pid);
 
-// The user, in the initial namespace, that a process acts as.
+// Returns the effective user id of a process, in the initial user namespace.
 std::optional<std::uint32_t> ReadProcUser(std::uint32_t pid);
 
 }  // namespace collector

@@ -73,7 +73,8 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
                              std::uint64_t timestamp) {
   if (const auto known = processes_.find(pid); known != processes_.end()) {
     if (timestamp < known->second.loaded) {
-      // /proc has shown it since. Those that were there before the recording stay so.
+      // The process has been read from /proc since. If it existed before the recording, its event
+      // remains kExists.
       ProcessEvent* beginning = WaitingBeginning(known->second);
       if (beginning != nullptr && timestamp >= first_existed_) {
         beginning->kind = ProcessEvent::Kind::kCreated;
@@ -83,7 +84,7 @@ void ProcessTracker::Created(std::uint32_t pid, std::uint32_t parent, std::strin
     }
     End(pid, timestamp);  // the record of its end was lost
   }
-  // It began and ended before the recording began: else /proc had shown it.
+  // It began and ended before the recording; otherwise it would have been in /proc.
   if (timestamp < first_existed_) return;
   Process process;
   if (const auto known = processes_.find(parent); known != processes_.end()) {
@@ -145,7 +146,7 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   auto process = processes_.extract(pid);
-  // The path of what it ran was lost, or it had mapped nothing yet.
+  // The path of its program was lost, or it had not mapped a file yet.
   if (const std::optional<std::string> executing = std::move(process.mapped().executing)) {
     SetName(pid, &process.mapped(), *executing, timestamp);
   }
@@ -189,8 +190,8 @@ std::vector<ProcessEvent> ProcessTracker::Alive(std::uint64_t timestamp) const {
   std::vector<ProcessEvent> alive;
   absl::flat_hash_set<std::uint32_t> waiting;  // pids
   for (const ProcessEvent& event : waiting_) {
-    // The first one tells what was there before it: a process that has ended since, or none, or one
-    // of which the event tells soon.
+    // The first waiting event of a pid shows what existed before it. Only a process that has ended
+    // since must be added here. Otherwise, there was no process, or the event itself describes it.
     if (!waiting.insert(event.pid).second || event.kind != ProcessEvent::Kind::kExited) continue;
     alive.push_back(event);
   }

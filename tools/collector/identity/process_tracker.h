@@ -1,13 +1,14 @@
-// Which processes there are, and what happened to each: what a trace says of them, so that readers
-// have their names, their beginning and their end.
+// Tracks processes and what happens to them, and makes the events from which readers of a trace
+// take the name, start and end of processes.
 //
-// In: from the TaskTracker, the threads of each process as they begin and end, and its executable.
-// Out: process events, until they are taken for the traces; and for a trace that begins later,
-// which processes there are then.
+// Input, from the TaskTracker: the start and end of each thread, and the executable of each
+// process. Output: process events, until they are taken for the traces; and the processes that
+// exist when a trace begins.
 //
-// A process goes by the path of its executable; by the name of its main thread where it has none,
-// as the kernel's own threads, or where the path is not known; by its parent's until the path of
-// what it runs is known. It ends with its last thread: the main thread may have ended before.
+// The name of a process is the path of its executable. If it has none, such as a kernel thread, or
+// if the path is not known, the name is that of its main thread. A new process has its parent's
+// name until its path is known. A process ends with its last thread; the main thread may have ended
+// earlier.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -25,92 +26,96 @@ namespace collector {
 
 struct ProcessEvent {
   enum class Kind : std::uint8_t {
-    kExists,   // it was there before, or has another name from here on
-    kCreated,  // it begins here, also where an earlier process had its pid
+    kExists,   // existed before, or has a new name from this time
+    kCreated,  // created at this time; an earlier process may have had its pid
     kExited,
   };
   Kind kind = Kind::kExists;
   std::uint32_t pid = 0;
-  std::uint32_t namespace_pid = 0;  // its pid in its own pid namespace, or `pid` if not known
+  std::uint32_t namespace_pid = 0;  // pid in its own pid namespace, or `pid` if not known
   std::uint64_t timestamp = 0;      // session clock, ns
-  std::string name;                 // of kExited: the last one it had
-  std::uint64_t number = 0;         // from 1, in the order in which they became known
+  std::string name;                 // for kExited, the last name
+  std::uint64_t number = 0;         // from 1, in the order of detection
 };
 
-// Not thread-safe.
+// A table of the machine's processes, and their events. Not thread-safe.
 class ProcessTracker {
  public:
   struct Description {
     std::string name;
-    bool has_path = false;  // the name is the executable's path, else the main thread's name
+    bool has_path = false;  // `name` is the executable's path, else the main thread's name
     std::uint32_t namespace_pid = 0;
   };
-  // What /proc says of a process whose main thread is called `main_thread`.
+  // Reads the description of a process from /proc. `main_thread` is the name of its main thread.
   static Description ReadProc(std::uint32_t pid, std::string_view main_thread);
 
-  // The process is there at `timestamp`. Where it is known already, only a path that is not its
-  // name changes something. FORK records of it from before `loaded` describe its beginning.
+  // Adds a process that exists at `timestamp`. If the process is known already, only a path that
+  // differs from its name changes it. A FORK record of the process from before `loaded` describes
+  // its creation.
   void Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
               std::uint64_t loaded);
-  // The process begins, as a copy of its parent.
+  // Adds a new process, as a copy of its parent.
   void Created(std::uint32_t pid, std::uint32_t parent, std::string_view main_thread,
                std::uint64_t timestamp);
-  // It runs a program: its other threads are gone, and their tids are returned. The path of the
-  // executable follows; where it had one, it goes by that until then, since the end of an interval
-  // may lie between the two, and would show a name that was never more than on its way.
+  // Records that the process executes a program, which ends its other threads; returns their tids.
+  //
+  // The path of the executable follows later. Until then, a process that had a path keeps it as its
+  // name, because an interval may end in between, and the trace would then show a temporary name.
   std::vector<std::uint32_t> Executes(std::uint32_t pid, std::string_view main_thread,
                                       std::uint64_t timestamp);
-  // It maps a file as code. The first one after Executes is its executable; then it returns true.
-  // Others are ignored.
+  // Records that the process maps a file as code. Returns true if the file is the executable, which
+  // is the first one after Executes; ignores others.
   bool MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp);
-  // Its main thread is renamed.
+  // Records a new name of the main thread.
   void Renamed(std::uint32_t pid, std::string_view main_thread, std::uint64_t timestamp);
 
   bool IsKnown(std::uint32_t pid) const { return processes_.contains(pid); }
-  // A thread begins. Ignored if the process is not known.
+  // Adds a thread. Ignored if the process is not known.
   void AddThread(std::uint32_t pid, std::uint32_t tid);
-  // A thread ends. Returns true if the process ends with it.
+  // Removes a thread that has ended. Returns true if the process ends with it.
   bool EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64_t timestamp);
-  // Ends all threads but those of `alive`, and the processes that have none left. Returns the tids.
+  // Ends all threads except `alive`, and the processes that have no thread left. Returns the tids
+  // of the ended threads.
   std::vector<std::uint32_t> EndAllBut(const absl::flat_hash_set<std::uint32_t>& alive,
                                        std::uint64_t timestamp);
 
-  // Removes and returns the events up to `limit`, oldest first. They are kept until then because
-  // what becomes known of a process soon after its beginning, above all that it runs another
-  // program, changes the event of its beginning: readers take the last name that a process has for
-  // all of its life, but take the second event's time for its beginning, too.
+  // Removes and returns the events up to `limit`, oldest first. Events wait until then because
+  // later information about a new process, such as the program that it executes, changes its first
+  // event. Readers use the last name of a process for its whole lifetime, but they also use the
+  // time of the last event as its start.
   std::vector<ProcessEvent> Take(std::uint64_t limit);
-  // For a trace that begins at `timestamp`: an event for each process that is there. What happened
-  // before is in these, so that the trace takes only events with a higher number than all of them;
-  // none of the events that wait changes any more.
+  // Returns an event for each process that exists, for a trace that begins at `timestamp`. These
+  // events include everything that happened before, so the trace must take only events with higher
+  // numbers. Waiting events no longer change after this call.
   std::vector<ProcessEvent> Existing(std::uint64_t timestamp);
-  // For a trace that has had all events that were taken, and tells anew of those processes: an
-  // event at `timestamp` for each that they left.
+  // Returns an event at `timestamp` for each process that exists according to the events that have
+  // been taken. Used for a trace that has received all these events and must write the processes
+  // again.
   std::vector<ProcessEvent> Alive(std::uint64_t timestamp) const;
-  // Events that wait to be taken.
+  // Number of events that wait to be taken.
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
   struct Process {
     Description description;
-    // What the main thread is called since Executes; none once the path is known.
+    // Name of the main thread since Executes; no value once the path is known.
     std::optional<std::string> executing;
-    std::uint64_t loaded = 0;                 // as given to Exists
+    std::uint64_t loaded = 0;                 // ns; value passed to Exists
     std::uint64_t beginning = 0;              // number of its last kExists or kCreated event
-    absl::flat_hash_set<std::uint32_t> tids;  // of its threads that have not ended
+    absl::flat_hash_set<std::uint32_t> tids;  // threads that have not ended
   };
 
   void Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process, std::uint64_t timestamp);
   void End(std::uint32_t pid, std::uint64_t timestamp);
   void SetName(std::uint32_t pid, Process* process, std::string_view name, std::uint64_t timestamp);
-  // The event that Begin made last for the process; null if it has been taken, or Existing has told
-  // of it.
+  // Returns the last event that Begin made for the process; null if it has been taken or included
+  // in Existing.
   ProcessEvent* WaitingBeginning(const Process& process);
 
   absl::flat_hash_map<std::uint32_t, Process> processes_;  // by pid
   std::vector<ProcessEvent> waiting_;                      // by number
   std::uint64_t last_number_ = 0;
-  std::uint64_t last_told_ = 0;      // last_number_ when Existing ran last
+  std::uint64_t last_told_ = 0;      // last_number_ at the last Existing
   std::uint64_t first_existed_ = 0;  // timestamp of the first Exists
 };
 

@@ -16,7 +16,7 @@ constexpr std::string_view kIdleName = "swapper";
 }  // namespace
 
 void TaskTracker::LoadFromProc(std::uint64_t timestamp) {
-  // Process 0 is what a CPU does while it has nothing to do; /proc does not show it.
+  // Process 0 is the idle task of each CPU, which /proc does not show.
   processes_.Exists(0, {.name = std::string(kIdleName)}, timestamp, timestamp);
   absl::flat_hash_set<std::uint32_t> alive;
   for (const std::uint32_t pid : ProcPids()) LoadProcess(pid, timestamp, &alive);
@@ -41,7 +41,7 @@ void TaskTracker::LoadProcess(std::uint32_t pid, std::uint64_t timestamp,
   const std::uint64_t loaded = SessionClockNow();
   processes_.Exists(pid, std::move(description), timestamp, loaded);
   for (auto& [tid, thread] : threads) {
-    // A main thread that has ended stands for the process as long as that has others.
+    // A main thread that has ended represents the process while other threads are alive.
     if (thread.ended && tid != pid) continue;
     Set(tid, {pid, std::move(thread.name), executable}, timestamp)->loaded = loaded;
     if (thread.ended) continue;
@@ -162,7 +162,7 @@ void TaskTracker::Created(const TaskRecord& task, std::uint64_t timestamp) {
     const Thread& thread = known->second;
     const bool shown_since = thread.now.pid == task.pid && timestamp < thread.loaded;
     if (shown_since) identity = {task.pid, thread.now.name, thread.now.executable};
-    // Else the record of the end of an earlier thread was lost.
+    // Otherwise, the record of the end of an earlier thread was lost.
     if (!shown_since) processes_.EndThread(thread.now.pid, task.tid, timestamp);
   }
   if (task.tid == task.pid) processes_.Created(task.pid, task.parent_pid, identity.name, timestamp);
@@ -179,15 +179,15 @@ void TaskTracker::Named(const CommRecord& comm, std::uint64_t timestamp) {
     processes_.Renamed(comm.pid, comm.name, timestamp);
   }
   std::shared_ptr<const std::string> executable = Now(comm.pid).executable;
-  // Even of the same name it is another program; its path follows.
+  // It is a different program even if the name is the same. Its path follows.
   if (comm.executes && cgroups_) executable = std::make_shared<const std::string>();
   Set(comm.tid, {comm.pid, std::string(comm.name), std::move(executable)}, timestamp);
 }
 
 void TaskTracker::Ended(const TaskRecord& task, std::uint64_t timestamp) {
   const bool was_last = processes_.EndThread(task.pid, task.tid, timestamp);
-  // A main thread that ends before others keeps its tid, and stands for the process, until those
-  // have ended.
+  // A main thread that ends before other threads keeps its tid, and represents the process until
+  // they have ended.
   if (task.tid != task.pid || was_last || !processes_.IsKnown(task.pid)) {
     MarkEnded(task.tid, timestamp);
   }
@@ -207,7 +207,7 @@ void TaskTracker::CatchUp(std::uint64_t timestamp) {
     Identity& now = found->second.now;
     std::optional<ProcThread> thread = ReadProcThread(now.pid, tid);
     if (!thread) continue;
-    // Events from here on get an identity with the right name.
+    // Later events get an identity with the correct name.
     if (thread->name != now.name) {
       now.name = std::move(thread->name);
       slots_.Release(&now.slot);
@@ -231,7 +231,7 @@ Slot TaskTracker::FindInTable(std::uint32_t pid, std::uint32_t tid, std::uint64_
   Identity* thread = AtTime(&entry->second, timestamp);
   if (added || thread->pid != pid) {
     if (!added && thread == &entry->second.now) processes_.EndThread(thread->pid, tid, timestamp);
-    // The record of its creation was lost, or it is one of the threads that /proc does not show.
+    // The record of its creation was lost, or /proc does not show this thread.
     thread->pid = pid;
     thread->executable = tid == pid ? nullptr : Now(pid).executable;
     if (tid == 0) {
@@ -266,7 +266,7 @@ Slot TaskTracker::FindExited(std::uint32_t pid, std::optional<std::uint32_t> tid
 }
 
 Slot TaskTracker::SlotOf(Identity* identity, std::uint32_t tid, std::uint64_t cgroup) {
-  // A thread that moves is seen in one cgroup and then in the other one, rarely in turns.
+  // The samples of a thread that moves rarely alternate between the two cgroups.
   if (identity->cgroup != cgroup) slots_.Release(&identity->slot);
   identity->cgroup = cgroup;
   if (!identity->slot.valid()) {

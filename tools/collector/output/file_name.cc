@@ -20,13 +20,13 @@ constexpr std::string_view kTimeForm = "00000000T000000.000000Z";
 constexpr std::string_view kEnding = ".nettrace";
 constexpr std::string_view kCompressed = ".zst";
 
-// By the numbers of FileNames::Kind.
+// Indexed by FileNames::Kind.
 constexpr std::array<std::string_view, 4> kKindEndings = {"", ".partial", ".repairing",
                                                           ".unreadable"};
-// The longest of all endings together.
+// Length of the longest ending.
 constexpr std::size_t kMaxEnding = kEnding.size() + kCompressed.size() + kKindEndings[3].size();
 
-// The host's name, of characters that any file system takes.
+// Returns the host's name. Characters that some file systems do not accept become '_'.
 std::string HostName() {
   std::array<char, HOST_NAME_MAX + 1> buffer = {};
   if (gethostname(buffer.data(), buffer.size() - 1) != 0 || buffer[0] == '\0') return "localhost";
@@ -56,23 +56,24 @@ absl::StatusOr<FileNames> FileNames::Create(std::string_view text, std::string_v
       {{"{session}", absl::string_view(session.data(), session.size())}, {"{host}", HostName()}});
   const std::size_t time_at = pattern.find(std::string(kTime));
   if (time_at == std::string::npos) {
-    return Refuse(text, "without {time} all files would have one name; use \"{session}-{time}\"");
+    return Refuse(text,
+                  "without {time} all files would have the same name; use \"{session}-{time}\"");
   }
   if (pattern.find('/') != std::string::npos) {
-    return Refuse(text, "a name has no '/'; `directory` says where the files are");
+    return Refuse(text, "'/' is not allowed; set the directory with `directory`");
   }
   if (!std::all_of(pattern.begin(), pattern.end(),
                    [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); })) {
-    return Refuse(text, "a name has letters, digits and signs of ASCII, and no spaces");
+    return Refuse(text, "only printable ASCII characters and no spaces are allowed");
   }
   if (pattern.front() == '.') return Refuse(text, "begins with '.', so the files would be hidden");
   const std::string rest = absl::StrReplaceAll(pattern, {{kTime, ""}});
   if (rest.find_first_of("{}") != std::string::npos) {
-    return Refuse(text, "only {host}, {session} and {time} can stand in braces");
+    return Refuse(text, "only {host}, {session} and {time} are allowed in braces");
   }
   FileNames names(std::move(pattern), time_at);
   if (names.Format({std::string(kTimeForm)}).size() - kEnding.size() + kMaxEnding > NAME_MAX) {
-    return Refuse(text, absl::StrCat("with its ending it is longer than ", NAME_MAX, " bytes"));
+    return Refuse(text, absl::StrCat("longer than ", NAME_MAX, " bytes with its ending"));
   }
   return names;
 }
@@ -100,8 +101,24 @@ std::optional<FileNames::Name> FileNames::Parse(std::string_view file) const {
   return std::nullopt;
 }
 
+bool FileNames::MayShareFiles(const FileNames& other) const {
+  // Patterns do not contain this character. Endings need no comparison: no ending ends with another
+  // one, so equal names have equal endings.
+  constexpr char kDigit = '\1';
+  const std::string form = absl::StrReplaceAll(
+      absl::string_view(kTimeForm.data(), kTimeForm.size()), {{"0", std::string(1, kDigit)}});
+  const std::string a = absl::StrReplaceAll(pattern_, {{kTime, form}});
+  const std::string b = absl::StrReplaceAll(other.pattern_, {{kTime, form}});
+  const auto is_digit = [](char c) {
+    return c == kDigit || absl::ascii_isdigit(static_cast<unsigned char>(c));
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) {
+    return x == y || ((x == kDigit || y == kDigit) && is_digit(x) && is_digit(y));
+  });
+}
+
 std::string FileNames::TimeText(absl::Time time) {
-  // Four digits for the year: what a clock shows that nobody has set is in there, too.
+  // Limits the year to four digits, for a clock that was never set.
   static constexpr std::int64_t kLastSecond = 253402300799;
   time = std::clamp(time, absl::UnixEpoch(), absl::FromUnixSeconds(kLastSecond));
   return absl::FormatTime("%Y%m%dT%H%M%E6SZ", time, absl::UTCTimeZone());

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -16,6 +15,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tools/collector/base/file_lock.h"
+#include "tools/collector/base/monotonic_clock.h"
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
@@ -23,18 +24,11 @@ namespace {
 
 constexpr mode_t kDirectoryMode = 0750;
 
-// Time that goes on as it is, whatever the clock is set to, also while the machine sleeps.
-absl::Duration Uptime() {
-  timespec now = {};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return absl::DurationFromTimespec(now);
-}
-
 bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Creates a directory and those above it that are missing.
+// Creates a directory and its missing parents.
 absl::Status CreateDirectory(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
@@ -45,14 +39,22 @@ absl::Status CreateDirectory(const std::string& path) {
   }
 }
 
-// The regular file of that name; false if there is none, or something else.
+// Reads the attributes of the regular file `name`. Returns false if there is none of that name.
 bool FindFile(int directory, const std::string& name, struct stat* file) {
   return fstatat(directory, name.c_str(), file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file->st_mode);
 }
 
 UniqueFd Duplicate(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
 
-// The name with the next microsecond in it.
+// Returns the bytes that keep_free_bytes means on this file system.
+std::uint64_t BytesToKeepFree(std::uint64_t setting, const struct statvfs& system) {
+  constexpr std::uint64_t kMost = std::uint64_t{2} << 30;
+  constexpr std::uint64_t kPart = 20;
+  if (setting != FilesSettings::kKeepFreePart) return setting;
+  return std::min(kMost, std::uint64_t{system.f_blocks} * system.f_frsize / kPart);
+}
+
+// Returns `time` with the next microsecond; after the last one of a second, the first one.
 std::string NextTime(const std::string& time) {
   std::string next = time;
   for (std::size_t i = next.size(); i-- > 0;) {
@@ -197,7 +199,9 @@ absl::Status FileSet::Begin() {
 absl::Status FileSet::BeginRepair(const FileNames::Name& stray) {
   FileNames::Name name = stray;
   name.kind = FileNames::Kind::kRepairing;
-  // What an earlier repair has left that did not come to its end.
+  // Removes a copy that an earlier repair did not finish, unless another process is writing it.
+  const absl::StatusOr<UniqueFd> left = OpenStray(name);
+  if (absl::IsAborted(left.status())) return left.status();
   if (absl::Status status = RemoveStray(name); !status.ok()) return status;
   return Tell(CreateFile(std::move(name)));
 }
@@ -220,19 +224,19 @@ absl::Status FileSet::CreateFile(FileNames::Name name) {
         return ErrnoStatus(errno, absl::StrCat("cannot create ", PathOf(name)));
       }
     }
-    // Before it is claimed, another daemon may take it for a file that was left behind. Where the
-    // file system has no locks, nothing is claimed.
-    const bool claimed =
-        file.valid() && (flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
-    if (claimed) {
+    // Before the file is locked, another daemon may remove or rename it as one that was left
+    // behind.
+    if (file.valid() && ClaimFile(file.get())) {
       file_ = std::move(file);
       file_name_ = name;
       file_directory_ = Duplicate(directory_);
       size_ = 0;
       begun_ = Uptime();
       if (IsFileHere()) {
-        // Not by open, whose mode is subject to the umask. It fails where there are no modes.
-        fchmod(file_.get(), settings_.mode);
+        // From here on readers can open the file, which is already locked. A copy stays private
+        // until it is whole, because its lock must keep a second repair out. Unlike open, fchmod
+        // ignores the umask. It fails if the file system has no modes.
+        if (!is_fixed) fchmod(file_.get(), settings_.mode);
         last_time_ = name.time;
         return absl::OkStatus();
       }
@@ -241,7 +245,8 @@ absl::Status FileSet::CreateFile(FileNames::Name name) {
     if (is_fixed) break;
     name.time = NextTime(name.time);
   }
-  return absl::UnavailableError(absl::StrCat("cannot create ", PathOf(name), ": it is there"));
+  return absl::UnavailableError(
+      absl::StrCat("cannot create ", PathOf(name), ": it already exists"));
 }
 
 bool FileSet::IsFileHere() const {
@@ -283,28 +288,32 @@ absl::Status FileSet::MakeRoom(std::size_t more) {
   const std::uint64_t bound = settings_.keep_bytes;
   if (bound != 0 && size > bound) {
     return absl::OutOfRangeError(absl::StrCat(PathOf(file_name_),
-                                              " alone is as large as keep_bytes, ", bound,
-                                              ", allows; keep more or rotate earlier"));
+                                              " alone is larger than keep_bytes, ", bound,
+                                              "; raise keep_bytes or use smaller files"));
   }
   while (bound != 0 && kept_bytes_ + StrayBytes() + size > bound) {
     if (kept_.empty()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("keep_bytes, ", bound, ", is used up by files of the session in ",
-                       settings_.directory, " that are not complete"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "incomplete files of the session in ", settings_.directory, " use up keep_bytes, ", bound,
+          "; raise keep_bytes, or move these files away"));
     }
     COLLECTOR_RETURN_IF_ERROR(DeleteOldest());
   }
   if (settings_.keep_free_bytes == 0) return absl::OkStatus();
   struct statvfs system = {};
-  if (fstatvfs(file_directory_.get(), &system) != 0) return absl::OkStatus();  // there is no number
-  // Some file systems free a file's blocks later: what is deleted here is counted as free at once.
+  // If the free space is unknown, the file may grow.
+  if (fstatvfs(file_directory_.get(), &system) != 0) return absl::OkStatus();
+  // Some file systems free the blocks of a file later, so deleted bytes are counted as free here.
   std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
-  const std::uint64_t needed = settings_.keep_free_bytes + size - InBlocks(size_);
+  const std::uint64_t kept_free = BytesToKeepFree(settings_.keep_free_bytes, system);
+  const std::uint64_t needed = kept_free + size - InBlocks(size_);
   while (free < needed) {
     if (kept_.empty()) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "the file system of ", settings_.directory, " has ", free,
-          " bytes left, and keep_free_bytes is ", settings_.keep_free_bytes, "; make room there"));
+      // The message has no number that changes between attempts.
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the file system of ", settings_.directory, " has less than ", kept_free,
+                       " bytes left, which keep_free_bytes reserves; free some space, or lower "
+                       "keep_free_bytes"));
     }
     free += kept_.front().bytes;
     COLLECTOR_RETURN_IF_ERROR(DeleteOldest());
@@ -356,9 +365,9 @@ absl::Status FileSet::MoveFile() {
   last_time_.clear();
   absl::Status status = CreateFile(std::move(name));
   if (status.ok()) {
-    Tell(absl::NotFoundError(absl::StrCat(PathOf(old_name),
-                                          " was removed, renamed or unmounted; what it had is in ",
-                                          PathOf(file_name_))))
+    Tell(absl::NotFoundError(absl::StrCat(
+             PathOf(old_name), " was removed, renamed or unmounted; its content is copied to ",
+             PathOf(file_name_))))
         .IgnoreError();
     status = CopyFrom(old_file.get(), old_size);
     if (!status.ok()) Abandon();
@@ -371,7 +380,7 @@ absl::Status FileSet::MoveFile() {
     size_ = old_size;
     return status;
   }
-  // It still has its name if the directory is another one now.
+  // The file still has its old name if the directory was renamed.
   struct stat opened = {};
   struct stat named = {};
   const std::string text = names_.Format(old_name);
@@ -390,8 +399,9 @@ absl::Status FileSet::CopyFrom(int fd, std::uint64_t size) {
     const ssize_t got = pread(fd, buffer.get(), wanted, static_cast<off_t>(size_));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
-      return absl::DataLossError(absl::StrCat("what ", PathOf(file_name_), " had before ", size,
-                                              " bytes cannot be read any more, and is lost"));
+      return absl::DataLossError(
+          absl::StrCat("the first ", size, " bytes of ", PathOf(file_name_),
+                       " cannot be copied from the previous file, and are lost"));
     }
     const std::span<const std::byte> bytes(buffer.get(), static_cast<std::size_t>(got));
     std::size_t taken = 0;
@@ -405,10 +415,10 @@ void FileSet::Sync() {
   if (!file_.valid()) return;
   while (fdatasync(file_.get()) != 0) {
     if (errno == EINTR) continue;
-    // There is nothing to sync to, or the file is the copy of one with which this happened.
+    // The file system does not support syncing this file.
     if (errno == EINVAL || errno == EROFS) return;
     Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", PathOf(file_name_)),
-                     "what was written to it before may be lost"))
+                     "data written to it earlier may be lost"))
         .IgnoreError();
     return;
   }
@@ -422,7 +432,7 @@ absl::Status FileSet::Rename(const FileNames::Name& from, FileNames::Name* to) {
     int result = renameat2(directory_.get(), old_name.c_str(), directory_.get(), name.c_str(),
                            RENAME_NOREPLACE);
     if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
-      // Not every file system can do that.
+      // Some file systems do not support this flag.
       struct stat there = {};
       if (fstatat(directory_.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
@@ -437,7 +447,7 @@ absl::Status FileSet::Rename(const FileNames::Name& from, FileNames::Name* to) {
     to->time = NextTime(to->time);
   }
   return absl::AlreadyExistsError(
-      absl::StrCat("cannot rename ", PathOf(from), ": others have its name"));
+      absl::StrCat("cannot rename ", PathOf(from), ": all names that were tried exist"));
 }
 
 absl::StatusOr<std::string> FileSet::Complete() {
@@ -466,6 +476,7 @@ absl::StatusOr<std::string> FileSet::CompleteRepair() {
   if (fdatasync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) {
     return Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", PathOf(file_name_))));
   }
+  fchmod(file_.get(), settings_.mode);
   if (renameat(directory_.get(), names_.Format(file_name_).c_str(), directory_.get(),
                names_.Format(stray).c_str()) != 0) {
     return Tell(ErrnoStatus(errno, absl::StrCat("cannot rename ", PathOf(file_name_))));
@@ -490,18 +501,21 @@ absl::StatusOr<std::vector<FileSet::Stray>> FileSet::FindStrays() {
 
 absl::StatusOr<UniqueFd> FileSet::OpenStray(const FileNames::Name& name) {
   const std::string text = names_.Format(name);
-  UniqueFd file(
-      openat(directory_.get(), text.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  UniqueFd file(openat(directory_.get(), text.c_str(), O_RDWR | kFlags));
+  if (!file.valid() && (errno == EACCES || errno == EROFS)) {
+    file = UniqueFd(openat(directory_.get(), text.c_str(), O_RDONLY | kFlags));
+  }
   if (!file.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", PathOf(name)));
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (!ClaimFile(file.get())) {
     return absl::AbortedError(absl::StrCat(PathOf(name), " is being written by another process"));
   }
-  // Whoever had it before may have completed it meanwhile.
+  // The former owner of the lock may have completed the file in the meantime.
   struct stat opened = {};
   struct stat named = {};
   if (fstat(file.get(), &opened) != 0 || !FindFile(directory_.get(), text, &named) ||
       !IsSameFile(opened, named)) {
-    return absl::AbortedError(absl::StrCat(PathOf(name), " is not there any more"));
+    return absl::AbortedError(absl::StrCat(PathOf(name), " no longer exists"));
   }
   return file;
 }

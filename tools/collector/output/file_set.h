@@ -1,4 +1,4 @@
-// The files of a session in their directory: their names, how much of them is kept, and the one
+// The files of a session in their directory: their names, the limits of what is kept, and the file
 // that is being written.
 #ifndef TOOLS_COLLECTOR_OUTPUT_FILE_SET_H_
 #define TOOLS_COLLECTOR_OUTPUT_FILE_SET_H_
@@ -25,88 +25,94 @@
 
 namespace collector {
 
-// What of a session is on disk, for its status.
+// The files of a session on disk, for its status.
 struct FilesState {
-  std::string current_file;      // the path of what is being written; "" if nothing is
-  std::uint64_t files = 0;       // complete ones, those of earlier runs included
-  std::uint64_t file_bytes = 0;  // of these and of the current one, as keep_bytes counts them
-  std::uint64_t bytes = 0;       // written since the start, prologues and ends included
-  std::uint64_t deleted = 0;     // files, to keep within bounds, since the start
-  std::uint64_t discarded = 0;   // bytes that were in no file; see FileSetSink
-  absl::Status error;            // the last one, also if all is well again
+  std::string current_file;      // path of the file that is being written; "" if none
+  std::uint64_t files = 0;       // complete files, including those of earlier runs
+  std::uint64_t file_bytes = 0;  // bytes of all files, counted as for keep_bytes
+  std::uint64_t bytes = 0;       // bytes written since the start, including prologues and ends
+  std::uint64_t deleted = 0;     // files deleted since the start, to keep within limits
+  std::uint64_t discarded = 0;   // bytes that are in no file; see FileSetSink
+  absl::Status error;            // last error, even if it no longer occurs
   absl::Time error_time = absl::InfinitePast();
 };
 
-// A file is written as NAME.partial, with O_EXCL and a lock that other daemons respect, and gets
-// its name when it is complete, without ever replacing a file. NAME has the time at which it was
-// begun; if the clock stands still or goes back, that is a name that no file has yet, in any case.
+// The files of a session in a directory.
 //
-// What is kept: the session's own complete files, which are the regular files in the directory
-// whose names are those of its template; symbolic links and whatever else is there are let alone.
-// Before a write, the oldest are deleted so that after it all bounds hold:
-//  - keep_files: so many complete files at most. The one that is being written is one more.
-//  - keep_bytes: the sizes of all of them and of the one that is being written, each rounded up to
-//    whole blocks of the file system, are never more, at no time. Metadata of the file system, such
-//    as the directory itself, is not counted.
-//  - keep_free_bytes: what the file system has left for the process's user is never less because of
-//    a write here.
-//  - keep_age: since a file was completed, by a clock that nobody sets.
-// If all complete files are gone and a bound would still be passed, the write is refused with
+// A file is written as NAME.partial. It is created with O_EXCL, and has a lock that other daemons
+// respect and readers cannot take (see file_lock.h). When it is complete, it is renamed to NAME,
+// without ever replacing a file. NAME has the time at which the file was begun. If another file has
+// this name because the clock stands still or goes back, NAME has a later time.
+//
+// Only complete files of the session are counted and deleted: regular files in the directory whose
+// names match the template. Symbolic links and other files are left alone. Before a write, the
+// oldest files are deleted so that all limits hold after it:
+//  - keep_files: maximum number of complete files. The file that is being written is one more.
+//  - keep_bytes: maximum total size of these files and the one that is being written, at any time.
+//    Each is rounded up to whole blocks of the file system. Metadata of the file system, such as
+//    the directory itself, is not counted.
+//  - keep_free_bytes: space on the file system, available to the process's user, that no write here
+//    uses up.
+//  - keep_age: maximum time since a file was completed, by Uptime().
+// If no complete file is left to delete and a limit would still be exceeded, the write fails with
 // ResourceExhausted.
 //
-// A directory that was removed, renamed or unmounted is noticed by Check: it is created anew if its
-// parent is there and allows that, and the file that is being written is copied to the new place,
-// from where it is still open. The same is done if the file alone was removed or renamed.
+// Check detects a directory that was removed, renamed or unmounted. It creates the directory again
+// if possible, and copies the file that is being written, which is still open, to the new place. It
+// also does so if only the file was removed or renamed.
 //
-// Not thread-safe, but for state().
+// Not thread-safe, except for state().
 class FileSet {
  public:
-  // InvalidArgument if the template is not good. A directory that cannot be used is no error yet:
-  // it is in the state, and that of each write until it can be used.
+  // Fails with InvalidArgument if the template is invalid. A directory that cannot be used is no
+  // error here. It is reported by state() and by each write until it can be used.
   static absl::StatusOr<std::unique_ptr<FileSet>> Create(const FilesSettings& settings,
                                                          std::string_view session, bool compressed);
-  // A file that is being written stays as it is, to be recovered.
+  // Leaves a file that is being written as it is, to be recovered later.
   ~FileSet() = default;
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  // Begins a file, which is empty.
+  // Begins an empty file.
   absl::Status Begin();
-  // The same, as a copy that is to take the place of the file left behind `stray`.
+  // Begins an empty file as a copy that will replace `stray`, a file that was left behind. Fails
+  // with Aborted if another process is making that copy.
   absl::Status BeginRepair(const FileNames::Name& stray);
   bool has_file() const { return file_.valid(); }
-  std::uint64_t size() const { return size_; }  // of the file
-  // Since the file was begun, by a clock that nobody sets.
+  std::uint64_t size() const { return size_; }  // bytes in the file
+  // Returns the time since the file was begun, by Uptime().
   absl::Duration age() const;
 
-  // With the contract of Sink::Append. OutOfRange if the file alone would pass keep_bytes.
+  // Works like Sink::Append. Fails with OutOfRange if the file alone would exceed
+  // keep_bytes.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken);
-  // Looks whether directory and file are where they should be, and mends that; deletes files that
-  // are too old. DataLoss if the file is elsewhere and cannot be read there any more.
+  // Checks that the directory and the file are at their paths, and restores them if not. Deletes
+  // files that are too old. Fails with DataLoss if the file was removed and can no longer be read.
   absl::Status Check();
-  // Makes the file durable. An error is told in the state and not returned, as it does not help to
-  // try again: what was to be written back is lost by then.
+  // Makes the file durable. An error is stored in the state and not returned. A retry would not
+  // help, because the data to write back is already lost.
   void Sync();
-  // Gives the file its name, after Check, and returns its path. After an error it can be called
-  // again.
+  // Calls Check, gives the file its final name, and returns its path. It can be called again after
+  // an error.
   absl::StatusOr<std::string> Complete();
-  // The same for one of BeginRepair. At no moment is what is in it in two files, or in none: it
-  // takes the place of the stray, which then gets its name.
+  // Completes a file of BeginRepair. The copy replaces the stray, and then gets the final name, so
+  // that readers find its data in exactly one file at any time.
   absl::StatusOr<std::string> CompleteRepair();
   // Removes the file.
   void Abandon();
 
-  // Files that are being written by others, or were left behind; those of this FileSet are not
-  // among them.
+  // A file that another process is writing or that was left behind. It is never the file of this
+  // FileSet.
   struct Stray {
     FileNames::Name name;
-    std::uint64_t bytes = 0;  // in whole blocks
+    std::uint64_t bytes = 0;  // size, rounded up to whole blocks
   };
   absl::StatusOr<std::vector<Stray>> FindStrays();
-  // Opens one for reading and claims it. Aborted if somebody else has, or it is gone.
+  // Opens a stray for reading and locks it. Fails with Aborted if another writer has locked it, or
+  // if it was removed or renamed in the meantime.
   absl::StatusOr<UniqueFd> OpenStray(const FileNames::Name& name);
   absl::Status RemoveStray(const FileNames::Name& name);
-  // Gives it its name, or that of an unreadable file; returns the path.
+  // Renames a stray to the name of a complete or an unreadable file. Returns the path.
   absl::StatusOr<std::string> RenameStray(const FileNames::Name& name, FileNames::Kind kind);
 
   std::string PathOf(const FileNames::Name& name) const;
@@ -117,8 +123,8 @@ class FileSet {
  private:
   struct Kept {
     FileNames::Name name;
-    std::uint64_t bytes = 0;   // in whole blocks
-    absl::Duration completed;  // when, by the clock that nobody sets
+    std::uint64_t bytes = 0;   // size, rounded up to whole blocks
+    absl::Duration completed;  // Uptime() when it was completed
   };
 
   FileSet(const FilesSettings& settings, FileNames names, bool compressed)
@@ -126,11 +132,11 @@ class FileSet {
 
   absl::Status OpenDirectory();
   bool IsDirectoryHere() const;
-  // Reads what of the session there is.
+  // Reads the list of the session's files from the directory.
   absl::Status Scan();
   absl::Status CreateFile(FileNames::Name name);
   bool IsFileHere() const;
-  // Copies the file to where it should be.
+  // Copies the file to its path.
   absl::Status MoveFile();
   absl::Status CopyFrom(int fd, std::uint64_t size);
   absl::Status WriteBytes(std::span<const std::byte> bytes, std::size_t* taken);
@@ -141,7 +147,7 @@ class FileSet {
   absl::Status Rename(const FileNames::Name& from, FileNames::Name* to);
   std::uint64_t InBlocks(std::uint64_t bytes) const;
   std::uint64_t StrayBytes() const;
-  // Remembers an error for the state; returns the status.
+  // Stores an error in the state, updates the state, and returns `status`.
   absl::Status Tell(absl::Status status);
   void UpdateState();
 
@@ -152,15 +158,15 @@ class FileSet {
   UniqueFd directory_;
   std::uint64_t block_size_ = 4096;
   std::deque<Kept> kept_;         // complete files, the oldest first
-  std::uint64_t kept_bytes_ = 0;  // of these
+  std::uint64_t kept_bytes_ = 0;  // bytes of these files
   std::vector<Stray> strays_;
 
   UniqueFd file_;
-  UniqueFd file_directory_;  // where the file was created
+  UniqueFd file_directory_;  // directory in which the file was created
   FileNames::Name file_name_;
   std::uint64_t size_ = 0;
-  absl::Duration begun_;   // by the clock that nobody sets
-  std::string last_time_;  // of the names that were given
+  absl::Duration begun_;   // Uptime() when the file was begun
+  std::string last_time_;  // time in the last name that was used
 
   mutable std::mutex mutex_;
   FilesState state_;

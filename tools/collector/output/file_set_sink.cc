@@ -10,7 +10,7 @@
 namespace collector {
 namespace {
 
-// A file may have this part of keep_bytes before another one is to begin.
+// A file may have 1/4 of keep_bytes before the next one should begin.
 constexpr std::uint64_t kFilesInBound = 4;
 
 std::uint64_t RotateBytes(const FilesSettings& settings) {
@@ -35,7 +35,7 @@ void FileSetControl::Rotate(Done done) {
       return;
     }
   }
-  done(absl::CancelledError("nothing is written any more"));
+  done(absl::CancelledError("the output is closed"));
 }
 
 FilesState FileSetControl::state() const {
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<FileSetSink>> FileSetSink::Create(const FilesSett
   auto files = FileSet::Create(settings, session, compressed.has_value());
   if (!files.ok()) return files.status();
   std::vector<std::byte> end = StreamEnd(compressed);
-  if (end.empty()) return absl::ResourceExhaustedError("no memory to compress with");
+  if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
   return std::unique_ptr<FileSetSink>(new FileSetSink(*std::move(files), std::move(end)));
 }
 
@@ -147,7 +147,7 @@ bool FileSetSink::WantsSection() const {
 absl::Status FileSetSink::Flush() {
   absl::Status status = files_->Check();
   if (absl::IsDataLoss(status)) {
-    // What is still to come of the section is of no use without what came before.
+    // The rest of the section is useless without the lost part.
     files_->Abandon();
     discarding_ = true;
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// A stream in files that follow one another, each of which is a whole stream.
+// Writes a stream to a sequence of files, each of which is a whole stream.
 #ifndef TOOLS_COLLECTOR_OUTPUT_FILE_SET_SINK_H_
 #define TOOLS_COLLECTOR_OUTPUT_FILE_SET_SINK_H_
 
@@ -21,18 +21,18 @@
 
 namespace collector {
 
-// The block that ends a stream, as a frame of its own if the stream is compressed, with the level.
-// Empty if there is no memory for it.
+// Returns the block that ends a stream. If `compressed` has a level, the block is a separate zstd
+// frame. Returns an empty vector if there is not enough memory.
 std::vector<std::byte> StreamEnd(std::optional<int> compressed);
 
-// What other threads may ask of a FileSetSink, during its life and after it.
+// Controls a FileSetSink from other threads, during its life and after it.
 class FileSetControl {
  public:
-  // Called with the path of a file that has been completed, or with why there is none.
+  // Called with the path of a completed file, or with the reason why there is none.
   using Done = std::function<void(absl::StatusOr<std::string> path)>;
 
-  // Has the next section begin a file, and wants one. `done` is called when the file before it is
-  // complete, by the sink's thread; at once, with Cancelled, if the sink is gone.
+  // Requests a section, which will begin a new file. The sink's thread calls `done` when the file
+  // before it is complete. If the sink is gone, `done` is called at once, with Cancelled.
   void Rotate(Done done);
   FilesState state() const;
 
@@ -40,28 +40,30 @@ class FileSetControl {
   friend class FileSetSink;
 
   mutable std::mutex mutex_;
-  FileSet* files_ = nullptr;  // null when the sink is gone
-  FilesState last_;           // the state then
+  FileSet* files_ = nullptr;  // null once the sink is destroyed
+  FilesState last_;           // last state of a sink that is destroyed
   std::vector<Done> requests_;
 };
 
-// A file is the stream's prologue, one or more sections, and the block that ends a stream, so that
-// it can be read by itself. A section begins a new file if the one before it has reached
-// rotate_bytes (or a quarter of keep_bytes, so that there are always older files to delete) or
-// rotate_every, or if somebody asked; WantsSection says so. What comes until the section begins is
-// in the file, too: it may be as much larger.
+// A sink that writes a sequence of files. Each consists of the stream's prologue, one or more
+// sections, and the block that ends a stream, so that it can be read by itself.
 //
-// Where a file grows to all of keep_bytes before a section begins, it is given its name without an
-// end, from which readers see that they know nothing of what follows, and what comes until the next
-// section is discarded and counted.
+// A section begins a new file if the current one has reached rotate_bytes or rotate_every, or if a
+// rotation was requested. It also does so at a quarter of keep_bytes, so that there are always
+// older files to delete. WantsSection is true in these cases. Data before the section is still
+// written to the current file, which grows by that much.
 //
-// Bytes may be compressed, by a ZstdSink before this one; `compressed` is the level then.
+// If a file reaches keep_bytes before a section begins, it gets its name without an end block.
+// Readers see from this that nothing is known about what follows. Data until the next section is
+// discarded and counted.
 //
-// Finish completes the last file. If the sink is destroyed without it, that stays NAME.partial, and
+// A ZstdSink before this sink may compress the data; `compressed` is then its level.
+//
+// Finish completes the last file. Without Finish, the file remains as NAME.partial, and
 // RecoverFiles repairs it.
 class FileSetSink : public nettrace::Sink {
  public:
-  // Errors: those of FileSet::Create.
+  // Fails as FileSet::Create does.
   static absl::StatusOr<std::unique_ptr<FileSetSink>> Create(const FilesSettings& settings,
                                                              std::string_view session,
                                                              std::optional<int> compressed);
@@ -72,8 +74,7 @@ class FileSetSink : public nettrace::Sink {
   std::shared_ptr<FileSetControl> control() const { return control_; }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Looks after the directory (FileSet::Check); makes the file durable if it is to be at each
-  // interval.
+  // Calls FileSet::Check, and makes the file durable if the settings require that at each interval.
   absl::Status Flush() override;
   absl::Status Sync() override;
   absl::Status Finish() override;
@@ -83,22 +84,22 @@ class FileSetSink : public nettrace::Sink {
  private:
   FileSetSink(std::unique_ptr<FileSet> files, std::vector<std::byte> end);
 
-  // Begins a file, with the prologue in it.
+  // Begins a file, and writes the prologue to it.
   absl::Status BeginFile();
-  // Writes the end, and completes the file.
+  // Writes the end block, and completes the file.
   absl::Status CompleteFile();
-  // Completes the file as it is; what follows is discarded.
+  // Completes the file without an end block, and discards data until the next section.
   absl::Status CutFile();
   void Answer(const absl::StatusOr<std::string>& path);
 
   const std::unique_ptr<FileSet> files_;
   const std::shared_ptr<FileSetControl> control_;
-  const std::vector<std::byte> end_;  // the block that ends a stream
+  const std::vector<std::byte> end_;  // block that ends a stream
   const std::uint64_t rotate_bytes_;
   std::vector<std::byte> prologue_;
   bool in_sections_ = false;     // the prologue is over
-  bool discarding_ = false;      // until the next section
-  std::size_t end_written_ = 0;  // of end_, in the current file
+  bool discarding_ = false;      // data is discarded until the next section
+  std::size_t end_written_ = 0;  // bytes of end_ that are in the current file
 };
 
 }  // namespace collector

@@ -1,4 +1,4 @@
-// What an operator says of the files that a session writes; a part of the daemon's settings.
+// Settings of the files that a session writes. They are a part of the daemon's settings.
 #ifndef TOOLS_COLLECTOR_OUTPUT_FILES_SETTINGS_H_
 #define TOOLS_COLLECTOR_OUTPUT_FILES_SETTINGS_H_
 
@@ -13,20 +13,24 @@ namespace collector {
 
 enum class SyncPolicy : std::uint8_t { kOff, kInterval, kRotation };
 
-// A directory of files, each complete, that follow one another.
+// Settings of a sequence of files in a directory.
 struct FilesSettings {
-  std::string directory;  // "": that of the session in the state directory
-  // Without its ending. {host}, {session} and {time} stand for what they say; {time} must be there.
+  std::string directory;  // "": the session's directory in the state directory
+  // Template of the file names, without the extension. {host}, {session} and {time} are replaced;
+  // {time} is required.
   std::string name = "{session}-{time}";
   mode_t mode = 0640;
-  std::uint64_t rotate_bytes = std::uint64_t{64} << 20;  // 0: not by size
+  std::uint64_t rotate_bytes = std::uint64_t{64} << 20;  // bytes; 0: no rotation by size
   absl::Duration rotate_every = absl::InfiniteDuration();
-  // What is kept; the oldest files go first, and never the one that is being written.
-  std::uint64_t keep_files = 0;                       // 0: any number
-  std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // of all files of the session; 0: any
+  // Limits of what is kept. The oldest files are deleted first, but never the one that is being
+  // written.
+  std::uint64_t keep_files = 0;                       // 0: no limit
+  std::uint64_t keep_bytes = std::uint64_t{1} << 30;  // all files of the session; 0: no limit
   absl::Duration keep_age = absl::InfiniteDuration();
-  // Files go, and then nothing is written, before the file system has less left than this.
-  std::uint64_t keep_free_bytes = 0;
+  // Bytes that the file system must have left. To keep them free, files are deleted, and then
+  // writes are refused. kKeepFreePart means 5 % of the file system, but at most 2 GiB.
+  static constexpr std::uint64_t kKeepFreePart = UINT64_MAX;
+  std::uint64_t keep_free_bytes = kKeepFreePart;
   SyncPolicy sync = SyncPolicy::kOff;
 
   friend bool operator==(const FilesSettings&, const FilesSettings&) = default;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tools/collector/base/monotonic_clock.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/output/file_set_sink.h"
 
@@ -15,14 +16,8 @@ namespace collector {
 namespace {
 
 constexpr std::size_t kChunkSize = 64 << 10;
-// A section is to have this part of the bytes or the time.
+// A new section is wanted after 1/8 of keep_bytes or keep_time.
 constexpr int kSections = 8;
-
-absl::Duration Uptime() {
-  timespec now = {};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return absl::DurationFromTimespec(now);
-}
 
 }  // namespace
 
@@ -38,7 +33,7 @@ class FlightRecorder::Chunk {
   Chunk(const Chunk&) = delete;
   Chunk& operator=(const Chunk&) = delete;
 
-  // Takes as much of the bytes as there is room for, and returns how many.
+  // Copies as many of the bytes as fit, and returns their number.
   std::size_t Append(std::span<const std::byte> bytes) {
     const std::size_t size = std::min(bytes.size(), capacity_ - size_);
     std::memcpy(bytes_.get() + size_, bytes.data(), size);
@@ -60,12 +55,12 @@ absl::StatusOr<std::shared_ptr<FlightRecorder>> FlightRecorder::Create(
     const FlightRecorderOptions& options) {
   if (options.keep_bytes < kMinKeepBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a flight recorder needs ", kMinKeepBytes, " bytes of memory at least"));
+        absl::StrCat("a flight recorder needs at least ", kMinKeepBytes, " bytes of memory"));
   }
   auto files = FileSet::Create(options.files, options.session, options.compressed.has_value());
   if (!files.ok()) return files.status();
   std::vector<std::byte> end = StreamEnd(options.compressed);
-  if (end.empty()) return absl::ResourceExhaustedError("no memory to compress with");
+  if (end.empty()) return absl::ResourceExhaustedError("not enough memory for compression");
   return std::shared_ptr<FlightRecorder>(
       new FlightRecorder(options, *std::move(files), std::move(end)));
 }
@@ -88,7 +83,7 @@ void FlightRecorder::DropAged() {
   while (sections_.size() > 1 && now - sections_.front().up_ended > keep_time_) DropFront();
 }
 
-// Whether there is room for so many bytes more, which are dropped sections' if need be.
+// Returns whether `bytes` more bytes fit, after dropping the oldest sections if necessary.
 bool FlightRecorder::MakeRoom(std::size_t bytes) {
   while (kept_ + bytes > keep_bytes_ && sections_.size() > 1) DropFront();
   return kept_ + bytes <= keep_bytes_;
@@ -132,7 +127,7 @@ void FlightRecorder::EndSection() {
   }
   section.ended = absl::Now();
   section.up_ended = Uptime();
-  // A small section does not hold on to a large chunk.
+  // A small section must not occupy a large chunk.
   std::shared_ptr<Chunk>& last = section.chunks.back();
   const std::span<const std::byte> bytes = last->bytes();
   if (bytes.size() < last->capacity()) {
@@ -193,7 +188,7 @@ absl::StatusOr<FlightRecorder::Snapshot> FlightRecorder::WriteSnapshot(absl::Dur
     prologue = prologue_;
   }
   if (sections.empty()) {
-    return absl::FailedPreconditionError("there is nothing in the flight recorder yet");
+    return absl::FailedPreconditionError("the flight recorder contains no events yet");
   }
   Snapshot snapshot;
   snapshot.sections = sections.size();

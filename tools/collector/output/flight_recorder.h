@@ -1,4 +1,4 @@
-// The last of a stream, in memory until somebody asks for it.
+// Keeps the last part of a stream in memory, and writes it to a file on request.
 #ifndef TOOLS_COLLECTOR_OUTPUT_FLIGHT_RECORDER_H_
 #define TOOLS_COLLECTOR_OUTPUT_FLIGHT_RECORDER_H_
 
@@ -25,27 +25,28 @@
 namespace collector {
 
 struct FlightRecorderOptions {
-  FilesSettings files;  // of the snapshots
+  FilesSettings files;  // settings of the snapshots
   std::string session;
-  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // of memory
+  std::uint64_t keep_bytes = std::uint64_t{64} << 20;  // bytes of memory
   absl::Duration keep_time = absl::InfiniteDuration();
-  // If what is recorded comes from a ZstdSink: its level. So are the snapshots then.
+  // Level of the ZstdSink that the data comes from, if any. Snapshots are then compressed, too.
   std::optional<int> compressed;
 };
 
-// Keeps the prologue and the last sections, whole ones, as they come: compressed if they are. A
-// section is dropped when another one has begun and it has ended more than keep_time ago, or when
-// memory would pass keep_bytes, that of the open section included. So that little is dropped at a
-// time, it wants a section whenever the open one has an eighth of the bytes or of the time. If the
-// open section alone comes to have keep_bytes, it is dropped, and what comes until the next one.
+// Keeps the prologue and the last whole sections of a stream, as they come: compressed if they are.
 //
-// While a snapshot is written, what it has of them stays in memory even if it is dropped: so long,
-// there may be as much again.
+// A section is dropped if it ended more than keep_time ago and a later one has begun. The oldest
+// sections are also dropped if memory, including that of the open section, would exceed keep_bytes.
+// The recorder requests a new section when the open one reaches an eighth of keep_bytes or
+// keep_time, so that little is dropped at a time. If the open section alone would exceed
+// keep_bytes, it is dropped, and all data until the next section is discarded.
 //
-// All functions may be called by any thread; only one writes by the sink, see FlightSink.
+// A snapshot keeps its sections while it is written, so memory use may double for that time.
+//
+// Thread-safe, except that only one thread may write, through a FlightSink.
 class FlightRecorder {
  public:
-  // Errors: those of FileSet::Create, and InvalidArgument if keep_bytes is below kMinKeepBytes.
+  // Fails as FileSet::Create does, and with InvalidArgument if keep_bytes is below kMinKeepBytes.
   static absl::StatusOr<std::shared_ptr<FlightRecorder>> Create(
       const FlightRecorderOptions& options);
 
@@ -55,35 +56,36 @@ class FlightRecorder {
     std::string path;
     std::uint64_t bytes = 0;
     std::uint64_t sections = 0;
-    absl::Time since;  // all that was recorded from then on, until...
-    absl::Time until;  // ...then, is in it
+    absl::Time since;  // start of the time span that the file contains
+    absl::Time until;  // end of the time span
   };
-  // Writes a file of all that is kept. It ends with the section that is open, and so wants another
-  // one; if none begins within `patience`, it has only what comes before the open one. Returns when
-  // the file is complete; recording goes on meanwhile. FailedPrecondition if there is nothing yet.
+  // Writes everything that is kept to a file, and returns when the file is complete. Requests a new
+  // section, because the file should end with the section that is open now. If no section begins
+  // within `patience`, the file ends before the open section. Recording continues in the meantime.
+  // Fails with FailedPrecondition if nothing has been recorded yet.
   absl::StatusOr<Snapshot> WriteSnapshot(absl::Duration patience);
 
   struct State {
-    std::uint64_t memory_bytes = 0;  // including what snapshots that are being written have
-    std::uint64_t sections = 0;      // that are kept, the open one included
-    absl::Time since = absl::InfiniteFuture();  // what is kept begins there
-    std::uint64_t bytes = 0;                    // recorded since the start
-    std::uint64_t discarded = 0;                // of sections that alone had keep_bytes
-    std::uint64_t snapshots = 0;                // written since the start
-    FilesState files;                           // the snapshots
+    std::uint64_t memory_bytes = 0;  // bytes, including those of snapshots that are being written
+    std::uint64_t sections = 0;      // sections that are kept, including the open one
+    absl::Time since = absl::InfiniteFuture();  // time at which the oldest of these began
+    std::uint64_t bytes = 0;                    // bytes recorded since the start
+    std::uint64_t discarded = 0;                // bytes of sections that alone reached keep_bytes
+    std::uint64_t snapshots = 0;                // snapshots written since the start
+    FilesState files;                           // state of the snapshots
   };
   State state() const;
 
  private:
   friend class FlightSink;
 
-  // Bytes of a section. Those of a section that has ended do not change any more.
+  // Bytes of a section. They do not change any more when the section has ended.
   class Chunk;
   struct Section {
     std::vector<std::shared_ptr<Chunk>> chunks;
     absl::Time began;
     absl::Time ended;
-    // The same by a clock that nobody sets.
+    // Uptime() at these times.
     absl::Duration up_began;
     absl::Duration up_ended;
   };
@@ -95,39 +97,40 @@ class FlightRecorder {
   void BeginSection();
   void Finish();
   bool WantsSection() const;
-  // These need the mutex.
+  // The following functions require mutex_.
   void EndSection();
   void DropAged();
   void DropFront();
   bool MakeRoom(std::size_t bytes);
 
-  // Needs files_mutex_. `has_end`: the last section has the end of the stream.
+  // Requires files_mutex_. `has_end`: the last section contains the end of the stream.
   absl::Status WriteFile(std::span<const std::byte> prologue, const std::deque<Section>& sections,
                          bool has_end, Snapshot* snapshot);
 
   const std::uint64_t keep_bytes_;
   const absl::Duration keep_time_;
-  const std::vector<std::byte> end_;  // the block that ends a stream
+  const std::vector<std::byte> end_;  // block that ends a stream
 
   mutable std::mutex mutex_;
   std::condition_variable section_begun_;
   std::vector<std::byte> prologue_;
   std::deque<Section> sections_;  // the last one is open, unless finished_
-  std::uint64_t kept_ = 0;        // bytes of memory of these
-  std::uint64_t open_bytes_ = 0;  // of these, of the open one
-  std::uint64_t begun_ = 0;       // sections since the start
-  std::size_t waiting_ = 0;       // snapshots, for the next section
-  bool discarding_ = false;       // until the next section
+  std::uint64_t kept_ = 0;        // bytes of memory of these sections
+  std::uint64_t open_bytes_ = 0;  // bytes in the open section
+  std::uint64_t begun_ = 0;       // sections begun since the start
+  std::size_t waiting_ = 0;       // snapshots that wait for the next section
+  bool discarding_ = false;       // data is discarded until the next section
   bool finished_ = false;
-  State state_;  // the counts of it
-  // Bytes of memory, including what snapshots have of sections that were dropped.
+  State state_;  // only its counts are current
+  // Bytes of memory, including those of dropped sections that snapshots still use.
   const std::shared_ptr<std::atomic<std::uint64_t>> memory_;
 
-  std::mutex files_mutex_;  // before mutex_, if both are locked
+  std::mutex files_mutex_;  // locked before mutex_ if both are locked
   const std::unique_ptr<FileSet> files_;
 };
 
-// By way of which a Writer records; it may end before or after the recorder, which it keeps.
+// The sink through which a Writer records. It shares ownership of the recorder, so either may be
+// destroyed first.
 class FlightSink : public nettrace::Sink {
  public:
   explicit FlightSink(std::shared_ptr<FlightRecorder> recorder) : recorder_(std::move(recorder)) {}

@@ -19,7 +19,7 @@
 namespace collector {
 namespace {
 
-// While it lives, a thread that is started has all signals blocked: they are for the others.
+// Blocks all signals during its lifetime, so that a thread that is started then receives none.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -35,13 +35,12 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// How long the thread waits with kTake before it tries again, or looks whether there is something
-// to do beside the queue.
+// With kTake, time after which the thread retries, or flushes the inner sink if nothing is queued.
 constexpr std::chrono::seconds kTick{1};
-// How long Close waits for a call that has been cancelled.
+// Time that Close waits for a call that has been cancelled.
 constexpr std::chrono::milliseconds kAfterCancel{1000};
 
-// No deadline that std::condition_variable could not add up.
+// Limits a duration so that std::condition_variable can add it to the current time.
 std::chrono::nanoseconds Bounded(absl::Duration limit) {
   return absl::ToChronoNanoseconds(std::clamp(limit, absl::ZeroDuration(), absl::Hours(24 * 365)));
 }
@@ -54,9 +53,11 @@ struct OutputQueue::State {
   State(std::unique_ptr<nettrace::Sink> sink, OutputQueueOptions queue_options)
       : options(std::move(queue_options)), inner(std::move(sink)) {}
 
-  // These need the mutex.
-  // A piece that is not whole waits for a mark, but not where the writer pauses and thus makes no
-  // mark, or where the inner sink has failed with it.
+  // The following functions require the mutex.
+  //
+  // Returns whether there is something to pass to the inner sink. A piece that is not whole waits
+  // for a mark. It does not wait if the writer pauses and thus makes no mark, or if the inner sink
+  // has failed.
   bool HasWork() const {
     return !marks.empty() || appended - handed >= kPiece ||
            (appended != handed && (full || !status.ok()));
@@ -66,18 +67,18 @@ struct OutputQueue::State {
   bool waits() const { return options.when_full == WhenFull::kWait; }
   void Put(std::span<const std::byte> bytes);
   void AddMark(Mark mark);
-  // With kWait after an error: lets the thread try once more, and waits for what becomes of it.
+  // With kWait after an error, makes the thread retry once, and waits for the result.
   absl::Status TryAgain(std::unique_lock<std::mutex>* lock);
   absl::Status Wait(std::unique_lock<std::mutex>* lock, absl::Duration limit);
   void UpdateFull();
   void Note(absl::Status result, std::unique_lock<std::mutex>* lock);
 
-  // What the thread runs.
+  // Runs on the thread.
   void Run();
-  // Waits for something to do; false when the thread is to end. If neither bytes nor marks are,
-  // then what the inner sink holds back.
+  // Waits for something to do. Returns false when the thread must end. If there are no bytes and
+  // marks, the thread flushes what the inner sink holds back.
   bool WaitForWork(std::unique_lock<std::mutex>* lock);
-  // These give the mutex up meanwhile.
+  // The following functions release the mutex while they call the inner sink.
   absl::Status GivePiece(std::unique_lock<std::mutex>* lock);
   absl::Status GiveMark(std::unique_lock<std::mutex>* lock);
   absl::Status Tick(std::unique_lock<std::mutex>* lock);
@@ -86,37 +87,38 @@ struct OutputQueue::State {
 
   mutable std::mutex mutex;
   std::condition_variable work;      // the thread waits for it
-  std::condition_variable progress;  // the others wait for it
-  // The bytes that wait, in buffers of kPiece. Byte number n of the stream is in the buffer n /
-  // kPiece - first_buffer.
+  std::condition_variable progress;  // other threads wait for it
+  // The queued bytes, in buffers of kPiece bytes. Byte n of the stream is in buffer n / kPiece -
+  // first_buffer.
   std::deque<std::unique_ptr<std::byte[]>> buffers;
   std::uint64_t first_buffer = 0;
-  std::vector<std::unique_ptr<std::byte[]>> spare;  // buffers that are free
+  std::vector<std::unique_ptr<std::byte[]>> spare;  // free buffers
   struct MarkAt {
     Mark mark;
-    std::uint64_t at;  // before the byte of this number
+    std::uint64_t at;  // position: before the byte of this number
   };
   std::deque<MarkAt> marks;
-  // Numbers of bytes of the stream, in the order of their sizes:
-  std::uint64_t handed = 0;  // they are the inner sink's
+  // Counts of bytes of the stream, in ascending order:
+  std::uint64_t handed = 0;  // bytes that the inner sink has taken
   std::uint64_t appended = 0;
-  std::uint64_t held_back = 0;  // by the inner sink
+  std::uint64_t held_back = 0;  // bytes that the inner sink holds back
   bool full = false;
   bool wants_section = false;
-  std::size_t sections = 0;  // of the marks
+  std::size_t sections = 0;  // number of section marks
   absl::Status status;
   absl::Time stuck_since = absl::InfiniteFuture();
   absl::Status last_error;
   absl::Time last_error_time = absl::InfinitePast();
+  std::uint32_t reported_codes = 0;  // bit mask of error codes since the last success
   bool try_again = false;
-  bool closed = false;    // nothing is appended any more
-  bool stopping = false;  // the thread is to end
-  bool ended = false;     // the thread uses nothing any more
+  bool closed = false;    // nothing can be appended any more
+  bool stopping = false;  // the thread must end
+  bool ended = false;     // the thread uses nothing here any more
   bool has_closer = false;
   pid_t thread_id = 0;
 
-  std::unique_ptr<nettrace::Sink> inner;  // the thread's
-  std::thread thread;                     // the one's that has_closer
+  std::unique_ptr<nettrace::Sink> inner;  // used only by the thread
+  std::thread thread;                     // used only by the caller that set has_closer
 };
 
 void OutputQueue::State::Put(std::span<const std::byte> bytes) {
@@ -140,7 +142,8 @@ void OutputQueue::State::Put(std::span<const std::byte> bytes) {
 void OutputQueue::State::AddMark(Mark mark) {
   const bool is_there = !marks.empty() && marks.back().mark == mark;
   if (is_there && marks.back().at == appended) return;
-  // Of flushes that follow one another the last one is enough. The first mark may be the thread's.
+  // Consecutive flushes are merged into the last one. The first mark stays, because the thread may
+  // be working on it.
   if (is_there && mark == Mark::kFlush && marks.size() > 1) {
     marks.back().at = appended;
     return;
@@ -204,7 +207,14 @@ void OutputQueue::State::Note(absl::Status result, std::unique_lock<std::mutex>*
   held_back = inner->Undelivered();
   wants_section = inner->WantsSection();
   UpdateFull();
-  const bool changed = result != status;
+  bool changed = result.ok() != status.ok();
+  if (result.ok()) {
+    reported_codes = 0;
+  } else {
+    const std::uint32_t code = std::uint32_t{1} << (result.raw_code() & 31);
+    changed = (reported_codes & code) == 0;
+    reported_codes |= code;
+  }
   if (!result.ok()) {
     last_error = result;
     last_error_time = absl::Now();
@@ -257,7 +267,7 @@ absl::Status OutputQueue::State::GiveMark(std::unique_lock<std::mutex>* lock) {
 
 absl::Status OutputQueue::State::Tick(std::unique_lock<std::mutex>* lock) {
   if (appended != handed) return status;
-  // A queue that was full once does not hold on to the memory.
+  // Frees unused buffers, so that a queue that was full once does not keep its memory.
   const std::vector<std::unique_ptr<std::byte[]>> unused = std::exchange(spare, {});
   lock->unlock();
   absl::Status result = inner->Flush();
@@ -271,10 +281,11 @@ absl::StatusOr<std::shared_ptr<OutputQueue>> OutputQueue::Create(
   auto state = std::make_shared<State>(std::move(inner), std::move(options));
   try {
     const SignalsBlocked blocked;
-    // The thread keeps what it uses: it may outlive the queue, see Close.
+    // The thread shares ownership of the state, because it may outlive the queue; see Close.
     state->thread = std::thread([state] { state->Run(); });
   } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat("no thread for the output: ", error.what()));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start a thread for the output: ", error.what()));
   }
   std::unique_lock lock(state->mutex);
   state->progress.wait(lock, [&] { return state->thread_id != 0; });

@@ -1,4 +1,5 @@
-// A sink on a thread of its own: bytes and marks wait in a queue between the two.
+// Runs a sink on a separate thread. A queue of bytes and marks connects the writer and the sink.
+// A mark is a call such as Flush.
 //
 //   auto queue = OutputQueue::Create(std::move(inner), {...});   // the thread runs
 //   ... give std::make_unique<QueueSink>(*queue) to a Writer, which appends to it
@@ -22,68 +23,71 @@
 
 namespace collector {
 
-// What becomes of an Append when the queue is full, and of the inner sink's errors.
+// Behavior of Append when the queue is full, and handling of the inner sink's errors.
 enum class WhenFull : std::uint8_t {
   // Append waits for the thread. An error of the inner sink is returned by a later call than the
-  // one that gave the bytes. Bytes that were taken are kept: each call tries again to write them,
-  // returns the error if that fails, and takes nothing then. Sync and Finish wait for the thread.
+  // one that passed the bytes. The queue keeps these bytes. Each later call retries them; if that
+  // fails, it returns the error and takes nothing. Sync and Finish wait for the thread.
   kWait,
-  // No call ever waits, and Append takes everything: IsFull() is true from when the queue has
-  // reached its limit until it is half empty, and it is for the writer to pause meanwhile. The
-  // thread keeps what the inner sink did not take, and tries again each second, or when it is told
-  // to. Once a second at least it looks whether the inner sink wants a section, and if nothing is
-  // queued calls its Flush.
+  // No call waits, and Append takes everything. IsFull() is true from when the queue reaches its
+  // limit until it is half empty, and the writer should pause during that time. The thread keeps
+  // what the inner sink did not take, and retries each second or after RetryNow. At least once a
+  // second it checks whether the inner sink wants a section, and calls its Flush if nothing is
+  // queued.
   kTake,
 };
 
 struct OutputQueueOptions {
   WhenFull when_full = WhenFull::kTake;
-  // Bytes that wait for the thread when the queue is full; at least OutputQueue::kPiece.
+  // Number of queued bytes at which the queue is full; at least OutputQueue::kPiece.
   std::size_t limit = 4 << 20;
   std::string thread_name = "nettrace-output";  // up to 15 characters
-  // Ends a call of the inner sink that waits for somebody, as one that writes to a pipe; called by
-  // Close when its time is over. From then on the inner sink waits for nobody.
+  // Ends a call of the inner sink that is waiting, such as a write to a pipe. Close calls it after
+  // its time limit. From then on, the inner sink must not wait.
   std::function<void()> cancel = {};
-  // Called by the thread when the inner sink fails after it did not, when it fails with another
-  // message, and, with OK, when it does not fail any more. It may use the queue's stats().
+  // Called by the thread in three cases: the inner sink begins to fail, it fails with another code
+  // for the first time since then, or it recovers (with OK). Texts of errors are not compared,
+  // because each attempt may name another file. The function may call stats().
   std::function<void(const absl::Status&)> on_status = {};
 };
 
-// All functions may be called by any thread.
+// A queue with its inner sink and thread. Thread-safe.
 class OutputQueue {
  public:
-  // The inner sink gets bytes in pieces of up to so many; smaller ones only before a mark.
+  // Maximum size of the pieces that the inner sink gets, in bytes. Pieces are smaller before a
+  // mark, and may be smaller while the queue is full or the sink fails.
   static constexpr std::size_t kPiece = 128 << 10;
 
   struct Stats {
     std::uint64_t queued = 0;       // bytes that wait for the thread
-    std::uint64_t undelivered = 0;  // those, and those that the inner sink holds back
-    std::uint64_t appended = 0;     // all that there ever were
-    absl::Status status;            // that with which the inner sink fails now
-    absl::Time stuck_since = absl::InfiniteFuture();  // that is, since when it does
-    absl::Status last_error;                          // OK if there never was one
+    std::uint64_t undelivered = 0;  // queued bytes, and bytes that the inner sink holds back
+    std::uint64_t appended = 0;     // bytes appended since the start
+    absl::Status status;            // current error of the inner sink, or OK
+    absl::Time stuck_since = absl::InfiniteFuture();  // time since which the inner sink fails
+    absl::Status last_error;                          // OK if there was none
     absl::Time last_error_time = absl::InfinitePast();
   };
 
-  // ResourceExhausted if there is no thread for it.
+  // Fails with ResourceExhausted if the thread cannot be started.
   static absl::StatusOr<std::shared_ptr<OutputQueue>> Create(std::unique_ptr<nettrace::Sink> inner,
                                                              OutputQueueOptions options);
-  // Close: with kWait until the inner sink has taken what it takes without an error, with kTake at
-  // once.
+  // Closes the queue. With kWait, waits until the inner sink has taken what it takes without an
+  // error; with kTake, does not wait.
   ~OutputQueue();
   OutputQueue(const OutputQueue&) = delete;
   OutputQueue& operator=(const OutputQueue&) = delete;
 
   Stats stats() const;
-  // The thread's id.
+  // Returns the thread's id, as from gettid.
   pid_t thread_id() const;
-  // Has a thread that waits after an error try again at once.
+  // Makes a thread that waits after an error retry at once.
   void RetryNow();
-  // Waits until the inner sink has everything, but no longer than `limit`; returns whether it has.
+  // Waits until the inner sink has everything, for at most `limit`. Returns whether it has
+  // everything.
   bool WaitUntilDelivered(absl::Duration limit);
-  // Ends the stream for good: as WaitUntilDelivered, then ends the thread and destroys the inner
-  // sink. Returns how many bytes it did not get. If it does not return from a call although it has
-  // been cancelled, the thread is left alone with it, and ends with the call.
+  // Waits as WaitUntilDelivered does, then ends the thread and destroys the inner sink. Returns the
+  // number of bytes that the inner sink did not get. If the inner sink does not return from a
+  // cancelled call, the thread keeps running, and ends with that call.
   std::uint64_t Close(absl::Duration limit);
 
  private:
@@ -93,19 +97,19 @@ class OutputQueue {
 
   explicit OutputQueue(std::shared_ptr<State> state);
 
-  // Has the thread do to the inner sink what the mark says when that has what came before it.
+  // Makes the thread pass the mark to the inner sink, after all bytes before the mark.
   absl::Status Do(Mark mark);
 
-  const std::shared_ptr<State> state_;  // the thread's, too
+  const std::shared_ptr<State> state_;  // shared with the thread
 };
 
-// The end of a queue at which a Writer is. It may end before or after the queue, which it keeps;
-// one queue has one of these.
+// The sink through which a Writer fills a queue. It shares ownership of the queue, so either may be
+// destroyed first. A queue has only one QueueSink.
 class QueueSink : public nettrace::Sink {
  public:
   explicit QueueSink(std::shared_ptr<OutputQueue> queue) : queue_(std::move(queue)) {}
 
-  // Cancelled once the queue has been closed.
+  // Fails with Cancelled once the queue has been closed.
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
   absl::Status Flush() override;
   absl::Status Sync() override;

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kPatience = 1000;  // ms that Append waits for a byte to be taken
 
-// Waits until the descriptor takes something or is broken; false if that takes too long, or nobody
-// is to wait any more.
+// Waits until the descriptor is writable or broken. Returns false after kPatience or a
+// cancellation.
 bool WaitForReader(int fd, int cancelled) {
   pollfd fds[] = {{fd, POLLOUT, 0}, {cancelled, POLLIN, 0}};
   while (poll(fds, 2, kPatience) < 0 && errno == EINTR) {
@@ -36,7 +36,7 @@ bool HasReaderGone(int fd) {
 
 absl::StatusOr<std::shared_ptr<Canceller>> Canceller::Create() {
   UniqueFd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!fd.valid()) return ErrnoStatus(errno, "no eventfd");
+  if (!fd.valid()) return ErrnoStatus(errno, "cannot create an eventfd");
   return std::shared_ptr<Canceller>(new Canceller(std::move(fd)));
 }
 
@@ -53,22 +53,22 @@ StreamSink::StreamSink(UniqueFd fd, std::string name, std::shared_ptr<Canceller>
 absl::Status StreamSink::Append(std::span<const std::byte> bytes, std::size_t* taken) {
   absl::Status status = sink_.Append(bytes, taken);
   if (status.ok() || !HasReaderGone(fd_)) return status;
-  return absl::AbortedError(absl::StrCat("the reader of ", name_, " has gone"));
+  return absl::AbortedError(absl::StrCat("the reader of ", name_, " has closed it"));
 }
 
 absl::Status StreamSink::Flush() {
   if (!HasReaderGone(fd_)) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("the reader of ", name_, " has gone"));
+  return absl::AbortedError(absl::StrCat("the reader of ", name_, " has closed it"));
 }
 
 absl::Status PipeSink::Connect() {
   if (stream_ == nullptr) {
     if (absl::Status status = tools::CheckNotPlanted(path_); !status.ok()) return status;
     struct stat facts = {};
-    // Not every file can be opened without an effect.
+    // Opening a file of another kind may have side effects.
     if (lstat(path_.c_str(), &facts) == 0 && !S_ISFIFO(facts.st_mode)) {
       return absl::FailedPreconditionError(
-          absl::StrCat(path_, " is no pipe; make one with mkfifo"));
+          absl::StrCat(path_, " is not a pipe; create one with mkfifo"));
     }
     UniqueFd fd(open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
     if (!fd.valid() && errno == ENXIO) {
@@ -76,10 +76,10 @@ absl::Status PipeSink::Connect() {
     }
     if (!fd.valid()) {
       return ErrnoStatus(errno, absl::StrCat("cannot open the pipe ", path_),
-                         errno == ENOENT ? "make it with mkfifo" : "");
+                         errno == ENOENT ? "create it with mkfifo" : "");
     }
     if (fstat(fd.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) {
-      return absl::FailedPreconditionError(absl::StrCat(path_, " is no pipe"));
+      return absl::FailedPreconditionError(absl::StrCat(path_, " is not a pipe"));
     }
     stream_ = std::make_unique<StreamSink>(std::move(fd), path_, canceller_);
     prologue_given_ = 0;

@@ -1,4 +1,4 @@
-// Pipes and sockets as destinations, whose readers may be slow, come and go.
+// Sinks for pipes and sockets, whose readers may be slow, connect late, or disconnect.
 #ifndef TOOLS_COLLECTOR_OUTPUT_PIPE_SINK_H_
 #define TOOLS_COLLECTOR_OUTPUT_PIPE_SINK_H_
 
@@ -18,14 +18,14 @@
 
 namespace collector {
 
-// Ends what waits for a reader. Thread-safe.
+// Ends waiting for readers. Thread-safe.
 class Canceller {
  public:
   static absl::StatusOr<std::shared_ptr<Canceller>> Create();
 
-  // From here on nothing waits any more.
+  // Ends all current waits, and prevents later ones.
   void Cancel();
-  int fd() const { return fd_.get(); }  // readable from then on
+  int fd() const { return fd_.get(); }  // readable after Cancel
 
  private:
   explicit Canceller(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -33,16 +33,16 @@ class Canceller {
   const UniqueFd fd_;  // an eventfd
 };
 
-// A pipe or a socket that is open. Append waits for the reader, but for no longer than a second
-// without a byte: then it is Unavailable and may be tried again. Aborted once the reader has gone.
-// A broken pipe is never a SIGPIPE.
+// A sink for an open pipe or socket. Append waits for the reader. It fails with Unavailable if the
+// reader takes nothing for a second, and may then be retried. It fails with Aborted once the reader
+// has gone. A broken pipe never causes a SIGPIPE.
 class StreamSink : public nettrace::Sink {
  public:
-  // `fd` becomes non-blocking. `name` is for messages.
+  // Makes `fd` non-blocking. `name` is for messages.
   StreamSink(UniqueFd fd, std::string name, std::shared_ptr<Canceller> canceller);
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Aborted once the reader has gone.
+  // Fails with Aborted once the reader has gone.
   absl::Status Flush() override;
 
  private:
@@ -51,14 +51,14 @@ class StreamSink : public nettrace::Sink {
   nettrace::FdSink sink_;
 };
 
-// What other threads may ask of a PipeSink, during its life and after it.
+// Values of a PipeSink for other threads, during its life and after it.
 class PipeState {
  public:
   struct Values {
     bool has_reader = false;
-    std::uint64_t readers = 0;    // so many have come
-    std::uint64_t bytes = 0;      // that they were given
-    std::uint64_t discarded = 0;  // that none was
+    std::uint64_t readers = 0;    // readers since the start
+    std::uint64_t bytes = 0;      // bytes that readers were given
+    std::uint64_t discarded = 0;  // bytes that no reader was given
   };
   Values values() const {
     const std::lock_guard lock(mutex_);
@@ -72,13 +72,13 @@ class PipeState {
   Values values_;
 };
 
-// A named pipe. While it has no reader, the sink takes nothing, and is Unavailable. Each reader
-// gets the stream's prologue and then whole sections, the first of which is the one that is to be
-// written when it comes. When a reader goes away, what follows of the section that it was given a
-// part of is discarded, and another section wanted.
+// A sink for a named pipe. While the pipe has no reader, the sink takes nothing and returns
+// Unavailable. Each reader gets the stream's prologue and then whole sections, beginning with the
+// one that waits to be written. If a reader goes away in the middle of a section, the rest of that
+// section is discarded, and the sink requests another section.
 //
-// What is at the path is looked at each time that it is opened: FailedPrecondition if that is no
-// pipe, PermissionDenied if another user may have put it there.
+// The path is checked whenever it is opened: FailedPrecondition if it is not a pipe,
+// PermissionDenied if another user may have put the pipe there.
 class PipeSink : public nettrace::Sink {
  public:
   PipeSink(std::string path, std::shared_ptr<Canceller> canceller)
@@ -87,13 +87,13 @@ class PipeSink : public nettrace::Sink {
   std::shared_ptr<const PipeState> state() const { return state_; }
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Unavailable while there is no reader.
+  // Fails with Unavailable while there is no reader.
   absl::Status Flush() override;
   absl::Status BeginSection() override;
   bool WantsSection() const override { return skipping_; }
 
  private:
-  // Opens the pipe if it is not, and gives a new reader the prologue.
+  // Opens the pipe if it is closed, and gives a new reader the prologue.
   absl::Status Connect();
   void Disconnect();
 
@@ -102,10 +102,10 @@ class PipeSink : public nettrace::Sink {
   const std::shared_ptr<PipeState> state_ = std::make_shared<PipeState>();
   std::vector<std::byte> prologue_;
   bool in_sections_ = false;    // the prologue is over
-  bool section_begun_ = false;  // a part of the section was given to a reader
-  bool skipping_ = false;       // what follows of the section is discarded
+  bool section_begun_ = false;  // a reader was given a part of the section
+  bool skipping_ = false;       // the rest of the section is discarded
   std::unique_ptr<StreamSink> stream_;
-  std::size_t prologue_given_ = 0;  // to the reader that there is
+  std::size_t prologue_given_ = 0;  // bytes given to the current reader
 };
 
 }  // namespace collector

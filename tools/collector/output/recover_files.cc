@@ -28,7 +28,7 @@ namespace {
 
 using Outcome = RecoveredFile::Outcome;
 
-// The file that a FileSet is writing.
+// A sink for the file that a FileSet is writing.
 class CurrentFile : public nettrace::Sink {
  public:
   explicit CurrentFile(FileSet* files) : files_(files) {}
@@ -40,7 +40,7 @@ class CurrentFile : public nettrace::Sink {
   FileSet* const files_;
 };
 
-// Reads the file from its beginning, what is in it if it is compressed.
+// Opens a reader at the beginning of the file. Decompresses a file that is compressed.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const UniqueFd& file,
                                                              const std::string& path) {
   UniqueFd own(fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
@@ -49,11 +49,13 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const UniqueFd& fil
   }
   auto source = tools::OpenCompressed(std::make_unique<nettrace::FdSource>(own.release(), path));
   if (!source.ok()) return source.status();
-  return nettrace::Reader::Open(*std::move(source));
+  nettrace::ReaderOptions options;
+  options.skip_damage = true;
+  return nettrace::Reader::Open(*std::move(source), options);
 }
 
-// Whether no byte of the file was ever written: after a power failure it may have its size and
-// nothing else.
+// Returns whether all bytes of the file are 0. After a power failure, a file may have its size but
+// none of its data.
 bool IsAllZero(const UniqueFd& file) {
   std::array<std::byte, 4096> buffer;
   for (off_t at = 0;;) {
@@ -86,16 +88,26 @@ class Recovery {
     while ((*reader)->Next() != nettrace::Reader::Step::kEnd) {
     }
     const absl::Status status = (*reader)->status();
-    // What cannot be read now may be read another time.
+    // A file that cannot be read now may be readable later.
     if (!status.ok() && !absl::IsDataLoss(status)) return End(Outcome::kFailed, status);
     result_.events = (*reader)->stats().events;
-    if (status.ok() && (*reader)->stats().complete) return Keep(FileNames::Kind::kComplete, status);
+    const std::vector<nettrace::SkippedPart>& skipped = (*reader)->skipped();
+    if (status.ok() && (*reader)->stats().complete && skipped.empty()) {
+      return Keep(FileNames::Kind::kComplete, status);
+    }
     if (result_.events == 0) return Remove();
     result_.status = status;
+    if (!skipped.empty()) {
+      std::uint64_t events = 0;
+      for (const nettrace::SkippedPart& part : skipped) events += part.events;
+      result_.status = absl::DataLossError(absl::StrCat(
+          "offset ", skipped.front().offset, ": ", skipped.front().reason, "; ", skipped.size(),
+          " damaged parts with about ", events, " events are skipped"));
+    }
     const absl::Status repaired = Repair();
     if (!repaired.ok()) {
       files_->Abandon();
-      return End(Outcome::kFailed, repaired);
+      return End(absl::IsAborted(repaired) ? Outcome::kBusy : Outcome::kFailed, repaired);
     }
     return std::move(result_);
   }
@@ -117,7 +129,7 @@ class Recovery {
     return End(kind == FileNames::Kind::kComplete ? Outcome::kComplete : Outcome::kUnreadable, why);
   }
 
-  // Writes what is whole of the file, and what is not known, to one that takes its place.
+  // Writes the whole part of the file, and what is not known, to a copy that replaces the file.
   absl::Status Repair() {
     auto reader = OpenReader(file_, result_.partial);
     if (!reader.ok()) return reader.status();
@@ -163,7 +175,7 @@ absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& set
   if (!files.ok()) return files.status();
   absl::StatusOr<std::vector<FileSet::Stray>> strays = (*files)->FindStrays();
   if (!strays.ok()) return strays.status();
-  // Copies whose making came to no end; the originals are still there.
+  // Removes copies that were not finished; their originals still exist.
   for (const FileSet::Stray& stray : *strays) {
     if (stray.name.kind != FileNames::Kind::kRepairing) continue;
     const absl::StatusOr<UniqueFd> file = (*files)->OpenStray(stray.name);
@@ -181,23 +193,24 @@ std::string RecoveryText(const RecoveredFile& file) {
   const std::string why = file.status.ok() ? "" : absl::StrCat(" (", file.status.message(), ")");
   switch (file.outcome) {
     case Outcome::kComplete:
-      return absl::StrCat(file.path, ": was complete, ", file.events,
-                          " events; it has its name now");
+      return absl::StrCat(file.path, ": complete, ", file.events,
+                          " events; renamed to its final name");
     case Outcome::kRepaired:
-      return absl::StrCat(file.path, ": repaired, ", file.events,
-                          " events; what is missing is not known ", file.unknown, why);
+      return absl::StrCat(
+          file.path, ": repaired, ", file.events, " events",
+          file.unknown.empty() ? "" : absl::StrCat("; what is missing is not known ", file.unknown),
+          why);
     case Outcome::kEmpty:
-      return absl::StrCat(file.partial, ": had no events, and was removed");
+      return absl::StrCat(file.partial, ": no events; removed");
     case Outcome::kUnreadable:
-      return absl::StrCat(file.partial, ": nothing can be read of it", why, "; it is kept as ",
-                          file.path);
+      return absl::StrCat(file.partial, ": no events can be read", why, "; kept as ", file.path);
     case Outcome::kBusy:
-      return absl::StrCat(file.partial, ": let alone", why);
+      return absl::StrCat(file.partial, ": skipped", why);
     case Outcome::kFailed:
       break;
   }
   return absl::StrCat(file.partial, ": cannot be repaired now", why,
-                      "; it stays as it is until the next start");
+                      "; the next start tries again");
 }
 
 }  // namespace collector

@@ -1,4 +1,4 @@
-// What a daemon that did not end in order has left in a session's directory.
+// Repairs the files that a daemon left in a session's directory when it did not end in order.
 #ifndef TOOLS_COLLECTOR_OUTPUT_RECOVER_FILES_H_
 #define TOOLS_COLLECTOR_OUTPUT_RECOVER_FILES_H_
 
@@ -15,29 +15,31 @@ namespace collector {
 
 struct RecoveredFile {
   enum class Outcome : std::uint8_t {
-    kComplete,    // it was whole, and has its name
-    kRepaired,    // what was whole of it has its name, and says from when on nothing is known
-    kEmpty,       // there was no event in it; it has been removed
-    kUnreadable,  // nothing can be read of it; it has the name of `path`, and is kept
-    kBusy,        // another process is writing it; it was let alone
-    kFailed,      // it could not be repaired now, and is as it was; see `status`
+    kComplete,    // the file was whole, and has its final name
+    kRepaired,    // the whole part has the final name; what follows is not known
+    kEmpty,       // the file had no events and was removed
+    kUnreadable,  // nothing in the file can be read; it is kept at `path`
+    kBusy,        // another process is writing the file; it is unchanged
+    kFailed,      // the file could not be repaired now and is unchanged; see `status`
   };
   Outcome outcome = Outcome::kFailed;
-  std::string partial;  // the path it had
-  std::string path;     // the path it has; "" if it has none any more
+  std::string partial;  // path before the recovery
+  std::string path;     // new path; "" if it has none
   std::uint64_t events = 0;
-  std::string
-      unknown;  // kRepaired: "from 2026-... to at least 2026-...": what is missing is not known
-  absl::Status status;  // what was wrong with it, or why it failed
+  // For kRepaired: the time in which losses are not known, e.g. "from 2026-... to at least
+  // 2026-...".
+  std::string unknown;
+  absl::Status status;  // damage in the file, or the reason of a failure
 };
 
-// Repairs every NAME.partial of the session, as `nettrace repair` does, into the file NAME, within
-// the bounds of FileSet. To be called before a sink of the session is made. Errors: a template that
-// is not good, a directory that cannot be read; a directory that is not there has no files.
+// Repairs each NAME.partial of the session into the file NAME, as `nettrace repair` does, within
+// the limits of FileSet. Must be called before a sink of the session is created. Fails if the
+// template is invalid or the directory cannot be read. A directory that does not exist has no
+// files.
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session);
 
-// "state/a-2026.nettrace: repaired after a crash: 12 events; what is missing is not known from ..."
+// Returns e.g. "state/a-2026.nettrace: repaired, 12 events; what is missing is not known from ...".
 std::string RecoveryText(const RecoveredFile& file);
 
 }  // namespace collector

@@ -23,7 +23,7 @@ void ZstdSink::FreeContext::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCC
 absl::StatusOr<std::unique_ptr<ZstdSink>> ZstdSink::Create(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options) {
   std::unique_ptr<ZSTD_CCtx_s, FreeContext> context(ZSTD_createCCtx());
-  if (context == nullptr) return absl::ResourceExhaustedError("no memory to compress with");
+  if (context == nullptr) return absl::ResourceExhaustedError("not enough memory for compression");
   SetParameters(context.get(), options.level);
   return std::unique_ptr<ZstdSink>(
       new ZstdSink(std::move(destination), options, std::move(context)));
@@ -34,7 +34,8 @@ ZstdSink::ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOp
     : destination_(std::move(destination)),
       written_(options.written),
       context_(std::move(context)) {
-  output_.reserve(2 * ZSTD_CStreamOutSize());  // enough for a chunk: nothing is allocated later
+  // Enough for a chunk, so that nothing is allocated later.
+  output_.reserve(2 * ZSTD_CStreamOutSize());
 }
 
 ZstdSink::~ZstdSink() = default;
@@ -99,7 +100,7 @@ absl::Status ZstdSink::Compress(std::span<const std::byte> bytes, int directive)
   const auto end = static_cast<ZSTD_EndDirective>(directive);
   ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
   std::size_t left = 1;
-  // With ZSTD_e_continue the context may keep what it likes, and else nothing.
+  // With ZSTD_e_continue the context may hold back output; otherwise it writes all of it.
   const auto is_over = [&] { return end == ZSTD_e_continue ? input.pos == input.size : left == 0; };
   while (!is_over()) {
     const std::size_t used = output_.size();

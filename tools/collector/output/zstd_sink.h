@@ -20,27 +20,29 @@ namespace collector {
 class OutputQueue;
 
 struct ZstdSinkOptions {
-  // Of compression, 1 to 19: 3 takes twice the time of 1 and saves no more than 1 % of a trace.
+  // Compression level, 1 to 19. Level 3 takes twice the time of level 1 and saves at most 1 % of a
+  // trace.
   int level = 1;
-  // If there, it counts the bytes that the other sink took.
+  // If set, counts the bytes that the other sink took.
   std::shared_ptr<std::atomic<std::uint64_t>> written = nullptr;
 };
 
-// The output is a sequence of zstd frames. Each Flush and each section ends one, so that what came
-// before it can be read whatever happens to the rest, and a section can be read without what came
-// before it. Bytes are compressed in chunks of up to kChunk, each of which is readable without what
-// follows it: a reader of a file that is cut sees all chunks that are whole.
+// A sink that compresses data for another sink. The output is a sequence of zstd frames. Each Flush
+// and each section ends a frame. Data before that can then be read whatever happens to the rest,
+// and a section can be read without earlier data. Data is compressed in chunks of up to kChunk
+// bytes. A chunk can be read without later data, so a reader of a cut file gets all whole chunks.
 //
-// An error of the other sink is returned by the call that met it if that has not taken all of its
-// bytes, and else by the next one. What has been compressed is kept and given again with each call.
-// Undelivered says of how many bytes the other sink does not have everything yet.
+// If the other sink fails before the call has taken all of its bytes, the call returns the error.
+// Otherwise the next call does. Compressed data is kept, and each call tries to write it again.
+// Undelivered returns the number of bytes whose compressed data the other sink does not have in
+// full.
 //
-// Nothing is compressed any more in the destructor: what has not been flushed is gone.
+// The destructor compresses nothing: data that has not been flushed is lost.
 class ZstdSink : public nettrace::Sink {
  public:
-  static constexpr std::size_t kChunk = 128 << 10;  // zstd's own largest block
+  static constexpr std::size_t kChunk = 128 << 10;  // bytes; zstd's largest block
 
-  // ResourceExhausted if there is no memory for it.
+  // Fails with ResourceExhausted if there is not enough memory.
   static absl::StatusOr<std::unique_ptr<ZstdSink>> Create(
       std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
   ~ZstdSink() override;
@@ -48,7 +50,7 @@ class ZstdSink : public nettrace::Sink {
   ZstdSink& operator=(const ZstdSink&) = delete;
 
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override;
-  // Each of these ends the frame, and then does the same to the other sink.
+  // Each of these functions ends the frame, and then calls the same function of the other sink.
   absl::Status Flush() override;
   absl::Status Sync() override;
   absl::Status Finish() override;
@@ -66,34 +68,35 @@ class ZstdSink : public nettrace::Sink {
   ZstdSink(std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options,
            std::unique_ptr<ZSTD_CCtx_s, FreeContext> context);
 
-  // Compresses `input` into output_, with a ZSTD_EndDirective.
+  // Compresses `input` into output_. `directive` is a ZSTD_EndDirective.
   absl::Status Compress(std::span<const std::byte> input, int directive);
-  // Gives the other sink what output_ has for it.
+  // Passes the rest of output_ to the other sink.
   absl::Status WriteOutput();
   absl::Status EndFrame();
 
   const std::unique_ptr<nettrace::Sink> destination_;
   const std::shared_ptr<std::atomic<std::uint64_t>> written_;
   const std::unique_ptr<ZSTD_CCtx_s, FreeContext> context_;
-  absl::Status broken_;  // the error is zstd's, and stays
+  absl::Status broken_;  // error of zstd, which is permanent
 
-  std::size_t in_chunk_ = 0;  // bytes of the chunk that is open
+  std::size_t in_chunk_ = 0;  // bytes in the open chunk
   bool in_frame_ = false;     // a frame is open
-  // Compressed bytes, of which the other sink has taken those before output_next_.
+  // Compressed bytes; the other sink has taken those before output_next_.
   std::vector<std::byte> output_;
   std::size_t output_next_ = 0;
-  // Numbers of bytes of the stream, in the order of their sizes:
-  std::uint64_t delivered_ = 0;   // the other sink has all that they became
-  std::uint64_t compressed_ = 0;  // in whole chunks; all that they became is in output_
+  // Counts of bytes before compression, in ascending order:
+  std::uint64_t delivered_ = 0;   // the other sink has all of their compressed data
+  std::uint64_t compressed_ = 0;  // in chunks that are compressed completely
   std::uint64_t taken_ = 0;
 };
 
-// A queue that waits when it is full, with compression on its thread, as programs use it that write
-// one file.
+// Creates a queue that waits when it is full, with compression on its thread. Programs that write
+// one file use it.
 absl::StatusOr<std::shared_ptr<OutputQueue>> CompressOnThread(
     std::unique_ptr<nettrace::Sink> destination, const ZstdSinkOptions& options = {});
 
-// A frame of its own, as a ZstdSink would write it. Empty if there is no memory for it.
+// Returns `bytes` as a separate frame, as a ZstdSink would write it. Returns an empty vector if
+// there is not enough memory.
 std::vector<std::byte> ZstdFrame(std::span<const std::byte> bytes, int level);
 
 }  // namespace collector

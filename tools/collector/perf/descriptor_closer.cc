@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<DescriptorCloser>> DescriptorCloser::Start() {
     raw->thread_ = std::thread([raw] { raw->Run(); });
   } catch (const std::system_error& error) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no thread to close descriptors in: ", error.what()));
+        absl::StrCat("cannot start a thread that closes descriptors: ", error.what()));
   }
   std::unique_lock<std::mutex> lock(raw->mutex_);
   raw->progress_.wait(lock, [raw] { return raw->thread_id_ != 0; });
@@ -46,7 +46,7 @@ void DescriptorCloser::Close(std::vector<UniqueFd> fds) {
 }
 
 void DescriptorCloser::Run() {
-  // Signals are for the others, who may wait for one.
+  // This thread blocks all signals, so that other threads, which may wait for one, receive them.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);

@@ -11,7 +11,7 @@ void InheritedEvents::Opened(pid_t tid, std::uint64_t before, std::uint64_t afte
 void InheritedEvents::Created(pid_t tid, pid_t creator, std::uint64_t time) {
   const auto [entry, is_new] = created_.try_emplace(tid, Creation{creator, time});
   if (!is_new) {
-    // Either it is said again, or the tid is used again.
+    // Either the same creation is recorded again, or the tid has been reused.
     if (time <= entry->second.time) return;
     entry->second = {creator, time};
   }
@@ -19,17 +19,19 @@ void InheritedEvents::Created(pid_t tid, pid_t creator, std::uint64_t time) {
 }
 
 InheritedEvents::State InheritedEvents::Of(pid_t tid) const {
-  // A creator that is not there any more, and had inherited it or not, decides for its threads.
+  // A creator for which the event was not opened may have inherited it from its own creator.
+  // Therefore the chain of creators is followed, also through threads that have ended.
   for (std::size_t steps = 0; steps <= created_.size(); ++steps) {
     if (steps == 0 && opened_.contains(tid)) return State::kHas;
     const auto creation = created_.find(tid);
-    // The creators of creators were there before all this began, and not opened: they had ended.
+    // A creator without a record of its creation existed before the event was first opened. The
+    // event was not opened for it because it had ended.
     if (creation == created_.end()) return steps == 0 ? State::kUnclear : State::kLacks;
     const auto [creator, time] = creation->second;
     if (const auto opened = opened_.find(creator); opened != opened_.end()) {
       if (time < opened->second.before) return State::kLacks;
-      // A thread creates one after the other. The one before was complete after the event was
-      // opened; this one was begun later still.
+      // A thread creates other threads one at a time. If an earlier creation was complete after the
+      // event was opened, this one began after that, too.
       const std::vector<std::uint64_t>& times = creations_.at(creator);
       const bool is_certain = std::any_of(times.begin(), times.end(),
                                           [after = opened->second.after, end = time](auto earlier) {
@@ -39,7 +41,7 @@ InheritedEvents::State InheritedEvents::Of(pid_t tid) const {
     }
     tid = creator;
   }
-  return State::kUnclear;  // tids that were used again lead in a circle
+  return State::kUnclear;  // reused tids form a cycle
 }
 
 }  // namespace collector

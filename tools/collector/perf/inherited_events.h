@@ -1,4 +1,4 @@
-// Which threads of a process have an event, while the process creates others.
+// Determines which threads of a process have a perf event while the process creates threads.
 #ifndef TOOLS_COLLECTOR_PERF_INHERITED_EVENTS_H_
 #define TOOLS_COLLECTOR_PERF_INHERITED_EVENTS_H_
 
@@ -10,24 +10,29 @@
 
 namespace collector {
 
-// An event that is opened for each thread of a process, to be inherited by those that they create,
-// is missing in a thread whose creator did not have it yet, and would be there twice in one whose
-// creator had. The kernel has no way to ask for it. It says when a thread was created, after the
-// creator's events have been copied, and by whom: that and the times at which the event was opened
-// tell it of nearly every thread; of the others, that they are unclear.
+// Determines whether a thread has an inherited event.
+//
+// An event is opened for each thread of a process, and inherited by the threads that they create. A
+// thread lacks the event if its creator did not have it yet. If its creator had it, opening the
+// event for the thread would duplicate it. The kernel cannot report whether a thread has an event.
+// It does report when a thread was created, after the creator's events were copied, and by which
+// thread. These times and the times at which the event was opened determine the state of nearly
+// every thread; the other threads are reported as unclear.
 class InheritedEvents {
  public:
-  // The event was opened for the thread between these times, of the session's clock.
+  // Records that the event was opened for the thread between these times, in ns of the session
+  // clock.
   void Opened(pid_t tid, std::uint64_t before, std::uint64_t after);
-  // `creator` has created `tid`; the record of it has this time. The same may be said again.
+  // Records that `creator` created `tid`; `time` is the time of the record. May be called again for
+  // the same creation.
   void Created(pid_t tid, pid_t creator, std::uint64_t time);
 
   enum class State {
-    kHas,     // it was opened for the thread, or inherited
-    kLacks,   // neither
-    kUnclear  // the creation was at the time of the opening, or no record of it is there yet
+    kHas,     // opened for the thread, or inherited
+    kLacks,   // neither opened nor inherited
+    kUnclear  // created while the event was opened, or no record of it yet
   };
-  // To be asked of a thread that was not there before the event was opened for the first one.
+  // Returns the state of a thread that did not exist before the event was first opened.
   State Of(pid_t tid) const;
 
  private:
@@ -41,8 +46,8 @@ class InheritedEvents {
   };
   std::unordered_map<pid_t, Span> opened_;
   std::unordered_map<pid_t, Creation> created_;
-  // When each creator made threads: those have it for certain that it made after another one that
-  // it made after the event was opened for it.
+  // Times at which each thread created others. A thread has the event with certainty if its creator
+  // had created another thread before it, and after the event was opened for the creator.
   std::unordered_map<pid_t, std::vector<std::uint64_t>> creations_;
 };
 

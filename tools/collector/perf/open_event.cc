@@ -13,7 +13,7 @@
 namespace collector {
 namespace {
 
-// Whether the kernel lets this process trace all others, whatever its user.
+// Returns whether this process may trace the processes of all users.
 bool MayTraceAll() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};

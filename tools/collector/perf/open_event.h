@@ -1,4 +1,4 @@
-// Opening one perf event: its attributes, and what to do where that fails.
+// Opens one perf event: sets its attributes and explains errors.
 #ifndef TOOLS_COLLECTOR_PERF_OPEN_EVENT_H_
 #define TOOLS_COLLECTOR_PERF_OPEN_EVENT_H_
 
@@ -12,16 +12,18 @@
 
 namespace collector {
 
-// The attributes that all events of a session share; perf_records.h relies on them.
+// Returns the attributes that all events of a session share. perf_records.h relies on them.
 perf_event_attr BaseAttributes(std::size_t ring_size);
-// Those of a tracepoint, which is off.
+// Returns the attributes of a tracepoint, which is disabled.
 perf_event_attr TracepointAttributes(int id);
 
-// perf_event_open, without a group. `pid` and `flags` are its own: -1 is all tasks, and with
-// PERF_FLAG_PID_CGROUP the pid is the descriptor of a cgroup. errno says why it is not valid.
+// Calls perf_event_open without a group. `pid` and `flags` have the same meaning as there: -1 is
+// all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup. If the result is
+// invalid, errno says why.
 UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags);
 
-// Why `what` failed with this errno, and the remedy. ResourceExhausted for want of descriptors.
+// Returns an error that says why `what` failed with this errno, and what to do. The code is
+// ResourceExhausted if there are too few descriptors.
 absl::Status OpenError(int error, const std::string& what);
 
 }  // namespace collector

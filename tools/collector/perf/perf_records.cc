@@ -7,7 +7,7 @@ using internal::kHeaderSize;
 using internal::kTrailerSize;
 using internal::Load;
 
-// The text from `offset` to its NUL, or to the trailer.
+// Returns the text from `offset` to its NUL, or to the trailer.
 std::string_view TextAt(const PerfRecord& record, std::size_t offset) {
   const char* text = reinterpret_cast<const char*>(record.bytes.data()) + offset;
   return {text, strnlen(text, record.bytes.size() - offset - kTrailerSize)};
@@ -63,7 +63,7 @@ bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup) {
   }
   cgroup->id = Load<std::uint64_t>(record.bytes, kHeaderSize);
   cgroup->path = TextAt(record, kPathOffset);
-  // What the kernel could not say has two.
+  // The kernel writes "//" at the start of a path that it could not determine.
   return cgroup->path.starts_with('/') && !cgroup->path.starts_with("//");
 }
 

@@ -1,17 +1,17 @@
-// The layouts of perf's records, and the bounds-checked parsing of each. No other file of the
-// engine knows an offset in a record.
+// The layouts of perf records, and their parsing with bounds checks. No other file of the collector
+// depends on offsets in a record.
 //
 // All events of a session have the sample type kSampleType and sample_id_all, so that every layout
 // is fixed. Numbers are in the machine's byte order:
 //   SAMPLE         header, u32 pid, u32 tid, u64 time, u64 period, u32 raw size, raw bytes, and
-//                  u64 cgroup id where the session has that (PERF_SAMPLE_CGROUP)
+//                  u64 cgroup id if the session has it (PERF_SAMPLE_CGROUP)
 //   FORK, EXIT     header, u32 pid, u32 parent's pid, u32 tid, u32 parent's tid, u64 time, trailer
 //   COMM           header, u32 pid, u32 tid, NUL-terminated name, trailer
 //   MMAP           header, u32 pid, u32 tid, u64 address, u64 size, u64 offset in the file,
 //                  NUL-terminated path, trailer
 //   CGROUP         header, u64 id, NUL-terminated path, trailer
 //   LOST           header, u64 event id, u64 number lost, trailer
-// where the trailer, the end of every record but a sample, is u32 pid, u32 tid, u64 time.
+// The trailer at the end of every record except a sample is u32 pid, u32 tid, u64 time.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
 #define TOOLS_COLLECTOR_PERF_PERF_RECORDS_H_
 
@@ -25,12 +25,12 @@
 
 namespace collector {
 
-// The period, which nobody needs, makes the kernel write one sample a hit: without it, a hit of a
-// tracepoint that counts something else, such as the nanoseconds of sched_stat_runtime, makes a
-// sample for each of those, until it is throttled.
+// Fields of a sample. The period is not used, but makes the kernel write one sample for each hit.
+// Without it, a hit of a tracepoint that counts another quantity, such as the nanoseconds of
+// sched_stat_runtime, makes one sample for each unit until it is throttled.
 inline constexpr std::uint64_t kSampleType =
     PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-// The pid and tid that perf gives for a task that has already given up its ids.
+// Pid and tid that perf reports for a task that has already given up its ids.
 inline constexpr std::uint32_t kExitedTask = 0xFFFFFFFF;
 
 namespace internal {
@@ -48,31 +48,32 @@ T Load(std::span<const std::byte> bytes, std::size_t offset) {
 
 }  // namespace internal
 
-// The header that the first 8 of `bytes` are.
+// Returns the header in the first 8 of `bytes`.
 inline perf_event_header LoadHeader(std::span<const std::byte> bytes) {
   return internal::Load<perf_event_header>(bytes, 0);
 }
 
-// A whole record, contiguous in memory that its giver owns.
+// A complete record. Its bytes are contiguous in memory that the source of the record owns.
 struct PerfRecord {
   std::uint64_t timestamp = 0;       // session clock, ns
-  std::span<const std::byte> bytes;  // with its header
+  std::span<const std::byte> bytes;  // including the header
 
   std::uint32_t type() const { return LoadHeader(bytes).type; }
 };
 
-// Where the timestamp of a record of `type` is that has `size` bytes.
+// Returns the offset of the timestamp in a record of `type` with `size` bytes.
 inline std::size_t TimestampOffset(std::uint32_t type, std::size_t size) {
   return type == PERF_RECORD_SAMPLE ? internal::kHeaderSize + 8 : size - 8;
 }
 
-// The least size of a record of `type` with a timestamp.
+// Returns the minimum size of a record of `type` with a timestamp, in bytes.
 inline std::size_t MinSize(std::uint32_t type) {
   return type == PERF_RECORD_SAMPLE ? internal::kSampleFixedSize
                                     : internal::kHeaderSize + internal::kTrailerSize;
 }
 
-// Reads the timestamp of a record with a whole header; false if the record is too short for one.
+// Reads the timestamp of a record with a complete header. Returns false if the record is too short
+// to contain it.
 inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* timestamp) {
   const std::uint32_t type = LoadHeader(bytes).type;
   if (bytes.size() < MinSize(type)) return false;
@@ -80,14 +81,14 @@ inline bool ParseTimestamp(std::span<const std::byte> bytes, std::uint64_t* time
   return true;
 }
 
-// The functions below return false if the record is of another type or cut short. Views are into
+// The functions below return false if the record is of another type or truncated. Views refer to
 // the record.
 
 struct SampleRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
-  std::span<const std::byte> raw;  // the tracepoint's record, common fields first
-  std::uint64_t cgroup = 0;        // its id; 0: not said
+  std::span<const std::byte> raw;  // record of the tracepoint, common fields first
+  std::uint64_t cgroup = 0;        // id; 0: not reported
 };
 inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   const std::span<const std::byte> bytes = record.bytes;
@@ -105,7 +106,7 @@ inline bool ParseSample(const PerfRecord& record, SampleRecord* sample) {
   return true;
 }
 
-// The id of the tracepoint that wrote `raw`, which the kernel puts first; false if that is too
+// Reads the id of the tracepoint that wrote `raw`, which comes first. Returns false if `raw` is too
 // short.
 inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id) {
   if (raw.size() < sizeof *id) return false;
@@ -113,7 +114,7 @@ inline bool ParseTracepointId(std::span<const std::byte> raw, std::uint16_t* id)
   return true;
 }
 
-// The creation (FORK) or the end (EXIT) of a thread.
+// A record of the creation (FORK) or the end (EXIT) of a thread.
 struct TaskRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
@@ -123,31 +124,31 @@ struct TaskRecord {
 bool ParseFork(const PerfRecord& record, TaskRecord* task);
 bool ParseExit(const PerfRecord& record, TaskRecord* task);
 
-// A thread's new name.
+// A record of a thread's new name.
 struct CommRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::string_view name;
-  bool executes = false;  // it has it because it runs another program
+  bool executes = false;  // the name changed because the thread executed another program
 };
 bool ParseComm(const PerfRecord& record, CommRecord* comm);
 
-// A process has mapped a file as code. Other mappings are left out: false for those without a file,
-// and for those of a thread other than the main one, which is what loads a program.
+// A record that a process has mapped a file as code. ParseCode returns false for mappings without a
+// file, and for those of threads other than the main thread, which loads the program.
 struct CodeRecord {
   std::uint32_t pid = 0;
   std::string_view path;
 };
 bool ParseCode(const PerfRecord& record, CodeRecord* code);
 
-// A cgroup has been made.
+// A record that a cgroup has been created.
 struct CgroupRecord {
   std::uint64_t id = 0;
   std::string_view path;
 };
 bool ParseCgroup(const PerfRecord& record, CgroupRecord* cgroup);
 
-// `*lost`: the number of records that the ring had no space for before this one.
+// Sets `*lost` to the number of records that the ring had no space for before this one.
 bool ParseLost(const PerfRecord& record, std::uint64_t* lost);
 
 }  // namespace collector

@@ -80,7 +80,7 @@ void PerfRing::Peek(absl::FunctionRef<void(const PerfRecord&)> look) {
 }
 
 std::span<const std::byte> PerfRing::Wrapped(std::size_t offset, std::size_t size) {
-  // Only one record of a batch can lie across the end, as a batch is no longer than the ring.
+  // At most one record of a batch wraps around the end, because a batch is no longer than the ring.
   wrapped_.resize(size);
   const std::size_t first = size_ - offset;
   std::memcpy(wrapped_.data(), data_ + offset, first);
@@ -93,7 +93,7 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
   std::uint64_t position = control_->data_tail;
   std::uint64_t last = 0;
   std::size_t later = 0;
-  // Where LOST records begin whose place is that of the next record.
+  // Position after the last record up to `limit`. LOST records after it belong to the next record.
   std::uint64_t begin = position;
   if (head - position > size_) return false;
   while (position < head && later < kLookAhead) {
@@ -113,7 +113,7 @@ bool PerfRing::FindInOrder(std::uint64_t limit, std::uint64_t* end) const {
       ++later;
     }
   }
-  // LOST records at the end, which the kernel does not write, wait for no other record.
+  // LOST records at the end, which the kernel does not write, do not wait for another record.
   *end = later == 0 ? position : begin;
   return true;
 }
@@ -122,7 +122,7 @@ void PerfRing::Scan(std::uint64_t limit) {
   const std::uint64_t head = LoadHead();
   std::uint64_t position = control_->data_tail;
   std::size_t later = batch_.size();
-  std::size_t lost = 0;  // LOST records that take the timestamp of the record after them
+  std::size_t lost = 0;  // LOST records that get the timestamp of the next record
   if (head - position > size_) {
     ++corrupt_;
     position = head;
@@ -185,10 +185,11 @@ void PerfRing::DrainSorted(std::uint64_t limit,
     std::sort(batch_.begin(), batch_.end(), earlier);
   }
 
-  // The space of consumed records can go back to the kernel only when nothing before them in the
-  // ring still waits: when those consumed are just the first ones in ring order.
+  // The space of consumed records can be returned to the kernel only if no record before them in
+  // the ring still waits. This is so if the consumed records are exactly the first ones in the
+  // ring.
   std::size_t done = 0;
-  std::size_t orders = 0;  // one more than the maximum order consumed
+  std::size_t orders = 0;  // maximum order of the consumed records, plus 1
   std::uint64_t end = control_->data_tail;
   for (; done < batch_.size() && batch_[done].timestamp <= limit; ++done) {
     const Waiting& record = batch_[done];

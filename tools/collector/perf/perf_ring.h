@@ -1,4 +1,4 @@
-// Reading the memory of one perf ring buffer.
+// Reads the memory of one perf ring buffer.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_RING_H_
 #define TOOLS_COLLECTOR_PERF_PERF_RING_H_
 
@@ -19,16 +19,16 @@
 
 namespace collector {
 
-// The mapping of a ring, and the order of its records put right.
+// The mapping of a ring. Delivers its records in the order of their timestamps.
 //
-// Records are delivered in the order of their timestamps even where an interrupt came between a
-// record's timestamp and its place in the ring: what is read at once is sorted, and the reader
-// looks kLookAhead records past the limit for stragglers. Only a LOST record keeps its place, which
-// is before the record that the ring had space for again; its timestamp is later than that one's.
-// Work and memory are bounded by the ring's size. Not thread-safe.
+// Records may be out of order if an interrupt occurred between taking a record's timestamp and
+// reserving its place in the ring. Therefore the records that are read together are sorted, and the
+// reader checks up to kLookAhead records past the limit for earlier ones. Only a LOST record keeps
+// its place, before the next record that fitted into the ring, although its timestamp is later than
+// that record's. Work and memory are bounded by the ring's size. Not thread-safe.
 //
-// Nearly always the records are in order already. One look at each timestamp tells; then they are
-// handed out where they lie, and nothing is kept of them.
+// Nearly always, the records are in order already, which one check of each timestamp shows. They
+// are then delivered from the ring without a copy.
 class PerfRing {
  public:
   static constexpr std::size_t kLookAhead = 64;
@@ -36,38 +36,40 @@ class PerfRing {
 
   // Maps the ring of `fd` with `size` bytes of data, a power of two of at least one page.
   static absl::StatusOr<PerfRing> Map(int fd, std::size_t size);
-  // Reads memory laid out as the kernel does: a control page, then `size` bytes of data. For tests.
+  // Reads memory with the kernel's layout: a control page, then `size` bytes of data. For tests.
   static PerfRing OverMemory(perf_event_mmap_page* control, std::size_t size);
 
   PerfRing(PerfRing&& other) noexcept;
   PerfRing& operator=(PerfRing&&) = delete;
   ~PerfRing();
 
-  // Hands every record with a timestamp up to `limit` to `consume(const PerfRecord&)`, oldest
-  // first, and leaves the later ones for the next call. The bytes are valid during the call of
-  // `consume` only. Space is given back to the kernel as the records are consumed.
+  // Passes every record with a timestamp up to `limit` to `consume(const PerfRecord&)`, oldest
+  // first, and leaves the later ones for the next call. The bytes are valid only during the call of
+  // `consume`. Space is returned to the kernel as the records are consumed.
   template <typename Consume>
   void Drain(std::uint64_t limit, const Consume& consume);
 
-  // Hands the records that wait, in the order of the ring, to `look`, and leaves them there. It
-  // ends at the first one that is not well formed.
+  // Passes the waiting records to `look` in the order of the ring, and leaves them there. Stops at
+  // the first malformed record.
   void Peek(absl::FunctionRef<void(const PerfRecord&)> look);
 
   // Bytes waiting in the ring.
   std::size_t fill() const;
-  // No record waits: neither in the ring nor as a copy.
+  // Returns whether no record waits, neither in the ring nor as a copy.
   bool empty() const { return fill() == 0 && held_.empty(); }
   std::size_t size() const { return size_; }
-  // The most bytes that can have been in the ring at once until its last Drain, since the last
-  // call: where that is nearly its size, there may have been no space for a record.
+  // Returns the maximum number of bytes that can have been in the ring at once between the previous
+  // call and the last Drain. If it is nearly the ring's size, there may have been no space for a
+  // record.
   std::uint64_t TakeFullest() { return std::exchange(fullest_, 0); }
-  // Number of records that the kernel cannot have written: the ring is resynchronised at its head.
+  // Number of records that the kernel cannot have written. Reading continues after the record, or
+  // at the ring's head if the record's size is invalid.
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
   struct Waiting : PerfRecord {
-    std::uint64_t end = 0;  // ring position after it
-    std::size_t order = 0;  // place in the ring among those read at once
+    std::uint64_t end = 0;  // ring position after the record
+    std::size_t order = 0;  // index among the records that are read together
   };
   struct Held {
     std::uint64_t timestamp;
@@ -81,22 +83,23 @@ class PerfRing {
         mapped_(mapped) {}
   static std::size_t page_size();
 
-  // When so large a part of the ring is consumed, it goes back to the kernel: not with each record,
-  // as the place where the kernel finds it is in the line of cache that it writes its head to.
+  // Part of the ring (1/kGiveBackShare) after whose consumption the space is returned to the
+  // kernel. It is not returned with every record, because the tail is in the same cache line as the
+  // head that the kernel writes.
   static constexpr std::size_t kGiveBackShare = 8;
 
   std::uint64_t LoadHead() const;
   void StoreTail(std::uint64_t tail);
-  // The number of 8 bytes at `position`, a multiple of 8, as all are in the ring.
+  // Returns the 8 bytes at `position`, which is a multiple of 8, as a number.
   std::uint64_t LoadAt(std::uint64_t position) const {
     std::uint64_t value;
     std::memcpy(&value, data_ + (position & (size_ - 1)), sizeof value);
     return value;
   }
-  // True if the records are well formed and in order, as far as they are to be looked at for
-  // `limit`; then `*end` is the ring position after those up to `limit`.
+  // Returns true if the records that must be checked for `limit` are well-formed and in order. In
+  // that case, sets `*end` to the ring position after those up to `limit`.
   bool FindInOrder(std::uint64_t limit, std::uint64_t* end) const;
-  // Drain where records are to be sorted.
+  // Does what Drain does if records must be sorted.
   void DrainSorted(std::uint64_t limit, absl::FunctionRef<void(const PerfRecord&)> consume);
   void Scan(std::uint64_t limit);
   std::span<const std::byte> Contiguous(std::uint64_t position, std::size_t size) {
@@ -105,21 +108,22 @@ class PerfRing {
       return {data_ + offset, size};
     return Wrapped(offset, size);
   }
-  // A copy of the record that lies across the ring's end.
+  // Returns a copy of the record that wraps around the ring's end.
   std::span<const std::byte> Wrapped(std::size_t offset, std::size_t size);
-  // Keeps copies of batch_[first…], or only of those that already are copies.
+  // Keeps copies of the records from batch_[first] on, or only of the records that are copies
+  // already.
   void Hold(std::size_t first, bool copies_only);
 
   perf_event_mmap_page* control_;
   const std::byte* data_;
   std::size_t size_;
-  std::size_t mapped_;  // 0: not ours to unmap
+  std::size_t mapped_;  // bytes to unmap; 0: not owned
   std::uint64_t corrupt_ = 0;
   std::uint64_t fullest_ = 0;
-  std::uint64_t scanned_ = 0;       // ring position up to which batch_ reaches
+  std::uint64_t scanned_ = 0;       // ring position after the records in batch_
   std::vector<Waiting> batch_;      // records of the current Drain
-  std::vector<std::byte> wrapped_;  // the one record that wraps around the ring's end
-  // Copies of records later than a limit that stand before an earlier one in the ring.
+  std::vector<std::byte> wrapped_;  // the record that wraps around the ring's end
+  // Copies of records that are later than a limit but precede an earlier record in the ring.
   std::vector<Held> held_;
 };
 
@@ -135,7 +139,7 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
   std::uint64_t position = start;
   std::uint64_t give_back_at = position + size_ / kGiveBackShare;
   while (position != end) {
-    // FindInOrder has seen that its size and its timestamp are good.
+    // FindInOrder has checked its size and timestamp.
     const auto header = std::bit_cast<perf_event_header>(LoadAt(position));
     PerfRecord record;
     record.bytes = Contiguous(position, header.size);
@@ -148,7 +152,7 @@ void PerfRing::Drain(std::uint64_t limit, const Consume& consume) {
       give_back_at = position + size_ / kGiveBackShare;
     }
   }
-  // What came meanwhile was in the ring beside what was being read.
+  // Records that arrived during this call were in the ring together with those that were read.
   fullest_ = std::max(fullest_, LoadHead() - start);
   StoreTail(end);
 }

@@ -25,7 +25,7 @@ namespace collector {
 namespace {
 
 constexpr std::size_t kMinSideBandRingSize = 32 * 1024;
-// Of a tracepoint: 8192 bytes of its own (PERF_MAX_TRACE_SIZE), and what perf adds.
+// Maximum size of a tracepoint's sample, in bytes: PERF_MAX_TRACE_SIZE (8192), and what perf adds.
 constexpr std::size_t kMaxSampleSize = 8192 + 256;
 
 perf_event_attr DummyAttributes(std::size_t ring_size) {
@@ -35,8 +35,8 @@ perf_event_attr DummyAttributes(std::size_t ring_size) {
   return attr;
 }
 
-// Whether the event still counts the time that it runs, which it does not any more once its CPU has
-// gone offline, even if that is back.
+// Returns whether the event still counts its running time. It stops when its CPU goes offline, and
+// does not resume when the CPU comes back.
 bool IsRunning(const UniqueFd& leader) {
   struct {
     std::uint64_t value;
@@ -69,7 +69,7 @@ void RaiseDescriptorLimit() {
 }
 
 void RaiseHardDescriptorLimit() {
-  // What fs.nr_open is unless somebody has changed it; no file can be opened to see.
+  // Default of fs.nr_open. The file cannot be read here, because no descriptor is free.
   constexpr rlim_t kAllowed = 1 << 20;
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kAllowed) return;
@@ -142,13 +142,13 @@ absl::Status PerfSession::CheckCgroups() const {
     if (fd.valid()) continue;
     if (errno == ENOENT) {
       return absl::FailedPreconditionError(
-          "the cgroup does not have the controller perf_event: a hierarchy of version 1 has it "
-          "('umount /sys/fs/cgroup/perf_event' frees it), or it has not been handed down yet "
-          "('echo +pids > /sys/fs/cgroup/cgroup.subtree_control' does that)");
+          "the cgroup does not have the perf_event controller; if a cgroup v1 hierarchy has it, "
+          "run 'umount /sys/fs/cgroup/perf_event', else run 'echo +pids > "
+          "/sys/fs/cgroup/cgroup.subtree_control'");
     }
     if (errno == EINVAL) {
       return absl::UnimplementedError(
-          "this kernel has no perf events of cgroups (CONFIG_CGROUP_PERF); select processes with "
+          "this kernel has no perf events for cgroups (CONFIG_CGROUP_PERF); select processes with "
           "--pid");
     }
     return OpenError(errno, "opening perf events of the cgroup");
@@ -168,8 +168,9 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   side_attr.comm = 1;
   side_attr.comm_exec = 1;
   side_attr.task = 1;
-  // Code that is mapped from a file: the executable of a process, whose path no other record has.
-  // Four records of some 110 bytes for a program that runs, as many as it has shared objects.
+  // Mappings of files as code. They contain the path of a process's executable, which no other
+  // record has. A program causes as many records as it has shared objects, typically four of some
+  // 110 bytes.
   side_attr.mmap = 1;
   side_attr.cgroup = has_cgroups_ ? 1 : 0;
   UniqueFd side_band = OpenCounting(&side_attr, -1, number);
@@ -186,7 +187,7 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   rings->opened_at = SessionClockNow();
   if (watches_registrations_) {
     const absl::Status status = OpenProbe(rings.get(), index);
-    // Where the CPU is gone again, nothing is registered on it either.
+    // If the CPU is offline again, nothing can be registered on it.
     watches_registrations_ = status.ok() || absl::IsNotFound(status);
   }
   return rings;
@@ -206,7 +207,7 @@ absl::Status PerfSession::WakeOn(int fd, WakeKind kind, std::size_t index, int o
 bool PerfSession::Wait(int timeout_ms) {
   bool others = false;
   epoll_event events[16];
-  // EINTR is a reason to look around as well.
+  // EINTR is handled like a timeout.
   const int count = epoll_wait(epoll_.get(), events, 16, timeout_ms);
   for (int i = 0; i < count; ++i) {
     const auto kind = static_cast<WakeKind>(events[i].data.u64 >> 32);
@@ -215,7 +216,7 @@ bool PerfSession::Wait(int timeout_ms) {
     Rings* rings = cpus_[events[i].data.u64 & 0xFFFFFFFF].rings.get();
     if (kind == WakeKind::kProbe) rings->probe_woke = registrations_ = true;
     if ((events[i].events & (EPOLLHUP | EPOLLERR)) == 0) continue;
-    // It would be readable for ever.
+    // The descriptor would stay readable.
     ended_ = true;
     StopWaking(*rings);
   }
@@ -282,7 +283,7 @@ absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
   const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
   if (!fd.valid()) return OpenError(errno, "opening it to check the filter");
   if (ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return absl::OkStatus();
-  // EPERM is its answer to some operators that it does not know.
+  // The kernel returns EPERM for some operators that it does not know.
   if (errno == EINVAL || errno == EPERM) return absl::InvalidArgumentError("Invalid argument");
   return ErrnoStatus(errno, absl::StrCat("setting the filter '", filter, "'"));
 }
@@ -320,9 +321,9 @@ void PerfSession::Disable(int id) {
 }
 
 void PerfSession::EndSlot(Slot* slot) {
-  // It may be that not the CPU is gone, but one of its events could not be opened.
+  // The CPU may still be online, if one of its events could not be opened.
   for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  // Threads of a process that are being created just now may still have it on.
+  // In threads that are just being created, the events may still be enabled.
   if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(slot);
 }
 
@@ -375,7 +376,7 @@ std::vector<CpuChange> PerfSession::FollowCpus(bool suspect) {
     CpuChange change = {.index = i, .number = cpu.number};
     if (cpu.rings != nullptr) {
       if (is_online && (!suspect || IsRunning(cpu.rings->leader))) continue;
-      // The last of its samples has been handed out, or is later still.
+      // The last sample has been delivered, or is later than this time.
       change.since = std::max(cpu.last_sample, cpu.rings->opened_at);
       Depart(i);
       change.until = SessionClockNow();
@@ -410,7 +411,7 @@ absl::Status PerfSession::Arrive(std::size_t index) {
   registrations_ = watches_registrations_;
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.ended) continue;
-    // Where the CPU is gone again it has no events, and FollowCpus finds that when it looks next.
+    // If the CPU is offline again, it gets no events, and the next FollowCpus detects it.
     absl::Status status = OpenForTarget(&tracepoint, {index});
     if (status.ok() && tracepoint.enabled) status = EnableSlot(tracepoint, index);
     if (status.ok()) continue;
@@ -438,7 +439,8 @@ absl::Status PerfSession::SetCgroup(UniqueFd cgroup) {
       status = EnableSlot(tracepoint, online[i]);
     }
   }
-  // Not before others are open: to take a tracepoint down takes the kernel some 35 ms.
+  // Closed after the others have been opened, because detaching a tracepoint completely takes the
+  // kernel some 35 ms.
   Close(std::move(closing));
   if (!status.ok()) target_.cgroups.clear();
   return status;
@@ -456,7 +458,7 @@ void PerfSession::Depart(std::size_t index) {
   }
   TakeSideBand(cpu.rings.get());
   tasks_missing_ = true;
-  // The rings stay mapped, and would keep their descriptors in the epoll set.
+  // The rings stay mapped, which would keep their descriptors in the epoll set.
   StopWaking(*cpu.rings);
   if (cpu.rings->probe) {
     closing.push_back(cpu.rings->probe->TakeDescriptor());
@@ -477,8 +479,8 @@ void PerfSession::TakeSideBand(Rings* rings) {
     tasks_.emplace_back(record.timestamp,
                         std::vector<std::byte>(record.bytes.begin(), record.bytes.end()));
   });
-  // A record is lost when the ring has no space for it, and then either this or the next fill is
-  // most of the ring's size: the longest record, with a path, is shorter than half of the rest.
+  // A record is lost when the ring has no space for it. In that case, this fill or the next is most
+  // of the ring's size, because the longest record, with a path, is shorter than half of the rest.
   if (fill < ring.size() / 4) return;
   const absl::StatusOr<Counts> counts = ReadCountsOf(rings->side_band);
   if (!counts.ok() || counts->lost == rings->tasks_lost) return;
@@ -487,8 +489,8 @@ void PerfSession::TakeSideBand(Rings* rings) {
 }
 
 bool PerfSession::DrainTasks(absl::FunctionRef<void(const PerfRecord&)> consume) {
-  // A record that comes after its CPU's ring was looked at may be earlier than one that is found in
-  // another's: what is later than this moment is kept until all that is earlier is there.
+  // A record that arrives after its CPU's ring was read may be earlier than one found in another
+  // ring. Therefore records later than this time are kept until all earlier ones have been read.
   const std::uint64_t limit = SessionClockNow();
   for (Cpu& cpu : cpus_) {
     if (cpu.rings != nullptr) TakeSideBand(cpu.rings.get());

@@ -1,4 +1,4 @@
-// Whose events a session records.
+// Selects the processes, threads or cgroups whose events a session records.
 #ifndef TOOLS_COLLECTOR_PERF_PERF_TARGET_H_
 #define TOOLS_COLLECTOR_PERF_PERF_TARGET_H_
 
@@ -11,32 +11,33 @@
 
 namespace collector {
 
-// The kernel writes samples of nobody else. Births, names and ends of threads are recorded of the
-// whole machine in any case.
+// The target of a recording. The kernel writes samples of the target only. The creation, naming and
+// end of threads are always recorded for the whole machine.
 struct PerfTarget {
   enum class Kind {
     kMachine,
-    kProcesses,  // all threads that they have, and those that they create later
-    kThreads,    // these threads, and none that they create
-    kCgroups,    // all that is in them or in a cgroup below them, at any time
+    kProcesses,  // all their threads, including those created later
+    kThreads,    // these threads, but not the threads that they create
+    kCgroups,    // all threads in them or in cgroups below them, at any time
   };
   Kind kind = Kind::kMachine;
-  std::vector<pid_t> ids;  // pids of kProcesses, tids of kThreads; none twice
-  // For each of them a descriptor of the task (pidfd_open), by which one that has ended is told
-  // from another one with its number. Invalid where the kernel has none: of threads before
+  std::vector<pid_t> ids;  // pids or tids, by `kind`; no duplicates
+  // A descriptor (pidfd_open) for each of the ids. It distinguishes a task that has ended from
+  // another task that has got its id. Invalid if the kernel does not support it: for threads before
   // Linux 6.9.
   std::vector<UniqueFd> descriptors;
-  // Directories of cgroup v2; none is below another. None: it is not there, see SetCgroup.
+  // Directories of cgroup v2, none below another. Empty if the followed cgroup does not exist; see
+  // PerfSession::SetCgroup.
   std::vector<UniqueFd> cgroups;
 };
 
 struct PerfOptions {
-  // Bytes of each CPU's ring; a power of two, at least a page.
+  // Size of each CPU's ring, in bytes; a power of two, at least one page.
   std::size_t ring_size = 1 << 20;
   PerfTarget target;
-  // Each sample names the cgroup of its thread, which takes 8 bytes of it, and cgroups that are
-  // made are recorded, as births of threads are. Where the kernel cannot (before 5.7, or without
-  // CONFIG_CGROUP_PERF) it is as if this were false: PerfSession::has_cgroups.
+  // Whether each sample contains the cgroup of its thread, which takes 8 bytes, and new cgroups are
+  // recorded. Ignored if the kernel does not support it (before 5.7, or without
+  // CONFIG_CGROUP_PERF); see PerfSession::has_cgroups.
   bool cgroups = false;
 };
 

@@ -19,14 +19,14 @@ namespace collector {
 namespace {
 
 constexpr char kSource[] = "/sys/bus/event_source/devices/kprobe/";
-// A file operation, so the compiler has not made it a part of another function.
+// Function that is probed. It is a file operation, so the compiler cannot inline it.
 constexpr char kFunction[] = "user_events_ioctl";
 
-// The probe's type and place; no value where the kernel has no kprobes.
+// Returns the probe's type and location, or no value if the kernel has no kprobes.
 std::optional<perf_event_attr> ProbeAttributes() {
   std::uint32_t type = 0;
   if (!(std::ifstream(std::string(kSource) + "type") >> type)) return std::nullopt;
-  // "config:BIT" is where it is said that the probe is at the function's return.
+  // "config:BIT" names the bit that places the probe at the function's return.
   constexpr char kPrefix[] = "config:";
   std::string format;
   std::ifstream(std::string(kSource) + "format/retprobe") >> format;

@@ -1,5 +1,6 @@
-// How the kernel tells that a tracepoint of user_events has been registered: a probe at the return
-// of the function that every registration passes, `user_events_ioctl`. tracefs itself tells nobody.
+// Reports registrations of user_events tracepoints, by a probe at the return of
+// `user_events_ioctl`, the kernel function that every registration passes. tracefs does not report
+// them.
 #ifndef TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
 #define TOOLS_COLLECTOR_PERF_REGISTRATION_PROBE_H_
 
@@ -11,18 +12,18 @@
 
 namespace collector {
 
-// The probe of one CPU: what is registered, unregistered or deleted there makes a record in its
-// ring, of one page, which makes its descriptor readable. When the ring is full, nothing more
-// happens: what a process that registers in a loop costs, it pays itself.
+// A probe on one CPU. Each registration, unregistration and deletion on the CPU writes a record to
+// its ring of one page, which makes its descriptor readable. When the ring is full, no more records
+// are written, so a process that registers in a loop causes little work in the collector.
 class RegistrationProbe {
  public:
-  // Errors: NotFound if the CPU is offline, and no other reason; Unimplemented where the kernel has
-  // no kprobes.
+  // Opens the probe. Fails with NotFound only if the CPU is offline, and with Unimplemented if the
+  // kernel has no kprobes.
   static absl::StatusOr<RegistrationProbe> Open(int cpu);
 
   const UniqueFd& fd() const { return fd_; }
   UniqueFd&& TakeDescriptor() { return std::move(fd_); }
-  // Makes room for records in the ring.
+  // Removes the records from the ring.
   void Clear();
 
  private:

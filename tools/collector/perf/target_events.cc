@@ -1,4 +1,4 @@
-// The part of PerfSession that opens a tracepoint's events for its target.
+// Implements the part of PerfSession that opens a tracepoint's events for its target.
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -22,14 +22,14 @@
 namespace collector {
 namespace {
 
-// How often it is begun anew, where it stays unclear which threads have inherited an event.
+// Maximum number of retries while it is unclear which threads have inherited an event.
 constexpr int kAttempts = 50;
-// How often the threads of a process are looked at in one of these attempts.
+// Number of times that the threads of a process are checked in each attempt.
 constexpr int kLooks = 10;
-// In which time a thread that was just created ends, or the record of its creation appears.
+// Time in which a new thread ends, or the record of its creation appears.
 constexpr timespec kPause = {0, 100'000};
 
-// The threads that a process has now; none if it has ended.
+// Returns the current threads of a process; none if it has ended.
 std::vector<pid_t> ThreadsOf(pid_t pid) {
   std::vector<pid_t> tids;
   std::error_code error;
@@ -42,7 +42,7 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
   return tids;
 }
 
-// False, too, if the kernel has no descriptor for the task.
+// Returns whether the task has ended; false if the kernel has no descriptor for it.
 bool HasEnded(const UniqueFd& task) {
   pollfd descriptor = {task.get(), POLLIN, 0};
   return task.valid() && poll(&descriptor, 1, 0) > 0;
@@ -125,7 +125,7 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
       if (errno == ESRCH && is_task) return absl::OkStatus();  // the task has ended
       return OpenError(errno, opening->what);
     }
-    // See BeginOutput for a process.
+    // For a process, BeginOutput does this.
     if (target_.kind != PerfTarget::Kind::kProcesses &&
         ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
       return ErrnoStatus(
@@ -141,14 +141,14 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
 }
 
 absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid) {
-  // The kernel may miss a thread that is being created when it switches an inherited event on. So
-  // it is on from the start, for each thread that has it, and writes nothing as long as it has no
-  // ring. That is the parent's matter alone: BeginOutput.
+  // The kernel may miss a thread that is being created when an inherited event is enabled.
+  // Therefore the event is enabled from the start in each thread, and writes nothing until
+  // BeginOutput gives it a ring. Only the parent event needs one.
   opening->attr.disabled = 0;
   opening->attr.inherit = 1;
   opening->attr.inherit_thread = inherits_threads_ ? 1 : 0;
-  // While it is open, the kernel does not take the tracepoint down between two attempts, which
-  // takes it some 35 ms.
+  // While this event is open, the kernel does not remove the tracepoint between two attempts, which
+  // would take some 35 ms.
   UniqueFd holder;
   std::vector<std::size_t> before;
   for (const auto& fds : opening->fds) before.push_back(fds.size());
@@ -184,14 +184,14 @@ absl::Status PerfSession::BeginOutput(Slot* slot, const Cpu& cpu, const std::str
                          absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
     }
   }
-  // Whether a hit of just then was written cannot be told.
+  // It is not known whether a hit at that moment was written.
   if (ReadHits(*slot) != before) hits_are_known_ = false;
   return absl::OkStatus();
 }
 
 void PerfSession::EndOutput(Slot* slot) {
   if (!slot->hits_before || slot->hits_at_end) return;
-  constexpr long kNone = -1;  // all of a long's bits count
+  constexpr long kNone = -1;  // a long, because all of its bits count
   const std::optional<std::uint64_t> before = ReadHits(*slot);
   for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);
   slot->hits_at_end = before;
@@ -218,11 +218,12 @@ absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid) {
     inherited.Opened(tid, before, SessionClockNow());
     return absl::OkStatus();
   };
-  // Those that are there already when the event is opened for the first one cannot inherit it.
+  // Threads that exist before the event is first opened cannot inherit it.
   for (const pid_t tid : ThreadsOf(pid)) COLLECTOR_RETURN_IF_ERROR(open(tid));
   for (int look = 0; look < kLooks; ++look) {
     if (look != 0) nanosleep(&kPause, nullptr);
-    // The records of creations are read after the threads, and so are those of most of them.
+    // The records of creations are read after the list of threads, so that most creations of these
+    // threads are found.
     const std::vector<pid_t> threads = ThreadsOf(pid);
     PeekCreations(&inherited);
     bool all_have_it = true;
@@ -236,7 +237,7 @@ absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid) {
   }
   return absl::UnavailableError(absl::StrCat(
       opening->what, ": process ", pid,
-      " creates threads faster than they can be told apart; select its cgroup (--cgroup)"));
+      " creates threads faster than they can be attached to; select its cgroup (--cgroup)"));
 }
 
 }  // namespace collector

@@ -21,7 +21,8 @@
 namespace collector {
 namespace {
 
-// The names of a tracepoint's fields, in the text of its `format` file; not those that all have.
+// Returns the names of a tracepoint's fields, from the text of its `format` file, without the
+// fields that all tracepoints have.
 std::vector<std::string> FieldNames(const std::string& format) {
   std::vector<std::string> names;
   for (absl::string_view line : absl::StrSplit(format, '\n')) {
@@ -60,11 +61,10 @@ absl::Status CheckFilter(const std::string& filter, const Tracefs::Name& name,
     answer = {false, std::string(status.message())};
   }
   if (answer->accepts) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("tracepoint ", name.system, ":", name.event,
-                                                 ": the kernel refuses the filter '", filter,
-                                                 "': ", answer->message, "; its fields are ",
-                                                 absl::StrJoin(FieldNames(tracepoint.format), ", "),
-                                                 ", and all have common_pid, which is the thread"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "tracepoint ", name.system, ":", name.event, ": the kernel refuses the filter '", filter,
+      "': ", answer->message, "; its fields are ",
+      absl::StrJoin(FieldNames(tracepoint.format), ", "), " and common_pid, the thread id"));
 }
 
 }  // namespace
@@ -123,16 +123,16 @@ absl::Status DescriptorBudget::Check(const Tracefs::Name& name) const {
   const std::string needs =
       absl::StrCat("tracepoint ", name.system, ":", name.event, " needs ", each_, " descriptors, ");
   if (free_ < each_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(needs, "and ", free_, " of ", limit_, " are left for tracepoints", kRemedy));
+    return absl::ResourceExhaustedError(absl::StrCat(needs, "but only ", free_, " of ", limit_,
+                                                     " are left for tracepoints", kRemedy));
   }
   if (name.system != Selector::kUserEventsSystem) return absl::OkStatus();
   const std::string beginning = BeginningOf(name.event);
   const auto used = used_.find(beginning);
   if ((used == used_.end() ? 0 : used->second) + each_ > 3 * (free_ - each_)) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(needs, "and those whose names begin with ", beginning,
-                     " have their share of the limit of ", limit_, kRemedy));
+        absl::StrCat(needs, "but tracepoints whose names begin with ", beginning,
+                     " have used up their share of the limit of ", limit_, kRemedy));
   }
   return absl::OkStatus();
 }

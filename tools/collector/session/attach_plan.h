@@ -1,5 +1,5 @@
-// What is attached, and in which order: the filter of each tracepoint, and who gets the descriptors
-// where there are not enough of them.
+// Decides what is attached and in which order: the filter of each tracepoint, and which tracepoints
+// get file descriptors when there are too few for all.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACH_PLAN_H_
 
@@ -16,59 +16,64 @@
 
 namespace collector {
 
-// `filter`, in parentheses, for the events of which `other` holds, too; either may be "".
+// Returns a filter that accepts the events that both filters accept. Either may be empty, which
+// accepts all events.
 std::string BothFilters(const std::string& filter, const std::string& other);
-// A filter that lets through what one of them does; none of them is "".
+// Returns a filter that accepts the events that at least one of `filters` accepts. None of them is
+// empty.
 std::string EitherFilter(const std::vector<std::string>& filters);
 
-// The selectors that select a tracepoint, and what passes of its events.
+// Holds the selectors that match a tracepoint, and the filter for its events.
 struct Selection {
-  std::vector<std::size_t> selectors;  // indices
-  std::string filter;                  // "": all
-  absl::Status refused;  // why a selector is not among them, if its filter is the reason
+  std::vector<std::size_t> selectors;  // indices of the selectors
+  std::string filter;                  // empty: all events
+  absl::Status refused;                // OK, or why the filter of a matching selector was refused
 };
-// Finds them, with the kernel's opinion of each filter. InvalidArgument if it refuses the filter of
-// a selector that names the tracepoint, or those of all.
+// Finds the selectors that match the tracepoint, and lets the kernel check their filters. Fails
+// with InvalidArgument if the kernel refuses the filter of a selector that names the tracepoint, or
+// the filters of all selectors that match.
 absl::StatusOr<Selection> Select(const std::vector<Selector>& selectors, const Tracefs::Name& name,
                                  const Tracefs::Tracepoint& tracepoint, FilterCheck* check);
 
-// The descriptors that a recording may still open for tracepoints that patterns select.
+// Counts the descriptors that a recording may still open for tracepoints that patterns select.
 //
-// Some are kept back for files of the program itself. Of those of user_events, which any service
-// may register, those with the same beginning of the name have at most three quarters of what is
-// free for them: else the tracepoints of who comes first leave none for those of who comes later.
+// Some descriptors are reserved for files of the program itself. Any service may register
+// tracepoints of user_events. Therefore those whose names begin with the same letters share at most
+// three quarters of the free descriptors. Otherwise the first service could leave none for later
+// ones.
 class DescriptorBudget {
  public:
   static constexpr std::size_t kReserve = 64;
 
-  // `free` of the limit's descriptors may be opened; a tracepoint needs `each`.
+  // `free` descriptors of the limit `limit` may be opened; each tracepoint needs `each`.
   DescriptorBudget(std::size_t limit, std::size_t free, std::size_t each)
       : limit_(limit), free_(free), each_(each) {}
-  // That of this process. Its limit is raised as far as it may be, if there are not enough for so
-  // many tracepoints.
+  // Returns the budget of this process. Raises the process's limit, as far as it is permitted, if
+  // it is too low for `tracepoints` tracepoints.
   static DescriptorBudget OfProcess(std::size_t tracepoints, std::size_t each);
 
-  // A tracepoint that has its descriptors already.
+  // Counts a tracepoint that has its descriptors already.
   void Count(const Tracefs::Name& name);
-  // Whether those of the tracepoint may be opened. ResourceExhausted says what to do.
+  // Returns OK if the descriptors of the tracepoint may be opened. The message of ResourceExhausted
+  // says what to do.
   absl::Status Check(const Tracefs::Name& name) const;
-  // They have been opened.
+  // Counts the descriptors of the tracepoint, which have been opened, as used.
   void Use(const Tracefs::Name& name);
 
  private:
   std::size_t limit_;
-  std::size_t free_;  // without those that are kept back
+  std::size_t free_;  // descriptors, without the reserved ones
   std::size_t each_;
-  std::map<std::string, std::size_t> used_;  // by BeginningOf, of user_events
+  std::map<std::string, std::size_t> used_;  // descriptors of user_events, by BeginningOf
 };
 
-// Puts tracepoints in the order in which they are attached: one of each provider or system in
-// turns, and of each those first that come first.
+// Returns the tracepoints in the order in which they are attached: in turn one of each provider or
+// system. Those of one provider or system keep their order.
 std::vector<Tracefs::Name> InTurns(std::vector<Tracefs::Name> names);
-// The provider of an EventHeader tracepoint, what is before the first _ of another of user_events,
-// and the system of all others.
+// Returns the provider of an EventHeader tracepoint, the part before the first '_' of another
+// tracepoint of user_events, and the system of all others.
 std::string ProviderOf(const Tracefs::Name& name);
-// The letters with which the name of a tracepoint of user_events begins.
+// Returns the letters with which the name of a tracepoint of user_events begins.
 std::string BeginningOf(const std::string& name);
 
 }  // namespace collector

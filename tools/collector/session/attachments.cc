@@ -9,25 +9,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tools/collector/base/monotonic_clock.h"
 #include "tools/collector/base/status_util.h"
 
 namespace collector {
 namespace {
 
-std::uint64_t Nanoseconds(absl::Duration duration) {
-  return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
-}
-
-// Whether the kernel's counts of a tracepoint are those of its hits: it is hit in task context
-// only, and counts one a hit. Others may count nanoseconds (sched_stat_*), or be dropped by perf
-// itself where one interrupt meets another, without a trace in any count.
+// Returns whether the kernel's counts of a tracepoint are exact counts of its hits. They are exact
+// if it is hit in task context only and each hit counts as one. Other tracepoints may count
+// nanoseconds (sched_stat_*), or perf may drop their hits, uncounted, when one interrupt occurs in
+// another.
 bool CountsAreExact(const std::string& system) {
   return system == Selector::kUserEventsSystem || system == "syscalls" || system == "raw_syscalls";
 }
 
 bool IsNamed(const Selector& selector) { return selector.kind == Selector::Kind::kTracepoint; }
 
-// Whether the selector may match tracepoints of user_events that do not exist yet.
+// Returns whether the selector may match tracepoints of user_events that do not exist yet.
 bool AwaitsUserEvents(const Selector& selector) {
   return selector.kind == Selector::Kind::kProvider ||
          (selector.kind == Selector::Kind::kPattern &&
@@ -46,12 +44,12 @@ bool HasFilter(const Session& session) {
                      [](const Selector& selector) { return !selector.filter.empty(); });
 }
 
-// Whether both record the same of each tracepoint.
+// Returns whether both sessions record the same events of each tracepoint.
 bool CanShare(const Session& a, const Session& b) {
   return (!HasFilter(a) && !HasFilter(b)) || a.selectors() == b.selectors();
 }
 
-// Whether a selector of the session that may match more than one tracepoint matches this one.
+// Returns whether a selector that may match more than one tracepoint matches this one.
 bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
   return std::any_of(session.selectors().begin(), session.selectors().end(),
                      [&name](const Selector& selector) {
@@ -59,8 +57,9 @@ bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
                      });
 }
 
-// The tracepoint is recorded already, as selectors number `selected` of another session select it.
-// Where there are filters all sessions have the same selectors.
+// Marks the selectors of `session` that match a tracepoint that is already recorded. `selected`
+// holds the selectors of another session that match it. If there are filters, all sessions have the
+// same selectors.
 void SetMatched(Session* session, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
   if (HasFilter(*session)) {
@@ -94,8 +93,8 @@ absl::Status Attachments::Add(Session* session) {
   for (const Session* other : sessions_) {
     if (CanShare(*session, *other)) continue;
     return absl::FailedPreconditionError(
-        "a session with filters needs a capture of its own: another one that is recorded there "
-        "has other selectors, or another filter");
+        "sessions with filters can share a capture only if their selectors and filters are the "
+        "same");
   }
   sessions_.push_back(session);
   UpdateAwaited();
@@ -145,7 +144,7 @@ void Attachments::RegisterRemembered(const Session& session) {
   for (const std::string& name : options_.memory->Names()) {
     if (SessionClockNow() >= end) return;
     if (!PatternsSelect(session, {system, name})) continue;
-    // One that cannot be registered is recorded once its service has registered it.
+    // A tracepoint that cannot be registered here is recorded once its service registers it.
     const absl::Status registered = registrations_.Register(name, /*persistent=*/false);
     if (absl::IsPermissionDenied(registered)) return;
   }
@@ -162,7 +161,7 @@ void Attachments::Remember(const Tracefs::Name& name, bool enable) {
 
 absl::Status Attachments::DisableSole(const Session* session,
                                       const std::function<absl::Status()>& meanwhile) {
-  // Each takes the kernel some microseconds for each CPU.
+  // Disabling one takes the kernel some microseconds for each CPU.
   constexpr std::size_t kAtOnce = 50;
   std::size_t disabled = 0;
   for (const int id : distributor_->TracepointsOf(session)) {
@@ -193,8 +192,8 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
       registered = registrations_.Register(selector.event, /*persistent=*/false);
-      // A name that is not EventHeader's can only be there already, defined by its program; and so
-      // can any name, if this process may only read.
+      // A tracepoint whose name is not an EventHeader name must already exist, defined by its
+      // program. The same applies to every tracepoint if this process may only read.
       if (!registered.ok() && !absl::IsInvalidArgument(registered) &&
           !absl::IsPermissionDenied(registered)) {
         return registered;
@@ -204,7 +203,7 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
         AttachOne({selector.system, selector.event}, session, check, nullptr);
     if (absl::IsNotFound(attached) && absl::IsPermissionDenied(registered)) {
       return absl::PermissionDeniedError(
-          absl::StrCat(registered.message(), ", or start the program that registers it before"));
+          absl::StrCat(registered.message(), ", or first start the program that registers it"));
     }
     COLLECTOR_RETURN_IF_ERROR(attached);
     session->SetMatched(i);
@@ -217,7 +216,7 @@ void Attachments::UpdateAwaited() {
   awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
   if (!awaits_user_events_) has_more_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
-  // Where it cannot be had, there is options_.rescan.
+  // Without it, user_events_status is read every options_.rescan.
   perf_->WatchRegistrations().IgnoreError();
 }
 
@@ -252,14 +251,14 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   perf_->ArmRegistrations();
   COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
-  // Others can make the list long: no more than a tenth of the time goes into it.
+  // Other processes can make the list long. Reading it takes at most a tenth of the time.
   constexpr std::uint64_t kShare = 10;
   const std::uint64_t looking = end - now - std::min(end - now, attaching_);
   earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * looking);
   next_rescan_ = std::max(
       earliest_rescan_,
       end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
-  // They may come free without anything being registered.
+  // Descriptors may become free without a registration.
   if (lacks_descriptors_) {
     next_rescan_ = std::max(earliest_rescan_,
                             std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan)));
@@ -298,12 +297,12 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
   absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
   is_timed_ = false;
   if (!unclear.ok() && !enable) return unclear.status();
-  // The next look may find it readable again, if there were too few descriptors.
+  // It may be readable in the next search if there were too few descriptors.
   if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {
     LeaveOutUnclear(sessions,
-                    "user_events_status has lines that are parts of names with line feeds; "
-                    "tracepoints with such names are not recorded");
+                    "some names in user_events_status contain line feeds; tracepoints with such "
+                    "names are not recorded");
   }
   return enabled;
 }
@@ -372,12 +371,13 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       if (attached.ok()) {
         session->left_out().Remove(text);
       } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
-        // Else it has been removed since its name was read.
+        // Otherwise, the tracepoint was removed after its name was read.
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
         session->LeaveOut(text, std::string(attached.message()));
       }
     }
-    // At once: since the attachment the service writes events, which are lost until this.
+    // The service has been writing events since the tracepoint was attached. They are lost until it
+    // is enabled.
     if (enable && name.system == Selector::kUserEventsSystem) {
       COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
     }
@@ -386,7 +386,8 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
   return enable ? perf_->Enable() : absl::OkStatus();
 }
 
-// The format is read first: what has no place in a file is not attached.
+// The format is read before the tracepoint is attached, because a tracepoint that a file cannot
+// represent must not be attached.
 absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
                                     DescriptorBudget* budget) {
   std::string text = TextOf(name);
@@ -414,7 +415,8 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
     distributor_->RemoveTracepoint(tracepoint->id);
     return attached;
   }
-  // While it was not attached its author may have removed it, and another one have its id by now.
+  // Before it was attached, its owner may have removed it, and another tracepoint may have got its
+  // id.
   if (const auto now = tracefs_.ReadTracepoint(name.system, name.event);
       !now.ok() || now->id != tracepoint->id || now->format != tracepoint->format) {
     unused_.push_back(tracepoint->id);
@@ -432,7 +434,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
 
 absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
                                        const std::string& filter) {
-  // The collector's work for one event must not make more events.
+  // The collector's work for one event must not cause more events.
   std::string others;
   if (name.system != Selector::kUserEventsSystem) {
     others = absl::StrCat("common_pid != ", gettid());

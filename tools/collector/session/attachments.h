@@ -1,10 +1,10 @@
-// The tracepoints of a capture: which there are, which of them some session selects, and their perf
+// Holds the tracepoints of a capture: which exist, which are selected by a session, and their perf
 // events.
 //
-// In: the selectors of the sessions. Out: each tracepoint that some session selects is attached
-// once (perf), its samples are known, and it is given to all sessions that select it (distributor).
-// Patterns are looked at again and again, as tracepoints come; one that cannot be taken is left
-// out.
+// Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
+// (perf), its format is registered, and its events go to all sessions that select it (distributor).
+// Patterns are matched again whenever tracepoints appear. A tracepoint that cannot be recorded is
+// left out.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 
@@ -33,112 +33,121 @@
 namespace collector {
 
 struct AttachmentOptions {
-  // How often user_events_status is read for new tracepoints that a pattern selects, where the
-  // kernel cannot tell of them.
+  // Time between two reads of user_events_status for new tracepoints that match a pattern, if the
+  // kernel does not report registrations.
   absl::Duration rescan = absl::Milliseconds(50);
-  // The least time between two looks where it does. A process that registers in a loop what nobody
-  // records has no more than a tenth of the recorder's time, either.
+  // Minimum time between two reads if the kernel reports registrations. Together with a limit of a
+  // tenth of the recorder's time, it protects against a process that registers unwanted tracepoints
+  // in a loop.
   absl::Duration least_rescan = absl::Milliseconds(5);
-  // How often it is read all the same, when something else wakes or an interval ends: a return
-  // probe misses what too many processes do at the same moment.
+  // Time after which user_events_status is read although no registration was reported, when another
+  // event wakes the recorder or an interval ends. The probe that reports registrations misses some
+  // when many processes register at once.
   absl::Duration slow_rescan = absl::Milliseconds(900);
-  // How long tracepoints that patterns select are attached at a time: then the rings are drained
-  // before the next ones. Others can register thousands, each of which takes milliseconds.
+  // Time for attaching tracepoints that patterns select, before the rings are drained again. Other
+  // processes can register thousands of tracepoints, and attaching one takes milliseconds.
   absl::Duration attach_for = absl::Milliseconds(20);
-  // How often other tracepoints are looked for where the kernel does not tell of its modules. Where
-  // it does, it is looked as often as slow_rescan what has been made by writing to tracefs, and
-  // everything is looked through now and then.
+  // Time between two searches for other tracepoints if the kernel does not report loaded modules.
+  // If it does, tracepoints that were made by writing to tracefs are checked every `slow_rescan`,
+  // and all tracepoints every `slow_tracepoint_rescan`.
   absl::Duration tracepoint_rescan = absl::Seconds(1);
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
-  // Remembers the tracepoints of user_events that patterns meet. If null, nobody does.
+  // Remembers the tracepoints of user_events that match patterns; may be null.
   std::shared_ptr<PatternMemory> memory;
-  // How long a session's start may take to register what is remembered and its patterns select.
+  // Time that the start of a session may take to register remembered tracepoints that its patterns
+  // select.
   absl::Duration register_for = absl::Seconds(2);
-  // Threads of the collector besides the one that polls: as of that, no kernel event is recorded.
+  // Threads of the collector besides the polling one. Kernel events of these threads are not
+  // recorded.
   std::vector<pid_t> own_threads;
 };
 
-// Not thread-safe.
+// Attaches and detaches tracepoints for the sessions of a capture. Not thread-safe.
 class Attachments {
  public:
-  // All but the options outlive this object. `before_attaching` is called before a session
-  // is given a tracepoint: what was lost of it until then is not that session's.
+  // All arguments but the options must outlive this object. `before_attaching` is called before a
+  // session gets a tracepoint; events lost until then do not count as losses of that session.
   Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
-  // Attaches what the session selects, and gives it all of that; what is new is enabled by Enable.
-  // The status says what is missing: everything that can be wrong with named tracepoints comes to
-  // light here. FailedPrecondition if it, or another one, has a filter in its selectors, unless
-  // their selectors are the same: what passes the filters is all that a capture has.
+  // Attaches the tracepoints that the session selects, and assigns them to it. New ones are enabled
+  // by Enable. The status reports all errors of named tracepoints. Fails with FailedPrecondition if
+  // this session or another one has a filter and their selectors differ, because a capture records
+  // only the events that pass the filters.
   absl::Status Add(Session* session);
-  // The session is removed from the distributor, too. What no other one selects is disabled, and
-  // detached by DetachUnused.
+  // Removes the session, also from the distributor. Disables the tracepoints that no other session
+  // selects; DetachUnused detaches them.
   void Remove(Session* session);
   absl::Status Enable() { return perf_->Enable(); }
-  // Ends the events of tracepoints that only this session selects. `meanwhile` is called again and
-  // again, so that the rings of the others do not fill up.
+  // Disables the tracepoints that only this session selects. Calls the given function repeatedly,
+  // so that the caller can drain the rings of the other tracepoints.
   absl::Status DisableSole(const Session* session, const std::function<absl::Status()>& meanwhile);
   void DetachUnused();
 
-  // There are tracepoints of user_events that patterns select and that Add or Rescan had no time to
-  // attach: Rescan is to be called again soon.
+  // Returns true if Add or Rescan had no time to attach all tracepoints of user_events that
+  // patterns select. Rescan must then be called again soon.
   bool has_more() const { return has_more_; }
-  // Attaches and enables what patterns select by now, as far as it is time to look for it.
+  // Attaches and enables new tracepoints that patterns select, if a search for them is due.
   absl::Status Rescan(std::uint64_t now);
-  // When Rescan is to be called next even if nothing wakes, on the session clock.
+  // Returns the time on the session clock at which Rescan must be called at the latest.
   std::uint64_t next_rescan() const;
-  // The kernel tells when it loads a module, by ModuleCame.
+  // Enables the use of the kernel's reports of loaded modules. The caller must call ModuleCame for
+  // each report.
   void SetToldOfModules() { is_told_of_modules_ = true; }
   void ModuleCame() { next_tracepoint_rescan_ = 0; }
-  // Whether the kernel tells of the tracepoints of user_events that a pattern waits for; no value
-  // if none does.
+  // Returns whether the kernel reports the registration of tracepoints that a pattern waits for.
+  // Returns no value if no pattern waits for tracepoints of user_events.
   std::optional<bool> watches_registrations() const {
     if (!awaits_user_events_) return std::nullopt;
     return perf_->watches_registrations();
   }
 
-  // The kernel's count of the events that the session has had, if that is exact: see
-  // SessionSummary. To be called after DisableSole.
+  // Returns the kernel's count of the session's events if it is exact, else no value (see
+  // SessionSummary). Must be called after DisableSole.
   absl::StatusOr<std::optional<std::uint64_t>> HitsOf(const Session* session) const;
 
  private:
   struct Tracepoint {
     int id = 0;
-    const Session* first = nullptr;  // for which it was attached; null once that is removed
+    const Session* first = nullptr;  // session that it was attached for; null once removed
     bool counts_are_exact = false;
-    std::vector<std::size_t> selectors;  // of that session, which select it
+    std::vector<std::size_t> selectors;  // indices of the selectors of `first` that match
   };
 
   absl::Status AttachNamed(Session* session, FilterCheck* check);
-  // Registers those that are remembered and that the session's patterns select: they are there then
-  // before their service is. They stay for as long as this object.
+  // Registers the remembered tracepoints that the session's patterns select, so that they exist
+  // before their services start. They stay registered until this object is destroyed.
   void RegisterRemembered(const Session& session);
-  // Gives tracepoints of user_events to those of `sessions` that have a pattern for them; with
-  // `enable` they are enabled as they are attached.
+  // Attaches the tracepoints of user_events that match patterns of `sessions`, and assigns them. If
+  // `enable` is set, also enables each at once.
   absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
-  // Says that there are tracepoints of user_events whose names cannot be told, and why.
+  // Records in `sessions` that the names of some tracepoints of user_events cannot be read, for the
+  // reason `why`.
   static void LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why);
-  // The same with tracepoints `names` of other systems.
+  // Attaches those of the tracepoints `names` of other systems that match patterns of `sessions`,
+  // and assigns them.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<Session*>& sessions, bool enable);
-  // Whether a session's patterns select the tracepoint, and it is not left out just now.
+  // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session neither
+  // has it nor has left it out recently.
   bool IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const;
-  // Gives those that are attached, and as many others as there are descriptors for, to each of the
-  // sessions that IsWanted is true of, or notes that they are left out. With `enable` those of
-  // user_events are enabled as they are attached.
+  // Assigns the tracepoints to those of `sessions` that want them. Tracepoints that are not
+  // attached are attached as far as there are descriptors; others are recorded as left out. If
+  // `enable` is set, all are enabled, those of user_events as soon as they are attached.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
                             bool enable);
-  // A pattern has met the tracepoint; with `enable` while it was being recorded.
+  // Adds a tracepoint that a pattern has matched to the memory. If `enable` is set and the
+  // tracepoint is new, also notifies its sessions.
   void Remember(const Tracefs::Name& name, bool enable);
-  // Whether a tracepoint of user_events that is new may be attached in this look at them.
+  // Returns whether the current search has time left to attach a new tracepoint of user_events.
   bool HasTimeToAttach();
-  // Attaches the tracepoint if it is not, and gives it to the session. `budget` is null for one
-  // that is named, which has what descriptors there are.
+  // Attaches the tracepoint if necessary, and assigns it to the session. `budget` is null for a
+  // tracepoint that a selector names, which may use all descriptors.
   absl::Status AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
                          DescriptorBudget* budget);
   absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
-  // Learns from sessions_ what patterns wait for.
+  // Updates `awaits_user_events_` and `awaits_tracepoints_` from the selectors of the sessions.
   void UpdateAwaited();
   absl::Status RescanUserEvents(std::uint64_t now);
   std::uint64_t NextUserEventsLook() const;
@@ -153,11 +162,11 @@ class Attachments {
   std::function<absl::Status()> before_attaching_;
   std::vector<Session*> sessions_;
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
-  std::vector<int> unused_;                                // disabled, not yet detached
-  std::vector<Tracefs::Name> known_tracepoints_;           // when AttachKernelTracepoints ran last
-  bool is_timed_ = false;                                  // for AttachUserEvents
-  std::uint64_t attaching_since_ = 0;  // ns: when that attached the first one; 0: not yet
-  std::uint64_t attaching_ = 0;        // ns that it took for attaching
+  std::vector<int> unused_;                                // ids, disabled but not yet detached
+  std::vector<Tracefs::Name> known_tracepoints_;           // at the last AttachKernelTracepoints
+  bool is_timed_ = false;              // whether HasTimeToAttach applies a limit
+  std::uint64_t attaching_since_ = 0;  // ns; start of attaching in this search; 0: not yet
+  std::uint64_t attaching_ = 0;        // time spent on attaching in this search, in ns
   bool has_more_ = false;
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;

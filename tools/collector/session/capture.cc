@@ -13,24 +13,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tools/collector/base/cgroup2.h"
+#include "tools/collector/base/monotonic_clock.h"
 #include "tools/collector/base/status_util.h"
 #include "tools/collector/perf/cpu_list.h"
 
 namespace collector {
 namespace {
 
-std::uint64_t Nanoseconds(absl::Duration duration) {
-  return static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(duration));
-}
-
-// Describes a trace, with one moment on its clock and in UTC.
+// Describes a trace, and the same moment on its clock and in UTC.
 nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   nettrace::TraceInfo info;
-  // The file holds the UTC side to the millisecond: its clock is read at one, so that both sides
-  // name the same moment.
+  // The file stores UTC in milliseconds. The time on the trace's clock is computed for the full
+  // millisecond, so that both describe the same moment.
   absl::Time now;
   std::int64_t ticks = 0;
-  // The thread may be interrupted between the two clocks: the closest of some looks counts.
+  // The thread may be interrupted between reading the two clocks, so the closest pair of several is
+  // used.
   std::int64_t apart = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < 5; ++i) {
     const auto before = static_cast<std::int64_t>(SessionClockNow());
@@ -45,7 +43,8 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   info.sync_ticks = ticks - absl::ToInt64Nanoseconds(now - info.sync_time);
   info.ticks_per_second = 1'000'000'000;
   info.pointer_size = static_cast<std::int32_t>(sizeof(void*));
-  // CPU numbers may have holes, and CPUs may come: readers size tables by the maximum.
+  // CPU numbers may have gaps, and CPUs may come online later. Readers size their tables by the
+  // maximum number.
   int last = 0;
   for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
@@ -59,7 +58,7 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   return info;
 }
 
-// The rings are drained in parts of at least this time, in ns.
+// Minimum length of the parts in which the rings are drained, in ns.
 constexpr std::uint64_t kSmallestPart = 10'000;
 
 }  // namespace
@@ -71,9 +70,9 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
       target_watch_(std::move(watch)),
       distributor_(&tasks_),
       attachments_(options.attachments, std::move(tracefs), &perf_, &distributor_, [this] {
-        // A session that had all tracepoints may have a part of them from now on, or the other way
-        // round. What was counted since the rings were drained last is not counted again: no record
-        // of a loss has been taken for a session's since then.
+        // A session that had all tracepoints may soon have only some of them, or the reverse. If
+        // losses have been counted since the last drain, they need not be counted again: no record
+        // of a loss has been assigned to a session since.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
@@ -111,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
       new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
   capture->ListenToKernel();
   COLLECTOR_RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
-  // After the rings are open: a thread is in /proc by now, or its creation is in a ring.
+  // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
     CgroupTable cgroups(Cgroup2Mount());
     if (capture->perf_.has_cgroups()) cgroups.Load();
@@ -142,8 +141,8 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   return session;
 }
 
-// Others may have registered so many tracepoints that to attach all would take minutes, or be
-// registering them: then they are attached while the session runs.
+// Attaching all tracepoints could take minutes if other processes have registered very many, or
+// keep registering them. The rest is attached while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
   const std::uint64_t end = start + Nanoseconds(options_.attach_at_start);
   for (std::uint64_t now = start; attachments_.has_more() && now < end;) {
@@ -157,11 +156,11 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
   COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
-  // What a ring loses from here on is lost to this session, too.
+  // Losses in a ring from here on are also losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
   COLLECTOR_RETURN_IF_ERROR(attachments_.Enable());
-  // Its events wait in the rings.
+  // The session's events wait in the rings until the file is open.
   COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
   return start;
 }
@@ -180,7 +179,7 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   const bool is_told = perf_.TakeEnded() || news.cpus;
   if (!is_told && now < next_cpu_look_) return;
   next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
-  // Where the kernel tells nothing, a CPU may have gone and come again between two looks.
+  // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
   for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
   }
@@ -203,7 +202,7 @@ void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
   if (!folder) return;
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
-  // Of an error that goes on it is told once.
+  // A repeated error is reported once.
   if (!status.ok() && std::exchange(target_error_told_, true)) return;
   target_error_told_ = !status.ok();
   const std::uint64_t until = status.ok() ? SessionClockNow() : 0;
@@ -212,8 +211,8 @@ void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
   }
 }
 
-// An interval is closed when its last records are surely there. Rings that are less than a quarter
-// full wake nobody: what is in them is taken then, too.
+// An interval is closed once its last records are certainly in the rings. Rings that are less than
+// a quarter full do not wake the capture; their records are drained at that time, too.
 std::uint64_t Capture::NextWork() const {
   std::uint64_t end = closing_;
   if (end == 0) {
@@ -232,7 +231,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   const std::uint64_t wait =
       std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
-  // Rounded up: a moment too early would make a second wake-up.
+  // Rounded up, because waking up too early would require a second wake-up.
   const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
   HearKernel(now, others);
@@ -240,7 +239,8 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = Nanoseconds(options_.slack);
   COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
-  // Where a ring fills while it is drained, it is not slept in between, nor is the caller asked.
+  // If a ring fills while it is drained, it is drained again without sleeping or returning to the
+  // caller.
   for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
     now = SessionClockNow();
     COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
@@ -267,14 +267,14 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
       }
       closing_ = drained_;
     }
-    // An interval ends at a moment when all its records are surely there. Until then later records
-    // wait in their rings, unless those fill up.
+    // An interval ends at a time when all its records are certainly in the rings. Until then, later
+    // records stay in the rings, unless those fill up.
     if (closing_ > settled && !perf_.IsPressed()) break;
     COLLECTOR_RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
     if (drained_ == now) break;
   }
-  // Those whose sinks have failed or are full have no intervals.
+  // Sessions whose sinks have failed or are full have no intervals.
   const bool any_is_active = std::any_of(sessions_.begin(), sessions_.end(),
                                          [](const auto& session) { return session->is_active(); });
   if (!any_is_active && closing_ == 0) return EndIntervals(drained_);
@@ -288,9 +288,9 @@ bool Capture::AnyIntervalIsOver() const {
                      [this](const auto& session) { return session->IsIntervalOver(drained_); });
 }
 
-// Everything up to `moment` has been drained.
+// All samples up to `moment` have been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
-  // At each sequence point a file knows of all that was lost before it.
+  // Each sequence point must account for all losses before it.
   COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
@@ -298,17 +298,17 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
       distributor_.TellProcesses(session.get(), moment);
     }
   }
-  // What ended in this interval is kept for another one: an event may be later than its thread's
-  // end.
+  // Threads that ended in this interval are kept for one more, because an event may be later than
+  // its thread's end.
   tasks_.DropEnded(last_moment_);
   last_moment_ = moment;
   return absl::OkStatus();
 }
 
-// The time up to which the rings are drained next: `now`, or earlier where an interval's time is
-// over before, or where it would get too many events. How many wait until then is estimated from
-// the bytes that wait, as if they had come evenly since the rings were drained last: where that is
-// wrong, more and smaller parts come of it.
+// Returns the time up to which the rings are drained next: `now`, or earlier if an interval's time
+// ends before or if the interval would get too many events. The number of waiting events is
+// estimated from the waiting bytes, as if the events had come evenly since the last drain. A wrong
+// estimate causes more and smaller parts.
 std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   constexpr std::size_t kFull = TraceWriter::kFullInterval;
   std::uint64_t end = now;
@@ -322,7 +322,7 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   const std::size_t waiting = perf_.waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
   const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
   if (waiting > room && now > drained_) {
-    // A quarter of what there is room for, as they may come closer together there.
+    // A quarter of the room, because the events may be denser in this part.
     const double part = static_cast<double>(room) / 4 / static_cast<double>(waiting);
     const double time = static_cast<double>(now - drained_) * part;
     limit = std::min(limit, drained_ + static_cast<std::uint64_t>(time) + kSmallestPart);
@@ -330,7 +330,7 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
   return limit;
 }
 
-// To be called before the samples are drained, as a thread's creation may stand in another ring
+// Must be called before the samples are drained, because a thread's creation may be in another ring
 // than its first event.
 void Capture::UpdateTasks() {
   if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
@@ -390,7 +390,7 @@ absl::Status Capture::DrainForEnd(Session* session) {
     const std::uint64_t slack = Nanoseconds(options_.slack);
     std::uint64_t now = end;
     do {
-      // Records of this moment may still be on their way.
+      // Records of this time may still be missing from the rings.
       perf_.Wait(static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
       now = SessionClockNow();
       COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
@@ -399,7 +399,7 @@ absl::Status Capture::DrainForEnd(Session* session) {
   return AccountLosses(PerfSession::Losses::kAll);
 }
 
-SessionSummary Capture::StopSession(Session* session) {
+SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* stopped) {
   absl::Status status = DrainForEnd(session);
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   distributor_.WriteProcessEvents(drained_);
@@ -414,7 +414,11 @@ SessionSummary Capture::StopSession(Session* session) {
     summary.status = hits.status();
   }
   attachments_.Remove(session);
-  std::erase_if(sessions_, [session](const auto& each) { return each.get() == session; });
+  for (auto& each : sessions_) {
+    if (stopped != nullptr && each.get() == session) *stopped = std::move(each);
+  }
+  std::erase_if(sessions_,
+                [session](const auto& each) { return each == nullptr || each.get() == session; });
   return summary;
 }
 

@@ -21,7 +21,7 @@ namespace collector {
 namespace {
 
 constexpr std::string_view kSlice = ".slice";
-// Folders of slices that are looked into. There are some tens.
+// Maximum number of slices that are searched. A system has some tens.
 constexpr std::size_t kMaxSlices = 1024;
 
 bool IsName(const std::string& text) { return text.find('/') == std::string::npos; }
@@ -30,7 +30,8 @@ std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// Calls `visit` with the folder of each slice, and with each other folder directly in one.
+// Calls `visit` with the folder of each slice, and with each other folder directly in a slice.
+// Stops when `visit` returns false.
 template <typename Visit>
 void ForEachUnit(const std::string& mount, const Visit& visit) {
   std::size_t slices = 0;
@@ -52,7 +53,7 @@ CgroupFollower::CgroupFollower(std::string mount, std::string text, std::string 
 std::optional<UniqueFd> CgroupFollower::Look(bool is_due) {
   if (!TakeNews() && !is_due) return std::nullopt;
   absent_at_ = std::exchange(looked_at_, SessionClockNow());
-  // Before looking: what comes afterwards is told.
+  // The watches are set before the search, so that later changes are reported.
   WatchAbove();
   const std::string path = Find();
   const std::uint64_t before = std::exchange(id_, 0);
@@ -81,7 +82,7 @@ bool CgroupFollower::TakeNews() {
   return is_about;
 }
 
-// A name that is not in the path can be that of the cgroup only by way of a slice.
+// A name that is not part of the path can concern the cgroup only if it is a slice.
 bool CgroupFollower::IsAbout(const std::string& name) const {
   return name == text_ || name == FileName(path_) || (IsName(text_) && name.ends_with(kSlice)) ||
          (!IsName(text_) &&
@@ -101,7 +102,7 @@ void CgroupFollower::WatchAbove() {
       return true;
     });
   }
-  // Where it is, or where the part of its path is that is there.
+  // Watch the folders above the cgroup, or above the part of its path that exists.
   std::filesystem::path above = !path_.empty() ? path_ : absl::StrCat(mount_, "/", text_);
   above = above.lexically_normal();
   while (above.has_parent_path() && above != mount_ && above != above.parent_path()) {

@@ -1,8 +1,8 @@
-// A cgroup that need not be there yet, and that may go and come again, as that of a systemd unit
-// does: when it is there, and when it is another one than before.
+// Follows a cgroup that may not exist yet, and that may be deleted and created again, as the cgroup
+// of a systemd unit is. Reports when the cgroup appears and when it has been replaced.
 //
-// inotify tells of folders that come and go in those above it. Where it cannot, or something was
-// missed, a look once a second finds it.
+// inotify reports folders that are created and deleted above the cgroup. A check once a second
+// finds what inotify cannot report or has missed.
 #ifndef TOOLS_COLLECTOR_SESSION_CGROUP_FOLLOWER_H_
 #define TOOLS_COLLECTOR_SESSION_CGROUP_FOLLOWER_H_
 
@@ -14,38 +14,39 @@
 
 namespace collector {
 
-// Not thread-safe.
+// Finds one cgroup whenever it is created. Not thread-safe.
 class CgroupFollower {
  public:
-  // `text` is what selects it, see TargetSelection, in the hierarchy mounted at `mount`. `path` is
-  // its folder, "" if it is not there: then a name without '/' is looked for where the system's
-  // manager has its units, which is below slices.
+  // `text` selects the cgroup (see TargetSelection) in the hierarchy mounted at `mount`. `path` is
+  // its folder, or "" if it does not exist. In that case, a name without '/' is searched where the
+  // system's manager keeps its units, below slices.
   CgroupFollower(std::string mount, std::string text, std::string path);
 
-  // Readable when something has changed in the folders above it; -1 if the kernel does not tell.
+  // Descriptor that is readable after a change in the folders above the cgroup; -1 if inotify is
+  // not available.
   int fd() const { return inotify_.get(); }
-  // Returns the folder if it is there, and was not at the last look, or was another one. To be
-  // called when the descriptor is readable; and, `is_due`, once a second, whatever was told.
+  // Returns the folder if the cgroup has appeared or been replaced since the last call. Must be
+  // called when the descriptor is readable, and once a second with `is_due` set.
   std::optional<UniqueFd> Look(bool is_due);
-  // When it was looked for the last time before it came, in ns of the session clock.
+  // Returns the time of the last check before the cgroup appeared, in ns of the session clock.
   std::uint64_t absent_at() const { return absent_at_; }
-  // What came is to come again at the next look.
+  // Makes the next Look return the cgroup again.
   void Forget() { id_ = 0; }
 
  private:
-  // Takes what inotify tells. Returns whether it may be about the cgroup.
+  // Reads the inotify events. Returns whether one of them may concern the cgroup.
   bool TakeNews();
   bool IsAbout(const std::string& name) const;
   void WatchAbove();
   void Watch(const std::string& folder);
-  // Its folder now; "" if there is none.
+  // Returns the current folder of the cgroup; "" if it does not exist.
   std::string Find() const;
 
   std::string mount_;
   std::string text_;
   std::string path_;
   UniqueFd inotify_;
-  std::uint64_t id_ = 0;  // 0: it is not there
+  std::uint64_t id_ = 0;  // id of the cgroup; 0: it does not exist
   std::uint64_t looked_at_ = 0;
   std::uint64_t absent_at_ = 0;
 };

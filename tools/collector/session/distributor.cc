@@ -17,7 +17,7 @@ void Distributor::Begin(Session* session, std::uint64_t start) {
   for (const Cpu& cpu : cpus_) {
     session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
   }
-  if (subscribers_.empty()) tasks_->processes().Take(start);  // nobody's
+  if (subscribers_.empty()) tasks_->processes().Take(start);  // no session wants earlier ones
   std::uint64_t last = 0;
   for (const ProcessEvent& event : tasks_->processes().Existing(start)) {
     session->WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
@@ -156,7 +156,7 @@ void Distributor::SettleLosses() {
 
 void Distributor::WriteProcessEvents(std::uint64_t limit) {
   for (const ProcessEvent& event : tasks_->processes().Take(limit)) {
-    // At the moment of its end the pid may be another process's already.
+    // When the process ends, its pid may already belong to another process.
     const bool exited = event.kind == ProcessEvent::Kind::kExited;
     const Slot thread = tasks_->Find(event.pid, event.pid, event.timestamp - (exited ? 1 : 0));
     for (const Subscriber& subscriber : subscribers_) {

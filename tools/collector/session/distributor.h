@@ -1,7 +1,7 @@
-// Which session has which tracepoint: converts each sample once, and hands the event to the
-// sessions that have its tracepoint; does the same for what happens to processes and for losses.
+// Stores which session has which tracepoint. Converts each sample once, and passes the event to the
+// sessions that have its tracepoint. Distributes process events and losses in the same way.
 //
-// It knows nothing of rings and of the kernel: the Capture gives it what it takes from there.
+// It does not access the rings or the kernel; the Capture passes it the data.
 #ifndef TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 #define TOOLS_COLLECTOR_SESSION_DISTRIBUTOR_H_
 
@@ -18,39 +18,39 @@
 
 namespace collector {
 
-// Not thread-safe.
+// Passes events from the CPUs to sessions. Not thread-safe.
 class Distributor {
  public:
-  // `tasks` outlives this object.
+  // `tasks` must outlive this object.
   explicit Distributor(TaskTracker* tasks) : tasks_(tasks), converter_(tasks) {}
 
-  // Samples come from one more CPU. Its index is one above the last one's.
+  // Adds a CPU that samples come from. Its index is one more than the last one's.
   void AddCpu(int number);
 
-  // The session, which is open and outlives its time here, gets events after `start`: those of
-  // tracepoints that it has been given before or is given later. It is told which processes there
-  // are.
+  // Begins to pass events after `start` to the session: those of all tracepoints that Give has
+  // assigned to it or assigns later. Also writes events of the existing processes to it. The
+  // session must be open, and must live until Remove.
   void Begin(Session* session, std::uint64_t start);
-  // It gets nothing any more. Returns the tracepoints that no session has now.
+  // Stops passing events to the session. Returns the tracepoints that no session has any more.
   std::vector<int> Remove(Session* session);
 
-  // Makes a tracepoint's samples known, as SampleConverter does.
+  // Registers the format of a tracepoint, as SampleConverter does.
   absl::Status AddTracepoint(int id, const std::string& system, const std::string& event,
                              const std::string& format);
-  // Samples of it that still come are of no session.
+  // Removes a tracepoint. Its samples that still arrive are ignored.
   void RemoveTracepoint(int id);
-  // The session has the tracepoint from here on.
+  // Assigns the tracepoint to the session.
   void Give(int id, Session* session);
   const std::vector<Session*>& SessionsOf(int id) const;
-  // The tracepoints that the session has, in ascending order.
+  // Returns the tracepoints of the session, in ascending order.
   std::vector<int> TracepointsOf(const Session* session) const;
 
-  // What this process does is in no session's kernel events from here on.
+  // Leaves kernel events of this process out of all sessions from now on.
   void LeaveOut(std::uint32_t pid) { left_out_process_ = pid; }
-  // Whether samples of the tracepoint were left out, as they were of that process.
+  // Returns whether samples of the tracepoint were left out because of LeaveOut.
   bool HasLeftOut(int id) const { return tracepoints_[static_cast<std::size_t>(id)].has_left_out; }
 
-  // A sample of the CPU at index `cpu`.
+  // Passes a sample of the CPU with index `cpu` to its sessions.
   void Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     ++samples_;
     std::uint16_t id = 0;
@@ -65,28 +65,30 @@ class Distributor {
     const ConvertedEvent& event = converter_.Convert(id, sample, timestamp);
     for (Session* session : sessions) session->Write(cpu, event);
   }
-  // Samples so far.
+  // Number of samples so far.
   std::uint64_t samples() const { return samples_; }
 
-  // A record in the ring of `cpu` says that it has lost `total` samples since the start.
+  // Handles a record in the ring of `cpu` that reports `total` lost samples since the start.
   void LostInPlace(std::size_t cpu, std::uint64_t total);
-  // The kernel does not say which tracepoints' samples are lost (before 6.0): then CountLost is not
-  // called, and each session takes all losses for its own.
+  // Disables the counting of losses by tracepoint, for kernels before 6.0. CountLost is not called
+  // then, and each session counts all losses as its own.
   void SetLossesUncounted() { losses_are_counted_ = false; }
-  // `count` more samples of the tracepoint were lost on `cpu`; see Session::CountLost.
+  // Counts `count` more lost samples of the tracepoint on `cpu`; see Session::CountLost.
   void CountLost(std::size_t cpu, int id, std::uint64_t count, const CountingTime& time);
-  // All losses so far have been counted: the sessions write their own (see Session::SettleLosses).
+  // Makes the sessions write their losses; all losses so far have been counted. See
+  // Session::SettleLosses.
   void SettleLosses();
 
-  // All samples up to `drained` have been written: the sessions ask their sinks how to go on.
+  // Makes the sessions query the state of their sinks. All samples up to `drained` have been
+  // written.
   void FollowSinks(std::uint64_t drained);
 
-  // A section of the session has begun at `timestamp`, up to which process events were written: it
-  // is told which processes there are then.
+  // Writes events of the processes that exist at `timestamp` to the session, for its section that
+  // began then. Process events up to `timestamp` must have been written.
   void TellProcesses(Session* session, std::uint64_t timestamp);
 
-  // What has happened to processes up to `limit`, to which all samples have been written, goes to
-  // all sessions.
+  // Writes the process events up to `limit` to all sessions. All samples up to `limit` must have
+  // been written.
   void WriteProcessEvents(std::uint64_t limit);
 
  private:
@@ -99,27 +101,29 @@ class Distributor {
   };
   struct Subscriber {
     Session* session;
-    std::uint64_t first_process_event;  // its number
+    std::uint64_t first_process_event;  // number of the first event that it gets
   };
   struct Cpu {
     int number;
-    std::uint64_t lost = 0;      // by all tracepoints
-    std::uint64_t reported = 0;  // by records
+    std::uint64_t lost = 0;      // samples, by the counts of the tracepoints
+    std::uint64_t reported = 0;  // samples, by LOST records
   };
 
-  // Whether a sample of the kernel's tracepoints is of the process that is left out.
+  // Returns whether the sample is a kernel event of the process that is left out.
   bool IsLeftOut(Tracepoint* tracepoint, const SampleRecord& sample) const {
     if (sample.pid != left_out_process_ || !tracepoint->is_kernels) [[likely]]
       return false;
     tracepoint->has_left_out = true;
     return true;
   }
-  // The same as Write does where no session is suspended; what nobody takes is not converted.
+  // Does what Write does, while a session is suspended. A sample that only suspended sessions have
+  // is not converted.
   void WriteToActive(const std::vector<Session*>& sessions, std::size_t cpu, std::uint16_t id,
                      const SampleRecord& sample, std::uint64_t timestamp);
-  // The kernel writes the id; a sample without a known one cannot be named, only counted.
+  // Counts a sample with an unknown tracepoint id as lost in all sessions. The kernel writes the
+  // id.
   void CountUnknown(std::size_t cpu);
-  // Tells each session whether it has all tracepoints, if something has changed about that.
+  // Updates in each session whether it has all tracepoints, if that may have changed.
   void UpdateWantsAll();
 
   TaskTracker* tasks_;
@@ -127,11 +131,11 @@ class Distributor {
   std::vector<Cpu> cpus_;
   std::vector<Tracepoint> tracepoints_;  // by id
   std::vector<Subscriber> subscribers_;  // the sessions that have begun
-  bool changed_ = false;                 // since UpdateWantsAll
-  // No pid until there is one to leave out: 0 is the idle task's, kExitedTask that of any that
-  // ended.
+  bool changed_ = false;                 // tracepoints or sessions, since UpdateWantsAll
+  // Process whose kernel events are left out. The initial value is no pid: 0 is the idle task, and
+  // kExitedTask stands for any task that has ended.
   std::uint64_t left_out_process_ = std::uint64_t{1} << 32;
-  bool any_suspended_ = false;  // at FollowSinks
+  bool any_suspended_ = false;  // at the last FollowSinks
   bool losses_are_counted_ = true;
   std::uint64_t samples_ = 0;
 };

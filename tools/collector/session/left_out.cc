@@ -8,7 +8,7 @@
 namespace collector {
 namespace {
 
-// Between two of them, ns.
+// Average time between two tries, in ns.
 constexpr std::uint64_t kBetween = 10'000'000;
 
 std::size_t HashOf(std::string_view text) {
@@ -23,7 +23,7 @@ bool LeftOut::IsDue(std::string_view name, std::uint64_t now) const {
 }
 
 bool LeftOut::Add(const std::string& name, const std::string& reason, std::uint64_t now) {
-  // Nearly all are of tracepoints that are no more; few are named a second time for it.
+  // Nearly all entries are of tracepoints that no longer exist, so few are reported a second time.
   if (due_.size() >= kMaxEntries) due_.clear();
   const auto [due, added] = due_.try_emplace(HashOf(name));
   due->second = now + std::max<std::uint64_t>(kTryAgain, due_.size() * kBetween);

@@ -1,6 +1,6 @@
-// The tracepoints that patterns select and that cannot be recorded: each is named once and tried
-// again now and then, as another one may have its name by then: at the price of few of them a
-// second, however many there are.
+// Holds the tracepoints that patterns select but that cannot be recorded. Each is reported once,
+// and tried again from time to time, because a new tracepoint may get its name. The tries are
+// limited to a few a second, however many tracepoints there are.
 #ifndef TOOLS_COLLECTOR_SESSION_LEFT_OUT_H_
 #define TOOLS_COLLECTOR_SESSION_LEFT_OUT_H_
 
@@ -14,38 +14,39 @@
 
 namespace collector {
 
-// Not thread-safe.
+// A list of tracepoints that are left out of a recording. Not thread-safe.
 class LeftOut {
  public:
-  // The first ones, and the reasons of the very first.
+  // Maximum number of names, and of reasons, that are stored. Later ones are only counted.
   static constexpr std::size_t kMaxNames = 1024;
   static constexpr std::size_t kMaxReasons = 20;
-  // Each is due for another try after this time, or later where there are many: no more than 100
-  // are in a second.
+  // Minimum time until a tracepoint is tried again. The time is longer if there are many
+  // tracepoints, so that at most 100 are tried a second.
   static constexpr std::uint64_t kTryAgain = 1'000'000'000;  // ns
 
-  // Whether `name` ("system:event") is to be tried: it is not left out, or it is due. `now`: ns of
-  // a clock that does not go back.
+  // Returns whether recording `name` ("system:event") should be tried: it is not left out, or its
+  // next try is due. `now` is in ns of a monotonic clock.
   bool IsDue(std::string_view name, std::uint64_t now) const;
-  // Leaves it out. False if it has been named before.
+  // Adds a tracepoint that cannot be recorded. Returns false if it had been added before.
   bool Add(const std::string& name, const std::string& reason, std::uint64_t now);
-  // It is recorded by now. Its name stays among those that have been left out.
+  // Marks the tracepoint as recorded. Its name remains in names().
   void Remove(std::string_view name);
 
-  // What it says of those, without what Add and IsDue need: small, for a summary.
+  // Returns a copy with the count, names and reasons only. It is small and fits a summary.
   LeftOut Named() const;
 
-  // Those that have been left out, in the order in which they were: their number, and the first.
+  // Number of tracepoints that have been left out, and the first of their names and reasons, in the
+  // order of Add.
   std::size_t count() const { return count_; }
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::string>& reasons() const { return reasons_; }
 
  private:
-  // More than tracefs can have at a time.
+  // Maximum number of entries; more than tracefs can hold at a time.
   static constexpr std::size_t kMaxEntries = 1 << 17;
 
-  // When each is due, by a hash of its name, which may be long. Nobody outside knows the hash.
-  // Those that are recorded by now are due at all times.
+  // Time of the next try in ns, by a hash of the name, because names may be long. Other processes
+  // cannot predict the hash. Tracepoints that are recorded now are always due.
   absl::flat_hash_map<std::size_t, std::uint64_t> due_;
   std::size_t count_ = 0;
   std::vector<std::string> names_;

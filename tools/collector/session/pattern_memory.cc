@@ -20,26 +20,26 @@
 namespace collector {
 namespace {
 
-// After the name of one that has had events.
+// Follows the name of a tracepoint that has had events.
 constexpr std::string_view kUsed = " used";
 constexpr std::string_view kComment =
-    "# EventHeader tracepoints that patterns of nettraced have met, the last one first.\n";
+    "# EventHeader tracepoints that matched patterns of nettraced, the most recent one first.\n";
 
-// "" if the name is none of an EventHeader tracepoint.
+// Returns the provider in an EventHeader tracepoint's name; "" for other names.
 std::string ProviderIn(std::string_view name) {
   const std::optional<eh::TracepointName> parts = eh::ParseTracepointName(name);
   return parts ? std::string(parts->provider) : "";
 }
 
-// Up to `max` bytes of the file; NotFound if there is none.
+// Reads up to `max` bytes of the file. Fails with NotFound if it does not exist.
 absl::StatusOr<std::string> ReadUpTo(const std::string& path, std::size_t max) {
-  // A pipe in its place is not waited for.
+  // O_NONBLOCK: if the file is a pipe, open must not wait.
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
   struct stat facts = {};
   if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(facts.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is no regular file; remove it"));
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file; remove it"));
   }
   std::string text(max, '\0');
   std::size_t size = 0;

@@ -1,11 +1,11 @@
-// The EventHeader tracepoints that patterns have met, kept in a file from one run of the collector
-// to the next: registered again when a session begins, each is there, and recorded, before the
-// first event of the service that writes to it.
+// Keeps a file of the EventHeader tracepoints that have matched patterns, for the next run of the
+// collector. When a session begins, they are registered again, so that they exist and are recorded
+// before their service writes its first event.
 //
-// In: names, as services register them, and what an earlier run left, which may be damaged or
-// forged. Out: the names, in bounded number. Where there are too many, those go first that never
-// had an event, then those that were met or had events the longest time ago; and no provider has
-// more than its share, so that one that makes ever new names forgets its own.
+// Input: names that services register, and the file of an earlier run, which may be damaged or
+// forged. Output: a bounded number of names. If there are too many, those without events are
+// removed first, then those that were matched or used least recently. Each provider has a limited
+// share, so a provider that makes ever more names displaces only its own.
 #ifndef TOOLS_COLLECTOR_SESSION_PATTERN_MEMORY_H_
 #define TOOLS_COLLECTOR_SESSION_PATTERN_MEMORY_H_
 
@@ -22,30 +22,32 @@
 
 namespace collector {
 
-// Thread-safe: the captures of a process share one.
+// A set of tracepoint names in the order of their last use. Thread-safe: the captures of a process
+// share one.
 class PatternMemory {
  public:
   static constexpr std::size_t kMaxNames = 4096;
-  // A provider has one of so many parts of the names.
+  // A provider may have 1/kShares of the names.
   static constexpr std::size_t kShares = 16;
 
   explicit PatternMemory(std::size_t max_names = kMaxNames);
 
-  // Adds what Save has written to the file at `path`, if there is one. Returns how many lines of it
-  // were no names, or too many.
+  // Adds the names in the file at `path`, which Save has written, if it exists. Returns the number
+  // of its lines that were not accepted: invalid names, or too many.
   absl::StatusOr<std::size_t> Load(const std::string& path);
-  // Writes the file, which appears whole, if something has changed since Load or the last Save.
-  // Waits for the disk.
+  // Writes the file if something has changed since Load or the last Save. Replaces it atomically,
+  // and waits for the disk.
   absl::Status Save(const std::string& path);
-  // Load and Save, but for the file.
+  // Do what Load and Save do, with a text in place of the file.
   std::size_t Parse(std::string_view text);
   std::string Text() const;
 
-  // A pattern has met `name`. True if it is an EventHeader tracepoint's and was not remembered.
+  // Adds `name`, which has matched a pattern. Returns true if it is the name of an EventHeader
+  // tracepoint and is new.
   bool Meet(std::string_view name);
-  // The tracepoint has had events. Others than those that are remembered are ignored.
+  // Marks a tracepoint as used: it has had events. Ignores names that are not stored.
   void Use(std::string_view name);
-  // The last one that was met or used comes first.
+  // Returns the names; the one that was added or used last comes first.
   std::vector<std::string> Names() const;
 
  private:
@@ -56,16 +58,16 @@ class PatternMemory {
   };
   using Entries = std::list<Entry>;  // in the order of Names
 
-  // Puts it at the end, unless it is there, or there are too many.
+  // Adds the name at the end. Returns false if it is invalid or present, or if there are too many.
   bool Append(std::string_view name, bool used);
   bool IsFull(const std::string& provider) const;
-  // Of those of the provider, or of all if that has room for more, the one that goes first.
+  // Removes one name: one of the provider if its share is used up, otherwise any.
   void ForgetOne(const std::string& provider);
   void Index(Entries::iterator entry);
   std::string TextLocked() const;
 
   const std::size_t max_names_;
-  mutable std::mutex mutex_;  // for all below
+  mutable std::mutex mutex_;  // protects all below
   Entries entries_;
   absl::flat_hash_map<std::string, Entries::iterator> by_name_;
   absl::flat_hash_map<std::string, std::size_t> of_provider_;

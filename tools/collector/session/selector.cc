@@ -11,11 +11,13 @@
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
 #include "tools/common/text.h"
+#include "tools/common/values.h"
 
 namespace collector {
 namespace {
 
-// Whether `text` is a name of letters, digits, and "_-." and `also`.
+// Returns whether `text` is not empty and consists of letters, digits, "_-." and the characters in
+// `also`.
 bool IsName(std::string_view text, std::string_view also) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [also](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.' ||
@@ -41,20 +43,6 @@ absl::Status Bad(std::string_view text, std::string_view why) {
 }
 
 }  // namespace
-
-std::optional<std::uint8_t> ParseLevel(std::string_view text) {
-  static constexpr struct {
-    std::string_view name;
-    std::uint8_t level;
-  } kNames[] = {{"*", 255},  {"critical", 1},    {"error", 2},  {"warning", 3},
-                {"info", 4}, {"information", 4}, {"verbose", 5}};
-  for (const auto& entry : kNames) {
-    if (entry.name == text) return entry.level;
-  }
-  const std::optional<std::uint64_t> number = tools::ParseUint64(text);
-  if (!number || *number < 1 || *number > 255) return std::nullopt;
-  return static_cast<std::uint8_t>(*number);
-}
 
 bool Selector::MatchesUserEvent(const std::string& name) const {
   if (MatchesTracepoint(std::string(kUserEventsSystem), name)) return true;
@@ -91,12 +79,12 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
       absl::StrSplit(absl::string_view(text.data(), text.size()), ':');
   if (parts.size() > 4) return Bad(text, "too many colons");
 
-  const std::optional<std::uint8_t> level =
-      parts.size() >= 2 ? ParseLevel(parts[1]) : std::optional<std::uint8_t>(255);
+  const absl::StatusOr<std::uint8_t> level =
+      parts.size() >= 2 ? tools::ParseLevel(parts[1]) : tools::kAllLevels;
   if (parts.size() == 2 &&
-      (parts[1] == "*" || (!level && (IsPattern(parts[0]) || IsPattern(parts[1]))))) {
+      (parts[1] == "*" || (!level.ok() && (IsPattern(parts[0]) || IsPattern(parts[1]))))) {
     if (!IsName(parts[0], kPatternCharacters) || !IsName(parts[1], kPatternCharacters)) {
-      return Bad(text, "not a pattern of a system and one of an event");
+      return Bad(text, "the pattern of the system or of the event is invalid");
     }
     selector.kind = Selector::Kind::kPattern;
     selector.system = parts[0];
@@ -104,10 +92,10 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
     if (parts[1] == "*") selector.provider = parts[0];
     return selector;
   }
-  if (parts.size() == 2 && !level) {
+  if (parts.size() == 2 && !level.ok()) {
     if (!IsName(parts[0], "") || !IsName(parts[1], "") ||
         absl::ascii_isdigit(static_cast<unsigned char>(parts[1][0]))) {
-      return Bad(text, "neither a level nor the name of an event follows the colon");
+      return Bad(text, "the colon must be followed by a level or the name of an event");
     }
     selector.kind = Selector::Kind::kTracepoint;
     selector.system = parts[0];
@@ -123,7 +111,7 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   if (!IsName(parts[0], kPatternCharacters))
     return Bad(text, "the provider is empty or not a name");
   selector.provider = parts[0];
-  if (!level)
+  if (!level.ok())
     return Bad(text, "the level is not 1..255, critical, error, warning, info or verbose");
   selector.max_level = *level;
   if (parts.size() >= 3) {
@@ -134,7 +122,7 @@ absl::StatusOr<Selector> ParseSelector(std::string_view text) {
   }
   if (parts.size() == 4) {
     const std::optional<std::uint64_t> all = tools::ParseUint64(parts[3]);
-    if (!all) return Bad(text, "what all keywords are to be is not a number");
+    if (!all) return Bad(text, "the mask of keywords that must all be set is not a number");
     selector.keyword_all = *all;
   }
   return selector;

@@ -17,39 +17,39 @@ struct Selector {
   enum class Kind {
     kProvider,    // provider pattern, level, keyword mask
     kTracepoint,  // system:event; for system user_events the event may not exist yet
-    kPattern,     // the same with patterns; PATTERN:* is both, this and a provider pattern
+    kPattern,     // like kTracepoint, with patterns; PATTERN:* is also a provider pattern
   };
   Kind kind = Kind::kProvider;
-  std::string text;  // as given, for messages
+  std::string text;  // the text that the user wrote, for messages
 
-  // Patterns are those of a shell (* ? [..]).
+  // Shell patterns (* ? [..]).
   //
-  // kProvider: for the provider's name; kPattern: the same, or "" if it matches no provider.
+  // kProvider: pattern of the provider's name. kPattern: the same, or "" to match no provider.
   std::string provider;
-  // Events of a level up to this one match (1 critical error … 5 verbose); 255 is all.
+  // Maximum level of events that match (1 critical error … 5 verbose); 255 matches all levels.
   std::uint8_t max_level = 255;
-  // Events with a keyword in common with the mask match, and those with no keyword.
+  // Mask of keywords. Events match if they have one of these keywords, or no keyword.
   std::uint64_t keyword_mask = ~std::uint64_t{0};
-  // Of those with a keyword, events match that have all of these.
+  // Keywords that an event must all have to match, unless it has no keyword.
   std::uint64_t keyword_all = 0;
 
   // kTracepoint: names; kPattern: patterns.
   std::string system;
   std::string event;
 
-  // What passes of the events, in the kernel's filter language; "": all.
+  // Filter for the events, in the kernel's filter language; empty: all events.
   std::string filter;
 
-  // The selector can only ever match tracepoints of user_events.
+  // Returns whether the selector can match tracepoints of user_events only.
   bool needs_user_events() const { return kind == Kind::kProvider || system == kUserEventsSystem; }
-  // Whether the tracepoint `name` of system user_events is selected.
+  // Returns whether the selector matches the tracepoint `name` of system user_events.
   bool MatchesUserEvent(const std::string& name) const;
-  // Whether some tracepoint of the system may be selected by its name.
+  // Returns whether the selector may match tracepoints of the system by their names.
   bool MatchesSystem(const std::string& name) const;
-  // Whether the tracepoint of another system is selected.
+  // Returns whether the selector matches the tracepoint by its system and name.
   bool MatchesTracepoint(const std::string& of_system, const std::string& name) const;
 
-  // Whether it is selected, whatever its system is.
+  // Returns whether the selector matches the tracepoint, whatever its system is.
   bool Matches(const std::string& of_system, const std::string& name) const;
 
   static constexpr std::string_view kUserEventsSystem = "user_events";
@@ -57,16 +57,13 @@ struct Selector {
   friend bool operator==(const Selector&, const Selector&) = default;
 };
 
-// The level that `text` is: 1..255, a name (critical, error, warning, info, verbose), or `*` for
-// all.
-std::optional<std::uint8_t> ParseLevel(std::string_view text);
-
 // Parses `Provider[:level[:keyword mask[:keywords all]]]`, an exact EventHeader tracepoint name
-// (`Provider_LxKy`), `system:event`, or a pattern of the latter. The level is one of ParseLevel;
-// masks are decimal or 0x hexadecimal, and `*` in the place of the first is all.
-// What follows a single colon is a level if it can be one, else the name or pattern of an event;
-// `*` is both, so that nothing is selected less than meant. InvalidArgument says what is wrong and
-// shows the forms.
+// (`Provider_LxKy`), `system:event`, or a pattern of the latter. tools::ParseLevel parses the
+// level. Masks are decimal or 0x hexadecimal; `*` as the first mask means all keywords.
+//
+// Text after a single colon is a level if it is valid as one, else the name or pattern of an event.
+// `*` there means both, so that the selector does not match less than intended. The message of
+// InvalidArgument says what is wrong and shows the accepted forms.
 absl::StatusOr<Selector> ParseSelector(std::string_view text);
 
 }  // namespace collector

@@ -49,6 +49,11 @@ SessionSummary Session::Summary() const {
   return summary;
 }
 
+std::uint64_t Session::CountUndelivered() const {
+  const nettrace::Writer::Stats& stats = writer_->stats();
+  return events() - (stats.events_written - stats.events_written_apart);
+}
+
 void Session::LeaveOut(const std::string& name, const std::string& why) {
   const std::uint64_t now = SessionClockNow();
   if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
@@ -72,7 +77,7 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
   if (!sink.ok()) return sink.status();
   sink_ = sink->get();
   nettrace::WriterOptions options;
-  // The labels of one round are bounded by the rings; the interval is closed at its end.
+  // The rings bound the labels of one round, and the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
   options.max_metadata = TraceWriter::kMaxMetadata;
@@ -92,8 +97,8 @@ void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskT
   StartInterval(start);
 }
 
-// Intervals end at multiples of their length, so that sessions whose lengths agree end theirs at
-// the same moments: the capture wakes up once for all of them.
+// Intervals end at multiples of their length. Sessions with the same length therefore end their
+// intervals at the same time, and the capture wakes up once for all of them.
 void Session::StartInterval(std::uint64_t timestamp) {
   const auto length = static_cast<std::uint64_t>(absl::ToInt64Nanoseconds(options_.interval));
   interval_start_ = timestamp;
@@ -196,7 +201,7 @@ std::uint64_t Session::DroppedNow() const {
 void Session::EndSuspension(std::uint64_t timestamp) {
   if (!is_suspended()) return;
   suspension_ = Suspension::kNone;
-  // What it does not hold of processes, the next section tells.
+  // The next section describes the processes that this one lacks.
   wants_section_ = true;
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     const std::uint64_t count = std::exchange(losses_[cpu].dropped, 0);
@@ -253,7 +258,7 @@ void Session::CheckTriggers(const ConvertedEvent& event) {
   triggers_->Check(event, [this, &event] { return converter_->MetadataOf(event); });
 }
 
-// Whatever it is told from here on, it writes nothing.
+// After an error, the session ignores all later calls.
 void Session::Fail(const absl::Status& status) {
   status_ = status;
   length_ = 0;

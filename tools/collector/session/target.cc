@@ -35,7 +35,8 @@ constexpr char kNoCgroup2[] =
     "with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified', or select processes with --pid";
 constexpr std::size_t kMaxNamed = 5;
 
-// The value of a line of /proc/ID/status; no value if there is no such task, or no such line.
+// Returns the value of a line of /proc/ID/status, or no value if the task or the line does not
+// exist.
 std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
   std::ifstream file(absl::StrCat("/proc/", id, "/status"));
   for (std::string line; std::getline(file, line);) {
@@ -46,7 +47,7 @@ std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
   return std::nullopt;
 }
 
-// No task that only its parent still remembers is running.
+// Returns whether the task exists and has not ended. A zombie has ended.
 bool IsRunning(pid_t id) {
   const std::optional<std::string> state = StatusOf(id, "State");
   return state && !state->starts_with('Z') && !state->starts_with('X');
@@ -70,7 +71,7 @@ bool IsDirectory(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-// The folders of that name below `mount`, none of them below another.
+// Returns the folders named `name` below `mount`, none of them inside another one.
 std::vector<std::string> FindByName(const std::string& mount, const std::string& name) {
   std::vector<std::string> found;
   ForEachCgroup(mount, [&](const std::string& path) {
@@ -82,7 +83,7 @@ std::vector<std::string> FindByName(const std::string& mount, const std::string&
   return found;
 }
 
-// Invalid if there is no such task, or the kernel has no descriptor for it.
+// Returns an invalid descriptor if the task does not exist or the kernel cannot open it.
 UniqueFd OpenTask(pid_t id, unsigned flags) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
 }
@@ -102,7 +103,7 @@ absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>
     const std::filesystem::path canonical = std::filesystem::canonical(*path, error);
     paths.push_back(error ? *path : canonical.string());
   }
-  // In the order of their names, what is below another comes after it.
+  // Sorted by name, a folder precedes the folders inside it.
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> kept;
   for (const std::string& path : paths) {
@@ -129,8 +130,9 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text) {
     pid_t id = 0;
     if (part.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(part[0])) ||
         !absl::SimpleAtoi(part, &id) || id <= 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", absl::string_view(text.data(), text.size()), "': not ids such as 12 or 12,345"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", absl::string_view(text.data(), text.size()),
+                       "': invalid list of ids; examples: 12 or 12,345"));
     }
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   }
@@ -140,7 +142,7 @@ absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text) {
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text) {
   const bool is_absolute = text.starts_with('/');
   if (is_absolute && IsDirectory(text)) return text;
-  // That of /proc/PID/cgroup is absolute, too, from the hierarchy's root.
+  // Paths in /proc/PID/cgroup are absolute, too, but start at the root of the hierarchy.
   const std::string below = absl::StrCat(mount, is_absolute ? "" : "/", text);
   if (!text.empty() && IsDirectory(below)) return below;
   const std::string missing = absl::StrCat("--cgroup ", text, ": ");
@@ -150,7 +152,7 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   std::vector<std::string> found = FindByName(mount, text);
   if (found.empty()) {
     return absl::NotFoundError(absl::StrCat(missing, "there is no cgroup of that name below ",
-                                            mount, "; does the unit run?"));
+                                            mount, "; is the unit running?"));
   }
   if (found.size() > 1) {
     const std::size_t count = found.size();
@@ -168,10 +170,7 @@ absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path) {
   struct statfs facts;
   if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--cgroup ", path,
-                     ": not a cgroup of version 2, which is all that can be recorded; those are "
-                     "below ",
-                     Cgroup2Mount()));
+        absl::StrCat("--cgroup ", path, ": not a cgroup v2; use a cgroup below ", Cgroup2Mount()));
   }
   return fd;
 }
@@ -211,7 +210,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
 
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection) {
   if (selection.cgroups.size() != 1 || !selection.pids.empty() || !selection.tids.empty()) {
-    return absl::InvalidArgumentError("what is followed is one cgroup, and nothing beside it");
+    return absl::InvalidArgumentError("only a single cgroup can be followed");
   }
   const std::string mount = Cgroup2Mount();
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
@@ -240,7 +239,7 @@ std::vector<int> TargetWatch::descriptors() const {
 
 bool TargetWatch::HaveEnded() {
   if (kind_ != PerfTarget::Kind::kProcesses && kind_ != PerfTarget::Kind::kThreads) return false;
-  // One that has ended is closed, so that it wakes nobody any more.
+  // The descriptor of a task that has ended is closed, so that it causes no more wake-ups.
   std::erase_if(running_, [](const Task& task) {
     if (!task.descriptor.valid()) return !IsRunning(task.id);
     pollfd descriptor = {task.descriptor.get(), POLLIN, 0};

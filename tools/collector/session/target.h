@@ -1,5 +1,5 @@
-// Whose events are recorded: the options --pid, --tid and --cgroup, and when their threads have
-// ended.
+// Selects the processes, threads or cgroups whose events are recorded (the options --pid, --tid and
+// --cgroup), and detects when they have ended.
 #ifndef TOOLS_COLLECTOR_SESSION_TARGET_H_
 #define TOOLS_COLLECTOR_SESSION_TARGET_H_
 
@@ -18,46 +18,49 @@
 
 namespace collector {
 
-// At most one of the three; none is the whole machine.
+// A selection of at most one of the three kinds. An empty selection is the whole machine.
 struct TargetSelection {
   std::vector<pid_t> pids;
   std::vector<pid_t> tids;
-  // Each is a path below the mount of cgroup v2, an absolute path, or the name of a cgroup
-  // somewhere in the hierarchy, such as that of a systemd unit.
+  // Each entry is a path below the mount of cgroup v2, an absolute path, or the name of a cgroup
+  // anywhere in the hierarchy, such as that of a systemd unit.
   std::vector<std::string> cgroups;
-  // The cgroup, which is one then, need not be there yet, and may go and come again.
+  // Whether the cgroup may be missing at first, and is followed when it is recreated. Needs exactly
+  // one entry in `cgroups`.
   bool follow = false;
 };
 
-// Parses "12,345", numbers above 0; none is there twice in what it returns. InvalidArgument.
+// Parses ids above 0, such as "12,345", and removes duplicates. Fails with InvalidArgument.
 absl::StatusOr<std::vector<pid_t>> ParseIds(std::string_view text);
 
-// Finds what is selected. InvalidArgument if more than one kind is, or a name is that of several
-// cgroups; NotFound for what is not there; FailedPrecondition if there is no cgroup v2.
+// Opens what is selected. Fails with InvalidArgument if more than one kind is selected or several
+// cgroups have the name, with NotFound if something does not exist, and with FailedPrecondition if
+// no cgroup v2 is mounted.
 absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection);
-// The same for a cgroup that is followed: a target with no cgroup so far, and what follows it.
+// Holds a target for a followed cgroup, which has no cgroup yet, and the follower that finds the
+// cgroup.
 struct FollowedTarget {
   PerfTarget target;
   std::optional<CgroupFollower> follower;
 };
 absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selection);
 
-// The directory of a cgroup that is selected as `text`, in the hierarchy mounted at `mount`. The
-// errors are those of OpenTarget.
+// Returns the directory of the cgroup that `text` selects, in the hierarchy mounted at `mount`.
+// Returns the errors of OpenTarget.
 absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::string& text);
-// Opens the folder of one. FailedPrecondition if it is none of version 2.
+// Opens the directory of a cgroup. Fails with FailedPrecondition if it is not of version 2.
 absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path);
 
-// Whether the processes or threads of a target have ended. A cgroup never has.
+// Detects when the processes or threads of a target have ended. Cgroups never end.
 class TargetWatch {
  public:
-  // By duplicates of its descriptors.
+  // Duplicates the descriptors of the target.
   explicit TargetWatch(const PerfTarget& target);
 
-  // They become readable as something ends.
+  // Returns descriptors that become readable when a process or thread ends.
   std::vector<int> descriptors() const;
-  // True once all have ended. To be asked when a descriptor was readable, and now and then: before
-  // Linux 6.9 there is none for a thread that is not its process's first.
+  // Returns true once all have ended. Must be called when a descriptor is readable, and from time
+  // to time: before Linux 6.9 there is no descriptor for a thread other than the main thread.
   bool HaveEnded();
 
  private:

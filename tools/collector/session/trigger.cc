@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/collector/session/selector.h"
 #include "tools/common/text.h"
+#include "tools/common/values.h"
 
 namespace collector {
 namespace {
@@ -17,14 +18,15 @@ constexpr std::size_t kMaxText = 4096;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 
-// Whether `c` may be in the name of a field without quotes. Those of other scripts may.
+// Returns whether `c` may be in the name of a field without quotes. Bytes of non-ASCII characters
+// may.
 bool IsInName(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Reads the text from its start to its end. What a method returns nullopt or false for, it has said
-// the reason of.
+// Reads the text from its start to its end. A method that returns nullopt or false has stored the
+// reason in error_.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -33,7 +35,7 @@ class Parser {
     Trigger trigger;
     trigger.text = std::string(text_);
     if (text_.size() > kMaxText) {
-      Fail("it is longer than 4096 bytes");
+      Fail("longer than 4096 bytes");
     } else if (ParseEvent(&trigger)) {
       ParseConditions(&trigger);
     }
@@ -61,7 +63,7 @@ class Parser {
     at_ += token.size();
     return true;
   }
-  // Takes a word, which no letter follows.
+  // Takes the word `word` if no character of a name follows it.
   bool TakeWord(std::string_view word) {
     SkipSpace();
     const std::string_view rest = text_.substr(at_);
@@ -71,7 +73,7 @@ class Parser {
     return true;
   }
 
-  // What stands up to the next colon or space.
+  // Takes the text up to the next colon or space.
   std::string TakePart() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != ':' && !IsSpace(text_[at_])) ++at_;
@@ -81,31 +83,34 @@ class Parser {
   bool ParseEvent(Trigger* trigger) {
     SkipSpace();
     trigger->provider = TakePart();
-    if (trigger->provider.empty()) return Fail("there is no provider");
-    if (!Take(":")) return Fail("no colon and name of an event follow the provider; '*' is any");
+    if (trigger->provider.empty()) return Fail("the name of the provider is missing");
+    if (!Take(":"))
+      return Fail(
+          "expected a colon and the name of an event after the provider; '*' matches any event");
     trigger->event = TakePart();
-    if (trigger->event.empty()) return Fail("there is no name of an event; '*' is any");
+    if (trigger->event.empty())
+      return Fail("the name of the event is missing; '*' matches any event");
     if (Take(":")) {
       const std::size_t begin = at_;
-      const std::optional<std::uint8_t> level = ParseLevel(TakePart());
-      if (!level) {
+      const absl::StatusOr<std::uint8_t> level = tools::ParseLevel(TakePart());
+      if (!level.ok()) {
         at_ = begin;
         return Fail("the level is not 1..255, critical, error, warning, info or verbose");
       }
       trigger->max_level = *level;
     }
-    if (at_ < text_.size() && text_[at_] == ':') return Fail("nothing follows the level here");
+    if (at_ < text_.size() && text_[at_] == ':') return Fail("unexpected ':' after the level");
     return true;
   }
 
   bool ParseConditions(Trigger* trigger) {
     if (IsAtEnd()) return true;
-    if (!TakeWord("where")) return Fail("'where' or the end is expected");
+    if (!TakeWord("where")) return Fail("expected 'where' or the end");
     do {
       if (trigger->where.size() == Trigger::kMaxConditions) return Fail("more than 16 comparisons");
       if (!ParseCondition(&trigger->where.emplace_back())) return false;
     } while (TakeWord("and") || Take("&&"));
-    return IsAtEnd() || Fail("'and' or the end is expected");
+    return IsAtEnd() || Fail("expected 'and' or the end");
   }
 
   bool ParseCondition(Trigger::Condition* condition) {
@@ -118,7 +123,7 @@ class Parser {
     SkipSpace();
     const std::size_t begin = at_;
     const std::optional<Trigger::Comparison> comparison = ParseComparison();
-    if (!comparison) return Fail("one of == != < <= > >= is expected");
+    if (!comparison) return Fail("expected one of == != < <= > >=");
     condition->comparison = *comparison;
     SkipSpace();
     if (!ParseValue(&condition->value)) return false;
@@ -127,7 +132,7 @@ class Parser {
     if (has_order && (std::holds_alternative<bool>(condition->value) ||
                       std::holds_alternative<std::string>(condition->value))) {
       at_ = begin;
-      return Fail("texts, true and false are compared by == or !=");
+      return Fail("strings, true and false can be compared only with == or !=");
     }
     return true;
   }
@@ -137,7 +142,7 @@ class Parser {
     const std::size_t begin = at_;
     while (at_ < text_.size() && IsInName(text_[at_])) ++at_;
     *name = std::string(text_.substr(begin, at_ - begin));
-    return !name->empty() || Fail("the name of a field is expected");
+    return !name->empty() || Fail("expected the name of a field");
   }
 
   std::optional<Trigger::Comparison> ParseComparison() {
@@ -151,7 +156,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // Takes a text in quotes, in which \" and \\ stand for " and \.
+  // Takes a quoted text, in which \" and \\ stand for " and \.
   bool ParseQuoted(std::string* value) {
     const std::size_t begin = at_;
     for (++at_; at_ < text_.size(); ++at_) {
@@ -163,7 +168,7 @@ class Parser {
       if (c == '\\') {
         if (++at_ == text_.size()) break;
         c = text_[at_];
-        if (c != '"' && c != '\\') return Fail("only \" and \\ follow a \\ in a text");
+        if (c != '"' && c != '\\') return Fail("in a string, only \" and \\ may follow a \\");
       }
       value->push_back(c);
     }
@@ -179,7 +184,7 @@ class Parser {
     const std::string word(text_.substr(begin, at_ - begin));
     if (ParseWord(word, value)) return true;
     at_ = begin;
-    return Fail("a number, true, false, or a text in \"\" is expected");
+    return Fail("expected a number, true, false or a string in \"\"");
   }
 
   static bool ParseWord(const std::string& word, Trigger::Value* value) {

@@ -1,12 +1,14 @@
-// The events that something is to be done at: a flight recorder writes its file when one comes.
+// Defines the events at which an action is triggered. For example, a flight recorder writes its
+// file when one of them occurs.
 //
 // A trigger is one line of text:
 //   Shop:OrderFailed                              an event by provider and name
-//   Shop:*:error                                  patterns of a shell, and a level at most
+//   Shop:*:error                                  shell patterns, and a maximum level
 //   Shop:Request where status >= 500 and host.name == "a"
 //   sched:sched_process_exit where prio < 100     a kernel tracepoint by system and name
-// Comparisons are of a field, which is named as in the file, a field of a struct after a dot, with
-// a number, true, false, or a text in quotes. Of an array, it is to hold for one of the elements.
+// A comparison has a field on its left side and a number, true, false or a quoted text on its right
+// side. Fields have the names that they have in the file; a dot separates a struct from its field.
+// A comparison of an array holds if it holds for one element.
 #ifndef TOOLS_COLLECTOR_SESSION_TRIGGER_H_
 #define TOOLS_COLLECTOR_SESSION_TRIGGER_H_
 
@@ -22,9 +24,9 @@
 namespace collector {
 
 struct Trigger {
-  // Of one trigger.
+  // Maximum number of conditions of one trigger.
   static constexpr std::size_t kMaxConditions = 16;
-  static constexpr std::size_t kMaxDepth = 16;  // names of one field
+  static constexpr std::size_t kMaxDepth = 16;  // nested names of one field
 
   enum class Comparison : std::uint8_t {
     kEqual,
@@ -34,27 +36,28 @@ struct Trigger {
     kGreater,
     kGreaterOrEqual,
   };
-  // Numbers are of the first type here that holds them.
+  // A number has the first type in this list that can represent it.
   using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
   struct Condition {
-    std::vector<std::string> field;  // its name, after those of the structs that it is in
+    std::vector<std::string> field;  // names of the enclosing structs, then of the field
     Comparison comparison = Comparison::kEqual;
     Value value;
 
     friend bool operator==(const Condition&, const Condition&) = default;
   };
 
-  std::string text;      // as given, for messages
-  std::string provider;  // pattern; of a kernel tracepoint the system
+  std::string text;      // the text that the user wrote, for messages
+  std::string provider;  // pattern; for a kernel tracepoint, of the system
   std::string event;     // pattern
-  // Events of a level up to this one match, and, if it is not 255, only those that have one.
+  // Maximum level of events that match. If it is not 255, events without a level do not match.
   std::uint8_t max_level = 255;
-  std::vector<Condition> where;  // all are to hold
+  std::vector<Condition> where;  // all must hold
 
   friend bool operator==(const Trigger&, const Trigger&) = default;
 };
 
-// InvalidArgument says what is wrong at which column of the text, counted from 1.
+// Parses a trigger. The message of InvalidArgument says what is wrong and at which column of the
+// text, counted from 1.
 absl::StatusOr<Trigger> ParseTrigger(std::string_view text);
 
 }  // namespace collector

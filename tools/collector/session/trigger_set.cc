@@ -24,7 +24,8 @@ bool MatchesPattern(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-// Whether a value that is `order` beside the condition's is one that the condition asks for.
+// Returns whether `order`, the order of a value relative to the condition's value, satisfies the
+// comparison.
 bool Holds(Comparison comparison, std::partial_ordering order) {
   switch (comparison) {
     case Comparison::kEqual:
@@ -43,7 +44,7 @@ bool Holds(Comparison comparison, std::partial_ordering order) {
   return false;
 }
 
-// Numbers are compared as what they are: neither is converted to a type that does not hold it.
+// Compares numbers without converting either to a type that cannot represent it.
 template <typename Left, typename Right>
 std::partial_ordering Compare(Left left, Right right) {
   if constexpr (std::is_integral_v<Left> && std::is_integral_v<Right>) {
@@ -55,7 +56,7 @@ std::partial_ordering Compare(Left left, Right right) {
   }
 }
 
-// The text of an event's field against one in UTF-8, code point by code point.
+// Compares the text of an event's field with a UTF-8 text, code point by code point.
 bool IsText(std::span<const std::byte> units, bool is_utf16, std::string_view text) {
   auto expected = std::as_bytes(std::span(text));
   while (!units.empty() && !expected.empty()) {
@@ -66,7 +67,7 @@ bool IsText(std::span<const std::byte> units, bool is_utf16, std::string_view te
   return units.empty() && expected.empty();
 }
 
-// Walks a payload and notes which conditions of a trigger hold for one of its values.
+// Walks a payload and records which conditions of a trigger hold for one of its values.
 class ConditionVisitor : public nettrace::PayloadVisitor {
  public:
   explicit ConditionVisitor(const std::vector<Condition>& conditions) : conditions_(conditions) {}
@@ -84,7 +85,7 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   void OnUInt(std::uint64_t value) override { Number(value); }
   void OnSingle(float value) override {
     ForEach([value](const Condition& condition) {
-      // A literal is as exact as the field.
+      // The literal is rounded to the precision of the field.
       const auto* const real = std::get_if<double>(&condition.value);
       if (real != nullptr) {
         return Holds(condition.comparison, Compare(value, static_cast<float>(*real)));
@@ -140,7 +141,7 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
       });
     });
   }
-  // Notes for which conditions of the field at hand `holds` is true.
+  // Calls `holds` for the conditions of the current field, and records those that hold.
   template <typename HoldsFor>
   void ForEach(HoldsFor holds) {
     for (std::size_t i = 0; i < conditions_.size(); ++i) {
@@ -152,14 +153,14 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   }
 
   const std::vector<Condition>& conditions_;
-  // The name of the field at hand, after those of the structs that it is in, as far as conditions
-  // can name them.
+  // Name of the current field, after the names of the structs that contain it, down to the depth
+  // that conditions can name.
   std::array<std::string_view, Trigger::kMaxDepth> path_;
   std::size_t depth_ = 0;
   std::uint64_t held_ = 0;  // a bit for each condition
 };
 
-// Whether there is a field of that name, after the first `depth` names.
+// Returns whether the fields contain the field that is named by `names`, from index `depth` on.
 bool HasField(const std::vector<nettrace::Field>& fields, const std::vector<std::string>& names,
               std::size_t depth) {
   return std::any_of(fields.begin(), fields.end(), [&](const nettrace::Field& field) {
@@ -212,7 +213,7 @@ std::uint32_t TriggerSet::MakePlan(Slot form, const nettrace::EventMetadata& met
 void TriggerSet::CheckPlan(const Plan& plan, const ConvertedEvent& event) {
   for (const std::size_t index : plan.triggers) {
     ConditionVisitor visitor(triggers_[index].where);
-    // What comes before the place where a payload does not fit its fields counts.
+    // If the payload does not match its fields, the values before that place still count.
     if (!visitor.all_hold()) {
       nettrace::VisitPayload(plan.fields, event.payload, &visitor).IgnoreError();
     }

@@ -1,8 +1,9 @@
-// Finds the events of a session at which its triggers (trigger.h) are to fire.
+// Finds the events of a session that match its triggers (trigger.h), and fires the triggers.
 //
-// Which triggers may match an event is decided once for each form of events, by provider, name,
-// level and fields; an event of another form costs one comparison. The values of an event that may
-// match are compared as its payload is walked, within its bounds, whatever a process wrote.
+// The triggers that may match an event are determined once for each form of events, by provider,
+// name, level and fields. An event of a form without triggers costs one comparison. The values of
+// other events are compared while their payload is walked. The walk stays within the payload's
+// bounds, even if a process has written invalid data.
 #ifndef TOOLS_COLLECTOR_SESSION_TRIGGER_SET_H_
 #define TOOLS_COLLECTOR_SESSION_TRIGGER_SET_H_
 
@@ -20,21 +21,22 @@
 
 namespace collector {
 
-// Not thread-safe.
+// The triggers of one session. Not thread-safe.
 class TriggerSet {
  public:
-  // Is told which trigger, by its index, an event matches that came at `timestamp` (ns of the
-  // session clock). It runs on the thread that calls Check, before that goes on.
+  // Called with the index of the trigger that an event matched, and with the event's timestamp in
+  // ns of the session clock. Runs on the thread that calls Check, before Check returns.
   using Fire = std::function<void(std::size_t trigger, std::uint64_t timestamp)>;
 
-  // Forms that are known at a time; when there are more, they are decided anew.
+  // Maximum number of forms that are stored. When there are more, all are determined again.
   static constexpr std::size_t kMaxPlans = 1024;
 
-  // After one event has fired, those of the next `pause` are not looked at: a storm costs nothing.
+  // `pause` is the time after a match in which events are not checked, so that many matching events
+  // at once cost nothing.
   TriggerSet(std::vector<Trigger> triggers, Fire fire,
              absl::Duration pause = absl::Milliseconds(10));
 
-  // `metadata` returns the row of the event's form.
+  // Checks an event. `metadata` returns the metadata row of the event's form.
   void Check(const ConvertedEvent& event, absl::FunctionRef<nettrace::EventMetadata()> metadata) {
     if (event.timestamp < silent_until_) return;
     std::uint32_t plan = plan_of_.Find(event.kind.form);
@@ -44,12 +46,13 @@ class TriggerSet {
   }
 
  private:
-  // What may match of a form.
+  // Holds the triggers that may match events of a form, and the form's fields.
   struct Plan {
     std::vector<std::size_t> triggers;
     std::vector<nettrace::Field> fields;
   };
-  // Of each form: that it is not known, that nothing matches it, or the index of its plan and this.
+  // Values of plan_of_: the form is not known, no trigger matches it, or kFirstPlan plus the index
+  // of its plan.
   static constexpr std::uint32_t kUnknown = 0;
   static constexpr std::uint32_t kNever = 1;
   static constexpr std::uint32_t kFirstPlan = 2;

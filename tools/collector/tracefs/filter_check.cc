@@ -20,7 +20,7 @@
 namespace collector {
 namespace {
 
-// One may be left of a process with the same pid that was killed.
+// Number of names that are tried. A killed process with the same pid may have left an instance.
 constexpr int kMaxNames = 10;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the kernel says of a tracepoint's filter.
+// Checks the filter of a tracepoint, and returns the kernel's error message.
 #ifndef TOOLS_COLLECTOR_TRACEFS_FILTER_CHECK_H_
 #define TOOLS_COLLECTOR_TRACEFS_FILTER_CHECK_H_
 
@@ -9,13 +9,14 @@
 
 namespace collector {
 
-// Has the kernel parse filters. perf gets no more than EINVAL of it; the words are only in a file
-// of tracefs, `filter`, to which the filter is written. So that nobody's filters are changed, that
-// is done in an instance of tracefs that is made for it, in which nothing is enabled, and which is
-// removed with the object. It takes 2 ms to make and 50 ms to remove. Not thread-safe.
+// Lets the kernel parse filters. perf returns only EINVAL for an invalid filter. The kernel's
+// message is available only in a `filter` file of tracefs, after the filter has been written to it.
+// So that no existing filter changes, this is done in a separate instance of tracefs in which no
+// tracepoint is enabled. The destructor removes the instance. It takes 2 ms to create and 50 ms to
+// remove. Not thread-safe.
 class FilterCheck {
  public:
-  // Makes no instance yet.
+  // The instance is created by the first Ask.
   explicit FilterCheck(const Tracefs& tracefs) : tracefs_(tracefs) {}
   ~FilterCheck();
   FilterCheck(const FilterCheck&) = delete;
@@ -23,21 +24,21 @@ class FilterCheck {
 
   struct Answer {
     bool accepts = false;
-    // If it does not: the kernel's words, in one line.
+    // The kernel's message on one line, if it refuses the filter.
     std::string message;
   };
-  // No value if no instance can be made, as when this process may only read tracefs, or the
-  // tracepoint is not there.
+  // Checks a filter. Returns no value if no instance can be created, for example because this
+  // process may only read tracefs, or if the tracepoint does not exist.
   std::optional<Answer> Ask(const Tracefs::Name& name, const std::string& filter);
 
  private:
   const Tracefs& tracefs_;
-  std::string instance_;  // "": not made
+  std::string instance_;  // path; "": not created
   bool is_refused_ = false;
 };
 
-// The kernel's words in the text of a `filter` file after an error: the filter, a line with a ^
-// below the place of the error, and one that says what it is. "" if there are none.
+// Returns the kernel's message in the text of a `filter` file after an error; "" if there is none.
+// The text is the filter, a line with a ^ below the place of the error, and a line with the reason.
 std::string FilterMessage(const std::string& text);
 
 }  // namespace collector

@@ -24,13 +24,14 @@ constexpr char kPermissionRemedy[] =
     "run as root, grant CAP_DAC_READ_SEARCH, or let your group read tracefs (mount -o "
     "remount,mode=750,gid=tracing)";
 
-// access(2) would ask for the real user, who may have no right to what its capabilities allow.
+// Returns whether the file exists. Uses stat, because access(2) checks the real user, who may lack
+// rights that the process's capabilities give.
 bool Exists(const std::string& path) {
   struct stat facts;
   return stat(path.c_str(), &facts) == 0;
 }
 
-// The names of the folders in the folder `path`; none if it is gone.
+// Returns the names of the folders in the folder `path`; none if it does not exist.
 std::vector<std::string> Folders(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
@@ -50,7 +51,7 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
         "tracefs is not mounted; mount it with 'mount -t tracefs tracefs /sys/kernel/tracing'");
   }
   Tracefs tracefs((std::string(path)));
-  // By opening it, for the reason that is at Exists.
+  // Opens it for the same reason as in Exists.
   const UniqueFd events(
       open((tracefs.directory_ + "/events").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!events.valid()) {
@@ -114,7 +115,7 @@ std::vector<Tracefs::Name> Tracefs::Tracepoints() const {
 std::string Tracefs::MadeTracepoints() const {
   std::string all;
   for (const char* name : {"/kprobe_events", "/uprobe_events", "/synthetic_events"}) {
-    // The kernel may not have it.
+    // The kernel may not have this file.
     if (absl::StatusOr<std::string> text = ReadFile(directory_ + name); text.ok()) all += *text;
   }
   return all;

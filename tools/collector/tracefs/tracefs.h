@@ -1,19 +1,19 @@
-// The floor of tracefs: what tracepoints there are, and those of user_events that are registered
-// before the service that writes to them has run.
+// Reads tracepoints from tracefs, and registers tracepoints of user_events before the service that
+// writes to them has run.
 //
-// In: names of systems, tracepoints and EventHeader events. Out: the id and the format of a
-// tracepoint, as text; the list of user_events_status; registrations (user_event_registrations.h),
-// which last until they are destroyed or, persistent, until the machine restarts.
+// Input: names of systems, tracepoints and EventHeader events. Output: the id and the format of a
+// tracepoint, as text; the list of user_events_status; and registrations
+// (user_event_registrations.h). Registrations last until they are destroyed or, if they are
+// persistent, until the machine restarts.
 //
-// Promises: nothing is mounted, and nothing is changed but by registering. An error says which file
-// could not be read and, where the caller can do something about it, what. The floor records
-// nothing and knows nothing of perf, so that programs that only look after tracepoints link no more
-// than it.
+// Guarantees: Nothing is mounted, and only registrations change the system. An error says which
+// file could not be read and, if possible, what to do. This layer does not record and does not use
+// perf, so that programs that only manage tracepoints need not link perf code.
 //
-// libtracefs finds the mount point. The files below it are read here: libtracefs's readers open
-// them without O_CLOEXEC, mount tracefs where it is not, and do not promise an errno, by which the
-// remedy is chosen. Its header is not valid C++, so that each further call would need a wrapper in
-// C.
+// libtracefs finds the mount point. The files below it are read here for three reasons. Functions
+// of libtracefs open them without O_CLOEXEC, mount tracefs if it is not mounted, and do not
+// guarantee an errno, which selects the remedy. Its header is not valid C++, so each further call
+// would need a wrapper in C.
 #ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_H_
 
@@ -32,19 +32,20 @@ namespace collector {
 // A mounted and readable tracefs.
 class Tracefs {
  public:
-  // NotFound: none is mounted. PermissionDenied: not readable. Both say what to do.
+  // Finds the mounted tracefs. Fails with NotFound if none is mounted, and with PermissionDenied if
+  // it is not readable. Both messages say what to do.
   static absl::StatusOr<Tracefs> Find();
 
   const std::string& directory() const { return directory_; }
 
-  // Whether the kernel has user_events.
+  // Returns whether the kernel has user_events.
   bool HasUserEvents() const;
   // Calls `found` for each event that is registered with user_events now. Returns the number of
-  // lines of the kernel's list in which no event could be told.
+  // lines of the kernel's list in which no event could be identified.
   absl::StatusOr<std::size_t> ForEachUserEvent(
       const std::function<void(const UserEvent&)>& found) const;
 
-  // The tracepoints that there are now, in the order of their names.
+  // Returns the tracepoints that exist now, sorted by name.
   struct Name {
     std::string system;
     std::string event;
@@ -52,14 +53,16 @@ class Tracefs {
     friend auto operator<=>(const Name&, const Name&) = default;
   };
   std::vector<Name> Tracepoints() const;
-  // The kernel's text of those that were made by writing to kprobe_events, uprobe_events and
-  // synthetic_events: what has changed in it has changed in Tracepoints, which takes far longer.
+  // Returns the kernel's list of the tracepoints that were made by writing to kprobe_events,
+  // uprobe_events and synthetic_events. If this text has changed, the result of Tracepoints has
+  // changed; calling that takes far longer.
   std::string MadeTracepoints() const;
-  // Whether a tracepoint can be enabled. Those of system ftrace describe what ftrace itself writes.
+  // Returns whether a tracepoint can be enabled. Those of system ftrace describe records of ftrace
+  // itself and cannot.
   bool CanBeEnabled(const Name& name) const;
 
-  // The id of a tracepoint and the text of its `format` file. NotFound if it does not exist,
-  // InvalidArgument if it has a name that tracefs cannot show.
+  // Returns the id of a tracepoint and the text of its `format` file. Fails with NotFound if it
+  // does not exist, and with InvalidArgument if tracefs cannot show its name.
   struct Tracepoint {
     int id = 0;
     std::string format;

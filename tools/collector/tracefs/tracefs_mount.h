@@ -1,4 +1,4 @@
-/* Where tracefs is mounted. In C, as libtracefs' header is not valid C++. */
+/* Finds where tracefs is mounted. In C, because libtracefs's header is not valid C++. */
 #ifndef TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_
 #define TOOLS_COLLECTOR_TRACEFS_TRACEFS_MOUNT_H_
 
@@ -6,8 +6,8 @@
 extern "C" {
 #endif
 
-/* The mount point of tracefs, or NULL if it is not mounted. It mounts nothing. Lives until the
- * process ends. */
+/* Returns the mount point of tracefs, or NULL if it is not mounted. Mounts nothing. The text is
+ * valid until the process ends. */
 const char* collector_tracefs_mount(void);
 
 #ifdef __cplusplus

@@ -21,14 +21,14 @@
 namespace collector {
 namespace {
 
-// A name is that of a folder.
+// Maximum length of a name, which is the name of a folder.
 constexpr std::size_t kMaxName = 255;
 
 constexpr std::array<absl::string_view, 14> kNumberTypes = {
     "s64",          "u64", "s32",  "u32",          "int",
     "unsigned int", "s16", "u16",  "short",        "unsigned short",
     "s8",           "u8",  "char", "unsigned char"};
-// The types of which the kernel has arrays.
+// Types that the kernel supports in arrays.
 constexpr std::array<absl::string_view, 2> kArrayTypes = {"char", "unsigned char"};
 
 bool IsNumberType(absl::string_view type) {
@@ -42,8 +42,8 @@ bool IsIdentifier(absl::string_view name) {
   return eh::IsValidProviderName({name.data(), name.size()});
 }
 
-// Cuts "[N]" off the end of `*text`, and returns what is between the brackets; nothing if it is not
-// there.
+// Removes "[N]" from the end of `*text`, and returns the text between the brackets; a view without
+// data if there are no brackets.
 absl::string_view TakeBrackets(absl::string_view* text) {
   const std::size_t open = text->find('[');
   if (open == absl::string_view::npos || !absl::EndsWith(*text, "]")) return {};
@@ -56,18 +56,20 @@ absl::Status WrongField(absl::string_view field, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("field '", field, "' ", why));
 }
 
-// "struct NAME field SIZE", whose words these are.
+// Parses the words of "struct NAME field SIZE".
 absl::StatusOr<std::string> StructField(absl::string_view field,
                                         const std::vector<absl::string_view>& words) {
   std::uint32_t size = 0;
   if (words.size() != 4 || !IsIdentifier(words[1]) || !IsIdentifier(words[2]) ||
       !absl::SimpleAtoi(words[3], &size) || size == 0) {
-    return WrongField(field, "is no struct; 'struct NAME field SIZE' is one, with its bytes");
+    return WrongField(
+        field, "is not a valid struct; use 'struct NAME field SIZE', with the size in bytes");
   }
   return absl::StrCat("struct ", words[1], " ", words[2], " ", size);
 }
 
-// The type that `words` are. An array's size may stand in `brackets`, where C has it.
+// Parses the words of a type. As in C, the size of an array may be after the field's name; it is
+// then in `brackets`.
 absl::StatusOr<std::string> TypeOf(absl::string_view field, absl::string_view words,
                                    absl::string_view brackets) {
   absl::string_view base = words;
@@ -78,17 +80,17 @@ absl::StatusOr<std::string> TypeOf(absl::string_view field, absl::string_view wo
   const bool is_array = element.size() != base.size() || brackets.data() != nullptr;
   if (!IsNumberType(element)) {
     return WrongField(field,
-                      "has a type that the kernel does not know; it knows u8 to u64, s8 to s64, "
+                      "has an unknown type; the kernel accepts u8 to u64, s8 to s64, "
                       "char, short, int, unsigned …, char[N], __rel_loc char[] and struct");
   }
   if (is_array && !IsArrayType(element)) {
     return WrongField(field,
-                      "is an array, of which the kernel has char[N] and unsigned char[N] only; "
-                      "'struct NAME field SIZE' takes any bytes");
+                      "is an array of a type that the kernel does not accept; use char[N], "
+                      "unsigned char[N] or 'struct NAME field SIZE'");
   }
   if (is_dynamic) {
     if (!is_array || !size_in_type.empty() || brackets.data() != nullptr) {
-      return WrongField(field, "has no size of its own: its type ends with []");
+      return WrongField(field, "must have a type that ends with [], without a size");
     }
     return std::string(words);
   }
@@ -99,21 +101,21 @@ absl::StatusOr<std::string> TypeOf(absl::string_view field, absl::string_view wo
     return WrongField(field, "has two sizes");
   }
   if (!absl::SimpleAtoi(size, &count) || count == 0) {
-    return WrongField(field, "has no size, as in char[8]");
+    return WrongField(field, "has no valid size; example: char[8]");
   }
   return absl::StrCat(element, "[", count, "]");
 }
 
-// One field in the kernel's form.
+// Parses one field, and returns it in the kernel's form.
 absl::StatusOr<std::string> ParseField(absl::string_view field) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(field, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  if (words.size() < 2) return WrongField(field, "is not a type and a name, as in 'u32 count'");
+  if (words.size() < 2) return WrongField(field, "must be a type and a name; example: 'u32 count'");
   if (words.front() == "struct") return StructField(field, words);
   absl::string_view name = words.back();
   const absl::string_view brackets = TakeBrackets(&name);
   if (!IsIdentifier(name)) {
-    return WrongField(field, "has a name that is not of letters, digits and _");
+    return WrongField(field, "has an invalid name; use letters, digits and '_'");
   }
   const std::string type_words = absl::StrJoin(words.begin(), words.end() - 1, " ");
   const absl::StatusOr<std::string> type = TypeOf(field, type_words, brackets);
@@ -126,12 +128,12 @@ absl::StatusOr<std::string> ParseFields(absl::string_view text) {
   absl::flat_hash_set<std::string> names;
   for (absl::string_view field : absl::StrSplit(text, ';')) {
     field = absl::StripAsciiWhitespace(field);
-    if (field.empty()) continue;  // as after the last semicolon
+    if (field.empty()) continue;  // for example after the last semicolon
     const absl::StatusOr<std::string> parsed = ParseField(field);
     if (!parsed.ok()) return parsed.status();
     std::vector<std::string> words = absl::StrSplit(*parsed, ' ');
     if (!names.insert(words[words.size() - (words.front() == "struct" ? 2 : 1)]).second) {
-      return WrongField(field, "has a name that another field has");
+      return WrongField(field, "has the same name as another field");
     }
     absl::StrAppend(&fields, fields.empty() ? "" : "; ", *parsed);
   }
@@ -141,7 +143,8 @@ absl::StatusOr<std::string> ParseFields(absl::string_view text) {
 absl::Status CheckName(absl::string_view name) {
   if (!IsIdentifier(name) || name.size() > kMaxName) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", name, "' is no name of a tracepoint; use letters, digits and _, up to ", kMaxName));
+        "'", name, "' is not a valid tracepoint name; use letters, digits and '_', at most ",
+        kMaxName));
   }
   return absl::OkStatus();
 }
@@ -164,7 +167,7 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
       absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
   if (all.size() >= eh::internal::user_events::kMaxCommand) {
     return absl::InvalidArgumentError(absl::StrCat("the definition has ", all.size(),
-                                                   " characters; the kernel takes ",
+                                                   " characters; the kernel accepts at most ",
                                                    eh::internal::user_events::kMaxCommand - 1));
   }
   const std::size_t end = std::min(all.find_first_of(" \t;"), all.size());
@@ -181,13 +184,14 @@ absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view te
   definition.fields = *std::move(fields);
   if (eh::ParseTracepointName(definition.name) && !definition.IsEventHeader()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        definition.name, ": a name of this form is an EventHeader tracepoint's, whose fields are '",
-        eh::kTracepointFields, "'; leave the fields out, or choose another name"));
+        definition.name,
+        ": a name of this form is reserved for EventHeader tracepoints, which have the fields '",
+        eh::kTracepointFields, "'; omit the fields, or choose another name"));
   }
-  // What was written in a shorter form, such as "a;b", may be longer in the kernel's.
+  // The kernel's form may be longer than the text, as for "a;b".
   if (definition.Text().size() >= eh::internal::user_events::kMaxCommand) {
     return absl::InvalidArgumentError(
-        absl::StrCat(definition.name, ": the definition is longer than the kernel takes"));
+        absl::StrCat(definition.name, ": the definition is longer than the kernel accepts"));
   }
   return definition;
 }
@@ -196,7 +200,7 @@ std::string FieldsOfFormat(std::string_view format) {
   std::string fields;
   for (absl::string_view line :
        absl::StrSplit(absl::string_view(format.data(), format.size()), '\n')) {
-    // "\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;"
+    // The line is "\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;".
     if (!absl::ConsumePrefix(&line, "\tfield:")) continue;
     const std::size_t end = line.find(";\toffset:");
     const std::size_t at = line.find(";\tsize:");
@@ -209,8 +213,8 @@ std::string FieldsOfFormat(std::string_view format) {
     absl::string_view name = field.substr(std::min(blank + 1, field.size()));
     if (absl::StartsWith(name, "common_")) continue;
     absl::StrAppend(&fields, fields.empty() ? "" : "; ", type);
-    // The kernel shows the type char[8] as "char NAME[N]" of 8 bytes, where N is nothing, or any
-    // number: it never sets it for fields of user_events.
+    // The kernel shows the type char[8] as "char NAME[N]" with size 8. N is empty or any number,
+    // because the kernel never sets it for fields of user_events.
     const std::size_t bracket = name.find('[');
     if (bracket != absl::string_view::npos && absl::EndsWith(name, "]")) {
       name = name.substr(0, bracket);

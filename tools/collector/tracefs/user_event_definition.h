@@ -1,8 +1,9 @@
-// What a tracepoint of user_events is defined by: its name and its fields.
+// The definition of a user_events tracepoint: its name and its fields.
 //
-// In: definitions as people write them, in files and on command lines, and the kernel's `format`
-// files, whose fields are anybody's. Out: the one form in which two definitions can be compared,
-// which is the kernel's own in its file dynamic_events. Time and memory are linear in the text.
+// Input: definitions that users write in files and on command lines, and the kernel's `format`
+// files, whose fields any process may have defined. Output: a normalized form in which two
+// definitions can be compared. It is the kernel's form in its file dynamic_events. Time and memory
+// are linear in the text.
 #ifndef TOOLS_COLLECTOR_TRACEFS_USER_EVENT_DEFINITION_H_
 #define TOOLS_COLLECTOR_TRACEFS_USER_EVENT_DEFINITION_H_
 
@@ -16,27 +17,30 @@ namespace collector {
 
 struct UserEventDefinition {
   std::string name;
-  std::string fields = eh::kTracepointFields;  // "u32 a; char[8] b"; "": none
+  std::string fields = eh::kTracepointFields;  // "u32 a; char[8] b"; "": no fields
 
-  // Whether events that are written to it are EventHeader events.
+  // Returns whether the tracepoint's events are EventHeader events.
   bool IsEventHeader() const { return fields == eh::kTracepointFields; }
-  // As it is registered.
+  // Returns the text that is registered.
   std::string Text() const { return fields.empty() ? name : name + ' ' + fields; }
 
   friend bool operator==(const UserEventDefinition&, const UserEventDefinition&) = default;
 };
 
-// Parses `Name type field; type field…`, or `Name;` for an event that has no fields. Types are the
-// kernel's; C's form of an array (`char text[8]`) is taken for what it means, as the kernel would
-// take `text[8]` for the name of one char. InvalidArgument says what is wrong and what would be
-// right, also of a name of EventHeader's form that has other fields than EventHeader's.
+// Parses `Name type field; type field…`, or `Name;` for an event without fields. Types are those of
+// the kernel. An array in C syntax (`char text[8]`) is accepted as an array; the kernel would treat
+// `text[8]` as the name of a char.
+//
+// The message of InvalidArgument says what is wrong and what to use instead. A name of
+// EventHeader's form with other fields than those of EventHeader is also an error.
 absl::StatusOr<UserEventDefinition> ParseUserEventDefinition(std::string_view text);
 
-// The definition of an EventHeader tracepoint. InvalidArgument if `name` is none of an EventHeader
-// tracepoint.
+// Returns the definition of an EventHeader tracepoint. Fails with InvalidArgument if `name` is not
+// the name of an EventHeader tracepoint.
 absl::StatusOr<UserEventDefinition> EventHeaderDefinition(std::string_view name);
 
-// The fields in the text of a tracepoint's `format` file, in the form of UserEventDefinition.
+// Returns the fields in the text of a tracepoint's `format` file, in the form of
+// UserEventDefinition.
 std::string FieldsOfFormat(std::string_view format);
 
 }  // namespace collector

@@ -13,7 +13,7 @@ namespace user_events = eh::internal::user_events;
 
 namespace {
 
-// Where tracefs has a tracepoint of this name: who is told of it finds it there.
+// Describes the fields of the existing tracepoint of this name, as far as tracefs has it.
 std::string OtherDefinition(const std::string& name) {
   const auto tracefs = Tracefs::Find();
   if (!tracefs.ok()) return "other fields";
@@ -29,18 +29,17 @@ absl::Status UserEventRegistrations::Open(const std::string& what) {
   if (data_.valid()) return absl::OkStatus();
   const int fd = user_events::OpenData();
   if (fd < 0) {
-    // Not mounted, or not readable: that says more than the file's absence.
+    // An error that tracefs is not mounted or not readable explains more than the missing file.
     if (const auto tracefs = Tracefs::Find(); !tracefs.ok()) {
       return absl::Status(tracefs.status().code(),
                           absl::StrCat(what, ": ", tracefs.status().message()));
     }
     const bool permission = fd == -EACCES || fd == -EPERM;
     return ErrnoStatus(-fd, absl::StrCat(what, ": opening user_events_data"),
-                       permission ? "run as root, or let your group write to user_events_data"
-                       : fd == -EROFS
-                           ? "tracefs is read-only here, as by ProtectKernelTunables=; see "
-                             "'eventheader doctor'"
-                           : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
+                       permission     ? "run as root, or let your group write to user_events_data"
+                       : fd == -EROFS ? "tracefs is read-only for this process, e.g. because of "
+                                        "ProtectKernelTunables=; see 'eventheader doctor'"
+                                      : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");
   }
   data_ = UniqueFd(fd);
   return absl::OkStatus();
@@ -61,8 +60,9 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
   COLLECTOR_RETURN_IF_ERROR(Open(what));
   const std::string command = definition.Text();
   std::uint32_t write_index = 0;
-  // Many events may share one bit of a word that nobody reads, but the kernel wants each address
-  // and bit to be used once: it is given back at once, and the descriptor keeps the event.
+  // The word is never read, so any number of events could share one of its bits. However, the
+  // kernel permits each address and bit only once. Therefore the bit is unregistered at once; the
+  // descriptor keeps the event.
   int error = user_events::Register(data_.get(), command.c_str(), enabled_.get(), 0,
                                     persistent ? user_events::kFlagPersist : 0, &write_index);
   if (error == 0) error = user_events::Unregister(data_.get(), enabled_.get(), 0);
@@ -71,8 +71,8 @@ absl::Status UserEventRegistrations::Register(const UserEventDefinition& definit
       return absl::OkStatus();
     case EADDRINUSE:
       return absl::AlreadyExistsError(absl::StrCat(
-          what, ": it is there with ", OtherDefinition(definition.name), " in place of '",
-          definition.fields, "'; end the program that has defined it, or choose another name"));
+          what, ": it exists with ", OtherDefinition(definition.name), " instead of '",
+          definition.fields, "'; stop the program that defined it, or choose another name"));
     case EMFILE:
       return ErrnoStatus(error, what, "raise kernel.user_events_max");
     case EPERM:
@@ -94,7 +94,7 @@ absl::Status UserEventRegistrations::Delete(const std::string& name) {
     case EBUSY:
       return absl::FailedPreconditionError(absl::StrCat(what, ": it is in use"));
     case ENOENT:
-      return absl::NotFoundError(absl::StrCat(what, ": there is none of this name"));
+      return absl::NotFoundError(absl::StrCat(what, ": there is no such tracepoint"));
     case EPERM:
       return ErrnoStatus(error, what, "this needs CAP_PERFMON: run as root");
     default:

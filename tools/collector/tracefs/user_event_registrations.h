@@ -1,4 +1,4 @@
-// Tracepoints of user_events that are registered before the service that writes to them has run.
+// Registers tracepoints of user_events before the service that writes to them has run.
 #ifndef TOOLS_COLLECTOR_TRACEFS_USER_EVENT_REGISTRATIONS_H_
 #define TOOLS_COLLECTOR_TRACEFS_USER_EVENT_REGISTRATIONS_H_
 
@@ -12,26 +12,26 @@
 
 namespace collector {
 
-// Holds its registrations until it is destroyed; persistent ones stay. Not thread-safe.
+// Holds registrations until it is destroyed; persistent ones remain. Not thread-safe.
 class UserEventRegistrations {
  public:
-  // Registers `name` (`Provider_LxKy`); it may be registered already. Errors:
-  // InvalidArgument for the name, NotFound for a kernel without user_events, PermissionDenied,
-  // AlreadyExists when somebody has defined it with other fields.
+  // Registers `name` (`Provider_LxKy`), which may be registered already. Fails with InvalidArgument
+  // for an invalid name, NotFound if the kernel has no user_events, PermissionDenied, and
+  // AlreadyExists if another process has defined it with other fields.
   absl::Status Register(const std::string& name, bool persistent);
-  // The same for any definition. A tracepoint that is there already stays as it is, persistent or
-  // not. The message of AlreadyExists has the definition that is there, if it can be read.
+  // Registers any definition in the same way. An existing tracepoint stays unchanged, persistent or
+  // not. The message of AlreadyExists contains the existing definition if it can be read.
   absl::Status Register(const UserEventDefinition& definition, bool persistent);
-  // Deletes a persistent tracepoint. Errors: FailedPrecondition while anybody uses it, NotFound,
-  // PermissionDenied.
+  // Deletes a persistent tracepoint. Fails with FailedPrecondition while a process uses it,
+  // NotFound, and PermissionDenied.
   absl::Status Delete(const std::string& name);
 
  private:
-  // Opens user_events_data, once. `what` begins the message.
+  // Opens user_events_data once. Messages begin with `what`.
   absl::Status Open(const std::string& what);
 
   UniqueFd data_;
-  // The kernel sets a bit of it while an event is enabled; nobody reads it here.
+  // The kernel sets a bit of it while an event is enabled. It is not read here.
   std::unique_ptr<std::uint64_t> enabled_ = std::make_unique<std::uint64_t>(0);
 };
 

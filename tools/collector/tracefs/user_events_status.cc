@@ -9,13 +9,13 @@
 namespace collector {
 namespace {
 
-// Longer than what the kernel takes as a name with its fields.
-constexpr std::size_t kMaxName = 512;
+// Larger than the maximum that the kernel accepts for a name with its fields, in bytes.
+constexpr std::size_t kMaxStatusName = 512;
 
-// The end of user_events_status, which counts what it lists, is taken off its text. Nothing if it
-// is not there.
+// Removes the end of the text of user_events_status, and returns the number of entries in it.
+// Returns no value if it is missing.
 std::optional<std::size_t> TakeTotals(std::string_view* text) {
-  // The last one: a name may be like it.
+  // The last match is used, because a name may contain this text.
   constexpr std::string_view kTotals = "\nActive: ";
   const std::size_t totals = text->rfind(kTotals);
   if (totals == std::string_view::npos) return std::nullopt;
@@ -62,7 +62,7 @@ std::size_t ForEachUserEvent(std::string_view text,
     return IsFolderName(name) && questions < kMaxQuestions && (++questions, exists(name));
   };
   std::size_t unclear = 0;
-  const char* told = text.data();  // lines up to here are entries, or parts of some
+  const char* told = text.data();  // lines up to here belong to entries
   while (!text.empty()) {
     const std::string_view from_here = text;
     const UserEvent line = TakeLine(&text);
@@ -70,13 +70,13 @@ std::size_t ForEachUserEvent(std::string_view text,
       found(line);
       continue;
     }
-    // Lines that follow may belong to this one, up to one that has a user. They are looked at by
-    // themselves all the same: they may be entries after something that is no entry's beginning.
+    // The following lines may belong to this one, up to a line with users. They are also checked
+    // separately, because they may be entries after a line that does not begin one.
     std::string_view rest = line.used_by.empty() ? text : std::string_view();
     while (!rest.empty() && questions < kMaxQuestions) {
       const UserEvent next = TakeLine(&rest);
       const auto size = static_cast<std::size_t>(EndOf(next.name) - from_here.data());
-      if (size >= kMaxName) break;
+      if (size >= kMaxStatusName) break;
       const UserEvent whole = {from_here.substr(0, size), next.used_by};
       if (ask(whole.name)) {
         found(whole);
