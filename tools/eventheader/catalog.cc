@@ -1,4 +1,4 @@
-// `eventheader catalog`: what events programs may write, before they have run.
+// `eventheader catalog`: lists the events that programs may write, before they have run.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
@@ -22,7 +22,7 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct CatalogArguments {
   std::vector<std::string> programs;
   bool json = false;
 };
@@ -39,7 +39,7 @@ std::string ArrayOf(const eh::FieldDefinition& field) {
   return "";
 }
 
-// The names of an event's fields, and which of them are arrays and structs: "(a, b[], c{x, y})".
+// Returns the names of an event's fields and marks arrays and structs: "(a, b[], c{x, y})".
 std::string Signature(eh::MetadataReader metadata) {
   std::string text = "(";
   int depth = 0;
@@ -94,7 +94,7 @@ void PutFields(JsonWriter* json, eh::MetadataReader metadata) {
 
 void PutEvent(JsonWriter* json, const CatalogEvent& event) {
   eh::EventView view;
-  static_cast<void>(eh::ParseEvent(event.head, &view));  // ReadCatalog has
+  static_cast<void>(eh::ParseEvent(event.head, &view));  // ReadCatalog has checked it
   const eh::MetadataReader metadata(view.metadata, view.little_endian);
   json->StartObject();
   PutText(json, "name", event.name);
@@ -134,14 +134,14 @@ void PrintTable(const std::string& file, const Catalog& catalog) {
     absl::PrintF("  %s\n", Printable(tracepoint));
     for (; event != catalog.events.end() && event->tracepoint == tracepoint; ++event) {
       eh::EventView view;
-      static_cast<void>(eh::ParseEvent(event->head, &view));  // ReadCatalog has
+      static_cast<void>(eh::ParseEvent(event->head, &view));  // ReadCatalog has checked it
       absl::PrintF("    %s%s\n", Printable(event->name),
                    Printable(Signature({view.metadata, view.little_endian})));
     }
   }
 }
 
-void ShowCatalogs(const Arguments& arguments, Invocation* invocation) {
+void ShowCatalogs(const CatalogArguments& arguments, Invocation* invocation) {
   for (const std::string& program : arguments.programs) {
     const auto catalogs = CatalogsOf(program);
     if (!catalogs.ok()) {
@@ -166,20 +166,21 @@ void ShowCatalogs(const Arguments& arguments, Invocation* invocation) {
 }  // namespace
 
 void AddCatalog(CLI::App& app, Invocation* invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CatalogArguments>();
   CLI::App* command = app.add_subcommand(
-      "catalog", "List the tracepoints and events that programs may write, before they have run");
+      "catalog", "List the tracepoints and events that programs can write, without running them");
   command
       ->add_option("program", arguments->programs,
-                   "A program, a shared object, or the name of a Debian package that is installed: "
-                   "all of its programs and shared objects")
+                   "A program, a shared object, or an installed Debian package with programs and "
+                   "shared objects")
       ->required();
-  command->add_flag("--json", arguments->json, "One JSON object a line, for each tracepoint");
+  command->add_flag("--json", arguments->json,
+                    "Print one JSON object per line for each tracepoint");
   command->footer(
-      "It reads what libeventheader has put into the file as an ELF note. Nothing of the program\n"
-      "is run. Events whose provider gets its name only when the program runs are not in it.\n\n"
-      "Exit code: 0 some are listed; 1 it failed, or not all of a file is clear; 2 wrong usage;\n"
-      "3 a program has no events.\n\n"
+      "The list is read from the ELF notes that libeventheader stores in the file. The program "
+      "does not run. Events of providers whose name is set at run time are not listed.\n\n"
+      "Exit code: 0 events were listed; 1 failed, or a part of a file cannot be read; 2 wrong "
+      "usage; 3 a program has no events.\n\n"
       "Examples:\n"
       "  eventheader catalog /usr/bin/my-service\n"
       "  eventheader catalog --json my-package | jq -r .tracepoint\n");

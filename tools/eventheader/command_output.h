@@ -1,4 +1,4 @@
-// What another program says.
+// Runs another program and returns its output.
 #ifndef TOOLS_EVENTHEADER_COMMAND_OUTPUT_H_
 #define TOOLS_EVENTHEADER_COMMAND_OUTPUT_H_
 
@@ -8,9 +8,9 @@
 
 namespace tools {
 
-// Starts `command`, its name and arguments, and waits for its end. Returns what it has printed on
-// standard output, of which no more than 16 MiB is kept; no value if it cannot be started or does
-// not end with 0. What it says on standard error is dropped.
+// Runs `command`, a name and its arguments, and waits for its end. Returns the first 16 MiB of its
+// standard output. Returns no value if it cannot be started or does not exit with 0. Its standard
+// error is discarded.
 std::optional<std::string> OutputOf(const std::vector<std::string>& command);
 
 }  // namespace tools

@@ -1,5 +1,5 @@
-// The subcommands of `eventheader`. Each adds itself to the command line; when it is chosen, it
-// runs and sets the exit code.
+// The subcommands of `eventheader`. Each function adds a subcommand to the command line. When the
+// user selects the subcommand, it runs and sets the exit code.
 #ifndef TOOLS_EVENTHEADER_COMMANDS_H_
 #define TOOLS_EVENTHEADER_COMMANDS_H_
 
@@ -13,18 +13,19 @@ class App;
 
 namespace tools {
 
-// What the subcommands share. Results go to standard output; messages to standard error, unless
-// they are not wanted.
+// Holds what the subcommands share. Results go to standard output. Messages go to standard error
+// unless `quiet` is set.
 struct Invocation {
   bool quiet = false;
   int exit_code = 0;
 
-  // Prints "eventheader: MESSAGE", and sets the exit code if it is the first that is not 0.
+  // Prints "eventheader: MESSAGE". Sets the exit code if it is still 0.
   void Fail(const absl::Status& status, int code);
-  void Fail(const absl::Status& status);  // kExitFailed
-  // Prints a message that changes nothing.
+  void Fail(const absl::Status& status);  // with kExitFailed
+  // Prints a message and leaves the exit code as it is.
   void Say(const std::string& message) const;
-  // To be called when all has been printed: an output that cannot be written is a failure.
+  // Flushes standard output, and fails if it cannot be written. Must be called after the last
+  // output.
   void FinishOutput();
 };
 

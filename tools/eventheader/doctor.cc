@@ -1,4 +1,4 @@
-// `eventheader doctor`: why nothing is collected.
+// `eventheader doctor`: explains why no events are collected.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -20,14 +20,14 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct DoctorArguments {
   std::string subject;
   std::string socket = collector::kControlPath;
   bool json = false;
 };
 
 void PrintText(const std::vector<Finding>& findings) {
-  if (findings.empty()) std::puts("Nothing is wrong, as far as can be seen.");
+  if (findings.empty()) std::puts("No problems were found.");
   int number = 0;
   for (const Finding& finding : findings) {
     absl::PrintF("%d. %s: %s.\n   %s.\n", ++number, finding.check, Printable(finding.problem),
@@ -48,19 +48,19 @@ void PrintJson(const std::vector<Finding>& findings) {
   }
 }
 
-// What could not be looked at: nothing was found there, and nothing was ruled out.
+// Prints what could not be examined. Those facts can neither cause nor rule out a finding.
 void SayWhatIsUnknown(const Facts& facts, const Invocation& invocation) {
   if (facts.tracepoints && !facts.tracepoints->ok()) {
-    invocation.Say(absl::StrCat("not looked at: ", facts.tracepoints->status().message()));
+    invocation.Say(absl::StrCat("not checked: ", facts.tracepoints->status().message()));
   }
   if (facts.subject && (!facts.subject->mounts || !facts.subject->open_files) &&
       facts.user_name.empty()) {
-    invocation.Say(absl::StrCat("not looked at: mounts and descriptors of process ",
+    invocation.Say(absl::StrCat("not checked: mounts and descriptors of process ",
                                 facts.subject->pid, "; run this as root"));
   }
 }
 
-void Doctor(const Arguments& arguments, Invocation* invocation) {
+void Doctor(const DoctorArguments& arguments, Invocation* invocation) {
   const FactSources sources = MachineSources(arguments.socket);
   const auto subject = ParseSubject(arguments.subject, sources);
   if (!subject.ok()) return invocation->Fail(subject.status(), kExitUsage);
@@ -79,21 +79,21 @@ void Doctor(const Arguments& arguments, Invocation* invocation) {
 }  // namespace
 
 void AddDoctor(CLI::App& app, Invocation* invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DoctorArguments>();
   CLI::App* command =
-      app.add_subcommand("doctor", "Say why nothing is collected, and what to do about it");
+      app.add_subcommand("doctor", "Find out why nothing is collected, and how to solve it");
   command
       ->add_option("--for", arguments->subject,
-                   "For whom: a process by its pid, a unit of systemd, or a user")
+                   "Process (by its pid), systemd unit or user to check")
       ->type_name("PID|UNIT|USER");
-  command->add_option("--socket", arguments->socket, "The daemon's control socket")
+  command->add_option("--socket", arguments->socket, "Control socket of the daemon")
       ->capture_default_str();
-  command->add_flag("--json", arguments->json, "One JSON object a line for each finding");
+  command->add_flag("--json", arguments->json, "Print one JSON object per line for each problem");
   command->footer(
-      "It looks at the kernel, tracefs, permissions, sandboxes and namespaces, limits, names,\n"
-      "nettraced and its sessions, in the order in which causes are to be mended. It changes\n"
-      "nothing. Root sees everything.\n\n"
-      "Exit code: 0 nothing was found; 1 it failed; 2 wrong usage; 6 something was found.\n\n"
+      "This command checks the kernel, tracefs, permissions, sandboxes and namespaces, limits, "
+      "names, nettraced and its sessions. Problems are printed in the order in which they should "
+      "be solved. Nothing is changed. Only root can check everything.\n\n"
+      "Exit code: 0 no problem was found; 1 failed; 2 wrong usage; 6 a problem was found.\n\n"
       "Examples:\n"
       "  eventheader doctor\n"
       "  eventheader doctor --for nginx.service\n"

@@ -26,9 +26,9 @@ using collector::SessionStatus;
 
 constexpr char kUsualPath[] = "/sys/kernel/tracing/user_events_data";
 constexpr char kMountCommand[] = "mount -t tracefs tracefs /sys/kernel/tracing";
-// Ids of tracepoints are of 16 bits.
+// Number of tracepoint ids; an id has 16 bits.
 constexpr std::uint64_t kMaxTracepointIds = 65535;
-// Bits of capabilities.
+// Bit numbers of capabilities.
 constexpr int kCapDacOverride = 1;
 constexpr int kCapDacReadSearch = 2;
 constexpr int kCapIpcLock = 14;
@@ -39,12 +39,8 @@ bool Has(const Identity& identity, int capability) {
   return (identity.capabilities >> capability & 1) != 0;
 }
 
-std::string Property(const UnitFacts& unit, const std::string& name) {
-  const auto found = unit.find(name);
-  return found == unit.end() ? "" : found->second;
-}
-
-// {major, minor} of a release such as "6.12.3-amd64"; no value if it is none.
+// Returns {major, minor} of a release such as "6.12.3-amd64", or no value if `release` has another
+// form.
 std::optional<std::pair<int, int>> ParseRelease(const std::string& release) {
   const std::vector<std::string> parts = absl::StrSplit(release, absl::ByAnyChar(".-"));
   std::pair<int, int> version;
@@ -55,7 +51,7 @@ std::optional<std::pair<int, int>> ParseRelease(const std::string& release) {
   return version;
 }
 
-// For messages.
+// Returns the subject's name for messages.
 std::string SubjectName(const Facts& facts) {
   if (!facts.unit_name.empty()) return facts.unit_name;
   if (!facts.user_name.empty()) return "user " + facts.user_name;
@@ -69,8 +65,8 @@ std::string GroupName(gid_t group) {
   return entry == nullptr ? std::to_string(group) : entry->gr_name;
 }
 
-// Whether a process with these rights, outside of user namespaces, may do to a file what the three
-// bits say.
+// Returns whether a process with these rights may access a file with the access bits `bits`, which
+// are given as the bits for others. `capabilities_count` is false in a user namespace.
 bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capabilities_count) {
   if (capabilities_count && Has(identity, kCapDacOverride)) return true;
   if (capabilities_count && bits == S_IXOTH && Has(identity, kCapDacReadSearch)) return true;
@@ -80,11 +76,12 @@ bool May(const Identity& identity, const FileFacts& file, mode_t bits, bool capa
   return (file.mode >> shift & bits) == bits;
 }
 
-// The first on the way to user_events_data that stops the subject; null if nothing does.
+// Returns the first file or folder on the path to user_events_data that the subject may not access.
+// Returns null if there is none.
 const FileFacts* Obstacle(const ProcessFacts& subject) {
   for (const FileFacts& file : subject.way) {
     const bool is_last = &file == &subject.way.back();
-    if (file.error != 0) return nullptr;  // not to be seen from here, or not there
+    if (file.error != 0) return nullptr;  // cannot be examined from here, or does not exist
     if (!May(*subject.identity, file, is_last ? S_IWOTH : S_IXOTH, subject.uid_map.empty())) {
       return &file;
     }
@@ -94,7 +91,8 @@ const FileFacts* Obstacle(const ProcessFacts& subject) {
 
 bool HasUserEvents(const Facts& facts) { return facts.data && facts.data->error != ENOENT; }
 
-// Whether one of the paths, which a unit's property has with blanks between, is `path` or above it.
+// Returns whether `path` or a folder above it is in the list `paths`, a property of a unit that is
+// separated by blanks.
 bool Covers(const std::string& paths, std::string_view path) {
   for (absl::string_view entry : absl::StrSplit(paths, ' ', absl::SkipEmpty())) {
     while (absl::ConsumePrefix(&entry, "-") || absl::ConsumePrefix(&entry, "+")) {
@@ -110,18 +108,18 @@ bool Covers(const std::string& paths, std::string_view path) {
 
 std::string DropIn(const Facts& facts, const std::string& line) {
   return facts.unit_name.empty()
-             ? absl::StrCat("put '", line, "' into the unit of the service, and restart it")
-             : absl::StrCat("'systemctl edit ", facts.unit_name, "': '", line,
+             ? absl::StrCat("add '", line, "' to the unit of the service, and restart it")
+             : absl::StrCat("run 'systemctl edit ", facts.unit_name, "', add '", line,
                             "' below [Service], and restart it");
 }
 
-// What the mounts of a process that runs say.
+// Checks the mounts of a running process.
 std::vector<Finding> CheckMounts(const Facts& facts) {
   const std::string name = SubjectName(facts);
   const std::vector<Mount>& mounts = *facts.subject->mounts;
   const Mount* const tracefs = TracefsMount(mounts);
   if (tracefs == nullptr) {
-    return {{"sandbox", absl::StrCat(name, " sees no tracefs, which the machine has"),
+    return {{"sandbox", absl::StrCat("tracefs is mounted, but not visible to ", name),
              DropIn(facts, "BindPaths=/sys/kernel/tracing") +
                  "; a container needs '-v /sys/kernel/tracing:/tracing'"}};
   }
@@ -129,42 +127,42 @@ std::vector<Finding> CheckMounts(const Facts& facts) {
   const Mount* const mount = MountOf(mounts, data);
   if (mount->type != "tracefs") {
     return {{"sandbox", absl::StrCat("something else is mounted over ", data, " for ", name),
-             "take it out of InaccessiblePaths= or TemporaryFileSystem= of the unit"}};
+             "remove it from InaccessiblePaths= or TemporaryFileSystem= of the unit"}};
   }
   if (!mount->read_only) return {};
   return {{"sandbox",
            absl::StrCat(data, " is read-only for ", name,
-                        ", as by ProtectKernelTunables=: its registrations fail"),
+                        ", for example because of ProtectKernelTunables=; its registrations fail"),
            DropIn(facts, absl::StrCat("ReadWritePaths=-", data))}};
 }
 
-// What the settings of a unit say that does not run.
+// Checks the settings of a unit that is not running.
 std::vector<Finding> CheckUnit(const Facts& facts) {
   const UnitFacts& unit = *facts.unit;
-  const bool may_write = Covers(Property(unit, "ReadWritePaths"), kUsualPath);
-  if (Covers(Property(unit, "InaccessiblePaths"), kUsualPath)) {
+  const bool may_write = Covers(UnitProperty(unit, "ReadWritePaths"), kUsualPath);
+  if (Covers(UnitProperty(unit, "InaccessiblePaths"), kUsualPath)) {
     return {{"sandbox", facts.unit_name + " hides tracefs by InaccessiblePaths=",
-             "take /sys/kernel/tracing out of it"}};
+             "remove /sys/kernel/tracing from it"}};
   }
   const bool has_root =
-      !Property(unit, "RootDirectory").empty() || !Property(unit, "RootImage").empty();
-  if (has_root && !Covers(Property(unit, "BindPaths"), kUsualPath) &&
-      !absl::StrContains(Property(unit, "BindPaths"), "/sys/kernel/tracing")) {
-    return {{"sandbox", facts.unit_name + " has a root of its own without tracefs",
+      !UnitProperty(unit, "RootDirectory").empty() || !UnitProperty(unit, "RootImage").empty();
+  if (has_root && !Covers(UnitProperty(unit, "BindPaths"), kUsualPath) &&
+      !absl::StrContains(UnitProperty(unit, "BindPaths"), "/sys/kernel/tracing")) {
+    return {{"sandbox", facts.unit_name + " has its own root directory without tracefs",
              DropIn(facts, "BindPaths=/sys/kernel/tracing")}};
   }
-  const bool is_read_only = Property(unit, "ProtectKernelTunables") == "yes" ||
-                            Covers(Property(unit, "ReadOnlyPaths"), kUsualPath);
+  const bool is_read_only = UnitProperty(unit, "ProtectKernelTunables") == "yes" ||
+                            Covers(UnitProperty(unit, "ReadOnlyPaths"), kUsualPath);
   if (!is_read_only || may_write) return {};
   return {{"sandbox",
-           facts.unit_name + " has ProtectKernelTunables= or ReadOnlyPaths=, so that tracefs is "
-                             "read-only for it: its registrations will fail",
+           facts.unit_name + " has ProtectKernelTunables= or ReadOnlyPaths=, so tracefs is "
+                             "read-only for it, and its registrations will fail",
            DropIn(facts, std::string("ReadWritePaths=-") + kUsualPath)}};
 }
 
 void CheckFiles(const ProcessFacts& process, const std::string& name,
                 std::vector<Finding>* findings) {
-  // One more is needed for the next thing that it opens.
+  // The process needs a free descriptor for the next file that it opens.
   if (process.open_files && process.open_files_limit &&
       *process.open_files + 1 >= *process.open_files_limit) {
     findings->push_back({"limits",
@@ -175,8 +173,8 @@ void CheckFiles(const ProcessFacts& process, const std::string& name,
   }
 }
 
-// The daemon's rings are locked memory: beyond what the kernel lets each user have for perf, they
-// need a limit that allows them.
+// Checks the daemon's limit of locked memory. The daemon's rings are locked memory. The kernel
+// allows each user some locked memory for perf; larger rings must fit into the limit.
 void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
                        std::vector<Finding>* findings) {
   if (!facts.perf_event_paranoid || *facts.perf_event_paranoid <= -1 || !daemon.identity ||
@@ -184,7 +182,8 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
       !facts.perf_event_mlock_kib || !facts.cpus || !facts.daemon.sessions.ok()) {
     return;
   }
-  std::uint64_t ring_bytes = 0;  // Sessions share rings: of each CPU the largest, at least.
+  // Lower bound: sessions share rings, so only the largest ring size counts.
+  std::uint64_t ring_bytes = 0;
   for (const SessionStatus& session : *facts.daemon.sessions) {
     ring_bytes = std::max(ring_bytes, session.ring_bytes);
   }
@@ -192,11 +191,12 @@ void CheckLockedMemory(const Facts& facts, const ProcessFacts& daemon,
   const std::uint64_t allowed =
       *facts.perf_event_mlock_kib * 1024 * *facts.cpus + *daemon.locked_bytes_limit;
   if (needed <= allowed) return;
-  findings->push_back({"limits",
-                       absl::StrCat("nettraced's rings are ", needed / 1024,
-                                    " KiB of locked memory, and it may have ", allowed / 1024),
-                       "give its unit LimitMEMLOCK=infinity, as it is installed, or its sessions "
-                       "smaller rings"});
+  findings->push_back(
+      {"limits",
+       absl::StrCat("the rings of nettraced need ", needed / 1024,
+                    " KiB of locked memory, more than the limit of ", allowed / 1024),
+       "set LimitMEMLOCK=infinity in its unit, as the package does, or smaller rings in its "
+       "sessions"});
 }
 
 Finding StateFinding(const SessionStatus& session) {
@@ -208,11 +208,11 @@ Finding StateFinding(const SessionStatus& session) {
     case SessionStatus::State::kSuspended:
       return {"sessions",
               absl::StrCat("session ", session.name,
-                           " is suspended, as its output takes nothing; events are lost", why),
-              "make room, or bring its directory or reader back"};
+                           " is suspended, because its output is blocked; events are lost", why),
+              "free disk space, or restore its directory or reader"};
     default:
       return {"sessions", absl::StrCat("session ", session.name, " has failed", why),
-              "mend what its error says; it is tried again by itself"};
+              "fix the cause of the error; the session is retried automatically"};
   }
 }
 
@@ -227,22 +227,23 @@ std::vector<Finding> CheckKernel(const Facts& facts) {
              "boot Linux 6.4 or newer, with CONFIG_USER_EVENTS=y"}};
   }
   if (facts.config_user_events == false) {
-    return {
-        {"kernel",
-         absl::StrCat("Linux ", facts.release, " was configured without CONFIG_USER_EVENTS"),
-         "boot a kernel that has CONFIG_USER_EVENTS=y: that of Ubuntu or Azure Linux, or one of "
-         "your own"}};
+    return {{"kernel",
+             absl::StrCat("Linux ", facts.release, " was configured without CONFIG_USER_EVENTS"),
+             "boot a kernel with CONFIG_USER_EVENTS=y, such as that of Ubuntu or Azure Linux, or "
+             "build one"}};
   }
-  if (!facts.data) return {};  // CheckTracefs says that first
-  return {{"kernel", absl::StrCat(facts.data->path, " is not there: the kernel has no user_events"),
+  if (!facts.data) return {};  // CheckTracefs reports this first
+  return {{"kernel",
+           absl::StrCat(facts.data->path, " does not exist: the kernel has no user_events"),
            "boot Linux 6.4 or newer, with CONFIG_USER_EVENTS=y"}};
 }
 
 std::vector<Finding> CheckTracefs(const Facts& facts) {
   if (TracefsMount(facts.mounts) != nullptr) return {};
   return {{"tracefs", "tracefs is not mounted",
-           absl::StrCat("'", kMountCommand,
-                        "', at each boot: 'systemctl enable --now sys-kernel-tracing.mount'")}};
+           absl::StrCat(
+               "'", kMountCommand,
+               "'; to mount it at each boot, 'systemctl enable --now sys-kernel-tracing.mount'")}};
 }
 
 std::vector<Finding> CheckSandbox(const Facts& facts) {
@@ -254,7 +255,7 @@ std::vector<Finding> CheckSandbox(const Facts& facts) {
 std::vector<Finding> CheckPermission(const Facts& facts) {
   if (!HasUserEvents(facts) || !facts.subject || !facts.subject->identity) return {};
   const ProcessFacts& subject = *facts.subject;
-  // It was opened before permissions changed, or another process has given it away.
+  // The process opened the file before permissions changed, or received it from another process.
   if (subject.has_user_events_open) return {};
   const FileFacts* const obstacle = Obstacle(subject);
   if (obstacle == nullptr) return {};
@@ -268,15 +269,16 @@ std::vector<Finding> CheckPermission(const Facts& facts) {
     return {{"permission", what,
              facts.user_name.empty()
                  ? DropIn(facts, absl::StrCat("SupplementaryGroups=", group))
-                 : absl::StrCat("'usermod -aG ", group, " ", facts.user_name,
-                                "', and log in anew; of a service: SupplementaryGroups=", group)}};
+                 : absl::StrCat(
+                       "'usermod -aG ", group, " ", facts.user_name,
+                       "', and log in again; for a service, set SupplementaryGroups=", group)}};
   }
   const std::string folder = subject.way[subject.way.size() - 2].path;
   return {{"permission", what,
-           absl::StrCat("let a group write: 'systemd-sysusers && systemd-tmpfiles --create' where "
-                        "nettraced is installed, or 'chmod 711 ",
+           absl::StrCat("give a group write access with 'systemd-sysusers && systemd-tmpfiles "
+                        "--create' if nettraced is installed, else with 'chmod 711 ",
                         folder, "; chgrp user_events ", subject.way.back().path, "; chmod 660 ",
-                        subject.way.back().path, "'; tracefs forgets that when it is remounted")}};
+                        subject.way.back().path, "', which is lost when tracefs is remounted")}};
 }
 
 std::vector<Finding> CheckUserNamespace(const Facts& facts) {
@@ -285,9 +287,9 @@ std::vector<Finding> CheckUserNamespace(const Facts& facts) {
   if (subject.has_user_events_open || !subject.identity || Obstacle(subject) == nullptr) return {};
   return {{"user-namespace",
            absl::StrCat(SubjectName(facts), " is in a user namespace (", subject.uid_map,
-                        "), where root and capabilities are worth nothing in tracefs"),
-           "let it have a group of the machine that may write to user_events_data (--group-add of "
-           "containers), or take it out of the namespace (PrivateUsers=no)"}};
+                        "), so its root and its capabilities have no effect in tracefs"),
+           "add a group of the machine that may write to user_events_data (--group-add of "
+           "containers), or run it outside the namespace (PrivateUsers=no)"}};
 }
 
 std::vector<Finding> CheckLimits(const Facts& facts) {
@@ -300,14 +302,14 @@ std::vector<Finding> CheckLimits(const Facts& facts) {
   if (facts.user_events_max && facts.tracepoints && facts.tracepoints->ok() &&
       (*facts.tracepoints)->size() >= *facts.user_events_max) {
     findings.push_back({"limits",
-                        absl::StrCat("all ", *facts.user_events_max,
-                                     " tracepoints that kernel.user_events_max allows are there"),
-                        "'sysctl kernel.user_events_max=65536', or 'eventheader unregister' those "
-                        "that nobody needs"});
+                        absl::StrCat("the maximum of ", *facts.user_events_max,
+                                     " tracepoints (kernel.user_events_max) is reached"),
+                        "run 'sysctl kernel.user_events_max=65536', or delete unused tracepoints "
+                        "with 'eventheader unregister'"});
   }
   if (facts.all_tracepoints && *facts.all_tracepoints >= kMaxTracepointIds) {
-    findings.push_back({"limits", "the kernel has no id left for another tracepoint",
-                        "'eventheader unregister' those that nobody needs"});
+    findings.push_back({"limits", "the kernel has no more ids for tracepoints",
+                        "delete unused tracepoints with 'eventheader unregister'"});
   }
   if (facts.perf_event_paranoid && *facts.perf_event_paranoid > -1 && facts.daemon.process &&
       facts.daemon.process->identity && !Has(*facts.daemon.process->identity, kCapPerfmon) &&
@@ -316,8 +318,8 @@ std::vector<Finding> CheckLimits(const Facts& facts) {
                         absl::StrCat("nettraced has no CAP_PERFMON, and kernel.perf_event_paranoid "
                                      "is ",
                                      *facts.perf_event_paranoid),
-                        "give its unit AmbientCapabilities=CAP_PERFMON CAP_DAC_READ_SEARCH, as it "
-                        "is installed"});
+                        "set AmbientCapabilities=CAP_PERFMON CAP_DAC_READ_SEARCH in its unit, as "
+                        "the package does"});
   }
   return findings;
 }
@@ -329,10 +331,10 @@ std::vector<Finding> CheckNames(const Facts& facts) {
     if (!tracepoint.IsTaken()) continue;
     findings.push_back(
         {"name",
-         absl::StrCat("tracepoint ", tracepoint.name, " is defined as '", *tracepoint.fields,
-                      "', which is not EventHeader's: services cannot register it"),
-         absl::StrCat("'eventheader unregister ", tracepoint.name,
-                      "' deletes it or says who uses it; then restart the service")});
+         absl::StrCat("tracepoint ", tracepoint.name, " has the fields '", *tracepoint.fields,
+                      "' instead of those of EventHeader; services cannot register it"),
+         absl::StrCat("delete it with 'eventheader unregister ", tracepoint.name,
+                      "', which shows its users if it is in use; then restart the service")});
   }
   return findings;
 }
@@ -344,8 +346,8 @@ std::vector<Finding> CheckRegistered(const Facts& facts) {
   }
   return {
       {"registered", absl::StrCat(SubjectName(facts), " has not registered any tracepoint"),
-       "what is above may be why; then restart it. If nothing is, ask its provider.status(), or "
-       "whether it is instrumented at all"}};
+       "solve the problems above, and restart it; if there are none, check provider.status() in "
+       "its code, and whether it uses libeventheader"}};
 }
 
 std::vector<Finding> CheckDaemon(const Facts& facts) {
@@ -354,29 +356,29 @@ std::vector<Finding> CheckDaemon(const Facts& facts) {
   if (!absl::IsNotFound(status)) {
     return {{"daemon", std::string(status.message()),
              absl::IsPermissionDenied(status) ? "run this as root, or as a member of group tracing"
-                                              : "'systemctl status nettraced' says more"}};
+                                              : "'systemctl status nettraced' shows more"}};
   }
   const UnitFacts& unit = facts.daemon.unit;
-  const std::string state = Property(unit, "ActiveState");
+  const std::string state = UnitProperty(unit, "ActiveState");
   if (state == "failed") {
-    const bool is_settings = Property(unit, "ExecMainStatus") == "78";
-    return {{"daemon", absl::StrCat("nettraced has failed (", Property(unit, "Result"), ")"),
-             is_settings ? "'nettraced --check-config' says what is wrong with its settings"
-                         : "'journalctl -u nettraced' says why"}};
+    const bool is_settings = UnitProperty(unit, "ExecMainStatus") == "78";
+    return {{"daemon", absl::StrCat("nettraced has failed (", UnitProperty(unit, "Result"), ")"),
+             is_settings ? "'nettraced --check-config' shows the errors in its settings"
+                         : "'journalctl -u nettraced' shows the reason"}};
   }
-  if (Property(unit, "LoadState") != "loaded") {
-    return {{"daemon", "nettraced does not run, and systemd has no unit of it",
+  if (UnitProperty(unit, "LoadState") != "loaded") {
+    return {{"daemon", "nettraced is not running, and systemd has no unit for it",
              "install it, or record with 'nettrace record'"}};
   }
-  return {{"daemon", absl::StrCat("nettraced does not run (", state, ")"),
+  return {{"daemon", absl::StrCat("nettraced is not running (", state, ")"),
            "'systemctl enable --now nettraced'"}};
 }
 
 std::vector<Finding> CheckSessions(const Facts& facts) {
   if (!facts.daemon.sessions.ok()) return {};
   if (facts.daemon.sessions->empty()) {
-    return {{"sessions", "nettraced has no session: it collects nothing",
-             "describe one in /etc/nettraced/NAME.toml, see nettraced.toml(5), and 'systemctl "
+    return {{"sessions", "nettraced has no session, so it collects nothing",
+             "define one in /etc/nettraced/NAME.toml, see nettraced.toml(5), and run 'systemctl "
              "reload nettraced'"}};
   }
   std::vector<Finding> findings;
@@ -387,12 +389,12 @@ std::vector<Finding> CheckSessions(const Facts& facts) {
                           absl::StrCat("selector '", selector, "' of session ", session.name,
                                        " matches no tracepoint"),
                           "compare it with 'eventheader list'; if its service has not run yet, "
-                          "'eventheader register' makes the tracepoint now"});
+                          "'eventheader register' creates the tracepoint now"});
     }
     for (const std::string& tracepoint : session.left_out) {
-      findings.push_back({"left-out",
-                          absl::StrCat("session ", session.name, " leaves out ", tracepoint),
-                          "'nettrace ctl status " + session.name + "' shows all of them"});
+      findings.push_back(
+          {"left-out", absl::StrCat("session ", session.name, " leaves out ", tracepoint),
+           "'nettrace ctl status " + session.name + "' shows all tracepoints that are left out"});
     }
   }
   return findings;

@@ -1,4 +1,4 @@
-// What `eventheader doctor` finds: causes for which nothing is collected, judged from facts alone.
+// The checks of `eventheader doctor`. They find the causes for missing events from the facts alone.
 #ifndef TOOLS_EVENTHEADER_DOCTOR_CHECKS_H_
 #define TOOLS_EVENTHEADER_DOCTOR_CHECKS_H_
 
@@ -10,12 +10,12 @@
 namespace tools {
 
 struct Finding {
-  std::string check;    // a word, which scripts know: "permission"
-  std::string problem;  // what is wrong, in a sentence
-  std::string remedy;   // what to do
+  std::string check;    // a word for scripts: "permission"
+  std::string problem;  // a sentence that says what is wrong
+  std::string remedy;   // a sentence that says what to do
 };
 
-// A check looks at the facts that it needs; where they have no value, it finds nothing.
+// A check returns its findings. It finds nothing if a fact that it needs has no value.
 using Check = std::vector<Finding> (*)(const Facts& facts);
 
 std::vector<Finding> CheckKernel(const Facts& facts);
@@ -29,8 +29,8 @@ std::vector<Finding> CheckRegistered(const Facts& facts);
 std::vector<Finding> CheckDaemon(const Facts& facts);
 std::vector<Finding> CheckSessions(const Facts& facts);
 
-// All checks, in the order in which what they find is to be mended: a later cause may be gone with
-// an earlier one.
+// Runs all checks. Findings are in the order in which to fix them: fixing an earlier one may remove
+// a later one.
 std::vector<Finding> Diagnose(const Facts& facts);
 
 }  // namespace tools

@@ -29,17 +29,17 @@
 namespace tools {
 namespace {
 
-// More than any text that is read here has: the configuration of a kernel, what systemd says.
+// Maximum number of bytes read of a text. Kernel configurations and systemd's answers are shorter.
 constexpr std::size_t kMaxText = std::size_t{1} << 20;
-// A daemon that has not answered by then hangs: it replies within 15 s even if a disk does.
+// Longest wait for the daemon. It answers within 15 s even if a disk hangs.
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
-// What is asked of a unit.
+// The properties that are requested from systemd for a unit.
 constexpr char kProperties[] =
     "--property=LoadState,ActiveState,Result,ExecMainStatus,MainPID,ProtectKernelTunables,"
     "ReadWritePaths,ReadOnlyPaths,InaccessiblePaths,BindPaths,RootDirectory,RootImage";
 
-// The text of a file, up to kMaxText; no value if it cannot be read.
+// Returns the text of a file, up to kMaxText bytes. Returns no value if it cannot be read.
 std::optional<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Number> ReadNumber(const std::string& path) {
   return number;
 }
 
-// No value if the file cannot be read.
+// Returns no value if the file cannot be read.
 std::optional<std::uint64_t> CountLines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -103,7 +103,7 @@ FileFacts Look(const std::string& root, const std::string& path) {
   return facts;
 }
 
-// Each folder on the way to the file at `path`, and the file.
+// Returns the facts of each folder on the way to the file at `path`, and of the file.
 std::vector<FileFacts> LookAlong(const std::string& root, const std::string& path) {
   std::vector<FileFacts> way = {Look(root, "/")};
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
@@ -119,7 +119,8 @@ std::string DataPath(const std::vector<Mount>& mounts) {
   return tracefs == nullptr ? "" : tracefs->point + "/user_events_data";
 }
 
-// The soft limit of this name in /proc/PID/limits; no value, too, if it is "unlimited".
+// Returns the soft limit `name` from the text of /proc/PID/limits. Returns no value if it is absent
+// or "unlimited".
 std::optional<std::uint64_t> SoftLimit(std::string_view limits, absl::string_view name) {
   for (absl::string_view line :
        absl::StrSplit(absl::string_view(limits.data(), limits.size()), '\n')) {
@@ -144,7 +145,7 @@ void LookAtFiles(const std::string& proc, ProcessFacts* facts) {
   if (!error) facts->open_files = count;
 }
 
-// No value if there is no such process.
+// Returns no value if there is no such process.
 std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::string& pid) {
   const std::string proc = absl::StrCat(root, "/proc/", pid);
   std::error_code error;
@@ -162,8 +163,8 @@ std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::st
   const std::vector<std::string> words =
       absl::StrSplit(map, absl::ByAnyChar(" \n"), absl::SkipEmpty());
   if (!words.empty() && words != std::vector<std::string>{"0", "0", "4294967295"}) {
-    facts.uid_map = absl::StrCat("user ", words[0], " in it is ", words.size() > 1 ? words[1] : "?",
-                                 " of the machine");
+    facts.uid_map = absl::StrCat("its user ", words[0], " is user ",
+                                 words.size() > 1 ? words[1] : "?", " of the machine");
   }
   const std::string limits = ReadText(proc + "/limits").value_or("");
   facts.open_files_limit = SoftLimit(limits, "Max open files");
@@ -190,7 +191,7 @@ absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::strin
   return sessions;
 }
 
-// The rights of a user's processes, without capabilities.
+// Returns the rights of a user's processes, without capabilities.
 std::optional<Identity> IdentityOfUser(const std::string& name) {
   const passwd* const entry = getpwnam(name.c_str());
   if (entry == nullptr) return std::nullopt;
@@ -206,7 +207,7 @@ std::optional<Identity> IdentityOfUser(const std::string& name) {
   return identity;
 }
 
-// A process of the user, as it would be that this one starts.
+// Returns the facts of a process that this process would start for the user.
 std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::string& name) {
   auto facts = LookAtProcess(root, "self");
   if (!facts) return std::nullopt;
@@ -217,12 +218,12 @@ std::optional<ProcessFacts> LookAtUser(const std::string& root, const std::strin
   return facts;
 }
 
-std::string Property(const UnitFacts& unit, const std::string& name) {
+}  // namespace
+
+std::string UnitProperty(const UnitFacts& unit, const std::string& name) {
   const auto found = unit.find(name);
   return found == unit.end() ? "" : found->second;
 }
-
-}  // namespace
 
 std::optional<Identity> ParseProcessStatus(std::string_view text) {
   Identity identity;
@@ -232,7 +233,7 @@ std::optional<Identity> ParseProcessStatus(std::string_view text) {
     const std::vector<absl::string_view> words =
         absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
     std::uint32_t id = 0;
-    // Real, effective, saved, and that of file systems.
+    // The columns are the real, effective, saved and file system ids.
     if (words.size() == 5 && words[0] == "Uid:" && absl::SimpleAtoi(words[4], &id)) {
       identity.user = id;
       has_user = true;
@@ -290,15 +291,15 @@ absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources&
     return absl::InvalidArgumentError(absl::StrCat("there is no process ", text));
   }
   subject.pid = 0;
-  // First a unit: that of a dynamic user has the user's name.
+  // Tries a unit first: a unit with a dynamic user has the same name as that user.
   const std::string unit = absl::StrContains(text, ".") ? text : text + ".service";
-  if (Property(sources.show_unit(unit), "LoadState") == "loaded") {
+  if (UnitProperty(sources.show_unit(unit), "LoadState") == "loaded") {
     subject.unit = unit;
   } else if (getpwnam(text.c_str()) != nullptr) {
     subject.user = text;
   } else {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is no process, no user and no unit that systemd has"));
+        absl::StrCat("'", text, "' is not a process id, a user or a loaded unit of systemd"));
   }
   return subject;
 }
@@ -328,13 +329,13 @@ Facts GatherFacts(const Subject& subject, const FactSources& sources) {
   facts.unit_name = subject.unit;
   if (!subject.unit.empty()) {
     facts.unit = sources.show_unit(subject.unit);
-    const std::string pid = Property(*facts.unit, "MainPID");
+    const std::string pid = UnitProperty(*facts.unit, "MainPID");
     if (!pid.empty() && pid != "0") facts.subject = LookAtProcess(root, pid);
   }
 
   facts.daemon.sessions = sources.daemon_sessions();
   facts.daemon.unit = sources.show_unit("nettraced.service");
-  const std::string pid = Property(facts.daemon.unit, "MainPID");
+  const std::string pid = UnitProperty(facts.daemon.unit, "MainPID");
   if (!pid.empty() && pid != "0") facts.daemon.process = LookAtProcess(root, pid);
   return facts;
 }

@@ -1,9 +1,9 @@
-// What `eventheader doctor` knows before it judges: facts of the machine, of the one for whom it is
-// asked, and of the daemon.
+// The facts that `eventheader doctor` examines: facts of the machine, of its subject (a process,
+// unit or user), and of the daemon.
 //
-// In: /proc, /sys and /boot below a root, which is another folder in tests; what systemd and the
-// daemon say, by functions. Out: Facts, in which what could not be found out has no value. Nothing
-// is changed, and nothing is judged here.
+// The input is /proc, /sys and /boot below a root folder (tests use another root), and functions
+// that ask systemd and the daemon. The output is Facts; a fact that could not be determined has no
+// value. This code changes nothing and judges nothing.
 #ifndef TOOLS_EVENTHEADER_DOCTOR_FACTS_H_
 #define TOOLS_EVENTHEADER_DOCTOR_FACTS_H_
 
@@ -24,20 +24,20 @@
 
 namespace tools {
 
-// Owner and mode of a file or folder.
+// The owner and mode of a file or folder.
 struct FileFacts {
   std::string path;
-  int error = 0;  // why it cannot be looked at: an errno; 0 if it was
+  int error = 0;  // errno if it could not be examined, else 0
   uid_t user = 0;
   gid_t group = 0;
   mode_t mode = 0;
 };
 
-// The rights that a process has.
+// The rights of a process.
 struct Identity {
   uid_t user = 0;
   std::vector<gid_t> groups;
-  std::uint64_t capabilities = 0;  // effective, by their bits
+  std::uint64_t capabilities = 0;  // effective capabilities, as bits
 };
 
 struct ProcessFacts {
@@ -45,42 +45,45 @@ struct ProcessFacts {
   std::string name;
   std::optional<Identity> identity;
   std::optional<std::vector<Mount>> mounts;
-  // Of the way to user_events_data, as the process sees it: each folder, and the file itself at the
-  // end. Empty if it sees no tracefs.
+  // The path to user_events_data as the process sees it: each folder, and then the file. Empty if
+  // the process sees no tracefs.
   std::vector<FileFacts> way;
-  std::string uid_map;  // of its user namespace, if that is not the machine's; else ""
+  std::string uid_map;  // map of its user namespace; "" in the machine's namespace
   bool has_user_events_open = false;
   std::optional<std::uint64_t> open_files;
   std::optional<std::uint64_t> open_files_limit;
-  std::optional<std::uint64_t> locked_bytes_limit;  // no value, too, if there is none
+  std::optional<std::uint64_t> locked_bytes_limit;  // no value if unlimited or unknown
 };
 
-// What systemd says of a unit: `systemctl show`, by the names of its properties.
+// The properties of a unit by their names, as `systemctl show` prints them.
 using UnitFacts = std::map<std::string, std::string>;
 
+// Returns the property of that name; "" if the unit has none.
+std::string UnitProperty(const UnitFacts& unit, const std::string& name);
+
 struct DaemonFacts {
-  // The sessions, or why nobody says which there are.
+  // The sessions, or the error if the daemon cannot list them.
   absl::StatusOr<std::vector<collector::SessionStatus>> sessions;
-  UnitFacts unit;  // empty if systemd is not there
+  UnitFacts unit;  // empty if systemd is not running
   std::optional<ProcessFacts> process;
 };
 
 struct Facts {
-  std::string release;                     // of the kernel; "" if not known
-  std::optional<bool> config_user_events;  // what its configuration says
-  std::vector<Mount> mounts;               // of this process
-  // user_events_data where tracefs is mounted, else no value.
+  std::string release;                     // release of the kernel; "" if unknown
+  std::optional<bool> config_user_events;  // value in the kernel's configuration
+  std::vector<Mount> mounts;               // mounts of this process
+  // user_events_data; no value if tracefs is not mounted.
   std::optional<FileFacts> data;
-  // Those of user_events, or why they cannot be listed. No value where there is no such thing.
+  // The tracepoints of user_events, or why they cannot be listed. No value if the kernel has none.
   std::optional<absl::StatusOr<std::vector<Tracepoint>>> tracepoints;
   std::optional<std::uint64_t> user_events_max;
   std::optional<std::uint64_t> all_tracepoints;
   std::optional<int> perf_event_paranoid;
-  std::optional<std::uint64_t> perf_event_mlock_kib;  // of each CPU, for each user
-  std::optional<std::uint64_t> cpus;                  // that are online
+  std::optional<std::uint64_t> perf_event_mlock_kib;  // for each CPU and each user
+  std::optional<std::uint64_t> cpus;                  // number of CPUs that are online
 
-  // For whom it is asked. At most one of unit and user has a value, and the unit's process, if it
-  // runs, is `subject`.
+  // The subject of the question. At most one of `unit` and `user_name` is set. If the unit is
+  // running, `subject` is its process.
   std::optional<ProcessFacts> subject;
   std::string unit_name;
   std::optional<UnitFacts> unit;
@@ -89,31 +92,33 @@ struct Facts {
   DaemonFacts daemon;
 };
 
-// Where facts come from. Tests have others.
+// The sources of the facts. Tests replace them.
 struct FactSources {
-  std::string root;  // "": the machine's own
+  std::string root;  // "": the machine's root folder
   std::function<UnitFacts(const std::string& unit)> show_unit;
   std::function<absl::StatusOr<std::vector<collector::SessionStatus>>()> daemon_sessions;
   std::function<absl::StatusOr<std::vector<Tracepoint>>()> tracepoints;
 };
-// The machine itself; `socket` is the daemon's.
+// Returns the sources for this machine; `socket` is the path of the daemon's socket.
 FactSources MachineSources(const std::string& socket);
 
-// For whom it is asked: a process by its pid, a unit, a user, or nobody in particular.
+// The subject of the question: a process by its pid, a unit, or a user. All members are empty if
+// the question is general.
 struct Subject {
   pid_t pid = 0;
   std::string unit;
   std::string user;
 };
-// InvalidArgument if `text` is none of these; "" is nobody. Asks systemd for units.
+// Parses a subject; "" is the general question. Fails with InvalidArgument for other text. Asks
+// systemd for units.
 absl::StatusOr<Subject> ParseSubject(const std::string& text, const FactSources& sources);
 
 Facts GatherFacts(const Subject& subject, const FactSources& sources);
 
-// The parts that read texts.
+// Parsers for the texts that the facts come from.
 std::optional<Identity> ParseProcessStatus(std::string_view text);
 UnitFacts ParseUnitProperties(std::string_view text);
-// Whether a kernel's configuration, whose text this is, has user_events.
+// Returns whether a kernel was built with user_events; `config` is the text of its configuration.
 bool HasConfigUserEvents(std::string_view config);
 
 }  // namespace tools

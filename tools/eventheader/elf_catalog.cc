@@ -30,8 +30,8 @@ namespace {
 constexpr char kNoteOwner[] = "EventHeader";
 constexpr std::uint32_t kNoteType = 1;
 
-// The beginnings of what notes point to, as they are in a file: eh_static_set,
-// eh_static_provider and eh_static_event of a machine with 64 bits.
+// The first members of the objects that notes point to, as they are in a file: eh_static_set,
+// eh_static_provider and eh_static_event of a 64-bit machine.
 struct SetImage {
   std::uint64_t mask;
   std::uint64_t provider;
@@ -62,26 +62,27 @@ struct EndElf {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 
-// Where a pointer in the file points to when it is loaded, or whose symbol has to be found first.
+// The address that a relocated pointer has when the program is loaded, or the undefined symbol that
+// it needs.
 struct Target {
   std::uint64_t address = 0;
   std::string symbol;
 };
-using Targets = absl::flat_hash_map<std::uint64_t, Target>;  // by the pointer's own address
+using Targets = absl::flat_hash_map<std::uint64_t, Target>;  // by the address of the pointer
 
-// A file, with the addresses that it is to be loaded at.
+// An ELF file and the addresses of its segments.
 class Image {
  public:
   static absl::StatusOr<Image> Open(const std::string& path);
 
-  // Calls f(address of the descriptor, its bytes) for each note of ours.
+  // Calls f(address of the descriptor, its bytes) for each note of an event catalogue.
   template <typename F>
   void ForEachNote(F f);
-  // Copies what is in the file for these addresses; false where it has none.
+  // Copies bytes at an address from the file. Returns false if the file does not contain them.
   bool Read(std::uint64_t address, void* to, std::size_t size) const;
-  // Puts a target into each of `pointers` that something relocates.
+  // Sets the target of each of `pointers` that a relocation changes.
   void FindTargets(Targets* pointers);
-  // The pointer at an address: its target's, or as it is in the file where nothing relocates it.
+  // Returns the pointer at an address: its relocated target, or the value in the file without one.
   absl::StatusOr<std::uint64_t> Pointer(const Targets& targets, std::uint64_t address) const;
 
  private:
@@ -95,8 +96,8 @@ class Image {
     std::uint64_t absolute;
   };
 
-  // Whether so many bytes may still be read into memory: parts of a file may overlap, as often as
-  // its author likes.
+  // Returns whether `size` more bytes may be read into memory. The total is limited because the
+  // parts of a hostile file may overlap.
   bool Spend(std::uint64_t size) {
     if (size > left_) return false;
     left_ -= size;
@@ -113,7 +114,7 @@ class Image {
 
 absl::StatusOr<Image> Image::Open(const std::string& path) {
   Image image;
-  // O_NONBLOCK: a FIFO shall not hold up who reads all files of a package.
+  // O_NONBLOCK prevents blocking on a FIFO, because all files of a package are opened.
   image.file_ = collector::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!image.file_.valid() || fstat(image.file_.get(), &status) != 0) {
@@ -122,7 +123,7 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }
-  // Its notes, and twice its relocations and symbols.
+  // Enough for the notes, and twice for the relocations and symbols.
   image.left_ = 3 * static_cast<std::uint64_t>(status.st_size);
   elf_version(EV_CURRENT);
   image.elf_.reset(elf_begin(image.file_.get(), ELF_C_READ, nullptr));
@@ -142,14 +143,14 @@ absl::StatusOr<Image> Image::Open(const std::string& path) {
   if (image.types_.relative == 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return absl::UnimplementedError(
-        absl::StrCat(path, ": only programs of amd64 and arm64 have catalogues"));
+        absl::StrCat(path, ": only programs for amd64 and arm64 have catalogues"));
   }
   for (std::size_t i = 0; i < segments; ++i) {
     GElf_Phdr segment{};
     if (gelf_getphdr(image.elf_.get(), static_cast<int>(i), &segment) == nullptr) continue;
     const Segment found = {segment.p_vaddr, segment.p_offset, segment.p_filesz};
     if (segment.p_type == PT_LOAD) image.loaded_.push_back(found);
-    // Those of an alignment of 8 are none of ours, and are laid out otherwise.
+    // Notes with an alignment of 8 have another layout, and no catalogue uses them.
     if (segment.p_type == PT_NOTE && segment.p_align <= 4) image.notes_.push_back(found);
   }
   return image;
@@ -237,12 +238,12 @@ absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64
   }
   std::uint64_t value = 0;
   if (!Read(address, &value, sizeof value) || value == 0) {
-    return absl::NotFoundError("its provider is not known before the program runs");
+    return absl::NotFoundError("a provider is set only when the program runs");
   }
   return value;
 }
 
-// The addresses of what notes point to; that of the event is 0 in those of a set alone.
+// The addresses of a set and of an event that notes point to. The event's is 0 in a note for a set.
 using Note = std::pair<std::uint64_t, std::uint64_t>;
 
 absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) {
@@ -262,7 +263,7 @@ absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) 
   return notes;
 }
 
-// Finds the names of tracepoints.
+// Determines the names of tracepoints.
 class Namer {
  public:
   Namer(Image* image, const std::set<Note>& notes) : image_(*image) {
@@ -298,7 +299,7 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
   if (!address.ok()) return address.status();
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(size, limit + 1)), '\0');
   if (!image_.Read(*address, text.data(), text.size())) {
-    return absl::NotFoundError("its provider's name is not in the file");
+    return absl::NotFoundError("the name of a provider is not in the file");
   }
   return text;
 }
@@ -306,14 +307,14 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
 absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   SetImage set{};
   if (!image_.Read(address, &set, sizeof set)) {
-    return absl::NotFoundError("its event set is not in the file");
+    return absl::NotFoundError("an event set is not in the file");
   }
   const absl::StatusOr<std::uint64_t> at =
       image_.Pointer(targets_, address + offsetof(SetImage, provider));
   if (!at.ok()) return at.status();
   ProviderImage provider{};
   if (!image_.Read(*at, &provider, sizeof provider)) {
-    return absl::NotFoundError("its provider is not in the file");
+    return absl::NotFoundError("a provider is not in the file");
   }
   const absl::StatusOr<std::string> name =
       Text(*at + offsetof(ProviderImage, name), provider.name_size, eh::kMaxTracepointName);
@@ -324,7 +325,8 @@ absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   const std::string options = group->empty() ? "" : absl::StrCat("G", *group);
   char text[eh::kMaxTracepointName + 1];
   const std::size_t size = eh::FormatTracepointName({*name, set.level, set.keyword, options}, text);
-  if (size == 0) return absl::InvalidArgumentError("its provider, group or level is not valid");
+  if (size == 0)
+    return absl::InvalidArgumentError("an event set has an invalid provider, group or level");
   return std::string(text, size);
 }
 

@@ -1,7 +1,6 @@
-// The event sets and kinds of events that a program or shared object may write, as the ELF notes in
-// it say (eventheader/internal/catalog_note.h). Nothing of the file is run or loaded. It is
-// hostile: what is read is bounds-checked, and the cost is bounded by the file's size and
-// kMaxCatalogEvents.
+// Reads the event sets and kinds of events that a program or shared object may write, from its ELF
+// notes (eventheader/internal/catalog_note.h). The file is not run or loaded, and may be hostile.
+// All reads are bounds-checked, and the cost is bounded by the file's size and kMaxCatalogEvents.
 #ifndef TOOLS_EVENTHEADER_ELF_CATALOG_H_
 #define TOOLS_EVENTHEADER_ELF_CATALOG_H_
 
@@ -15,14 +14,14 @@
 
 namespace tools {
 
-// More event sets, or events, than a provider and its tracepoints can have.
+// Limit of event sets, and of events. It is more than a provider and its tracepoints can have.
 inline constexpr std::size_t kMaxCatalogEvents = 16384;
 
 struct CatalogEvent {
   std::string tracepoint;
   std::string name;  // without attributes
-  // The event as it is written, without its payload: eh::ParseEvent reads it, and
-  // eh::MetadataReader its fields.
+  // The event without its payload, in the form in which it is written. eh::ParseEvent reads it, and
+  // eh::MetadataReader reads its fields.
   std::vector<std::byte> head;
 
   friend bool operator<(const CatalogEvent& a, const CatalogEvent& b) {
@@ -31,17 +30,18 @@ struct CatalogEvent {
 };
 
 struct Catalog {
-  std::vector<std::string> tracepoints;  // of the event sets: sorted, each once
-  std::vector<CatalogEvent> events;      // sorted by tracepoint and name, each once
-  // Why some notes cannot be followed.
+  std::vector<std::string> tracepoints;  // names of the event sets; sorted and unique
+  std::vector<CatalogEvent> events;      // sorted by tracepoint and name; unique
+  // Reasons why some notes cannot be resolved.
   std::vector<std::string> unclear;
 
   bool empty() const { return tracepoints.empty() && unclear.empty(); }
 };
 
-// Reads the catalogue of the ELF file `path`; empty if it has none. NotFound, PermissionDenied: it
-// cannot be opened. InvalidArgument: no program or shared object. Unimplemented: one of a machine
-// for which there are no notes. ResourceExhausted: over kMaxCatalogEvents. Thread-safe.
+// Reads the catalogue of the ELF file `path`; it is empty if the file has none. Thread-safe. Errors
+// are: NotFound or PermissionDenied if the file cannot be opened; InvalidArgument if it is not a
+// program or shared object; Unimplemented for machines without catalogues; ResourceExhausted for
+// more than kMaxCatalogEvents events.
 absl::StatusOr<Catalog> ReadCatalog(const std::string& path);
 
 }  // namespace tools

@@ -1,4 +1,4 @@
-// `eventheader list`: the tracepoints of user_events that there are.
+// `eventheader list`: lists the tracepoints of user_events.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct ListArguments {
   std::vector<std::string> patterns;
   bool json = false;
 };
@@ -48,7 +48,7 @@ void PrintJson(const Tracepoint& tracepoint, const Holders& holders) {
   PrintJsonLine(buffer);
 }
 
-void List(const Arguments& arguments, Invocation* invocation) {
+void List(const ListArguments& arguments, Invocation* invocation) {
   const auto tracefs = FindUserEvents();
   if (!tracefs.ok()) return invocation->Fail(tracefs.status());
   const auto list = ListTracepoints(*tracefs, arguments.patterns);
@@ -72,8 +72,8 @@ void List(const Arguments& arguments, Invocation* invocation) {
   if (list->unclear != 0) {
     invocation->Say(
         absl::StrCat(list->unclear,
-                     " lines of user_events_status are parts of names with line feeds that tracefs "
-                     "does not show; they are not listed"));
+                     " lines of user_events_status are not listed, because they are parts of "
+                     "names with line feeds, which tracefs does not show"));
   }
   if (list->tracepoints.empty()) {
     invocation->Fail(absl::NotFoundError(arguments.patterns.empty() ? "no tracepoint is registered"
@@ -86,15 +86,17 @@ void List(const Arguments& arguments, Invocation* invocation) {
 }  // namespace
 
 void AddList(CLI::App& app, Invocation* invocation) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("list", "List the tracepoints, and who uses them");
-  command->add_option("pattern", arguments->patterns, "Shell patterns for their names");
-  command->add_flag("--json", arguments->json, "One JSON object a line");
+  auto arguments = std::make_shared<ListArguments>();
+  CLI::App* command = app.add_subcommand("list", "List the tracepoints and their users");
+  command->add_option("pattern", arguments->patterns,
+                      "Shell patterns for the names of tracepoints");
+  command->add_flag("--json", arguments->json, "Print one JSON object per line");
   command->footer(
-      "'-' stands for what a tracepoint has not got: level and keyword if its name or its fields\n"
-      "are not EventHeader's, hits if nobody has set a histogram on it. '?' stands for what the\n"
-      "kernel does not tell: whether it would stay if those that use it went.\n\n"
-      "Exit code: 0 some are listed; 1 it failed; 2 wrong usage; 3 there is none that matches.\n\n"
+      "'-' marks a missing value: level and keyword if the name or the fields are not those of "
+      "EventHeader, hits if the tracepoint has no histogram. '?' means that the kernel does not "
+      "report whether the tracepoint persists after its last user exits.\n\n"
+      "Exit code: 0 tracepoints were listed; 1 failed; 2 wrong usage; 3 no tracepoint "
+      "matches.\n\n"
       "Examples:\n"
       "  eventheader list\n"
       "  eventheader list --json 'MyCompany_*' | jq -r 'select(.usedBy == \"\") | .name'\n");

@@ -1,10 +1,12 @@
-// eventheader: registers, shows and explains EventHeader tracepoints, for scripts and people.
+// eventheader: registers, shows and explains EventHeader tracepoints, for scripts and users.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include "tools/common/completion.h"
 #include "tools/common/exit_codes.h"
+#include "tools/common/help_formatter.h"
 #include "tools/common/text.h"
 #include "tools/common/usage.h"
 #include "tools/eventheader/commands.h"
@@ -13,21 +15,22 @@ namespace {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Registers and lists EventHeader tracepoints of user_events, and says why nothing "
-      "is collected from them.",
+      "Register and list EventHeader tracepoints of user_events, and find out why nothing is "
+      "collected from them.",
       "eventheader");
+  app.formatter(std::make_shared<tools::HelpFormatter>());
   app.require_subcommand(1);
+  app.set_version_flag("--version", "eventheader " PROJECT_VERSION);
   app.fallthrough();
   tools::Invocation invocation;
   app.add_flag("-q,--quiet", invocation.quiet,
-               "Print no messages, but for those about the command line; the exit code tells");
+               "Print no messages except errors of the command line");
   app.footer(
-      "Results go to standard output, messages to standard error. 'eventheader COMMAND --help' "
-      "says\n"
-      "more.\n\n"
-      "Exit code: 0 done; 1 it failed, standard error says what; 2 usage; 3 nothing matched; 4 in\n"
-      "use; 5 a name is taken by another definition; 6 doctor has found something; 78 a file of\n"
-      "registrations is wrong.\n\n"
+      "Results are printed on standard output, messages on standard error. 'eventheader COMMAND "
+      "--help' shows the details of a command.\n\n"
+      "Exit code: 0 done; 1 failed, and standard error shows the reason; 2 wrong usage; 3 nothing "
+      "matched; 4 a tracepoint is in use; 5 a name has another definition; 6 doctor found a "
+      "problem; 78 a file of registrations is invalid.\n\n"
       "Examples:\n"
       "  eventheader register MyCompany_MyService --levels 1-4 --keywords 0x1\n"
       "  eventheader list --json 'MyCompany_*'\n"

@@ -9,7 +9,7 @@
 namespace tools {
 namespace {
 
-// mountinfo has blanks, line feeds and backslashes as \ooo.
+// Decodes \ooo, the escape for blanks, line feeds and backslashes in mountinfo.
 std::string Unescape(absl::string_view text) {
   const auto is_octal = [](char c) { return c >= '0' && c <= '7'; };
   std::string plain;
@@ -62,7 +62,7 @@ const Mount* MountOf(const std::vector<Mount>& mounts, std::string_view path) {
 const Mount* TracefsMount(const std::vector<Mount>& mounts) {
   const Mount* found = nullptr;
   for (const Mount& mount : mounts) {
-    // One that another mount hides is none.
+    // A mount that another mount hides does not count.
     if (mount.type != "tracefs" || mount.root != "/" || MountOf(mounts, mount.point) != &mount) {
       continue;
     }

@@ -1,4 +1,4 @@
-// What is mounted where, as a process sees it: its /proc/PID/mountinfo.
+// The mount table as a process sees it, from /proc/PID/mountinfo.
 #ifndef TOOLS_EVENTHEADER_MOUNT_TABLE_H_
 #define TOOLS_EVENTHEADER_MOUNT_TABLE_H_
 
@@ -10,20 +10,20 @@ namespace tools {
 
 struct Mount {
   std::string point;
-  std::string root;  // of the file system, what is mounted
+  std::string root;  // the folder of the file system that is mounted
   std::string type;  // "tracefs"
   bool read_only = false;
 };
 
-// In the order of the kernel. Lines of another form are passed over. The time is linear.
+// Parses mountinfo and keeps the kernel's order. Skips lines of another form. Runs in linear time.
 std::vector<Mount> ParseMountInfo(std::string_view text);
 
-// The mount that a path is on: of those that contain it the nearest, and of several at one place
-// the last. Null if there is none.
+// Returns the mount that contains `path`: the one with the longest mount point, or the last if
+// several share that point. Returns null if there is none.
 const Mount* MountOf(const std::vector<Mount>& mounts, std::string_view path);
 
-// Where the whole of a tracefs is mounted and to be seen: at the usual place if it is there. Null
-// if it is nowhere.
+// Returns the mount of a whole, visible tracefs, preferably at the usual place. Returns null if
+// there is none.
 const Mount* TracefsMount(const std::vector<Mount>& mounts);
 
 }  // namespace tools

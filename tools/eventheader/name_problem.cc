@@ -20,7 +20,8 @@ struct Numbers {
   std::string_view options;
 };
 
-// Takes `letter` and the hex digits after it off the front of `*text`, in either case.
+// Removes `letter` and the hex digits after it from the front of `*text`, in either case. Returns
+// the number.
 std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
   if (text->empty() || absl::ascii_toupper(static_cast<unsigned char>(text->front())) != letter) {
     return std::nullopt;
@@ -37,7 +38,7 @@ std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
   return number;
 }
 
-// "L4K1Goptions", written in whatever way.
+// Parses "L4K1Goptions". Accepts upper and lower case and leading zeros.
 std::optional<Numbers> ParseNumbers(std::string_view text) {
   const auto level = TakeNumber('L', &text);
   if (!level) return std::nullopt;
@@ -51,29 +52,30 @@ std::optional<Numbers> ParseNumbers(std::string_view text) {
 std::string NameProblem(std::string_view name) {
   if (eh::ParseTracepointName(name)) return "";
   if (name.size() > eh::kMaxTracepointName) {
-    return absl::StrCat("it has ", name.size(), " characters; a tracepoint's name has up to ",
+    return absl::StrCat("it has ", name.size(), " characters; the maximum is ",
                         eh::kMaxTracepointName);
   }
   const std::size_t underscore = name.rfind('_');
   const auto numbers = underscore == std::string_view::npos
                            ? std::nullopt
                            : ParseNumbers(name.substr(underscore + 1));
-  if (!numbers) return "it does not end with _L<level>K<keyword>, as in MyCompany_MyService_L4K1";
+  if (!numbers) return "missing suffix _L<level>K<keyword>; example: MyCompany_MyService_L4K1";
   const std::string_view provider = name.substr(0, underscore);
   if (!eh::IsValidProviderName(provider)) {
-    return "the provider's name is not of letters, digits and _, or begins with a digit";
+    return "invalid provider name; use letters, digits and _, and do not start with a digit";
   }
-  if (numbers->level == 0 || numbers->level > 255) return "the level is not between 1 and ff";
+  if (numbers->level == 0 || numbers->level > 255) return "invalid level; use 1 to ff";
   if (!eh::AreValidOptions(numbers->options)) {
-    return "the options are not upper-case letters in ascending order, each with lower-case "
-           "letters and digits after it";
+    return "invalid options; use upper-case letters in ascending order, each followed by any "
+           "number of lower-case letters and digits";
   }
   std::array<char, eh::kMaxTracepointName + 1> right;
   const std::size_t size = eh::FormatTracepointName(
       {provider, static_cast<std::uint8_t>(numbers->level), numbers->keyword, numbers->options},
       right);
-  return absl::StrCat("level and keyword are lower-case hex without leading zeros: '",
-                      absl::string_view(right.data(), size), "'");
+  return absl::StrCat(
+      "level and keyword must be lower-case hexadecimal without leading zeros; use '",
+      absl::string_view(right.data(), size), "'");
 }
 
 }  // namespace tools

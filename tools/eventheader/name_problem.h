@@ -1,4 +1,4 @@
-// What is wrong with a name that is to be an EventHeader tracepoint's.
+// Explains why a name is not valid for an EventHeader tracepoint.
 #ifndef TOOLS_EVENTHEADER_NAME_PROBLEM_H_
 #define TOOLS_EVENTHEADER_NAME_PROBLEM_H_
 
@@ -7,7 +7,8 @@
 
 namespace tools {
 
-// One sentence, with the name that was probably meant if there is such; "" if nothing is wrong.
+// Returns one sentence, with the name that was probably meant if there is one. Returns "" if the
+// name is valid.
 std::string NameProblem(std::string_view name);
 
 }  // namespace tools

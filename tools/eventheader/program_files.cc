@@ -15,12 +15,12 @@
 namespace tools {
 namespace {
 
-// The paths that dpkg has installed for a package; directories among them.
+// Returns the paths that dpkg has installed for a package, including directories.
 absl::StatusOr<std::vector<std::string>> PathsOfPackage(const std::string& package) {
   const std::optional<std::string> listed = OutputOf({"dpkg-query", "--listfiles", "--", package});
   if (!listed) {
     return absl::NotFoundError(
-        absl::StrCat(package, ": there is neither such a file nor an installed Debian package"));
+        absl::StrCat(package, ": no such file, and no such installed Debian package"));
   }
   return absl::StrSplit(*listed, '\n', absl::SkipEmpty());
 }
@@ -39,15 +39,15 @@ absl::StatusOr<std::vector<ProgramFile>> CatalogsOf(const std::string& program) 
   if (!paths.ok()) return paths.status();
   for (const std::string& path : *paths) {
     absl::StatusOr<Catalog> catalog = ReadCatalog(path);
-    // What is no program of this kind of machine has no events of it, and dpkg lists files that it
-    // was told to leave out, or that somebody has deleted.
+    // Files that are not programs of a supported machine have no catalogue. dpkg also lists files
+    // that it was configured not to install, or that were deleted.
     if (absl::IsInvalidArgument(catalog.status()) || absl::IsUnimplemented(catalog.status()) ||
         absl::IsNotFound(catalog.status())) {
       continue;
     }
     if (!catalog.ok()) {
       catalog = Catalog();
-      catalog->unclear.emplace_back("it cannot be read; run as root");
+      catalog->unclear.emplace_back("the file cannot be read; run this as root");
     }
     if (!catalog->empty()) files.push_back({path, *std::move(catalog)});
   }
@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<ProgramFile>> CatalogsOf(const std::string& program) 
 void FailEmpty(const std::string& program, Invocation* invocation) {
   invocation->Fail(absl::NotFoundError(absl::StrCat(
                        program,
-                       ": no events; it is not instrumented with libeventheader, or its events are "
-                       "made while it runs, or it was built before programs had catalogues")),
+                       ": no events; the program does not use libeventheader, or creates its "
+                       "events at run time, or was built with a version without catalogues")),
                    kExitUnmatched);
 }
 

@@ -1,4 +1,4 @@
-// The catalogues of what a command line names: a program, or all programs of a package.
+// The catalogues of a program, or of all programs of a package, as named on the command line.
 #ifndef TOOLS_EVENTHEADER_PROGRAM_FILES_H_
 #define TOOLS_EVENTHEADER_PROGRAM_FILES_H_
 
@@ -17,12 +17,12 @@ struct ProgramFile {
   Catalog catalog;  // not empty
 };
 
-// `program` is the path of an ELF file, with a '/' in it or of a file that is there, or else the
-// name of a Debian package that is installed. Files without a catalogue are left out. Errors are
-// those of ReadCatalog; NotFound: there is neither such a file nor such a package.
+// Reads the catalogues of `program`. It is a path if it contains '/' or names an existing file;
+// otherwise, it is the name of an installed Debian package. Files without a catalogue are left out.
+// Fails like ReadCatalog, and with NotFound if neither a file nor a package has that name.
 absl::StatusOr<std::vector<ProgramFile>> CatalogsOf(const std::string& program);
 
-// Says that none of the program's files has a catalogue.
+// Fails the invocation, because none of the program's files has a catalogue.
 void FailEmpty(const std::string& program, Invocation* invocation);
 
 }  // namespace tools

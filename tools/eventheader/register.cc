@@ -1,4 +1,4 @@
-// `eventheader register`: tracepoints that are there before the service that writes to them.
+// `eventheader register`: registers tracepoints before the service that writes to them starts.
 #include <fcntl.h>
 #include <poll.h>
 #include <systemd/sd-daemon.h>
@@ -29,7 +29,7 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct RegisterArguments {
   std::vector<std::string> words;
   std::vector<std::string> inputs;
   std::vector<std::string> programs;
@@ -39,7 +39,8 @@ struct Arguments {
   bool notify = false;
 };
 
-// The text of a file, of standard input for "-"; no more of it than is looked at.
+// Returns the text of a file, or of standard input for "-". Stops reading after
+// Registrations::kMaxText bytes.
 absl::StatusOr<std::string> ReadInput(const std::string& path) {
   collector::UniqueFd opened;
   if (path != "-") {
@@ -61,7 +62,8 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
   return text;
 }
 
-// The file itself or, of a directory, its files NAME.conf in the order of their names.
+// Returns `path` if it is a file, or the files NAME.conf of a directory in the order of their
+// names.
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
   std::error_code error;
   if (path == "-" || !std::filesystem::is_directory(path, error)) return std::vector{path};
@@ -96,15 +98,16 @@ void AddProgram(const std::string& program, Registrations* registrations, Invoca
   if (files->empty()) return FailEmpty(program, invocation);
   for (const ProgramFile& file : *files) {
     for (const std::string& name : file.catalog.tracepoints) registrations->AddWord(name, {});
-    // What is clear is not to be missed for it.
+    // Unclear notes are reported, but do not prevent the registration of the others.
     for (const std::string& text : file.catalog.unclear) {
-      invocation->Say(absl::StrCat(file.path, ": not all of it is registered: ", text));
+      invocation->Say(
+          absl::StrCat(file.path, ": some of its tracepoints are not registered: ", text));
     }
   }
 }
 
-// All that the command line names. Fails the invocation where something is wrong.
-Registrations Collect(const Arguments& arguments, Invocation* invocation) {
+// Returns all tracepoints that the command line names. Fails the invocation for each error.
+Registrations Collect(const RegisterArguments& arguments, Invocation* invocation) {
   Registrations registrations;
   for (const std::string& word : arguments.words) registrations.AddWord(word, arguments.sets);
   const bool is_usage = registrations.error_count() != 0;
@@ -116,12 +119,12 @@ Registrations Collect(const Arguments& arguments, Invocation* invocation) {
     invocation->Fail(absl::InvalidArgumentError(error), is_usage ? kExitUsage : kExitConfiguration);
   }
   const std::size_t hidden = registrations.error_count() - registrations.errors().size();
-  if (hidden != 0) invocation->Say(absl::StrCat("and ", hidden, " errors more"));
+  if (hidden != 0) invocation->Say(absl::StrCat("and ", hidden, " more errors"));
   return registrations;
 }
 
-// Finds names that are taken by other definitions, as far as this process may look, before anything
-// is registered.
+// Finds names that already have another definition, as far as this process may read them, before
+// the first registration.
 void CheckTaken(const Registrations& registrations, Invocation* invocation) {
   const auto tracefs = collector::Tracefs::Find();
   if (!tracefs.ok()) return;
@@ -130,11 +133,12 @@ void CheckTaken(const Registrations& registrations, Invocation* invocation) {
     if (!found.ok()) continue;
     const std::string fields = collector::FieldsOfFormat(found->format);
     if (fields == wanted.fields) continue;
-    invocation->Fail(absl::AlreadyExistsError(absl::StrCat(
-                         "tracepoint ", wanted.name, " is there already, defined as '", fields,
-                         "' and not as '", wanted.fields, "'; 'eventheader unregister ",
-                         wanted.name, "' removes it or says who uses it, or choose another name")),
-                     kExitTaken);
+    invocation->Fail(
+        absl::AlreadyExistsError(absl::StrCat(
+            "tracepoint ", wanted.name, " already exists with the fields '", fields,
+            "' instead of '", wanted.fields, "'; delete it with 'eventheader unregister ",
+            wanted.name, "', or choose another name")),
+        kExitTaken);
   }
 }
 
@@ -145,8 +149,8 @@ void Hold() {
   }
 }
 
-void Register(const Arguments& arguments, Invocation* invocation) {
-  // Before anything is there that a signal is to remove.
+void Register(const RegisterArguments& arguments, Invocation* invocation) {
+  // Signals are caught before there is anything to clean up.
   if (arguments.hold) {
     if (const absl::Status status = CatchSignals(); !status.ok()) return invocation->Fail(status);
   }
@@ -159,7 +163,7 @@ void Register(const Arguments& arguments, Invocation* invocation) {
     const absl::Status status = registrations.Register(definition, !arguments.hold);
     if (status.ok()) continue;
     invocation->Fail(status, absl::IsAlreadyExists(status) ? kExitTaken : kExitFailed);
-    return;  // what is wrong with one is mostly wrong with all
+    return;  // an error for one tracepoint mostly applies to all
   }
   if (arguments.notify) {
     sd_notifyf(0, "READY=1\nSTATUS=%zu tracepoints are registered", wanted.definitions().size());
@@ -170,25 +174,25 @@ void Register(const Arguments& arguments, Invocation* invocation) {
 }  // namespace
 
 void AddRegister(CLI::App& app, Invocation* invocation) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand(
-      "register", "Register tracepoints, so that they are there before their service has run");
+  auto arguments = std::make_shared<RegisterArguments>();
+  CLI::App* command =
+      app.add_subcommand("register", "Register tracepoints before their service has run");
   command->add_option("name", arguments->words,
                       "An EventHeader tracepoint, Provider_L<level>K<keyword>[Options]; a "
-                      "provider, with --levels and --keywords; or a definition with its fields, "
-                      "'Name type field; type field'");
+                      "provider, with --levels and --keywords; or a name with its fields, 'Name "
+                      "type field; type field'");
   CLI::Option* inputs =
       command
           ->add_option("-i,--input", arguments->inputs,
-                       "A file with the same, a line each; a directory of files NAME.conf; - is "
-                       "standard input. May be given again")
-          ->allow_extra_args(false);  // a name may follow
+                       "Read names from a file, one per line, or from all files NAME.conf of a "
+                       "directory; - is standard input; may be repeated")
+          ->allow_extra_args(false);  // a name may follow the option
   inputs->type_name("FILE");
   CLI::Option* programs =
       command
           ->add_option("--from", arguments->programs,
-                       "A program, shared object or installed Debian package: all that it may "
-                       "write, as 'eventheader catalog' lists it. May be given again")
+                       "Register all tracepoints of a program, shared object or installed Debian "
+                       "package, as listed by 'eventheader catalog'; may be repeated")
           ->expected(1)
           ->take_all();
   programs->type_name("PROGRAM");
@@ -199,20 +203,21 @@ void AddRegister(CLI::App& app, Invocation* invocation) {
   command->add_option("--group", arguments->sets.group, "Group of a provider");
   CLI::Option* persist = command->add_flag(
       "--persist", arguments->persist,
-      "They stay until they are unregistered or the machine restarts: the default. It needs "
+      "Keep the tracepoints until they are unregistered or the machine restarts (default); needs "
       "CAP_PERFMON");
   command
       ->add_flag("--hold", arguments->hold,
-                 "Stay, and keep them until SIGTERM or SIGINT; needs no capability")
+                 "Keep running, and keep the tracepoints until SIGTERM or SIGINT; needs no "
+                 "capability")
       ->excludes(persist);
   command->add_flag("--notify", arguments->notify,
-                    "Tell systemd READY=1 when they are registered (Type=notify)");
+                    "Send READY=1 to systemd when the tracepoints are registered (Type=notify)");
   command->footer(
-      "Everything is read and checked before anything is registered. What is registered already,\n"
-      "in the same way, stays as it is. In files, # begins a comment.\n\n"
-      "Exit code: 0 done; 1 it failed; 2 wrong usage, also of names; 3 a program has no events; 5 "
-      "a name is taken by another\n"
-      "definition; 78 a file is wrong.\n\n"
+      "Everything is read and checked before the first tracepoint is registered. A tracepoint "
+      "that already exists with the same fields is left as it is. In files, # begins a "
+      "comment.\n\n"
+      "Exit code: 0 done; 1 failed; 2 wrong usage, or an invalid name; 3 a program has no events; "
+      "5 a name has another definition; 78 a file is invalid.\n\n"
       "Examples:\n"
       "  eventheader register MyCompany_MyService_L4K1 MyCompany_MyService_L2K1\n"
       "  eventheader register MyCompany_MyService --levels 1-4 --keywords 0x1,0x2\n"
@@ -223,7 +228,8 @@ void AddRegister(CLI::App& app, Invocation* invocation) {
   command->callback([arguments, inputs, programs, invocation] {
     if (arguments->words.empty() && inputs->empty() && programs->empty()) {
       invocation->Fail(
-          absl::InvalidArgumentError("register: a name, -i FILE or --from PROGRAM is missing"),
+          absl::InvalidArgumentError("register: nothing to register; use a name, -i FILE or "
+                                     "--from PROGRAM"),
           kExitUsage);
       return;
     }

@@ -21,14 +21,15 @@ using collector::UserEventDefinition;
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
 
-// The numbers of "1-4,8", up to `max`; ranges have at most as many as there are levels.
+// Parses a list such as "1-4,8" of numbers from `min` to `max`. A range has at most 256 numbers, as
+// many as there are levels.
 absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const std::string& text,
                                                         std::uint64_t min, std::uint64_t max) {
   std::vector<std::uint64_t> numbers;
   const auto wrong = [&](absl::string_view part) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": '", part,
-                                                   "' is no number from ", min, " to ", max,
-                                                   "; 1-4, 1,2,4 and 0x1,0x2 are lists of some"));
+    return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": invalid number '", part,
+                                                   "'; use ", min, " to ", max,
+                                                   ", e.g. 1-4, 1,2,4 or 0x1,0x2"));
   };
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const std::pair<absl::string_view, absl::string_view> range =
@@ -38,7 +39,7 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
     const auto last = is_range ? ParseUint64(View(range.second)) : first;
     if (!first || !last || *first < min || *last > max || *first > *last) return wrong(part);
     if (*last - *first > 255 || numbers.size() > Registrations::kMaxTracepoints) {
-      return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": too many"));
+      return absl::InvalidArgumentError(absl::StrCat(what, " ", text, ": too many numbers"));
     }
     for (std::uint64_t number = *first;; ++number) {
       numbers.push_back(number);
@@ -48,7 +49,7 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseNumbers(const char* what, const 
   return numbers;
 }
 
-// The words of a line after the provider's name.
+// Parses the words of a line after the provider's name.
 absl::StatusOr<ProviderSets> ParseSets(const std::vector<absl::string_view>& words) {
   ProviderSets sets;
   for (std::size_t i = 1; i < words.size(); i += 2) {
@@ -57,18 +58,19 @@ absl::StatusOr<ProviderSets> ParseSets(const std::vector<absl::string_view>& wor
                          : words[i] == "--group"    ? &sets.group
                                                     : nullptr;
     if (value == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", words[i], "' is not known; a provider has --levels, --keywords and --group"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown option '", words[i], "'; use --levels, --keywords and --group"));
     }
     if (i + 1 == words.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(words[i], " has no value"));
+      return absl::InvalidArgumentError(absl::StrCat(words[i], ": missing value"));
     }
     *value = std::string(words[i + 1]);
   }
   return sets;
 }
 
-// The line without its comment. A # within a word is none, so that no name is cut silently.
+// Returns the line without its comment. A # within a word does not begin a comment, so that no name
+// is cut silently.
 absl::string_view WithoutComment(absl::string_view line) {
   for (std::size_t at = line.find('#'); at != absl::string_view::npos;
        at = line.find('#', at + 1)) {
@@ -96,14 +98,14 @@ void Registrations::AddDefinition(UserEventDefinition definition, const std::str
     const std::string& place = origins_[definition.name];
     AddError(origin, absl::StrCat(definition.name, " is defined as '", other.fields, "' ",
                                   place.empty() ? "before" : absl::StrCat("in ", place),
-                                  ", here as '", definition.fields, "'; one of them has to go"));
+                                  ", here as '", definition.fields, "'; remove one of them"));
     return;
   }
   if (definitions_.size() == kMaxTracepoints) {
     by_name_.erase(entry);
-    // Once, not for each that follows.
+    // Reported once, not for each further tracepoint.
     const std::string message =
-        absl::StrCat("more than ", kMaxTracepoints, " tracepoints; the kernel takes no more");
+        absl::StrCat("more than ", kMaxTracepoints, " tracepoints; the kernel allows no more");
     if (errors_.empty() || !absl::StrContains(errors_.back(), message)) AddError(origin, message);
     return;
   }
@@ -115,11 +117,12 @@ absl::Status Registrations::AddProvider(std::string_view provider, const Provide
                                         const std::string& origin) {
   if (!eh::IsValidProviderName(provider)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", View(provider), "' is no provider's name; use letters, digits and _"));
+        absl::StrCat("invalid provider name '", View(provider),
+                     "'; use letters, digits and _, and do not start with a digit"));
   }
   if (sets.levels.empty() || sets.keywords.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(View(provider), ": a provider needs --levels and --keywords, as in '",
+        absl::StrCat(View(provider), ": a provider needs --levels and --keywords, e.g. '",
                      View(provider), " --levels 1-4 --keywords 0x1'"));
   }
   if (!eh::IsValidGroup(sets.group)) {
@@ -132,8 +135,8 @@ absl::Status Registrations::AddProvider(std::string_view provider, const Provide
   if (!keywords.ok()) return keywords.status();
   if (levels->size() * keywords->size() > kMaxTracepoints) {
     return absl::InvalidArgumentError(absl::StrCat(
-        View(provider), ": levels and keywords make ", levels->size() * keywords->size(),
-        " tracepoints; the kernel takes ", kMaxTracepoints));
+        View(provider), ": levels and keywords result in ", levels->size() * keywords->size(),
+        " tracepoints; the maximum is ", kMaxTracepoints));
   }
   const std::string options = sets.group.empty() ? "" : "G" + sets.group;
   for (const std::uint64_t level : *levels) {
@@ -143,8 +146,8 @@ absl::Status Registrations::AddProvider(std::string_view provider, const Provide
           {provider, static_cast<std::uint8_t>(level), keyword, options}, name);
       if (size == 0) {
         return absl::InvalidArgumentError(
-            absl::StrCat(View(provider), ": the name of a tracepoint has up to ",
-                         eh::kMaxTracepointName, " characters; choose a shorter one"));
+            absl::StrCat(View(provider), ": the tracepoint name is too long; the maximum is ",
+                         eh::kMaxTracepointName, " characters"));
       }
       AddDefinition({.name = std::string(name.data(), size)}, origin);
     }
@@ -183,7 +186,7 @@ void Registrations::AddLine(std::string_view line, const std::string& origin) {
 
 void Registrations::AddText(std::string_view text, const std::string& file) {
   if (text.size() > kMaxText) {
-    AddError(file, absl::StrCat("larger than ", kMaxText, " bytes; divide it"));
+    AddError(file, absl::StrCat("larger than ", kMaxText, " bytes; split the file"));
     return;
   }
   std::size_t number = 0;

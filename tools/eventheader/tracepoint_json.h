@@ -1,4 +1,4 @@
-// A tracepoint as a JSON object: what `list` and `watch` have in common.
+// Writes a tracepoint as a JSON object, for `list` and `watch`.
 #ifndef TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
 #define TOOLS_EVENTHEADER_TRACEPOINT_JSON_H_
 
@@ -22,7 +22,7 @@ inline void PutTextOrNull(JsonWriter* json, const char* key,
   }
 }
 
-// The members that the parts of an EventHeader name make; null if it is none.
+// Writes the parts of an EventHeader name; their values are null if `parts` is empty.
 inline void PutName(JsonWriter* json, const std::optional<eh::TracepointName>& parts) {
   PutTextOrNull(json, "provider", parts ? std::optional(parts->provider) : std::nullopt);
   PutNumber(json, "level", parts ? std::optional<std::uint64_t>(parts->level) : std::nullopt);
@@ -32,7 +32,7 @@ inline void PutName(JsonWriter* json, const std::optional<eh::TracepointName>& p
   PutTextOrNull(json, "options", parts ? std::optional(parts->options) : std::nullopt);
 }
 
-// Members of an object that is begun.
+// Writes the members of an object that the caller has started.
 inline void PutTracepoint(JsonWriter* json, const Tracepoint& tracepoint) {
   const auto parts = tracepoint.EventHeader();
   PutText(json, "name", tracepoint.name);

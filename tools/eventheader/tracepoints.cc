@@ -24,10 +24,10 @@
 namespace tools {
 namespace {
 
-// Systems of tracepoints that user_events makes; the second has those of one name and several
-// forms.
+// The systems of the tracepoints of user_events. The second one holds tracepoints that share a name
+// but differ in their fields.
 constexpr const char* kSystems[] = {"user_events", "user_events_multi"};
-// Processes that a message names.
+// Maximum number of processes that a message names.
 constexpr std::size_t kMaxNamed = 10;
 
 std::string FirstLine(const std::filesystem::path& path) {
@@ -41,7 +41,7 @@ std::string Link(const std::filesystem::path& path) {
   return std::filesystem::read_symlink(path, error).native();
 }
 
-// The process's own namespace of pids is that of the machine.
+// Returns whether this process is in the machine's initial pid namespace.
 bool SeesAllProcesses(const std::filesystem::path& proc) {
   return Link(proc / "self/ns/pid") == "pid:[4026531836]";
 }
@@ -120,7 +120,7 @@ std::optional<std::uint64_t> HitsOfHistogram(std::string_view text) {
     std::uint64_t number = 0;
     line = absl::StripAsciiWhitespace(line);
     if (absl::ConsumePrefix(&line, "Hits: ") && absl::SimpleAtoi(line, &number)) {
-      hits = std::max(hits.value_or(0), number);  // each histogram counts all
+      hits = std::max(hits.value_or(0), number);  // each histogram counts all hits
     }
   }
   return hits;
@@ -178,9 +178,9 @@ std::string DescribeUsers(const Tracepoint& tracepoint, const Holders& holders) 
                     Names(holders.registrants));
   }
   if (!holders.all) {
-    absl::StrAppend(&text, text.empty() ? "" : "; ", "not all processes can be seen from here");
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "some processes are not visible from here");
   }
-  return text.empty() ? "nobody who uses it can be seen" : text;
+  return text.empty() ? "no user of it is visible" : text;
 }
 
 }  // namespace tools

@@ -1,7 +1,7 @@
-// The tracepoints of user_events that there are, and who uses them, as far as the kernel tells.
+// Lists the tracepoints of user_events and their users, as far as the kernel reports them.
 //
-// In: tracefs and /proc, with names that are anybody's. Out: what `list`, `unregister`, `watch` and
-// `doctor` show.
+// The input is tracefs and /proc, with names that any process may choose. `list`, `unregister`,
+// `watch` and `doctor` show the result.
 #ifndef TOOLS_EVENTHEADER_TRACEPOINTS_H_
 #define TOOLS_EVENTHEADER_TRACEPOINTS_H_
 
@@ -22,57 +22,59 @@ namespace tools {
 
 struct Tracepoint {
   std::string name;
-  std::string used_by;  // "ftrace perf" in the kernel's words; "" if nobody has it enabled
-  // In the form of collector::UserEventDefinition; no value if they cannot be read.
+  std::string used_by;  // "ftrace perf", as reported by the kernel; "" if not enabled
+  // Fields in the form of collector::UserEventDefinition; no value if they cannot be read.
   std::optional<std::string> fields;
-  // Counted by a histogram that somebody has set on it; no value if there is none.
+  // Number of hits; no value unless a histogram is set on the tracepoint.
   std::optional<std::uint64_t> hits;
 
-  // The parts of an EventHeader tracepoint's name; no value if its name or fields are not
-  // EventHeader's. Fields that cannot be read are taken for right.
+  // Returns the parts of the name if it is an EventHeader tracepoint. Returns no value if its name
+  // or fields are not EventHeader's. Assumes that fields that cannot be read are right.
   std::optional<eh::TracepointName> EventHeader() const;
-  // Its name is an EventHeader tracepoint's, and its fields are not.
+  // Returns whether the name is an EventHeader tracepoint's, but the fields are not.
   bool IsTaken() const;
 };
 
-// Whether a name matches one of the shell patterns; all do if there are none.
+// Returns whether the name matches one of the shell patterns. Every name matches an empty list.
 bool MatchesAny(std::string_view name, const std::vector<std::string>& patterns);
 
-// NotFound and PermissionDenied as Tracefs::Find; Unimplemented if the kernel has no user_events.
+// Returns the tracefs. Fails like Tracefs::Find with NotFound or PermissionDenied, and with
+// Unimplemented if the kernel has no user_events.
 absl::StatusOr<collector::Tracefs> FindUserEvents();
 
 struct TracepointList {
   std::vector<Tracepoint> tracepoints;  // by name, in ascending order
-  // Lines of the kernel's list in which no name could be told.
+  // Lines of the kernel's list that could not be parsed.
   std::size_t unclear = 0;
 };
-// Those whose names match one of the patterns.
+// Returns the tracepoints whose names match one of the patterns.
 absl::StatusOr<TracepointList> ListTracepoints(const collector::Tracefs& tracefs,
                                                const std::vector<std::string>& patterns);
-// Fields and hits of one, by its name.
+// Reads the fields and hits of the tracepoint with that name.
 void ReadDetails(const collector::Tracefs& tracefs, Tracepoint* tracepoint);
 
-// The sum in the text of a tracepoint's `hist` file; no value if there is none.
+// Returns the number of hits in the text of a tracepoint's `hist` file. Returns no value if there
+// is none.
 std::optional<std::uint64_t> HitsOfHistogram(std::string_view text);
 
 struct Process {
   pid_t pid = 0;
   std::string name;  // any bytes
 };
-// Which processes may have registered tracepoints, or enabled them. The kernel does not say which
-// tracepoint a descriptor stands for.
+// The processes that may have registered or enabled tracepoints. The kernel does not report which
+// tracepoint a descriptor belongs to.
 struct Holders {
   std::vector<Process> registrants;  // have user_events_data open
   std::vector<Process> recorders;    // have perf events open
-  bool all = true;                   // every process of the machine could be looked at
+  bool all = true;                   // whether every process of the machine was readable
 };
 Holders FindHolders(const std::string& proc = "/proc");
 
-// Whether the tracepoint stays when nobody uses it. The kernel does not say that; it is sure where
-// nothing else can be what keeps it. No value if it is not known.
+// Returns whether the tracepoint stays without users. The kernel does not report this. The answer
+// is true if nothing else can keep the tracepoint, and unknown (no value) otherwise.
 std::optional<bool> IsPersistent(const Tracepoint& tracepoint, const Holders& holders);
 
-// Who may keep the tracepoint from being deleted, for people.
+// Returns text that says what may keep the tracepoint from being deleted.
 std::string DescribeUsers(const Tracepoint& tracepoint, const Holders& holders);
 
 }  // namespace tools

@@ -1,4 +1,4 @@
-// `eventheader unregister`: deletes tracepoints that stay.
+// `eventheader unregister`: deletes persistent tracepoints.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
@@ -17,8 +17,8 @@ namespace {
 
 bool IsPattern(const std::string& word) { return word.find_first_of("*?[") != std::string::npos; }
 
-// The names that the words stand for. A word that stands for none fails the invocation, and leaves
-// the others as they are.
+// Returns the names that the words match. Fails the invocation for a word without a match, and
+// continues with the others.
 std::set<std::string> NamesOf(const std::vector<std::string>& words,
                               const collector::Tracefs& tracefs, Invocation* invocation) {
   std::set<std::string> names;
@@ -40,7 +40,7 @@ std::set<std::string> NamesOf(const std::vector<std::string>& words,
   return names;
 }
 
-// Says who uses the tracepoint `name`, which cannot be deleted.
+// Fails the invocation and reports the users of the tracepoint `name`, which cannot be deleted.
 void FailInUse(const absl::Status& status, const std::string& name,
                const collector::Tracefs& tracefs, const Holders& holders, Invocation* invocation) {
   Tracepoint tracepoint;
@@ -51,7 +51,8 @@ void FailInUse(const absl::Status& status, const std::string& name,
   invocation->Fail(
       absl::FailedPreconditionError(absl::StrCat(
           status.message(), ": ", DescribeUsers(tracepoint, holders),
-          ". One that is not persistent goes with the last of them; 'eventheader list' shows it")),
+          ". If it is not persistent, the kernel deletes it when its last user closes it; see "
+          "'eventheader list'")),
       kExitInUse);
 }
 
@@ -59,7 +60,7 @@ void Unregister(const std::vector<std::string>& words, Invocation* invocation) {
   const auto tracefs = FindUserEvents();
   if (!tracefs.ok()) return invocation->Fail(tracefs.status());
   const std::set<std::string> names = NamesOf(words, *tracefs, invocation);
-  // Its descriptor keeps nothing, because it registers nothing.
+  // Does not keep any tracepoint in use, because it registers none.
   collector::UserEventRegistrations registrations;
   std::optional<Holders> holders;
   for (const std::string& name : names) {
@@ -78,13 +79,14 @@ void Unregister(const std::vector<std::string>& words, Invocation* invocation) {
 void AddUnregister(CLI::App& app, Invocation* invocation) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* command =
-      app.add_subcommand("unregister", "Delete tracepoints that stay, and that nobody uses");
+      app.add_subcommand("unregister", "Delete persistent tracepoints that are not in use");
   command->add_option("name", *words, "Names of tracepoints, or shell patterns for them")
       ->required();
   command->footer(
-      "Each is deleted that can be. It needs CAP_PERFMON.\n\n"
-      "Exit code: 0 done; 1 it failed; 2 wrong usage; 3 there is none of a name; 4 one is in use.\n"
-      "Where several things went wrong, it is that of the first.\n\n"
+      "If a tracepoint cannot be deleted, the others still are. This command needs "
+      "CAP_PERFMON.\n\n"
+      "Exit code: 0 done; 1 failed; 2 wrong usage; 3 a name or pattern matches no tracepoint; 4 a "
+      "tracepoint is in use. After several errors, the exit code is that of the first one.\n\n"
       "Examples:\n"
       "  eventheader unregister MyCompany_MyService_L4K1\n"
       "  eventheader unregister 'MyCompany_*'\n");

@@ -1,4 +1,4 @@
-// `eventheader watch`: tracepoints of user_events as they appear and go.
+// `eventheader watch`: prints tracepoints of user_events as they appear and disappear.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -25,22 +25,23 @@
 namespace tools {
 namespace {
 
-// How often the kernel's list is read where the kernel tells of registrations. It does not tell of
-// those that end with their process.
+// Interval between reads of the kernel's list if the kernel reports registrations. It does not
+// report tracepoints that end with their process.
 constexpr absl::Duration kSlow = absl::Seconds(1);
-// Where it does not.
+// Interval between reads if the kernel does not report registrations.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-// The least time between two looks: a process that registers in a loop costs no more than a tenth
-// of the time here.
+// Shortest pause between two reads. kShare limits the reads to a tenth of the time, even if a
+// process registers in a loop.
 constexpr absl::Duration kLeast = absl::Milliseconds(5);
 constexpr int kShare = 10;
 
-struct Arguments {
+struct WatchArguments {
   std::vector<std::string> patterns;
   bool json = false;
 };
 
-// A probe for each CPU that is online; none if the kernel cannot tell of registrations.
+// Returns a probe for each CPU that is online. Returns none if the kernel cannot report
+// registrations.
 std::vector<collector::RegistrationProbe> OpenProbes() {
   std::vector<collector::RegistrationProbe> probes;
   const auto cpus = collector::OnlineCpus();
@@ -56,7 +57,7 @@ std::vector<collector::RegistrationProbe> OpenProbes() {
   return probes;
 }
 
-// Waits until something may have changed. False once the process has been asked to end.
+// Waits until the list may have changed. Wait returns false when the process has been asked to end.
 class Waiter {
  public:
   Waiter() : probes_(OpenProbes()) {
@@ -64,7 +65,7 @@ class Waiter {
     for (const auto& probe : probes_) fds_.push_back({probe.fd().get(), POLLIN, 0});
   }
 
-  // `busy` is how long the last look took.
+  // `busy` is the duration of the last read.
   bool Wait(absl::Duration busy) {
     if (!Poll(1, std::max(kLeast, (kShare - 1) * busy))) return false;
     if (!Poll(fds_.size(), probes_.empty() ? kPoll : kSlow)) return false;
@@ -79,7 +80,7 @@ class Waiter {
   }
 
   std::vector<collector::RegistrationProbe> probes_;
-  std::vector<pollfd> fds_;  // the first is that of signals
+  std::vector<pollfd> fds_;  // the first one receives signals
 };
 
 void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
@@ -99,8 +100,8 @@ void Print(const Tracepoint& tracepoint, bool has_come, bool as_json) {
 
 using Known = std::map<std::string, Tracepoint>;  // by name
 
-// Reads which there are, prints what has changed, and updates `known`.
-absl::Status Look(const collector::Tracefs& tracefs, const Arguments& arguments, bool is_first,
+// Reads the tracepoints, prints the changes, and updates `known`.
+absl::Status Look(const collector::Tracefs& tracefs, const WatchArguments& arguments, bool is_first,
                   Known* known) {
   Known now;
   const auto unclear = tracefs.ForEachUserEvent([&](const collector::UserEvent& event) {
@@ -125,11 +126,11 @@ absl::Status Look(const collector::Tracefs& tracefs, const Arguments& arguments,
   return absl::OkStatus();
 }
 
-void Watch(const Arguments& arguments, Invocation* invocation) {
+void Watch(const WatchArguments& arguments, Invocation* invocation) {
   if (const absl::Status status = CatchSignals(); !status.ok()) return invocation->Fail(status);
   const auto tracefs = FindUserEvents();
   if (!tracefs.ok()) return invocation->Fail(tracefs.status());
-  // Before the first look, so that nothing comes between.
+  // Probes are opened before the first read, so that no registration is missed.
   Waiter waiter;
   Known known;
   absl::Duration busy;
@@ -148,20 +149,21 @@ void Watch(const Arguments& arguments, Invocation* invocation) {
 }  // namespace
 
 void AddWatch(CLI::App& app, Invocation* invocation) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<WatchArguments>();
   CLI::App* command =
-      app.add_subcommand("watch", "Print tracepoints as they are registered, and as they go");
-  command->add_option("pattern", arguments->patterns, "Shell patterns for their names");
-  command->add_flag("--json", arguments->json, "One JSON object a line");
+      app.add_subcommand("watch", "Print tracepoints when they are registered and deleted");
+  command->add_option("pattern", arguments->patterns,
+                      "Shell patterns for the names of tracepoints");
+  command->add_flag("--json", arguments->json, "Print one JSON object per line");
   command->footer(
-      "A line each: + and the name when it has been registered, - when it is gone. What is there\n"
-      "already is not printed; 'watching' on standard error says that the watch has begun. SIGINT\n"
-      "or SIGTERM ends it.\n\n"
-      "Exit code: 0 it was asked to end; 1 it failed; 2 wrong usage.\n\n"
+      "Each line has + and the name of a registered tracepoint, or - and the name of a deleted "
+      "one. Existing tracepoints are not printed. 'watching' on standard error reports that the "
+      "watch has begun. SIGINT or SIGTERM ends it.\n\n"
+      "Exit code: 0 ended by a signal; 1 failed; 2 wrong usage.\n\n"
       "Examples:\n"
       "  eventheader watch\n"
-      "  eventheader watch --json 'MyCompany_*' | jq -r 'select(.change == "
-      "\"registered\").name'\n");
+      "  eventheader watch --json 'MyCompany_*' | \\\n"
+      "      jq -r 'select(.change == \"registered\").name'\n");
   command->callback([arguments, invocation] { Watch(*arguments, invocation); });
 }
 

@@ -1,5 +1,5 @@
-// The subcommands of `nettrace`. Each adds itself to the command line; when it is chosen, it runs
-// and sets the exit code.
+// The subcommands of `nettrace`. Each function adds a subcommand to the command line. When the user
+// selects the subcommand, it runs and sets the exit code.
 #ifndef TOOLS_NETTRACE_COMMANDS_H_
 #define TOOLS_NETTRACE_COMMANDS_H_
 

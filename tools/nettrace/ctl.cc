@@ -33,6 +33,7 @@
 #include "tools/common/output_sink.h"
 #include "tools/common/signals.h"
 #include "tools/common/text.h"
+#include "tools/common/value_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/ctl_tables.h"
 #include "tools/nettrace/open_input.h"
@@ -43,23 +44,23 @@ namespace {
 using collector::ControlClient;
 using collector::SessionStatus;
 
-// How long the daemon has to end a tail that is to end.
+// Longest wait for the daemon to end a tail.
 constexpr int kTailEndTime = 5000;  // ms
 
-struct Arguments {
+struct CtlArguments {
   std::string socket = collector::kControlPath;
   bool json = false;
   std::vector<std::string> sessions;
   std::string session;
   std::string from;
-  std::string after;
+  std::optional<absl::Duration> after;
   std::string state;
-  std::string timeout;
+  std::optional<absl::Duration> timeout;
   std::optional<std::uint64_t> files;
   std::optional<std::uint64_t> events;
 };
 
-// The parameters of a request, put together.
+// Builds the JSON text of a request's parameters.
 class RequestText {
  public:
   RequestText() : json_(buffer_) { json_.StartObject(); }
@@ -72,7 +73,7 @@ class RequestText {
     json_.Uint64(number);
     return *this;
   }
-  // To be called once, at the end.
+  // Returns the text. Must be called once, at the end.
   std::string Finish() {
     json_.EndObject();
     return buffer_.GetString();
@@ -87,7 +88,7 @@ std::string OfSession(const std::string& session) {
   return RequestText().Text("session", session).Finish();
 }
 
-// Prints the message, which has a line for each thing that is wrong.
+// Prints the message, which has one line for each error. Returns the exit code.
 int Fail(const std::string& command, const absl::Status& status) {
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     absl::FPrintF(stderr, "nettrace ctl %s: %s\n", command, Printable(std::string(line)));
@@ -95,9 +96,7 @@ int Fail(const std::string& command, const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) ? kExitTimedOut : kExitFailed;
 }
 
-absl::Status WrongReply() {
-  return absl::InternalError("the daemon's reply is not as it should be");
-}
+absl::Status WrongReply() { return absl::InternalError("the daemon's reply is malformed"); }
 
 absl::StatusOr<std::string> TextOf(const rapidjson::Document& reply, const char* name) {
   const auto found = reply.FindMember(name);
@@ -136,7 +135,7 @@ std::size_t TerminalWidth() {
   return known ? size.ws_col : kAnyWidth;
 }
 
-// Prints all sessions, as `to_text` shows them if not as JSON.
+// Prints all sessions, as JSON or as the text that `to_text` returns.
 absl::Status PrintSessions(ControlClient* client, bool as_json,
                            std::string (*to_text)(const std::vector<SessionStatus>& sessions)) {
   const auto reply = client->Call("List", "{}");
@@ -163,7 +162,7 @@ absl::Status PrintSession(const absl::StatusOr<rapidjson::Document>& reply, bool
   return absl::OkStatus();
 }
 
-// Prints the path that a reply has.
+// Prints the path in a reply.
 absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
   if (!reply.ok()) return reply.status();
   const auto path = TextOf(*reply, "path");
@@ -171,7 +170,7 @@ absl::Status PrintPath(const absl::StatusOr<rapidjson::Document>& reply) {
   return path.status();
 }
 
-// All of a file of settings, of standard input for "-".
+// Returns the whole text of a settings file, or of standard input for "-".
 absl::StatusOr<std::string> ReadSettings(const std::string& path) {
   const bool is_input = path == "-";
   std::FILE* file = is_input ? stdin : std::fopen(path.c_str(), "re");
@@ -188,7 +187,7 @@ absl::StatusOr<std::string> ReadSettings(const std::string& path) {
   return text;
 }
 
-absl::Status StartFrom(ControlClient* client, const Arguments& arguments) {
+absl::Status StartFrom(ControlClient* client, const CtlArguments& arguments) {
   const auto settings = ReadSettings(arguments.from);
   if (!settings.ok()) return settings.status();
   const auto reply = client->Call("StartFrom", RequestText().Text("settings", *settings).Finish());
@@ -207,25 +206,19 @@ absl::Status StartFrom(ControlClient* client, const Arguments& arguments) {
   return absl::OkStatus();
 }
 
-// The milliseconds of an option's time, which is 0 or more.
-absl::StatusOr<std::uint64_t> MillisecondsOf(const char* option, const std::string& text) {
-  absl::Duration time;
-  if (!absl::ParseDuration(text, &time) || time < absl::ZeroDuration() ||
-      time == absl::InfiniteDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, " ", text, ": is no time; 500ms, 10s and 1h30m are some"));
-  }
+// Returns the duration in whole milliseconds, rounded up.
+std::uint64_t ToMilliseconds(absl::Duration time) {
   return static_cast<std::uint64_t>(
       absl::ToInt64Milliseconds(absl::Ceil(time, absl::Milliseconds(1))));
 }
 
-absl::Status List(ControlClient* client, const Arguments& arguments) {
+absl::Status List(ControlClient* client, const CtlArguments& arguments) {
   return PrintSessions(client, arguments.json, [](const std::vector<SessionStatus>& sessions) {
     return ListText(sessions);
   });
 }
 
-absl::Status Status(ControlClient* client, const Arguments& arguments) {
+absl::Status Status(ControlClient* client, const CtlArguments& arguments) {
   if (arguments.session.empty()) {
     return PrintSessions(client, arguments.json, [](const std::vector<SessionStatus>& sessions) {
       return StatusTable(sessions, absl::Now(), TerminalWidth());
@@ -234,47 +227,43 @@ absl::Status Status(ControlClient* client, const Arguments& arguments) {
   return PrintSession(client->Call("Status", OfSession(arguments.session)), arguments.json);
 }
 
-absl::Status Start(ControlClient* client, const Arguments& arguments) {
+absl::Status Start(ControlClient* client, const CtlArguments& arguments) {
   if (!arguments.from.empty()) return StartFrom(client, arguments);
   return client->Call("Start", OfSession(arguments.session)).status();
 }
 
-absl::Status Stop(ControlClient* client, const Arguments& arguments) {
+absl::Status Stop(ControlClient* client, const CtlArguments& arguments) {
   return client->Call("Stop", OfSession(arguments.session)).status();
 }
 
-absl::Status Rotate(ControlClient* client, const Arguments& arguments) {
+absl::Status Rotate(ControlClient* client, const CtlArguments& arguments) {
   return PrintPath(client->Call("Rotate", OfSession(arguments.session)));
 }
 
-absl::Status Snapshot(ControlClient* client, const Arguments& arguments) {
+absl::Status Snapshot(ControlClient* client, const CtlArguments& arguments) {
   RequestText request;
   request.Text("session", arguments.session);
-  if (!arguments.after.empty()) {
-    request.Number("after", *MillisecondsOf("--after", arguments.after));
-  }
+  if (arguments.after) request.Number("after", ToMilliseconds(*arguments.after));
   return PrintPath(client->Call("Snapshot", request.Finish()));
 }
 
-absl::Status Reload(ControlClient* client, const Arguments& /*arguments*/) {
+absl::Status Reload(ControlClient* client, const CtlArguments& /*arguments*/) {
   return client->Call("Reload", "{}").status();
 }
 
-absl::Status Wait(ControlClient* client, const Arguments& arguments) {
+absl::Status Wait(ControlClient* client, const CtlArguments& arguments) {
   RequestText request;
   request.Text("session", arguments.session);
   if (!arguments.state.empty()) request.Text("state", arguments.state);
   if (arguments.files) request.Number("files", *arguments.files);
   if (arguments.events) request.Number("events", *arguments.events);
-  if (!arguments.timeout.empty()) {
-    request.Number("timeout", *MillisecondsOf("--timeout", arguments.timeout));
-  }
+  if (arguments.timeout) request.Number("timeout", ToMilliseconds(*arguments.timeout));
   const auto reply = client->Call("Wait", request.Finish());
   if (!reply.ok() || !arguments.json) return reply.status();
   return PrintSession(reply, true);
 }
 
-absl::Status Metrics(ControlClient* client, const Arguments& /*arguments*/) {
+absl::Status Metrics(ControlClient* client, const CtlArguments& /*arguments*/) {
   const auto reply = client->Call("Metrics", "{}");
   if (!reply.ok()) return reply.status();
   const auto text = TextOf(*reply, "text");
@@ -282,9 +271,9 @@ absl::Status Metrics(ControlClient* client, const Arguments& /*arguments*/) {
   return text.status();
 }
 
-// Writes what comes from `socket` to standard output until its end. Once the process has been asked
-// to end, so is the daemon, which completes the stream. A reader that goes away is noticed also
-// while there is nothing to write.
+// Copies the bytes from `socket` to standard output until the stream ends. When the process is
+// asked to stop, it asks the daemon to complete the stream. A closed standard output is detected
+// even while there is nothing to write.
 absl::Status CopyStream(int socket, const std::string& first) {
   auto output = OpenOutputSink(kStandardOutput, 0);
   if (!output.ok()) return output.status();
@@ -298,10 +287,10 @@ absl::Status CopyStream(int socket, const std::string& first) {
     const int ready = poll(fds.data(), fds.size(), is_ending ? kTailEndTime : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (is_ending && fds[1].revents != 0)) {
-      return absl::UnavailableError("the stream has been ended before the daemon did");
+      return absl::UnavailableError("the stream was closed before the daemon completed it");
     }
     if ((fds[2].revents & POLLERR) != 0) {
-      // The reader may have seen the stream's end before the daemon closes the socket.
+      // The reader may have read the end of the stream before the daemon closes the socket.
       if (is_ending) return absl::OkStatus();
       raise(SIGPIPE);
       return collector::ErrnoStatus(EPIPE, "standard output");
@@ -321,65 +310,61 @@ absl::Status CopyStream(int socket, const std::string& first) {
   }
 }
 
-absl::Status Tail(ControlClient* client, const Arguments& arguments) {
+absl::Status Tail(ControlClient* client, const CtlArguments& arguments) {
   std::string first;
   const auto socket = std::move(*client).Upgrade("Tail", OfSession(arguments.session), &first);
   if (!socket.ok()) return socket.status();
   struct sigaction on_broken_pipe = {};
   sigaction(SIGPIPE, nullptr, &on_broken_pipe);
   COLLECTOR_RETURN_IF_ERROR(CatchSignals());
-  // A reader that has enough ends it, as it ends `nettrace dump`.
+  // A reader that closes the pipe ends this process with SIGPIPE, as for `nettrace dump`.
   sigaction(SIGPIPE, &on_broken_pipe, nullptr);
   return CopyStream(socket->get(), first);
 }
 
-using Request = absl::Status (*)(ControlClient* client, const Arguments& arguments);
+using Request = absl::Status (*)(ControlClient* client, const CtlArguments& arguments);
 
-// Connects and calls `request`, once for each of the sessions if the command line has some, also if
-// it fails for one. Returns the exit code.
-int Run(const char* command, const Arguments& arguments, Request request) {
+// Connects to the daemon and calls `request` once for each session of the command line, or once
+// without sessions. Continues after an error of one session. Returns the exit code.
+int Run(const char* command, const CtlArguments& arguments, Request request) {
   absl::StatusOr<ControlClient> client = ControlClient::Connect(arguments.socket);
   if (!client.ok()) return Fail(command, client.status());
   int exit_code = kExitOk;
-  const auto call = [&](const Arguments& one) {
+  const auto call = [&](const CtlArguments& one) {
     const absl::Status status = request(&*client, one);
     if (!status.ok()) exit_code = Fail(command, status);
   };
   if (arguments.sessions.empty()) call(arguments);
   for (const std::string& session : arguments.sessions) {
-    Arguments one = arguments;
+    CtlArguments one = arguments;
     one.session = session;
     call(one);
   }
   return FinishOutput("ctl", exit_code);
 }
 
-// What the options' own checks do not find.
-absl::Status CheckUsage(std::string_view command, const Arguments& arguments) {
+// Finds the usage errors that the checks of the options do not find.
+absl::Status CheckUsage(std::string_view command, const CtlArguments& arguments) {
   if (command == "start" && arguments.sessions.empty() && arguments.from.empty()) {
-    return absl::InvalidArgumentError("names of sessions or --from are missing");
+    return absl::InvalidArgumentError("no session given; name sessions, or use --from FILE");
   }
   if (command == "tail" && isatty(STDOUT_FILENO) == 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a trace is nothing for a terminal; 'nettrace ctl tail ", arguments.session,
-                     " | nettrace dump -' shows it"));
-  }
-  for (const auto& [option, time] :
-       {std::pair("--after", &arguments.after), std::pair("--timeout", &arguments.timeout)}) {
-    if (!time->empty()) COLLECTOR_RETURN_IF_ERROR(MillisecondsOf(option, *time).status());
+        absl::StrCat("standard output is a terminal; use 'nettrace ctl tail ", arguments.session,
+                     " | nettrace dump -'"));
   }
   return absl::OkStatus();
 }
 
-// Adds commands to `nettrace ctl`.
+// Adds subcommands to `nettrace ctl`.
 class Commands {
  public:
-  Commands(CLI::App* ctl, std::shared_ptr<Arguments> arguments, int* exit_code)
+  Commands(CLI::App* ctl, std::shared_ptr<CtlArguments> arguments, int* exit_code)
       : ctl_(ctl), arguments_(std::move(arguments)), exit_code_(exit_code) {}
 
   CLI::App* Add(const char* name, const char* description, const char* footer, Request request) {
     CLI::App* command = ctl_->add_subcommand(name, description);
-    command->fallthrough();  // --socket may stand after it
+    command->fallthrough();  // --socket may follow the subcommand
     command->footer(footer);
     command->callback([name, request, arguments = arguments_, exit_code = exit_code_] {
       if (const absl::Status status = CheckUsage(name, *arguments); !status.ok()) {
@@ -392,7 +377,8 @@ class Commands {
     return command;
   }
   void AddJson(CLI::App* command) {
-    command->add_flag("--json", arguments_->json, "One JSON object a line for each session");
+    command->add_flag("--json", arguments_->json,
+                      "Print one JSON object per line for each session");
   }
   CLI::Option* AddSessions(CLI::App* command) {
     return command->add_option("session", arguments_->sessions, "Names of sessions");
@@ -403,93 +389,110 @@ class Commands {
 
  private:
   CLI::App* const ctl_;
-  const std::shared_ptr<Arguments> arguments_;
+  const std::shared_ptr<CtlArguments> arguments_;
   int* const exit_code_;
 };
 
-void AddLooking(Commands* commands, Arguments* arguments) {
+void AddLooking(Commands* commands, CtlArguments* arguments) {
   CLI::App* list =
-      commands->Add("list", "Name the sessions", "Example:\n  nettrace ctl list\n", List);
+      commands->Add("list", "List the sessions", "Example:\n  nettrace ctl list\n", List);
   commands->AddJson(list);
-  CLI::App* status =
-      commands->Add("status", "Show what sessions do, and what they have lost",
-                    "Without a session: a line for each. With some: all that is known of them.\n\n"
-                    "Examples:\n  nettrace ctl status\n  nettrace ctl status web\n"
-                    "  nettrace ctl status --json | jq -c '{name, state, lost}'\n",
-                    Status);
+  CLI::App* status = commands->Add("status", "Show the state and the losses of sessions",
+                                   "Without a session, print one line for each session. With "
+                                   "sessions, print all details of each.\n\n"
+                                   "Examples:\n"
+                                   "  nettrace ctl status\n"
+                                   "  nettrace ctl status web\n"
+                                   "  nettrace ctl status --json | jq -c '{name, state, lost}'\n",
+                                   Status);
   commands->AddSessions(status);
   commands->AddJson(status);
-  CLI::App* tail =
-      commands->Add("tail", "Write a session's events to standard output as they come, as NetTrace",
-                    "What its reader is too slow for is lost to it alone, and counted in the "
-                    "stream. SIGINT ends\n"
-                    "the stream.\n\n"
-                    "Examples:\n  nettrace ctl tail web | nettrace dump -\n"
-                    "  nettrace ctl tail web > now.nettrace\n",
-                    Tail);
+  CLI::App* tail = commands->Add(
+      "tail", "Write a session's events to standard output live, in the NetTrace format",
+      "If the reader is too slow, only this stream loses events, and it reports how many. SIGINT "
+      "ends the stream.\n\n"
+      "Examples:\n"
+      "  nettrace ctl tail web | nettrace dump -\n"
+      "  nettrace ctl tail web > now.nettrace\n",
+      Tail);
   commands->AddSession(tail);
   CLI::App* wait = commands->Add(
-      "wait", "Wait until a session is in a state, or has had events",
-      "All that is given has to hold; without any, the session has to run. Exit code 124: it did\n"
-      "not within the time.\n\n"
-      "Examples:\n  nettrace ctl wait web --timeout 10s\n"
+      "wait", "Wait until a session is in a state, or has enough events or files",
+      "All given conditions must hold. Without a condition, the session must be running.\n\n"
+      "Exit code: 124 the conditions did not hold within --timeout; else as for 'nettrace ctl'.\n\n"
+      "Examples:\n"
+      "  nettrace ctl wait web --timeout 10s\n"
       "  nettrace ctl wait web --events 1 --timeout 1m\n",
       Wait);
   commands->AddSession(wait);
   commands->AddJson(wait);
-  wait->add_option("--state", arguments->state, "running, suspended, failed or stopped");
-  wait->add_option("--events", arguments->events, "Events since the session started")
+  wait->add_option("--state", arguments->state,
+                   "State to wait for: running, suspended, failed or stopped");
+  wait->add_option("--events", arguments->events,
+                   "Minimum number of events since the session started")
       ->check(CLI::NonNegativeNumber);
-  wait->add_option("--files", arguments->files, "Files on disk")->check(CLI::NonNegativeNumber);
-  wait->add_option("--timeout", arguments->timeout, "Wait no longer, e.g. 500ms, 10s, 1h30m");
-  commands->Add("metrics", "Print the sessions' counts as OpenMetrics text",
+  wait->add_option("--files", arguments->files, "Minimum number of files on disk")
+      ->check(CLI::NonNegativeNumber);
+  AddDurationOption(
+      wait, "--timeout", absl::ZeroDuration(),
+      [arguments](absl::Duration time) { arguments->timeout = time; },
+      "Maximum time to wait, e.g. 500ms, 10s, 1h30m");
+  commands->Add("metrics", "Print the counters of all sessions as OpenMetrics text",
                 "Example:\n  nettrace ctl metrics > /var/lib/prometheus/nettraced.prom\n", Metrics);
 }
 
-void AddChanging(Commands* commands, Arguments* arguments) {
+void AddChanging(Commands* commands, CtlArguments* arguments) {
   CLI::App* start =
-      commands->Add("start", "Start sessions that have been stopped, or those of a file",
-                    "Sessions of --from are gone when the daemon ends; their names are printed.\n\n"
-                    "Examples:\n  nettrace ctl start web\n  nettrace ctl start --from debug.toml\n",
+      commands->Add("start", "Start stopped sessions, or the sessions of a file",
+                    "Sessions started with --from exist until the daemon ends. Their names are "
+                    "printed.\n\n"
+                    "Examples:\n"
+                    "  nettrace ctl start web\n"
+                    "  nettrace ctl start --from debug.toml\n",
                     Start);
   CLI::Option* sessions = commands->AddSessions(start);
   CLI::Option* from =
       start->add_option("--from", arguments->from,
-                        "A file as in nettraced.toml(5), with sessions; - is standard input");
+                        "File with sessions, in the format of nettraced.toml(5); - is standard "
+                        "input");
   sessions->excludes(from);
   CLI::App* stop =
-      commands->Add("stop", "Stop sessions; returns when their last files are complete",
+      commands->Add("stop", "Stop sessions, and return when their last files are complete",
                     "Example:\n  nettrace ctl stop web\n", Stop);
   commands->AddSessions(stop)->required();
-  CLI::App* rotate =
-      commands->Add("rotate", "Complete the sessions' files and begin new ones; prints the paths",
-                    "Example:\n  cp \"$(nettrace ctl rotate web)\" /tmp\n", Rotate);
+  CLI::App* rotate = commands->Add("rotate",
+                                   "Complete the current files of sessions, print their paths and "
+                                   "start new files",
+                                   "Example:\n  cp \"$(nettrace ctl rotate web)\" /tmp\n", Rotate);
   commands->AddSessions(rotate)->required();
-  CLI::App* snapshot =
-      commands->Add("snapshot", "Have flight recorders write their files; prints the paths",
-                    "Example:\n  nettrace ctl snapshot box --after 2s\n", Snapshot);
+  CLI::App* snapshot = commands->Add(
+      "snapshot", "Write the contents of flight recorders to files, and print the paths",
+      "Example:\n  nettrace ctl snapshot box --after 2s\n", Snapshot);
   commands->AddSessions(snapshot)->required();
-  snapshot->add_option("--after", arguments->after, "With what comes in this time, e.g. 2s");
-  commands->Add("reload", "Have the daemon read its settings again",
-                "Sessions whose settings are the same go on without a loss.\n\n"
-                "Example:\n  nettrace ctl reload\n",
+  AddDurationOption(
+      snapshot, "--after", absl::ZeroDuration(),
+      [arguments](absl::Duration time) { arguments->after = time; },
+      "Also include the events within this time from now, e.g. 2s");
+  commands->Add("reload", "Make the daemon read its settings again",
+                "Sessions whose settings are unchanged continue without losing an event.\n\n"
+                "Example:\n"
+                "  nettrace ctl reload\n",
                 Reload);
 }
 
 }  // namespace
 
 void AddCtl(CLI::App& app, int* exit_code) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* ctl = app.add_subcommand("ctl", "Ask nettraced, the daemon, or have it do something");
+  auto arguments = std::make_shared<CtlArguments>();
+  CLI::App* ctl = app.add_subcommand("ctl", "Query and control nettraced, the daemon");
   ctl->require_subcommand(1);
-  ctl->add_option("--socket", arguments->socket, "The daemon's control socket")
+  ctl->add_option("--socket", arguments->socket, "Control socket of the daemon")
       ->capture_default_str();
   ctl->footer(
-      "Members of the daemon's look_group may list, status, tail, wait and metrics; root and\n"
-      "members of its control_group may do everything.\n\n"
-      "Exit code: 0 it is done; 1 it is not, and standard error says why; 2 wrong usage; 124 "
-      "'wait'\n"
-      "has waited for its time.\n\n"
+      "Members of the daemon's look_group may use list, status, tail, wait and metrics. Root and "
+      "members of its control_group may use all commands.\n\n"
+      "Exit code: 0 done; 1 failed, and standard error shows the reason; 2 wrong usage; 124 "
+      "'wait' has reached its --timeout.\n\n"
       "Examples:\n"
       "  nettrace ctl status\n"
       "  nettrace ctl tail web | nettrace dump -\n"

@@ -18,17 +18,17 @@ namespace {
 
 using collector::SessionStatus;
 
-// Losses that the details have; the largest.
+// Maximum number of losses in the details; the largest ones are shown.
 constexpr std::size_t kLossesShown = 20;
 
-// Characters of valid UTF-8, each of which takes a column.
+// Returns the number of characters of valid UTF-8. Assumes that each takes one column.
 std::size_t WidthOf(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
 }
 
-// The first `width` characters, the last of which is "~" if there are more.
+// Returns at most `width` characters. The last one is "~" if the text is cut.
 std::string Cut(const std::string& text, std::size_t width) {
   if (WidthOf(text) <= width) return text;
   std::size_t end = 0;
@@ -39,10 +39,11 @@ std::string Cut(const std::string& text, std::size_t width) {
   return text.substr(0, end) + "~";
 }
 
-// Text in columns, two spaces apart.
+// Formats text in columns, two spaces apart.
 class Columns {
  public:
-  // Names of the columns; one that begins with '>' is flush right.
+  // `heads` holds the names of the columns; a name that begins with '>' makes the column
+  // right-aligned.
   explicit Columns(std::vector<std::string> heads) {
     for (std::string& head : heads) {
       right_.push_back(head.starts_with('>'));
@@ -78,7 +79,8 @@ class Columns {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// `number` with three significant digits at least: "7", "1500", "12.3k", "4.56M".
+// Formats `number` with at least three significant digits if it has them: "7", "1500", "12.3k",
+// "4.56M".
 std::string FormatCount(double number) {
   constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
   if (number < 9999.5) return absl::StrFormat("%.0f", number);
@@ -88,7 +90,7 @@ std::string FormatCount(double number) {
   return absl::StrFormat("%.*f%s", digits, number, kUnits[unit]);
 }
 
-// All digits, in groups of three.
+// Formats all digits, in groups of three.
 std::string FormatExact(std::uint64_t number) {
   const std::string digits = absl::StrCat(number);
   std::string text;
@@ -149,10 +151,9 @@ void PutOutput(std::string* text, const SessionStatus& session) {
                        FormatBytes(session.file_bytes)));
   if (session.kind != "flight") return;
   PutFact(text, "in memory", FormatBytes(session.memory_bytes));
-  PutFact(
-      text, "snapshots",
-      absl::StrCat(FormatExact(session.snapshots), " written, ",
-                   FormatExact(session.snapshots_refused), " refused by the limit of their rate"));
+  PutFact(text, "snapshots",
+          absl::StrCat(FormatExact(session.snapshots), " written, ",
+                       FormatExact(session.snapshots_refused), " refused by the rate limit"));
 }
 
 }  // namespace
@@ -214,13 +215,19 @@ std::string StatusDetails(const SessionStatus& session, absl::Time now) {
                        "/s"));
   PutFact(&text, "lost",
           absl::StrCat(FormatExact(session.lost), ", of which ", FormatExact(session.dropped),
-                       " by a slow output"));
+                       " because of a slow output"));
+  if (session.discarded != 0) {
+    PutFact(
+        &text, "discarded",
+        absl::StrCat(FormatExact(session.discarded),
+                     " of the events, because they were not written before the session stopped"));
+  }
   PutFact(&text, "undecoded", FormatExact(session.undecoded));
   PutFact(&text, "tracepoints", FormatExact(session.tracepoints));
   PutFact(&text, "rings", absl::StrCat(FormatBytes(session.ring_bytes), " for each CPU"));
   PutFact(&text, "queue",
           absl::StrCat(FormatBytes(session.queue_bytes), " of ", FormatBytes(session.queue_limit),
-                       " wait for the output"));
+                       " waiting for the output"));
   PutOutput(&text, session);
   PutLosses(&text, session);
   PutList(&text, "selectors without a tracepoint", session.unmatched);

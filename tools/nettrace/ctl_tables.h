@@ -1,4 +1,4 @@
-// What `nettrace ctl` shows of sessions to people.
+// The tables in which `nettrace ctl` shows sessions to users.
 #ifndef TOOLS_NETTRACE_CTL_TABLES_H_
 #define TOOLS_NETTRACE_CTL_TABLES_H_
 
@@ -13,22 +13,24 @@
 
 namespace tools {
 
-// For output that is no terminal.
+// The width for output that is not a terminal.
 inline constexpr std::size_t kAnyWidth = std::numeric_limits<std::size_t>::max();
 
-// All three end with a line feed; what is not the program's own is Printable.
+// The following three functions return text that ends with a line feed. Text from outside the
+// program is made Printable.
 
-// Name, kind and state of each session, in columns.
+// Returns the name, kind and state of each session, in columns.
 std::string ListText(std::span<const collector::SessionStatus> sessions);
-// A line for each session, of at most `width` characters.
+// Returns a line for each session, of at most `width` characters.
 std::string StatusTable(std::span<const collector::SessionStatus> sessions, absl::Time now,
                         std::size_t width);
-// All that is known of a session.
+// Returns all details of a session.
 std::string StatusDetails(const collector::SessionStatus& session, absl::Time now);
 
-// In the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes), "234 MB".
+// Formats a size in the largest unit in which it is at least 1: "17 B", "1.5 KB" (of 1024 bytes),
+// "234 MB".
 std::string FormatBytes(std::uint64_t bytes);
-// In its two largest units: "12s", "3m 05s", "2h 07m", "4d 03h".
+// Formats a time in its two largest units: "12s", "3m 05s", "2h 07m", "4d 03h".
 std::string FormatAge(absl::Duration age);
 
 }  // namespace tools

@@ -18,7 +18,7 @@
 namespace tools {
 namespace {
 
-struct Arguments {
+struct DumpArguments {
   std::string path;
   bool json = false;
   bool raw = false;
@@ -29,10 +29,10 @@ struct Arguments {
   EventFilter filter;
 };
 
-// Prints the events that `steps` goes through: `reader` in the order of the file, or the
-// TimeOrderedReader around it in that of time.
+// Prints the events of `steps`. `steps` is `reader`, for the order of the file, or the
+// TimeOrderedReader around it, for the order of time.
 template <typename AnyReader>
-void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Arguments& arguments) {
+void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const DumpArguments& arguments) {
   using Step = nettrace::Reader::Step;
   const PayloadStyle style = arguments.json ? PayloadStyle::kForPrograms : PayloadStyle::kForPeople;
   const PayloadStyle raw = arguments.json ? PayloadStyle::kRaw : PayloadStyle::kRawForPeople;
@@ -40,7 +40,7 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
   for (Step step = steps->Next(); step != Step::kEnd; step = steps->Next()) {
     if (step == Step::kSequencePoint) {
       payloads.ForgetRows();
-      // Where the trace is still being recorded, what comes next takes a while.
+      // If the trace is still being recorded, the next event may come much later.
       std::fflush(stdout);
     }
     if (step != Step::kEvent) continue;
@@ -53,16 +53,16 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const Argumen
   }
 }
 
-// Prints the error of the temporary file.
+// Prints the error of the temporary file for sorting.
 void PrintSortError(const std::string& path, const absl::Status& status) {
   PrintInputError("dump", path, status);
   absl::FPrintF(stderr,
-                "nettrace dump: more lies between two sequence points than is sorted in memory; "
-                "TMPDIR names a folder with room for it, and --file-order does not sort\n");
+                "nettrace dump: the events between two sequence points do not fit into memory; "
+                "set TMPDIR to a folder with enough space, or use --file-order to skip sorting\n");
 }
 
-int Dump(const Arguments& arguments) {
-  // Events on the terminal are progress enough.
+int Dump(const DumpArguments& arguments) {
+  // Printing events on a terminal already shows progress.
   Progress progress("dump", isatty(STDOUT_FILENO) == 0);
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.path, &progress);
   if (!opened.ok()) {
@@ -93,34 +93,34 @@ int Dump(const Arguments& arguments) {
 }  // namespace
 
 void AddDump(CLI::App& app, int* exit_code) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* dump = app.add_subcommand("dump", "Print every event of a NetTrace file");
-  dump->add_flag("--json", arguments->json, "One JSON object a line");
+  auto arguments = std::make_shared<DumpArguments>();
+  CLI::App* dump = app.add_subcommand("dump", "Print the events of a NetTrace file");
+  dump->add_flag("--json", arguments->json, "Print one JSON object per line");
   dump->add_flag("--raw", arguments->raw,
-                 "Show values as they are in the file, not in their EventHeader formats");
+                 "Show values as they are stored, without their EventHeader formats");
   dump->add_flag("--verbose", arguments->verbose,
-                 "Show tags, attributes and groups, too; --json does so at all times");
+                 "Also show tags, attributes and groups; --json always shows them");
   dump->add_flag("--file-order", arguments->file_order,
-                 "Do not sort: events come in the order of the file");
+                 "Print events in the order of the file, without sorting them");
   dump->add_flag("--processes", arguments->processes,
-                 "Show the events that describe processes (provider Universal.System), too");
+                 "Also show the events that describe processes (provider Universal.System)");
   dump->add_flag(
       "--account", arguments->account,
-      "Show what the recording says of itself (provider NetTrace.Collector), too: losses,\n"
-      "CPUs that went and came, tracepoints that were left out");
+      "Also show the events about the recording itself (provider NetTrace.Collector): losses, "
+      "CPUs that went offline or online, tracepoints that were left out");
   AddFilterOptions(dump, &arguments->filter);
   dump->add_option("file", arguments->path, "File to read; - is standard input")->required();
   dump->footer(
-      "Events come in the order of time. Fields of EventHeader events are shown in their formats:\n"
-      "errnos with their names, addresses, hex, booleans and times.\n\n"
-      "Exit code: 0 the file is whole; 1 it is cut or damaged, and all that came before was "
-      "printed;\n"
-      "2 it cannot be read, or wrong usage.\n\n"
+      "Events are printed in the order of time. Fields of EventHeader events are shown in their "
+      "formats: for example errors with their names, IP addresses, and hexadecimal numbers.\n\n"
+      "Exit code: 0 the file is complete; 1 it is cut or damaged, and everything before the "
+      "damage was printed; 2 it cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace dump trace.nettrace\n"
-      "  nettrace dump --json trace.nettrace | jq -c 'select(.level <= 3) | .payload'\n"
-      "  nettrace dump --provider MyProvider --level 3 --from 2026-11-21T10:00:00Z "
-      "trace.nettrace\n");
+      "  nettrace dump --json trace.nettrace | \\\n"
+      "      jq -c 'select(.level <= 3) | .payload'\n"
+      "  nettrace dump --provider MyProvider --level 3 \\\n"
+      "      --since 2026-11-21T10:00:00Z trace.nettrace\n");
   dump->callback([arguments, exit_code] {
     if (!arguments->processes) arguments->filter.processes = EventFilter::Added::kHidden;
     if (!arguments->account) arguments->filter.account = EventFilter::Added::kHidden;

@@ -9,41 +9,38 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/common/account.h"
 #include "tools/common/text.h"
+#include "tools/common/value_options.h"
 
 namespace tools {
 namespace {
+
+constexpr char kChoosingEvents[] = "Choosing events";  // the heading in --help
 
 template <typename T, typename Value>
 bool IsOneOf(const std::vector<T>& values, const Value& value) {
   return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// Takes one value at a time: the next word is the file to read.
+// Adds an option that takes one value at a time, because the next word may be the file to read.
 template <typename T>
 CLI::Option* AddRepeated(CLI::App* command, const char* name, std::vector<T>* values,
                          const char* help) {
   return command->add_option(name, *values, help)->allow_extra_args(false);
 }
 
-// CLI11 wraps numbers beyond 64 bits, and below 0.
+// CLI11 wraps numbers of more than 64 bits and negative numbers around.
 std::string IsId(const std::string& text) {
   std::uint64_t id = 0;
-  return absl::SimpleAtoi(text, &id) ? "" : text + " is no id";
+  return absl::SimpleAtoi(text, &id) ? "" : "invalid id \"" + text + "\"; use a number";
 }
 
-CLI::Option* AddTime(CLI::App* command, const char* name, std::optional<absl::Time>* to,
-                     const char* help) {
-  return command->add_option_function<std::string>(
-      name,
-      [to, name](const std::string& text) {
-        absl::Time time;
-        std::string error;
-        if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
-          throw CLI::ValidationError(name, text + " is no time like 2026-11-21T10:00:00.5Z");
-        }
-        *to = time;
-      },
-      help);
+// Adds an option that sets a time, and its older name, which --help does not show.
+void AddTime(CLI::App* command, const char* name, const char* older_name,
+             std::optional<absl::Time>* to, const char* help) {
+  const auto store = [to](absl::Time time) { *to = time; };
+  AddParsedOption<absl::Time>(command, name, ParseTime, store, help)->group(kChoosingEvents);
+  if (older_name == nullptr) return;
+  AddParsedOption<absl::Time>(command, older_name, ParseTime, store, help)->group("");
 }
 
 }  // namespace
@@ -89,33 +86,44 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
   return (!from || time >= *from) && (!to || time < *to);
 }
 
-void AddFilterOptions(CLI::App* command, EventFilter* filter, const char* to) {
-  const std::string group = "Choosing events";
-  AddRepeated(command, "--provider", &filter->providers, "Of this provider; may be repeated")
-      ->group(group);
-  AddRepeated(command, "--event", &filter->events, "Of this name; may be repeated")->group(group);
-  AddRepeated(command, "--pid", &filter->pids, "Of this process; may be repeated")
+void AddFilterOptions(CLI::App* command, EventFilter* filter, bool has_to) {
+  AddRepeated(command, "--provider", &filter->providers,
+              "Only events of this provider; may be repeated")
+      ->group(kChoosingEvents);
+  AddRepeated(command, "--event", &filter->events, "Only events with this name; may be repeated")
+      ->group(kChoosingEvents);
+  AddRepeated(command, "--pid", &filter->pids, "Only events of this process; may be repeated")
       ->check(IsId)
-      ->group(group);
-  AddRepeated(command, "--tid", &filter->tids, "Of this thread; may be repeated")
+      ->group(kChoosingEvents);
+  AddRepeated(command, "--tid", &filter->tids, "Only events of this thread; may be repeated")
       ->check(IsId)
-      ->group(group);
-  command->add_option("--level", filter->level, "Of this level and the more severe ones")
-      ->check(CLI::Range(0, 255))
-      ->group(group);
+      ->group(kChoosingEvents);
+  AddParsedOption<std::uint8_t>(
+      command, "--level",
+      [](std::string_view text) -> absl::StatusOr<std::uint8_t> {
+        // Events of other recorders may have level 0.
+        if (text == "0") return 0;
+        return ParseLevel(text);
+      },
+      [filter](std::uint8_t level) { filter->level = level; },
+      "Only events of this level or a more severe one: 1 to 5, or e.g. warning")
+      ->group(kChoosingEvents);
   command
       ->add_option_function<std::string>(
           "--keyword",
           [filter](const std::string& text) {
             const std::optional<std::uint64_t> mask = ParseUint64(text);
-            if (!mask) throw CLI::ValidationError("--keyword", text + " is no number");
+            if (!mask)
+              throw CLI::ValidationError("--keyword",
+                                         "invalid mask \"" + text + "\"; example: 0x3");
             filter->keywords = *mask;
           },
-          "With a bit of this mask, such as 0x3, or with no keyword")
-      ->group(group);
-  AddTime(command, "--from", &filter->from, "At or after this time, 2026-11-21T10:00:00.5Z")
-      ->group(group);
-  AddTime(command, to, &filter->to, "Before this time")->group(group);
+          "Only events with a keyword of this mask, e.g. 0x3, or with no keyword")
+      ->group(kChoosingEvents);
+  AddTime(command, "--since", "--from", &filter->from,
+          "Only events at or after this time, e.g. 2026-11-21T10:00:00.5Z");
+  AddTime(command, "--until", has_to ? "--to" : nullptr, &filter->to,
+          "Only events before this time");
 }
 
 }  // namespace tools

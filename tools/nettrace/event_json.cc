@@ -75,7 +75,7 @@ std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads) {
 std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads) {
   std::string text;
   for (const auto& [name, value] : payloads->NotesOf(metadata).extras) {
-    // Text has no quotes here, as keywords and activities have none.
+    // Removes the quotes of text; keywords and activities are shown without quotes too.
     const bool is_text = value.starts_with('"');
     absl::StrAppend(&text, " ", name, "=", is_text ? value.substr(1, value.size() - 2) : value);
   }

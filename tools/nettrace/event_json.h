@@ -1,4 +1,4 @@
-// An event as one line, of JSON or of text.
+// Formats an event as one line of JSON or text.
 #ifndef TOOLS_NETTRACE_EVENT_JSON_H_
 #define TOOLS_NETTRACE_EVENT_JSON_H_
 
@@ -11,25 +11,28 @@
 
 namespace tools {
 
-// The line for `event`, without its end. Keys: timestamp, time, provider, name, id, version, level,
-// keywords, opcode, pid, tid, thread, cpu (null where they are not known), activityId,
-// relatedActivityId, labels, those of RowNotes::extras that are there, stack where there is one,
-// payload; symbols where fields of a kernel tracepoint have some; error where the payload does not
-// fit its fields. Printable.
+// Returns the line for `event`, without a line feed. Its keys are timestamp, time, provider, name,
+// id, version, level, keywords, opcode, pid, tid, thread, cpu (null where unknown), activityId,
+// relatedActivityId, labels, those of RowNotes::extras that exist, and payload. Three keys are
+// optional: `stack` if the event has one; `symbols` if fields have some (see
+// PayloadJson::PutSymbols); `error` if the payload does not match its fields. The line is
+// Printable.
 std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& event,
                         PayloadJson* payloads);
 
-// The line for people, without its end; with `verbose`, it has ExtrasToText. Printable.
+// Returns the line for users, without a line feed. With `verbose`, it includes ExtrasToText. The
+// line is Printable.
 std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& event, bool verbose,
                         PayloadJson* payloads);
 
-// The payload alone, as a JSON object, and after it in parentheses why it does not fit its fields.
+// Returns the payload as a JSON object. If it does not match its fields, the reason follows in
+// parentheses.
 std::string PayloadToText(const nettrace::Event& event, PayloadJson* payloads);
 
-// RowNotes::extras of the row, each after a space: ` tag=0x12 attributes={"unit":"ms"}`.
+// Returns RowNotes::extras of the row, each after a space: ` tag=0x12 attributes={"unit":"ms"}`.
 std::string ExtrasToText(const nettrace::EventMetadata& metadata, PayloadJson* payloads);
 
-// The CPU that the event was written on, where that is known.
+// Returns the CPU that the event was written on, if known.
 std::optional<std::uint64_t> ProcessorOf(const nettrace::Event& event);
 
 }  // namespace tools

@@ -1,4 +1,4 @@
-// `nettrace export`: a file in the formats of other tools.
+// `nettrace export`: writes a file in the formats of other tools.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -32,9 +32,9 @@ namespace {
 
 using exporting::Exporter;
 
-constexpr char kCommand[] = "export";
+constexpr char kExportCommand[] = "export";
 
-struct Arguments {
+struct ExportArguments {
   std::string format;
   std::string input;
   std::string output;
@@ -46,33 +46,33 @@ struct Arguments {
   EventFilter filter;
 };
 
-// Runs the export, and prints its error; returns whether the output may be kept.
-bool RunAndReport(const Arguments& arguments, ExportFeed* run, Exporter* exporter,
+// Runs the export and prints its error. Returns whether the output may be kept.
+bool RunAndReport(const ExportArguments& arguments, ExportFeed* run, Exporter* exporter,
                   Progress* progress) {
   const absl::Status status = run->Run(exporter);
   progress->Hide();
   if (status.ok()) return true;
   const bool is_inputs = run->sort_failed() || absl::IsUnimplemented(status);
-  PrintInputError(kCommand, is_inputs ? arguments.input : arguments.output, status);
+  PrintInputError(kExportCommand, is_inputs ? arguments.input : arguments.output, status);
   return false;
 }
 
-void PrintRemark(const Arguments& arguments, const Exporter& exporter) {
+void PrintRemark(const ExportArguments& arguments, const Exporter& exporter) {
   const std::string remark = exporter.Remark();
   if (remark.empty()) return;
   absl::FPrintF(stderr, "nettrace export: %s: %s\n", InputName(arguments.input), remark);
 }
 
-bool IsCtf(const Arguments& arguments) {
+bool IsCtf(const ExportArguments& arguments) {
   return arguments.format == "ctf" || arguments.format == "ctf2";
 }
 
-int ExportCtf(const Arguments& arguments, const FileAccess& access, ExportFeed* run,
+int ExportCtf(const ExportArguments& arguments, const FileAccess& access, ExportFeed* run,
               Progress* progress) {
   AtomicFolder folder(arguments.output);
   absl::Status status = folder.Create(access);
   if (!status.ok()) {
-    PrintInputError(kCommand, arguments.output, status);
+    PrintInputError(kExportCommand, arguments.output, status);
     return kExitFailed;
   }
   const auto version = arguments.format == "ctf2" ? ctf::Version::k2 : ctf::Version::k1;
@@ -81,15 +81,16 @@ int ExportCtf(const Arguments& arguments, const FileAccess& access, ExportFeed* 
   if (!RunAndReport(arguments, run, &exporter, progress)) return kExitFailed;
   status = folder.Keep();
   if (!status.ok()) {
-    PrintInputError(kCommand, arguments.output, status);
+    PrintInputError(kExportCommand, arguments.output, status);
     return kExitFailed;
   }
   PrintRemark(arguments, exporter);
   return kExitOk;
 }
 
-// The columns of all events that will be exported. The order of events does not matter.
-absl::StatusOr<csv::FieldColumns> FindColumns(const Arguments& arguments, Progress* progress) {
+// Returns the columns of all events that will be exported. Reads in any order.
+absl::StatusOr<csv::FieldColumns> FindColumns(const ExportArguments& arguments,
+                                              Progress* progress) {
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> opened = OpenInput(arguments.input, progress);
   if (!opened.ok()) return opened.status();
   nettrace::Reader& reader = **opened;
@@ -109,8 +110,8 @@ absl::StatusOr<csv::FieldColumns> FindColumns(const Arguments& arguments, Progre
   return columns;
 }
 
-// The exporter of a format that is one file.
-absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const Arguments& arguments,
+// Returns the exporter for a format that consists of one file.
+absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const ExportArguments& arguments,
                                                          const nettrace::Reader& reader,
                                                          Progress* progress, nettrace::Sink* sink) {
   if (arguments.format == "json") {
@@ -126,56 +127,56 @@ absl::StatusOr<std::unique_ptr<Exporter>> CreateExporter(const Arguments& argume
   return exporter;
 }
 
-int ExportFile(const Arguments& arguments, const FileAccess& access, ExportFeed* run,
+int ExportFile(const ExportArguments& arguments, const FileAccess& access, ExportFeed* run,
                Progress* progress) {
   AtomicFile file(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
   if (!sink.ok()) {
-    PrintInputError(kCommand, arguments.output, sink.status());
+    PrintInputError(kExportCommand, arguments.output, sink.status());
     return kExitFailed;
   }
   absl::StatusOr<std::unique_ptr<Exporter>> exporter =
       CreateExporter(arguments, run->reader(), progress, sink->get());
   if (!exporter.ok()) {
     progress->Hide();
-    PrintInputError(kCommand, arguments.input, exporter.status());
+    PrintInputError(kExportCommand, arguments.input, exporter.status());
     return kExitFailed;
   }
   if (!RunAndReport(arguments, run, exporter->get(), progress)) return kExitFailed;
   if (const absl::Status status = file.Keep(); !status.ok()) {
-    PrintInputError(kCommand, arguments.output, status);
+    PrintInputError(kExportCommand, arguments.output, status);
     return kExitFailed;
   }
   PrintRemark(arguments, **exporter);
   return kExitOk;
 }
 
-int RunExport(const Arguments& arguments) {
+int RunExport(const ExportArguments& arguments) {
   if (arguments.output == "-") {
     absl::FPrintF(stderr,
-                  "nettrace export: -o -: the output appears as a whole, so it cannot be standard "
-                  "output; name a path\n");
+                  "nettrace export: -o -: the output cannot be standard output; name a path\n");
     return kExitUsage;
   }
-  Progress progress(kCommand);
+  Progress progress(kExportCommand);
   struct stat input = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       OpenInput(arguments.input, &progress, &input);
   if (!reader.ok()) {
-    PrintInputError(kCommand, arguments.input, reader.status());
+    PrintInputError(kExportCommand, arguments.input, reader.status());
     return kExitUnreadable;
   }
   if (arguments.format == "csv" && !S_ISREG(input.st_mode)) {
     absl::FPrintF(stderr,
-                  "nettrace export: %s: it is read twice for csv, so it must be a file: write what "
-                  "comes into one first\n",
+                  "nettrace export: %s: csv reads the input twice, so it must be a regular file; "
+                  "save the stream to a file first\n",
                   InputName(arguments.input));
     return kExitUsage;
   }
-  // A run that is stopped leaves nothing. One that waits for a pipe could not be stopped then.
+  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
+  // they are caught for regular files only.
   if (S_ISREG(input.st_mode)) {
     if (const absl::Status status = CatchSignals(); !status.ok()) {
-      PrintInputError(kCommand, arguments.input, status);
+      PrintInputError(kExportCommand, arguments.input, status);
       return kExitFailed;
     }
   }
@@ -192,49 +193,49 @@ int RunExport(const Arguments& arguments) {
   absl::FPrintF(stderr, "nettrace export: %s: %d events, %d lost\n", InputName(arguments.output),
                 run.events(), run.lost());
   if (run.reader().status().ok()) return kExitOk;
-  PrintInputError(kCommand, arguments.input, run.reader().status());
-  absl::FPrintF(stderr, "nettrace export: what comes before that was written\n");
+  PrintInputError(kExportCommand, arguments.input, run.reader().status());
+  absl::FPrintF(stderr, "nettrace export: everything before the damage was written\n");
   return kExitDamaged;
 }
 
 }  // namespace
 
 void AddExport(CLI::App& app, int* exit_code) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("export", "Write a file in a format of other tools");
-  command->add_option("--to", arguments->format, "The format: ctf, ctf2, fxt, json or csv")
+  auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* command = app.add_subcommand("export", "Convert a file to a format of other tools");
+  command->add_option("--to", arguments->format, "Output format: ctf, ctf2, fxt, json or csv")
       ->required()
       ->check(CLI::IsMember({"ctf", "ctf2", "fxt", "json", "csv"}));
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
   command
       ->add_option("-o,--output", arguments->output,
-                   "What to write: a directory for ctf and ctf2, else a file")
+                   "Output: a directory for ctf and ctf2, a file for the other formats")
       ->required();
   command
       ->add_option("--profile", arguments->profile,
-                   "Of ctf and ctf2: lttng, to be read as a trace of LTTng-UST, for Trace\n"
-                   "Compass's views. Of json: speedscope, activities as calls of their threads")
+                   "For ctf and ctf2: lttng, like a trace of LTTng-UST, for the views of Trace "
+                   "Compass. For json: speedscope, activities as calls of their threads")
       ->check(CLI::IsMember({"lttng", "speedscope"}));
-  command->add_flag(
-      "--raw", arguments->raw,
-      "Of fxt, json and csv: values as they are in the file, not in their EventHeader\n"
-      "formats; those of ctf and ctf2 are so at all times");
+  command->add_flag("--raw", arguments->raw,
+                    "For fxt, json and csv: write values as they are stored, without their "
+                    "EventHeader formats; ctf and ctf2 always contain stored values");
   command->add_flag("--processes", arguments->processes,
-                    "The events that describe processes (provider Universal.System), too");
+                    "Also export the events that describe processes (provider Universal.System)");
   command->add_flag("--account", arguments->account,
-                    "What the recording says of itself (provider NetTrace.Collector), too");
+                    "Also export the events about the recording itself (provider "
+                    "NetTrace.Collector)");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   // --to is the format here.
-  AddFilterOptions(command, &arguments->filter, "--until");
+  AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
-      "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read;\n"
-      "ctf2 is its version 2, for babeltrace2 from 2.1 on. It appears by rename, whole or not at\n"
-      "all, and only where there is nothing or an empty directory. fxt is the Fuchsia trace\n"
-      "format, which Perfetto reads; json the trace-event format, which Perfetto and, with a\n"
-      "profile, speedscope read; csv a line for each event, with a column for each field of\n"
-      "any. They appear by rename, too, in place of a file that was there.\n\n"
-      "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and\n"
-      "all that came before was written; 2 the input cannot be read, or wrong usage.\n\n"
+      "ctf is the Common Trace Format 1.8, a directory that babeltrace2 and Trace Compass read. "
+      "ctf2 is its version 2, for babeltrace2 2.1 and later. The directory must not exist yet or "
+      "must be empty. fxt is the Fuchsia trace format, which Perfetto reads. json is the "
+      "trace-event format, which Perfetto reads, and speedscope with --profile speedscope. csv "
+      "has a line for each event, and a column for each field of all events. The output gets its "
+      "name when it is complete; a file replaces an existing file.\n\n"
+      "Exit code: 0 written; 1 the output cannot be written, or the input is cut or damaged, and "
+      "everything before the damage was written; 2 the input cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace export --to ctf trace.nettrace -o trace.ctf && babeltrace2 trace.ctf\n"
       "  nettrace export --to ctf --profile lttng trace.nettrace -o for-trace-compass\n"
@@ -242,19 +243,23 @@ void AddExport(CLI::App& app, int* exit_code) {
       "  nettrace export --to ctf2 trace.nettrace -o trace.ctf2\n"
       "  nettrace export --to fxt trace.nettrace -o trace.fxt\n"
       "  nettrace export --to json trace.nettrace -o trace.json\n"
-      "  nettrace export --to json --profile speedscope trace.nettrace -o for-speedscope.json\n"
+      "  nettrace export --to json --profile speedscope trace.nettrace \\\n"
+      "      -o for-speedscope.json\n"
       "  nettrace export --to csv --event Order trace.nettrace -o orders.csv\n");
   command->callback([arguments, exit_code] {
     if ((arguments->profile == "lttng" && !IsCtf(*arguments)) ||
         (arguments->profile == "speedscope" && arguments->format != "json")) {
-      throw CLI::ValidationError("--profile", "lttng is one of ctf and ctf2, speedscope of json");
+      throw CLI::ValidationError("--profile",
+                                 "lttng needs --to ctf or ctf2, and speedscope needs --to json");
     }
     if (IsCompressedName(arguments->output)) {
-      throw CLI::ValidationError("-o", arguments->output + " would not be compressed");
+      throw CLI::ValidationError(
+          "-o", arguments->output + ": this output is never compressed; use a name without .zst");
     }
     if (!arguments->processes) arguments->filter.processes = EventFilter::Added::kHidden;
     if (!arguments->account) arguments->filter.account = EventFilter::Added::kHidden;
-    *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunExport(*arguments); });
+    *exit_code =
+        WithinMemory(kExportCommand, {arguments->input}, [&] { return RunExport(*arguments); });
   });
 }
 

@@ -1,4 +1,4 @@
-// From a reader to an exporter.
+// Feeds the events of a reader to an exporter.
 #ifndef TOOLS_NETTRACE_EXPORT_FEED_H_
 #define TOOLS_NETTRACE_EXPORT_FEED_H_
 
@@ -16,15 +16,16 @@
 
 namespace tools {
 
-// Passes what a file holds to an exporter: the events that pass the filter, in order, and losses.
+// Passes the contents of a file to an exporter: losses, and the events that pass the filter, in
+// order of time.
 class ExportFeed {
  public:
-  // `filter` must live as long.
+  // `filter` must outlive this object.
   ExportFeed(const EventFilter& filter, PayloadStyle payloads,
              std::unique_ptr<nettrace::Reader> reader);
 
-  // The exporter's error, that of the temporary file for sorting, or Cancelled after a signal
-  // (tools/common/signals.h).
+  // Returns the error of the exporter or of the temporary file for sorting. Returns Cancelled after
+  // a signal (tools/common/signals.h).
   absl::Status Run(exporting::Exporter* exporter);
 
   const nettrace::Reader& reader() const { return reader_; }
@@ -37,7 +38,7 @@ class ExportFeed {
 
   absl::Status OnEvent(const nettrace::Event& event, exporting::Exporter* exporter);
   absl::Status OnSequencePoint(const nettrace::SequencePoint& point, exporting::Exporter* exporter);
-  // Which events were lost is not known: only the time chooses.
+  // Passes losses by their time alone, because the lost events are unknown.
   absl::Status OnLoss(const exporting::Loss& loss, exporting::Exporter* exporter);
 
   const EventFilter& filter_;
@@ -45,7 +46,7 @@ class ExportFeed {
   nettrace::TimeOrderedReader ordered_;
   nettrace::Reader& reader_;
   exporting::ProcessNames processes_;
-  absl::Time now_ = absl::InfinitePast();  // of the last step
+  absl::Time now_ = absl::InfinitePast();  // time of the last step
   std::uint64_t events_ = 0;
   std::uint64_t lost_ = 0;
 };

@@ -1,4 +1,4 @@
-// `nettrace import`: traces of other tools as a NetTrace file.
+// `nettrace import`: writes traces of other tools as a NetTrace file.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -30,23 +30,23 @@
 namespace tools {
 namespace {
 
-constexpr char kCommand[] = "import";
+constexpr char kImportCommand[] = "import";
 
-struct Arguments {
+struct ImportArguments {
   std::string format;
   std::string input;
   std::string output;
   std::optional<mode_t> mode;
 };
 
-void PrintRemark(const Arguments& arguments, const std::string& remark) {
+void PrintRemark(const ImportArguments& arguments, const std::string& remark) {
   absl::FPrintF(stderr, "nettrace import: %s: %s\n", InputName(arguments.input), Printable(remark));
 }
 
-// The file that is written, by way of a compressor if its name asks for one.
+// The output file, compressed if its name asks for that.
 class Output {
  public:
-  explicit Output(const Arguments& arguments) : path_(arguments.output), file_(path_) {}
+  explicit Output(const ImportArguments& arguments) : path_(arguments.output), file_(path_) {}
 
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Create(const FileAccess& access) {
     absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = file_.Create(access);
@@ -69,20 +69,21 @@ class Output {
       std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
-// Each stream is an open file.
+// Raises the limit of open files, because each stream is an open file.
 void RaiseFileLimit() {
   struct rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);  // where that fails, opening says so
+  setrlimit(RLIMIT_NOFILE, &limit);  // if this fails, opening a file reports the error
 }
 
-// Keeps the output if `status`, of writing it, is OK. Prints what was written, or why nothing was.
-int Finish(const Arguments& arguments, absl::Status status, Output* output,
+// Keeps the output if `status`, the result of writing it, is OK. Prints what was written, or why
+// nothing was.
+int Finish(const ImportArguments& arguments, absl::Status status, Output* output,
            const importing::TraceOutput* trace, bool is_damaged) {
   if (status.ok()) status = output->Keep();
   if (!status.ok()) {
-    PrintInputError(kCommand, arguments.output, status);
+    PrintInputError(kImportCommand, arguments.output, status);
     absl::FPrintF(stderr, "nettrace import: nothing was written\n");
     return kExitFailed;
   }
@@ -93,14 +94,14 @@ int Finish(const Arguments& arguments, absl::Status status, Output* output,
   }
   if (trace->lost_beyond() > 0) {
     PrintRemark(arguments, absl::StrCat(trace->lost_beyond(),
-                                        " lost events more are said than a file can have between "
-                                        "two events; they are not counted"));
+                                        " more lost events are not counted, because a file cannot "
+                                        "hold so large a count between two events"));
   }
   absl::FPrintF(stderr, "nettrace import: %s: %d events, %d lost, %d bytes\n",
                 InputName(arguments.output), trace->events(), trace->lost(),
                 output->Size(trace->bytes()));
   if (!is_damaged) return kExitOk;
-  absl::FPrintF(stderr, "nettrace import: what is not damaged was written\n");
+  absl::FPrintF(stderr, "nettrace import: all undamaged parts were written\n");
   return kExitDamaged;
 }
 
@@ -109,36 +110,35 @@ absl::Status CheckStop(Progress* progress, std::uint64_t bytes) {
   return IsStopRequested() ? absl::CancelledError("stopped by a signal") : absl::OkStatus();
 }
 
-void ReportDamages(const Arguments& arguments, const std::vector<absl::Status>& damages,
+void ReportDamages(const ImportArguments& arguments, const std::vector<absl::Status>& damages,
                    std::uint64_t count) {
   for (const absl::Status& damage : damages) PrintRemark(arguments, std::string(damage.message()));
   if (count > damages.size()) {
-    PrintRemark(arguments,
-                absl::StrCat("and ", count - damages.size(), " places more are damaged"));
+    PrintRemark(arguments, absl::StrCat("and ", count - damages.size(), " more damaged places"));
   }
 }
 
-void ReportCtf(const Arguments& arguments, const importing::ctf::CtfImporter& importer) {
+void ReportCtf(const ImportArguments& arguments, const importing::ctf::CtfImporter& importer) {
   ReportDamages(arguments, importer.damages(), importer.damage_count());
   if (importer.packets_missing() > 0) {
     PrintRemark(arguments,
                 absl::StrCat(importer.packets_missing(),
-                             " packets are missing; how many events they had is not known"));
+                             " packets are missing; the number of their events is unknown"));
   }
   if (importer.moved() > 0) {
     PrintRemark(arguments, absl::StrCat(importer.moved(),
-                                        " events come after later ones of their stream; they have "
-                                        "the time of those"));
+                                        " events are out of order in their stream; they got the "
+                                        "time of the event before them"));
   }
 }
 
-int ImportCtf(const Arguments& arguments) {
+int ImportCtf(const ImportArguments& arguments) {
   RaiseFileLimit();
-  Progress progress(kCommand);
+  Progress progress(kImportCommand);
   std::vector<struct stat> files;
   auto folders = importing::ctf::OpenTraces(arguments.input, &files);
   if (!folders.ok()) {
-    // The message names the file.
+    // The message already names the file.
     absl::FPrintF(stderr, "nettrace import: %s\n",
                   Printable(std::string(folders.status().message())));
     return kExitUnreadable;
@@ -149,12 +149,12 @@ int ImportCtf(const Arguments& arguments) {
     for (const auto& stream : folder.streams) progress.AddInput(stream.file->size());
     absl::Status status = importer.AddTrace(folder.metadata, std::move(folder.streams));
     if (!status.ok()) {
-      PrintInputError(kCommand, folder.name + "/metadata", status);
+      PrintInputError(kImportCommand, folder.name + "/metadata", status);
       return kExitUnreadable;
     }
   }
   if (const absl::Status status = CatchSignals(); !status.ok()) {
-    PrintInputError(kCommand, arguments.input, status);
+    PrintInputError(kImportCommand, arguments.input, status);
     return kExitFailed;
   }
   FileAccess access = AccessToAll(files);
@@ -169,16 +169,18 @@ int ImportCtf(const Arguments& arguments) {
                 importer.damage_count() > 0);
 }
 
-void ReportFxt(const Arguments& arguments, const importing::fxt::FxtImporter& importer) {
+void ReportFxt(const ImportArguments& arguments, const importing::fxt::FxtImporter& importer) {
   ReportDamages(arguments, importer.damages(), importer.damage_count());
   if (importer.skipped() > 0) {
-    PrintRemark(arguments, absl::StrCat(importer.skipped(),
-                                        " records are of kinds that a NetTrace file has no place "
-                                        "for; they were left out"));
+    PrintRemark(
+        arguments,
+        absl::StrCat(
+            importer.skipped(),
+            " records were left out, because a NetTrace file cannot represent their kinds"));
   }
   if (importer.buffers_full() > 0) {
     PrintRemark(arguments, absl::StrCat("a buffer was full ", importer.buffers_full(),
-                                        " times; how many records were lost then is not known"));
+                                        " times; the number of lost records is unknown"));
   }
 }
 
@@ -190,19 +192,20 @@ absl::StatusOr<std::unique_ptr<importing::fxt::FxtReader>> OpenFxt(const std::st
   return importing::fxt::FxtReader::Open(*std::move(source));
 }
 
-int ImportFxt(const Arguments& arguments) {
-  Progress progress(kCommand);
+int ImportFxt(const ImportArguments& arguments) {
+  Progress progress(kImportCommand);
   struct stat file = {};
   absl::StatusOr<std::unique_ptr<importing::fxt::FxtReader>> reader =
       OpenFxt(arguments.input, &progress, &file);
   if (!reader.ok()) {
-    PrintInputError(kCommand, arguments.input, reader.status());
+    PrintInputError(kImportCommand, arguments.input, reader.status());
     return kExitUnreadable;
   }
-  // A run that is stopped leaves nothing. One that waits for a pipe could not be stopped then.
+  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
+  // they are caught for regular files only.
   if (S_ISREG(file.st_mode)) {
     if (const absl::Status status = CatchSignals(); !status.ok()) {
-      PrintInputError(kCommand, arguments.input, status);
+      PrintInputError(kImportCommand, arguments.input, status);
       return kExitFailed;
     }
   }
@@ -219,12 +222,10 @@ int ImportFxt(const Arguments& arguments) {
                 importer.damage_count() > 0);
 }
 
-int RunImport(const Arguments& arguments) {
+int RunImport(const ImportArguments& arguments) {
   if (arguments.output == "-") {
-    absl::FPrintF(
-        stderr,
-        "nettrace import: -o -: the output appears as a whole, so it must be a file; name "
-        "one\n");
+    absl::FPrintF(stderr,
+                  "nettrace import: -o -: the output cannot be standard output; name a file\n");
     return kExitUsage;
   }
   return arguments.format == "ctf" ? ImportCtf(arguments) : ImportFxt(arguments);
@@ -233,31 +234,35 @@ int RunImport(const Arguments& arguments) {
 }  // namespace
 
 void AddImport(CLI::App& app, int* exit_code) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("import", "Write a trace of other tools as a V6 file");
-  command->add_option("--from", arguments->format, "The format: ctf or fxt")
+  auto arguments = std::make_shared<ImportArguments>();
+  CLI::App* command =
+      app.add_subcommand("import", "Convert a trace of other tools to a NetTrace file");
+  command->add_option("--from", arguments->format, "Input format: ctf or fxt")
       ->required()
       ->check(CLI::IsMember({"ctf", "fxt"}));
   command
       ->add_option("input", arguments->input,
-                   "What to read: a directory for ctf, a file for fxt; there - is\n"
-                   "standard input")
+                   "Input: a directory for ctf, a file for fxt, where - is standard input")
       ->required();
   command->add_option("-o,--output", arguments->output, "File to write")->required();
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
   command->footer(
-      "ctf is the Common Trace Format 1.8, a directory as LTTng, barectf, babeltrace2, perf and\n"
-      "'nettrace export' write it; traces in directories below it are read, too, as one.\n"
-      "fxt is the Fuchsia trace format, of either byte order, which may be compressed with zstd.\n"
-      "The output appears by rename, whole or not at all.\n\n"
-      "Exit code: 0 written; 1 the output cannot be written, or a part of the input is cut or\n"
-      "damaged, and what can be read was written; 2 the input cannot be read, or wrong usage.\n\n"
+      "ctf is the Common Trace Format 1.8: a directory as written by LTTng, barectf, babeltrace2, "
+      "perf or 'nettrace export'. All traces in and below the directory are merged into one. fxt "
+      "is the Fuchsia trace format, in either byte order, optionally compressed with zstd. The "
+      "output is a NetTrace V6 file. It gets its name when it is complete, and replaces an "
+      "existing file.\n\n"
+      "Exit code: 0 written; 1 the output cannot be written, or a part of the input is cut or "
+      "damaged, and everything that can be read was written; 2 the input cannot be read, or wrong "
+      "usage.\n\n"
       "Examples:\n"
-      "  nettrace import --from ctf trace.ctf -o again.nettrace && nettrace dump again.nettrace\n"
+      "  nettrace import --from ctf trace.ctf -o again.nettrace && \\\n"
+      "      nettrace dump again.nettrace\n"
       "  nettrace import --from ctf trace.ctf -o again.nettrace.zst\n"
       "  nettrace import --from fxt trace.fxt -o from-fuchsia.nettrace\n");
   command->callback([arguments, exit_code] {
-    *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunImport(*arguments); });
+    *exit_code =
+        WithinMemory(kImportCommand, {arguments->input}, [&] { return RunImport(*arguments); });
   });
 }
 

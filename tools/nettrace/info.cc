@@ -24,7 +24,7 @@
 namespace tools {
 namespace {
 
-// The number of blocks by the name of their kind. Kinds that share a name are counted together.
+// Counts blocks by the name of their kind. Kinds that share a name are counted together.
 std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
     const nettrace::Reader::Stats& stats) {
   std::vector<std::pair<std::string, std::uint64_t>> counts;
@@ -43,14 +43,15 @@ std::vector<std::pair<std::string, std::uint64_t>> CountBlocks(
   return counts;
 }
 
-// What the recorder added, events that describe processes and its account, apart from the others.
+// Counts events. Those that the recorder added (events that describe processes, and its account)
+// are counted separately.
 struct Events {
   std::uint64_t of_processes = 0;
   std::uint64_t of_account = 0;
   AccountSummary account;
-  std::uint64_t left_out = 0;  // tracepoints, by that
+  std::uint64_t left_out = 0;  // tracepoints, as the account reports them
   std::uint64_t others = 0;
-  std::optional<std::uint64_t> first_timestamp;  // of the others
+  std::optional<std::uint64_t> first_timestamp;  // first time of the other events
   std::optional<std::uint64_t> last_timestamp;
 
   void Count(const nettrace::Event& event) {
@@ -71,18 +72,18 @@ struct Events {
     last_timestamp = std::max(last_timestamp.value_or(0), event.timestamp);
   }
 
-  // To be called at a sequence point; `lost` is all up to there.
+  // Must be called at each sequence point; `lost` is the number of events lost up to there.
   void EndInterval(std::uint64_t lost) { has_intervals_ = others != 0 || lost != 0; }
 
  private:
-  // Whether it is of a section that begins after others of the same file, as after a time in which
-  // the output was full: what is before that section is in this file. In an interval the account
-  // may come after events that are later, so that it is intervals that tell.
+  // Returns whether `event` reports a section that begins after other sections of the same file,
+  // for example after the output was full. The file then contains the time before that section.
+  // Compares intervals, not times: within an interval, the account may follow later events.
   bool BeginsWithin(const AccountEvent& event) const {
     return event.kind == AccountEvent::Kind::kSectionBegan && has_intervals_;
   }
 
-  bool has_intervals_ = false;  // something was written or lost before this one
+  bool has_intervals_ = false;  // an event was written or lost before this interval
 };
 
 void PrintJson(const nettrace::Reader& reader, const Events& events) {
@@ -163,7 +164,7 @@ void PrintRow(const char* name, const std::string& value) {
   absl::PrintF("%-16s %s\n", name, Printable(value));
 }
 
-// The largest losses, and the last CPUs that went or came.
+// Prints the largest losses and the last CPUs that went offline or came online.
 void PrintAccount(const Events& events) {
   constexpr std::size_t kShown = 10;
   const AccountSummary& account = events.account;
@@ -212,9 +213,8 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
   row("process events", absl::StrCat(events.of_processes));
   row("collector events", absl::StrCat(events.of_account));
   const auto& unknown = events.account.unknown();
-  row("lost",
-      absl::StrCat(stats.lost, unknown ? "; what is missing is not known " + UnknownText(*unknown)
-                                       : std::string()));
+  row("lost", absl::StrCat(stats.lost, unknown ? "; losses are unknown " + UnknownText(*unknown)
+                                               : std::string()));
   PrintAccount(events);
   row("first event", TimeText(reader, events.first_timestamp));
   row("last event", TimeText(reader, events.last_timestamp));
@@ -235,7 +235,7 @@ void PrintTable(const nettrace::Reader& reader, const Events& events) {
     row("key", absl::StrCat(key, " = ", value));
   }
   if (!reader.traceevent_refusal().empty()) row("warning", Printable(RefusalText(reader)));
-  row("complete", stats.complete ? "yes" : "no: it has no end; all whole blocks were read");
+  row("complete", stats.complete ? "yes" : "no: the end is missing; all complete blocks were read");
 }
 
 int Info(const std::string& path, bool json) {
@@ -270,21 +270,19 @@ int Info(const std::string& path, bool json) {
 }  // namespace
 
 void AddInfo(CLI::App& app, int* exit_code) {
-  struct Arguments {
+  struct InfoArguments {
     std::string path;
     bool json = false;
   };
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* info = app.add_subcommand("info", "Show the contents of a NetTrace file");
+  auto arguments = std::make_shared<InfoArguments>();
+  CLI::App* info = app.add_subcommand("info", "Show a summary of a NetTrace file");
   info->add_flag("--json", arguments->json, "Print a JSON object");
   info->add_option("file", arguments->path, "File to read; - is standard input")->required();
   info->footer(
-      "Threads and metadata are counted in rows of the file: the CPUs that captured events have "
-      "rows\n"
-      "among the threads.\n\n"
-      "Exit code: 0 the file is whole; 1 it is cut or damaged, and the numbers are those up to "
-      "there;\n"
-      "2 it cannot be read, or wrong usage.\n\n"
+      "Threads and metadata are counted as rows of the file. CPUs that captured events also have "
+      "rows among the threads.\n\n"
+      "Exit code: 0 the file is complete; 1 it is cut or damaged, and the numbers cover the part "
+      "before the damage; 2 it cannot be read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace info trace.nettrace\n"
       "  nettrace info --json trace.nettrace | jq .lost\n");

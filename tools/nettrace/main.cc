@@ -1,10 +1,12 @@
-// nettrace: records, shows and checks NetTrace files, and talks to nettraced.
+// nettrace: records, shows and checks NetTrace files, and sends requests to nettraced.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include "tools/common/completion.h"
 #include "tools/common/exit_codes.h"
+#include "tools/common/help_formatter.h"
 #include "tools/common/text.h"
 #include "tools/common/usage.h"
 #include "tools/nettrace/commands.h"
@@ -12,10 +14,12 @@
 namespace {
 
 int Main(int argc, char** argv) {
-  CLI::App app("Records events of C++ services and the kernel into NetTrace files, and shows them.",
+  CLI::App app("Record events of C++ services and the kernel in NetTrace files, and show them.",
                "nettrace");
+  app.formatter(std::make_shared<tools::HelpFormatter>());
   app.require_subcommand(1);
-  app.footer("'nettrace COMMAND --help' says more, with examples.\n");
+  app.set_version_flag("--version", "nettrace " PROJECT_VERSION);
+  app.footer("'nettrace COMMAND --help' shows the details of a command, with examples.\n");
   int exit_code = tools::kExitOk;
   tools::AddRecord(app, &exit_code);
   tools::AddDump(app, &exit_code);
@@ -34,7 +38,7 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
     if (argc > 1 && app.get_subcommands().empty()) {
-      std::fprintf(stderr, "nettrace: '%s' is no command; 'nettrace --help' names them\n",
+      std::fprintf(stderr, "nettrace: unknown command '%s'; 'nettrace --help' lists the commands\n",
                    tools::Printable(argv[1]).c_str());
       return tools::kExitUsage;
     }

@@ -77,14 +77,17 @@ absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& 
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
-                                                            Progress* progress, struct stat* file) {
+                                                            Progress* progress, struct stat* file,
+                                                            bool skip_damage) {
   absl::StatusOr<std::unique_ptr<nettrace::Source>> source = OpenSource(path, progress, file);
   if (!source.ok()) return source.status();
-  return nettrace::Reader::Open(*std::move(source));
+  nettrace::ReaderOptions options;
+  options.skip_damage = skip_damage;
+  return nettrace::Reader::Open(*std::move(source), options);
 }
 
 std::string RefusalText(const nettrace::Reader& reader) {
-  return "TraceEvent, the library of PerfView, shows nothing of this file: " +
+  return "TraceEvent, the library of PerfView, cannot show this file: " +
          reader.traceevent_refusal();
 }
 
@@ -99,7 +102,7 @@ int WithinMemory(const char* name, const std::vector<std::string>& files,
   try {
     return command();
   } catch (const std::bad_alloc&) {
-    // What was in use is free again.
+    // The memory that `command` used has been freed.
     const auto append = [](std::string* text, const std::string& file) {
       absl::StrAppend(text, InputName(file));
     };

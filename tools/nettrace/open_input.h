@@ -26,7 +26,7 @@ class Progress {
   explicit Progress(std::string command, bool wanted = true)
       : command_(std::move(command)), line_(wanted) {}
 
-  // Adds an input of `size` bytes, of unknown size without one.
+  // Adds an input of `size` bytes; no value if the size is unknown.
   void AddInput(std::optional<std::uint64_t> size);
   void AddRead(std::uint64_t bytes);
   void Hide() { line_.Hide(); }
@@ -38,36 +38,37 @@ class Progress {
   std::optional<std::uint64_t> total_ = 0;
 };
 
-// A descriptor of `path`, of standard input for "-", to be closed by the caller.
+// Opens `path`, or duplicates standard input for "-". The caller closes the descriptor.
 absl::StatusOr<int> OpenDescriptor(const std::string& path);
 
-// Opens the bytes of `path`, of standard input for "-", those within if they are zstd's. `progress`
-// must live as long as they are read. `file` becomes what the file system says of it.
+// Opens the bytes of `path`, or of standard input for "-", and decompresses zstd. `progress` must
+// outlive the source. If `file` is not null, it receives the result of fstat.
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenSource(const std::string& path,
                                                              Progress* progress,
                                                              struct stat* file = nullptr);
 
-// Opens a Reader of that source.
+// Opens a Reader of that source; see nettrace::ReaderOptions for `skip_damage`.
 absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenInput(const std::string& path,
                                                             Progress* progress,
-                                                            struct stat* file = nullptr);
+                                                            struct stat* file = nullptr,
+                                                            bool skip_damage = false);
 
-// Says that, and why, PerfView will not show this file; see Reader::traceevent_refusal.
+// Returns text that says why PerfView will not show this file; see Reader::traceevent_refusal.
 std::string RefusalText(const nettrace::Reader& reader);
 
-// Flushes standard output; returns `exit_code`, or prints an error and returns kExitFailed if not
-// all that was printed could be written.
+// Flushes standard output and returns `exit_code`. If the output could not be written completely,
+// prints an error and returns kExitFailed.
 int FinishOutput(const char* command, int exit_code);
 
-// Returns what `command` returns; if memory runs out, prints that with the names of the files, and
+// Returns the result of `command`. If memory runs out, prints that with the names of the files, and
 // returns `exit_code`.
 int WithinMemory(const char* name, const std::vector<std::string>& files,
                  const std::function<int()>& command, int exit_code = kExitUnreadable);
 
-// `path` for people; "standard input" for "-".
+// Returns `path` for messages, and "standard input" for "-".
 std::string InputName(const std::string& path);
 
-// Prints "nettrace COMMAND: FILE: why".
+// Prints "nettrace COMMAND: FILE: REASON".
 void PrintInputError(const char* command, const std::string& path, const absl::Status& status);
 
 }  // namespace tools

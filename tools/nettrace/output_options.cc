@@ -16,11 +16,11 @@ void AddModeOption(CLI::App* command, const std::string& otherwise,
         const bool is_mode = !text.empty() && text.size() <= 4 &&
                              (text.size() < 4 || text[0] == '0') &&
                              absl::c_all_of(text, [](char c) { return c >= '0' && c <= '7'; });
-        if (!is_mode) throw CLI::ValidationError("--mode", text + " is no mode like 0640");
+        if (!is_mode)
+          throw CLI::ValidationError("--mode", "invalid mode \"" + text + "\"; example: 0640");
         set(static_cast<mode_t>(std::stoul(text, nullptr, 8)));
       },
-      "Who may read and write the output, like 0640; the umask does not count. Without it: " +
-          otherwise);
+      "Permissions of the output in octal, e.g. 0640; the umask is ignored. Default: " + otherwise);
 }
 
 }  // namespace tools

@@ -13,10 +13,10 @@ class App;
 
 namespace tools {
 
-// Whether the file is compressed because of its name.
+// Returns whether the file's name asks for compression.
 bool IsCompressedName(const std::string& path);
 
-// Adds --mode, which calls `set`. `otherwise` says for people what the mode is without it.
+// Adds --mode, which calls `set`. `otherwise` is help text for the mode without the option.
 void AddModeOption(CLI::App* command, const std::string& otherwise,
                    const std::function<void(mode_t)>& set);
 

@@ -53,7 +53,7 @@ FieldNotes ReadFieldNotes(const nettrace::EventMetadata& metadata) {
 using nettrace::internal::IsPlainArray;
 using nettrace::internal::IsText;
 
-// Bytes of each integer of an array of unsigned ones; 0 for other types.
+// Returns the bytes of each integer in an array of unsigned integers, or 0 for other types.
 std::size_t IntegerSizeOf(const Type& type) {
   if (!IsPlainArray(type)) return 0;
   switch (type.element.front().code) {
@@ -68,7 +68,8 @@ std::size_t IntegerSizeOf(const Type& type) {
   }
 }
 
-// The type of the only members of the Objects in an array, if that is an array; else null.
+// If `type` is an array of Objects whose only member is an array, returns that member's type.
+// Returns null for other types.
 const Type* WrappedArray(const Type& type) {
   if (!IsPlainArray(type) || type.element.front().code != TypeCode::kObject) return nullptr;
   const std::vector<nettrace::Field>& members = type.element.front().fields;
@@ -76,12 +77,13 @@ const Type* WrappedArray(const Type& type) {
                                                                    : nullptr;
 }
 
-// The integers that a byte sequence of `encoding` is: bytes, or its code units.
+// Returns whether a byte sequence of `encoding` may be stored as integers of `size` bytes: as
+// bytes, or as its code units.
 bool AreIntegersOf(eh::Encoding encoding, std::size_t size) {
   return size == 1 || (size != 0 && size == eh::internal::CodeUnitSize(encoding));
 }
 
-// Sets how the values of a nullable field of `type` are shown.
+// Sets the form in which the values of a nullable field of `type` are shown.
 void ReadNullable(const Type& type, FieldFormat* format) {
   using Values = FieldFormat::Values;
   const Type* const wrapped = WrappedArray(type);
@@ -100,15 +102,16 @@ void ReadNullable(const Type& type, FieldFormat* format) {
   }
 }
 
-// Whether the values of a field of `type`, or those in its array, are as long as `encoding` says.
+// Returns whether the values of a field of `type`, or the elements of its array, have the size of
+// `encoding`.
 bool HasSizeOf(eh::Encoding encoding, const Type& type) {
   const std::size_t size = eh::internal::FixedSize(encoding);
   return size == 0 ||
          nettrace::internal::FixedSize(IsPlainArray(type) ? type.element.front() : type) == size;
 }
 
-// The formats of `fields`, with the notes of the definitions from `*index` on. A note that the
-// field's type contradicts is none.
+// Returns the formats of `fields`, with the notes of the definitions from `*index` on. Ignores
+// notes that contradict the field's type.
 std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
                                      const FieldNotes& notes, std::size_t* index) {
   using Values = FieldFormat::Values;
@@ -130,7 +133,7 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
       }
       if (wrapped != nullptr && format.values != Values::kAsTyped &&
           format.values != Values::kNumbers) {
-        continue;  // the Object is no struct of the event's
+        continue;  // the Object is not a struct of the event
       }
     }
     const Type& type = IsPlainArray(field.type) ? field.type.element.front() : field.type;
@@ -148,13 +151,13 @@ void PutAttributes(std::string_view text, JsonWriter* json) {
   json->EndObject();
 }
 
-// Whether the field's definition says what must be shown by the field's path.
+// Returns whether the field's note contains something that is shown with the field's path.
 bool NeedsPath(const FieldNote& note) {
   return note.tag || !note.attributes.empty() || note.format == eh::Format::kErrno;
 }
 
-// Sets the paths that are needed, and appends their fields to `named`. Fields with longer paths
-// than an EventHeader event has room for are left out: only files made for it have them.
+// Sets the paths that are needed, and appends their fields to `named`. Leaves out fields whose
+// paths are longer than an EventHeader event allows. Only crafted files have such fields.
 void NameFields(const std::vector<nettrace::Field>& fields, const std::string& parent,
                 std::vector<FieldFormat>* formats, std::vector<const FieldFormat*>* named) {
   constexpr std::size_t kMaxPath = 8192;
@@ -236,7 +239,7 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
 
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
-  // Without `formats` all values are shown as typed.
+  // Shows all values as typed if `formats` is null.
   JsonVisitor(const std::vector<FieldFormat>* formats, ValueStyle style, JsonWriter* json,
               std::vector<ErrnoSymbols>* errnos)
       : style_(style), json_(json), errnos_(errnos) {
@@ -323,7 +326,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   void OnDateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
   void OnDecimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
   void OnUtf8(std::span<const std::byte> units) override {
-    // Stands for the value at which a cut payload ends.
+    // Stands for the value at which a truncated payload ends.
     if (in_bytes_ || in_nullable_) return;
     if (PutNull(units)) return;
     text_.clear();
@@ -346,11 +349,12 @@ class JsonVisitor : public nettrace::PayloadVisitor {
  private:
   struct Object {
     const std::vector<FieldFormat>* formats;
-    std::size_t members;  // so far, the current one included
+    std::size_t members;  // up to and including the current one
   };
   static inline const std::vector<FieldFormat> kNone;
 
-  // The format of the field whose values come; null if they are shown as typed.
+  // Returns the format of the field whose values are being read. Returns null if they are shown as
+  // typed.
   const FieldFormat* Current() const {
     if (open_.empty() || open_.back().members - 1 >= open_.back().formats->size()) return nullptr;
     return &(*open_.back().formats)[open_.back().members - 1];
@@ -359,7 +363,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     const FieldFormat* format = Current();
     return format != nullptr && format->values == values;
   }
-  // False for what follows the value of a nullable field, of which there is one.
+  // Returns false after the first value of a nullable field; it has at most one.
   bool IsFirst() { return !in_nullable_ || std::exchange(is_null_, false); }
 
   bool PutNull(std::span<const std::byte> units) {
@@ -368,11 +372,11 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     return true;
   }
 
-  // False if the field's numbers are shown as typed.
+  // Returns false if the field's numbers are shown as typed.
   bool PutFormatted(std::uint64_t value) {
     if (!Is(FieldFormat::Values::kNumbers) && !in_nullable_) return false;
     const FieldNote& note = Current()->note;
-    // Floats have types of their own in the file: a note that calls an integer one is false.
+    // The file has separate types for floats, so a note that calls an integer a float is wrong.
     if (eh::internal::FixedSize(note.encoding) == 0 ||
         eh::internal::ShownFormat(note.encoding, note.format) == eh::Format::kFloat) {
       return false;
@@ -381,7 +385,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     PutFieldNumber(note.encoding, note.format, value, style_, json_);
     return true;
   }
-  // Keeps the name of the current field's value of `size` bytes, if it is an errno.
+  // Records the name of the current field's value of `size` bytes if it is an errno.
   void NoteErrno(std::uint64_t value, std::size_t size) {
     const FieldFormat* const field = Current();
     const FieldNote& note = field->note;
@@ -399,11 +403,11 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   JsonWriter* json_;
   std::vector<ErrnoSymbols>* errnos_;
   int open_arrays_ = 0;
-  std::vector<Object> open_;  // objects that are open; empty without formats
+  std::vector<Object> open_;  // open objects; empty without formats
   bool in_wrapper_ = false;
   bool in_bytes_ = false;
   bool in_nullable_ = false;
-  bool is_null_ = false;  // no value has come of the nullable field
+  bool is_null_ = false;  // whether the nullable field has had no value yet
   std::vector<std::byte> bytes_;
   std::string text_;
 };

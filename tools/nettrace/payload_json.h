@@ -1,4 +1,4 @@
-// The payloads of events as JSON objects.
+// Formats the payloads of events as JSON objects.
 #ifndef TOOLS_NETTRACE_PAYLOAD_JSON_H_
 #define TOOLS_NETTRACE_PAYLOAD_JSON_H_
 
@@ -19,10 +19,10 @@
 namespace tools {
 
 enum class PayloadStyle {
-  kForPrograms,   // EventHeader fields as their formats say; see tools/common/field_value.h
-  kForPeople,     // the same, and errnos have their names, too
-  kRaw,           // all fields as their types in the file say
-  kRawForPeople,  // the same, and large numbers without quotes
+  kForPrograms,   // EventHeader fields in their formats; see tools/common/field_value.h
+  kForPeople,     // like kForPrograms, with the names of errnos
+  kRaw,           // all fields by their types in the file
+  kRawForPeople,  // like kRaw, but large numbers have no quotes
 };
 
 // The form in which the values of a field are shown.
@@ -30,60 +30,62 @@ struct FieldFormat {
   enum class Values : std::uint8_t {
     kAsTyped,
     kNumbers,              // numbers in the format of the note
-    kBytes,                // an array of integers is the bytes of one value
-    kWrappedBytes,         // so is the only member of each Object in an array
-    kNullOrText,           // an empty text is null
-    kNullOrNumber,         // an array of no or one number in the format of the note is null or that
-    kWrappedNullOrNumber,  // so is the only member of each Object in an array
+    kBytes,                // an array of integers that holds the bytes of one value
+    kWrappedBytes,         // the same, for the only member of each Object in an array
+    kNullOrText,           // null for an empty text
+    kNullOrNumber,         // an array of at most one number in the note's format; null if empty
+    kWrappedNullOrNumber,  // the same, for the only member of each Object in an array
   };
   Values values = Values::kAsTyped;
   FieldNote note;
-  std::string path;  // the field's name; of a struct's member after the struct's and a point
-  std::size_t integer_size = 0;      // bytes of each integer of kBytes and kWrappedBytes
-  std::vector<FieldFormat> members;  // of the field's Object, or of those in its array
+  std::string path;              // the field's name; for a struct's member, with the struct's path
+  std::size_t integer_size = 0;  // bytes of each integer, for kBytes and kWrappedBytes
+  std::vector<FieldFormat>
+      members;  // members of the field's Object, or of the Objects in its array
 };
 
-// What the keys of a metadata row say of its events.
+// Holds what the keys of a metadata row say about its events.
 struct RowNotes {
-  // The id that the event's author gave it: recorders of EventHeader keep it beside the row's own.
+  // Id that the event's author gave it. Recorders of EventHeader store it in a key, separate from
+  // the row's id.
   std::uint32_t id = 0;
   std::vector<FieldFormat> formats;  // empty: fields are shown as typed
-  // Names and values, in JSON, of what EventHeader has beside an event's fields, as far as it is
-  // there: tag, group, attributes, and fieldTags and fieldAttributes, whose members are named by
-  // the fields' paths.
+  // Names and JSON values of the EventHeader properties that the event has: tag, group, attributes,
+  // fieldTags and fieldAttributes. The members of the last two are named by the paths of fields.
   std::vector<std::pair<std::string, std::string>> extras;
-  std::unique_ptr<TracepointPayload> tracepoint;  // null if the row is none of a kernel tracepoint
+  std::unique_ptr<TracepointPayload> tracepoint;  // null unless the row is of a kernel tracepoint
 };
 
-// The names of one field's errnos in one event.
+// Holds the names of one field's errnos in one event.
 struct ErrnoSymbols {
   const FieldFormat* field;
   bool in_array;
-  std::vector<const char*> names;  // null: the number has none
+  std::vector<const char*> names;  // null for numbers without a name
 };
 
 class PayloadJson {
  public:
   explicit PayloadJson(PayloadStyle style) : style_(style) {}
 
-  // Valid until ForgetRows.
+  // Returns the notes of a row. The reference is valid until ForgetRows.
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
 
-  // Writes the payload of `event`, a member for each field. If it does not fit its fields, the
-  // values before the misfit are written, and the object is whole all the same.
+  // Writes the payload of `event` with a member for each field. If the payload does not match its
+  // fields, writes the values before the mismatch, completes the object, and returns an error.
   absl::Status Put(const nettrace::Event& event, JsonWriter* json);
 
-  // Writes the symbols of that event's fields, an object under `key`; nothing if it has none. They
-  // are what kernel tracepoints call their numbers, and the names of errnos in EventHeader fields:
-  // a list of them, with null for a number without, if the field is in an array.
+  // Writes the symbols of that event's fields as an object under `key`, or nothing if there are
+  // none. Symbols are the names of numbers in kernel tracepoints, and of errnos in EventHeader
+  // fields. For a field in an array they are a list, with null for each number without a name.
   void PutSymbols(const char* key, JsonWriter* json) const;
 
-  // To be called at every sequence point of the events' reader, which may drop metadata rows then.
+  // Drops the notes of all rows. Must be called at each sequence point, where the events' reader
+  // may drop metadata rows.
   void ForgetRows();
 
  private:
   const PayloadStyle style_;
-  // Read at the rows' first events.
+  // Filled when the first event of a row is read.
   absl::node_hash_map<const nettrace::EventMetadata*, RowNotes> rows_;
   TracepointPayload* last_tracepoint_ = nullptr;
   std::vector<ErrnoSymbols> last_errnos_;

@@ -36,6 +36,7 @@
 #include "tools/common/signals.h"
 #include "tools/common/space_wait.h"
 #include "tools/common/text.h"
+#include "tools/common/value_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/open_input.h"
 #include "tools/nettrace/output_options.h"
@@ -54,12 +55,12 @@ struct RecordArguments {
   bool compress = false;
   std::vector<std::string> selectors;
   std::vector<std::string> filters;
-  // Of each filter, how many selectors stand before it.
+  // For each filter, the number of selectors before it.
   std::vector<std::size_t> selectors_before;
   std::vector<std::string> pids;
   std::vector<std::string> tids;
   std::vector<std::string> cgroups;
-  std::string duration;
+  absl::Duration duration = absl::InfiniteDuration();
   std::size_t ring_size = 1 << 20;
   bool identity = false;
   bool follow = false;
@@ -68,10 +69,10 @@ struct RecordArguments {
   std::vector<std::string> command;
 };
 
-// What is written, by way of compression or not.
+// The output of the recording, optionally compressed.
 class Output {
  public:
-  // Starts the thread that compresses, if there is to be one.
+  // Starts the compressing thread if the output is compressed.
   absl::Status Prepare(const RecordArguments& arguments) {
     if (!arguments.compress && !IsCompressedName(arguments.output)) return absl::OkStatus();
     auto destination = std::make_unique<LateSink>();
@@ -85,10 +86,11 @@ class Output {
     return absl::OkStatus();
   }
   bool is_compressed() const { return compressed_bytes_ != nullptr; }
-  // The thread that compresses.
+  // Returns the id of the compressing thread.
   std::optional<pid_t> thread() const { return thread_; }
 
-  // Opens the file, whose writes wait for space by `space` if there is one. To be called once.
+  // Opens the file. If `space` is not null, writes wait with it for space on the disk. Must be
+  // called once.
   absl::StatusOr<std::unique_ptr<nettrace::Sink>> Open(const RecordArguments& arguments,
                                                        SpaceWait* space) {
     std::function<bool(int)> retry;
@@ -99,13 +101,13 @@ class Output {
     return std::move(compressing_);
   }
 
-  // Bytes of the file, of which the Writer has given `bytes`.
+  // Returns the size of the file in bytes, after the Writer has written `bytes`.
   std::uint64_t BytesOf(std::uint64_t bytes) const {
     return compressed_bytes_ == nullptr ? bytes : compressed_bytes_->load();
   }
 
  private:
-  // Is opened after it has been given to its user, and before that uses it.
+  // A sink whose destination is set after it is handed out, but before its first use.
   struct LateSink : nettrace::Sink {
     absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
       return sink->Append(bytes, taken);
@@ -129,32 +131,32 @@ std::string OutputName(const RecordArguments& arguments) {
   return arguments.output == kStandardOutput ? "standard output" : Printable(arguments.output);
 }
 
-// Tells of a disk that is full, or has space again. A line of progress is overwritten.
+// Prints that the disk is full, or has space again. Overwrites a progress line.
 void PrintWaiting(const RecordArguments& arguments, bool waiting) {
-  absl::FPrintF(stderr, "%snettrace record: %s: %s\n", isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "",
-                OutputName(arguments),
-                waiting ? "no space left on the disk: waiting; what the rings cannot hold is lost"
-                        : "there is space again: going on");
+  absl::FPrintF(
+      stderr, "%snettrace record: %s: %s\n", IsScreen(STDERR_FILENO) ? "\r\x1b[K" : "",
+      OutputName(arguments),
+      waiting ? "the disk is full: waiting for space; events that the rings cannot hold are lost"
+              : "there is space again: continuing");
 }
 
-// Reports that a recording that had begun failed, in all likelihood as its sink did. The part of
-// the file that is written stays, and is readable to its last whole block.
+// Reports that a running recording failed, most likely because its sink failed. The written part of
+// the file stays, and is readable up to its last complete block.
 int FailHalfway(const absl::Status& status, const Output& output,
                 const collector::SessionSummary& summary) {
-  return Fail(
-      absl::Status(status.code(),
-                   absl::StrCat(
-                       // What was written of a compressed chunk may be enough to read some of it.
-                       status.message(), "; ", output.is_compressed() ? "at least " : "",
-                       summary.events_written, " events are in the file, ",
-                       output.is_compressed() ? "at most " : "", summary.events_missing,
-                       " more are not (", summary.process_events + summary.collector_events,
-                       " of all these say what processes there were and what is not in the file); "
-                       "'nettrace repair' gives it an end")));
+  return Fail(absl::Status(
+      status.code(),
+      absl::StrCat(
+          // A part of the last compressed chunk may be readable.
+          status.message(), "; ", output.is_compressed() ? "at least " : "", summary.events_written,
+          " events are in the file, ", output.is_compressed() ? "at most " : "",
+          summary.events_missing, " more are not (both counts include ",
+          summary.process_events + summary.collector_events,
+          " events that describe processes and losses); 'nettrace repair' completes the file")));
 }
 
-// Warns of the tracepoints that patterns select and that are not recorded, after the first `shown`
-// of them. Returns how many there are now.
+// Warns of tracepoints that patterns select but that are not recorded. Skips the first `shown`
+// ones. Returns their current number.
 std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) {
   const std::vector<std::string>& reasons = left_out.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
@@ -168,7 +170,7 @@ std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) 
   return count;
 }
 
-// Says which CPUs came online, and that what they did before they were recorded is missing.
+// Prints which CPUs came online. Their events before they were recorded are missing.
 void PrintCpuChanges(const AccountSummary& account) {
   constexpr std::size_t kMaxShown = 20;
   std::uint64_t count = 0;
@@ -224,9 +226,9 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   PrintJsonLine(buffer);
 }
 
-// Says why events were lost, and of which tracepoints most of them were.
+// Prints why events were lost, and which tracepoints lost most.
 void PrintLosses(const collector::SessionSummary& summary, absl::Duration waited) {
-  absl::FPrintF(stderr, "  lost: the rings were full; larger ones (--ring-size) hold more\n");
+  absl::FPrintF(stderr, "  lost: the rings were full; use a larger --ring-size\n");
   if (waited != absl::ZeroDuration()) {
     absl::FPrintF(stderr, "  lost: the disk was full for %s\n",
                   absl::FormatDuration(absl::Trunc(waited, absl::Milliseconds(1))));
@@ -256,16 +258,17 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
                 summary.threads, summary.tracepoints);
   if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
-    absl::FPrintF(stderr, "  %u events did not decode; they are in the file as '%s'\n",
+    absl::FPrintF(stderr, "  %u events could not be decoded; they are in the file as '%s'\n",
                   summary.undecoded, collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
-    absl::FPrintF(stderr, "  %u events came late; their own time is in the label '%s'\n",
+    absl::FPrintF(stderr, "  %u events arrived late; their original time is in the label '%s'\n",
                   summary.late, collector::TraceWriter::kLateLabel);
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
-                  "  the kernel counted %u, which is not events + lost: please report this\n",
+                  "  the kernel counted %u events, which differs from events + lost; please report "
+                  "this bug\n",
                   *summary.hits);
   }
   PrintCpuChanges(summary.account);
@@ -275,7 +278,7 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
   }
 }
 
-// Reads the selectors, and gives each filter to the one before it.
+// Parses the selectors, and adds each filter to the selector before it.
 absl::Status ReadSelectors(const RecordArguments& arguments,
                            std::vector<collector::Selector>* selectors) {
   for (const std::string& text : arguments.selectors) {
@@ -286,11 +289,12 @@ absl::Status ReadSelectors(const RecordArguments& arguments,
   for (std::size_t i = 0; i < arguments.filters.size(); ++i) {
     const std::string& filter = arguments.filters[i];
     if (arguments.selectors_before[i] == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--filter '", filter, "': no -e stands before it, of whose events it is to be"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--filter '", filter, "': --filter must follow the -e that it applies to"));
     }
     if (filter.find_first_not_of(' ') == std::string::npos) {
-      return absl::InvalidArgumentError("--filter: it is empty; use e.g. 'common_pid == 123'");
+      return absl::InvalidArgumentError(
+          "--filter: the expression is empty; example: 'common_pid == 123'");
     }
     collector::Selector& selector = (*selectors)[arguments.selectors_before[i] - 1];
     selector.filter = collector::BothFilters(selector.filter, filter);
@@ -309,7 +313,7 @@ absl::Status ReadIds(const std::vector<std::string>& texts, const char* option,
   return absl::OkStatus();
 }
 
-// Reads the command line into the engine's options.
+// Converts the command line into the engine's options.
 absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureOptions* capture,
                            collector::SessionOptions* session, absl::Duration* duration) {
   if (absl::Status status = ReadSelectors(arguments, &session->selectors); !status.ok()) {
@@ -323,18 +327,9 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
     return status;
   }
   target.cgroups = arguments.cgroups;
-  *duration = absl::InfiniteDuration();
-  if (!arguments.duration.empty() &&
-      (!absl::ParseDuration(arguments.duration, duration) || *duration <= absl::ZeroDuration())) {
-    return absl::InvalidArgumentError(absl::StrCat("--duration ", arguments.duration,
-                                                   ": not a time; use e.g. 500ms, 10s or 1h30m"));
-  }
-  if (arguments.ring_size > kMaxRingSize) {
-    return absl::InvalidArgumentError("--ring-size: not a size up to 8G; use e.g. 64K or 4M");
-  }
+  *duration = arguments.duration;
   if (arguments.json && arguments.output == kStandardOutput) {
-    return absl::InvalidArgumentError(
-        "--json: standard output is the trace's already; use -o FILE");
+    return absl::InvalidArgumentError("--json: standard output is used for the trace; use -o FILE");
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   capture->ring_size = std::bit_ceil(std::max(arguments.ring_size, page));
@@ -343,8 +338,8 @@ absl::Status ReadArguments(const RecordArguments& arguments, collector::CaptureO
   return absl::OkStatus();
 }
 
-// Records until `end`, the end of `command` or of all that is recorded, or a signal. `*exit_code`
-// is the command's if its end was that of the recording; then `*command` is empty.
+// Records until `end`, until `command` or all that is recorded has ended, or until a signal. If
+// `command` ended the recording, sets `*exit_code` to its exit code and resets `*command`.
 absl::Status RecordUntilEnd(collector::Capture* capture, const collector::Session& session,
                             const Output& output, const std::optional<SpaceWait>& space,
                             absl::Time end, std::optional<ChildProcess>* command, int* exit_code) {
@@ -418,32 +413,35 @@ int Record(const RecordArguments& arguments) {
     recorded = RecordUntilEnd(capture->get(), *session, output, space, end, &command, &exit_code);
   }
   if (space) space->End();
-  // Nothing that was started for the recording is left running.
+  // Processes that were started for the recording are not left running.
   if (command) command->Terminate();
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
   PrintLeftOut(summary.left_out, left_out);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
-  // The kernel takes its time for each tracepoint that nobody records any more.
+  // The kernel needs some time to release each tracepoint.
   constexpr std::uint64_t kMany = 100;
   if (summary.tracepoints >= kMany) {
-    absl::FPrintF(stderr, "  the file is complete; the kernel releases the tracepoints\n");
+    absl::FPrintF(stderr,
+                  "  the file is complete; waiting for the kernel to release the tracepoints\n");
   }
   return exit_code == kExitOk && !summary.unmatched.empty() ? kExitUnmatched : exit_code;
 }
 
 void AddTargets(CLI::App* record, RecordArguments* arguments) {
   CLI::Option* pid = record->add_option("--pid", arguments->pids,
-                                        "Only events of these processes, e.g. 12 or 12,345");
-  CLI::Option* tid = record->add_option("--tid", arguments->tids, "Only events of these threads");
+                                        "Record only events of these processes, e.g. 12 or 12,345");
+  CLI::Option* tid =
+      record->add_option("--tid", arguments->tids, "Record only events of these threads");
   CLI::Option* cgroup = record->add_option(
       "--cgroup", arguments->cgroups,
-      "Only events of what is in this cgroup (v2) or below it: its path, or its name, such as "
-      "nginx.service; may be given several times");
+      "Record only events of this cgroup (version 2) and the cgroups below it: a path, or a name "
+      "such as nginx.service; may be repeated");
   record
       ->add_flag("--follow", arguments->follow,
-                 "The cgroup, one then, need not be there yet, and may go and come again")
+                 "Wait for the cgroup to appear, and follow it when it is recreated (needs "
+                 "exactly one --cgroup)")
       ->needs(cgroup);
   for (CLI::Option* option : {pid, tid, cgroup}) option->allow_extra_args(false);
   pid->excludes(tid, cgroup);
@@ -454,62 +452,66 @@ void AddTargets(CLI::App* record, RecordArguments* arguments) {
 
 void AddRecord(CLI::App& app, int* exit_code) {
   auto arguments = std::make_shared<RecordArguments>();
-  CLI::App* record = app.add_subcommand("record", "Record events into a NetTrace file");
+  CLI::App* record = app.add_subcommand("record", "Record events to a NetTrace file");
   record->add_option("-o,--output", arguments->output, "File to write; - is standard output")
       ->required();
   AddModeOption(record, "0600", [arguments](mode_t mode) { arguments->mode = mode; });
   record->add_flag("--compress", arguments->compress,
-                   "Compress with zstd; so is a file whose name ends with .zst");
+                   "Compress with zstd; the default if the file name ends with .zst");
   CLI::Option* selectors =
       record
           ->add_option(
               "-e,--event", arguments->selectors,
-              "Events to record: Provider[:level[:keyword mask[:keywords all]]], Provider_LxKy, "
-              "system:event or a pattern such as 'sched:*'; may be given several times")
+              "Events to record: Provider[:level[:any keyword[:all keywords]]], Provider_LxKy, "
+              "system:event or a pattern such as 'sched:*'; may be repeated")
           ->required()
           ->allow_extra_args(false);
   CLI::Option* filters =
       record
           ->add_option(
               "--filter", arguments->filters,
-              "Of the -e before it, only events for which this holds, in the kernel's filter "
-              "language, e.g. 'prev_prio < 100'")
+              "Record only events of the preceding -e for which this expression is true, in the "
+              "kernel's filter language, e.g. 'prev_prio < 100'")
           ->allow_extra_args(false);
   AddTargets(record, arguments.get());
-  record->add_option("--duration", arguments->duration,
-                     "Stop after this time, e.g. 500ms, 10s, 1h");
-  record
-      ->add_option("--ring-size", arguments->ring_size,
-                   "Memory of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+  AddDurationOption(
+      record, "--duration", absl::Nanoseconds(1),
+      [arguments](absl::Duration duration) { arguments->duration = duration; },
+      "Stop after this time, e.g. 500ms, 10s, 1h30m");
+  AddSizeOption(
+      record, "--ring-size", kMaxRingSize,
+      [arguments](std::uint64_t size) { arguments->ring_size = size; },
+      "Size of each CPU's ring, e.g. 64K or 4M; rounded up to a power of two")
       ->default_str("1M");
   record->add_flag("--identity", arguments->identity,
-                   "Say of each thread its executable, cgroup, systemd unit and container, too");
+                   "Also record the executable, cgroup, systemd unit and container of each "
+                   "event's thread");
   record
       ->add_option("--when-full", arguments->when_full,
-                   "When the disk is full: stop with an error, or wait until there is space")
+                   "If the disk is full, stop with an error or wait for space")
       ->check(CLI::IsMember({kStopWhenFull, kWaitWhenFull}))
       ->capture_default_str();
-  record->add_flag("--json", arguments->json, "Print the summary as JSON on standard output, too");
+  record->add_flag("--json", arguments->json, "Also print the summary as JSON to standard output");
   record->add_option("command", arguments->command,
-                     "Record until this command ends; it stands after --");
+                     "Command to start, after --; the recording ends when it ends");
   record->footer(
-      "It stops at the end of the duration, of the command or of all that --pid or --tid name, or\n"
-      "on SIGINT, SIGTERM, SIGQUIT or SIGHUP; a command that still runs then is sent SIGTERM. "
-      "After\n"
-      "a second SIGINT it does not wait for a reader of the output any more.\n\n"
-      "Exit code: that of the command if its end was that of the recording, else 0; 1 the "
-      "recording\n"
-      "failed; 2 usage;\n"
-      "3, in place of 0, a selector matched no tracepoint; 127 the command cannot be started.\n\n"
+      "The recording stops after --duration, when the command ends, when all processes of --pid or "
+      "threads of --tid have ended, or on SIGINT, SIGTERM, SIGQUIT or SIGHUP. If the command is "
+      "still running then, it gets SIGTERM. After a second SIGINT, the recording no longer waits "
+      "for the reader of its output.\n\n"
+      "Exit code: that of the command if the recording ended because the command ended, else 0; 1 "
+      "the recording failed; 2 wrong usage; 3 instead of 0, a selector matched no tracepoint; 127 "
+      "the command cannot be started.\n\n"
       "Examples:\n"
       "  nettrace record -o trace.nettrace -e MyCompany_MyService --duration 10s\n"
-      "  nettrace record -o trace.nettrace -e MyCompany_MyService:warning:0x3 -- ./service\n"
-      "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1   # registered beforehand\n"
+      "  nettrace record -o trace.nettrace \\\n"
+      "      -e MyCompany_MyService:warning:0x3 -- ./service\n"
+      "  nettrace record -o trace.nettrace -e MyCompany_MyService_L4K1\n"
       "  nettrace record -o trace.nettrace -e 'sched:*' -e 'irq:*_entry' -- make\n"
       "  nettrace record -o trace.nettrace -e 'syscalls:sys_enter_*' --pid 1234\n"
       "  nettrace record -o trace.nettrace -e 'MyCompany_*' --cgroup nginx.service\n"
-      "  nettrace record -o trace.nettrace -e sched:sched_switch --filter 'prev_prio < 100'\n"
+      "  nettrace record -o trace.nettrace \\\n"
+      "      -e sched:sched_switch --filter 'prev_prio < 100'\n"
       "  nettrace record -o - -e sched:sched_switch --duration 1s | nettrace dump -\n");
   record->callback([arguments, exit_code, record, selectors, filters] {
     std::size_t before = 0;

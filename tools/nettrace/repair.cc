@@ -13,21 +13,23 @@ void AddRepair(CLI::App& app, int* exit_code) {
   rewrite->command = "repair";
   rewrite->accept_damage = true;
   rewrite->tells_unknown_end = true;
-  CLI::App* command =
-      app.add_subcommand("repair", "Write the whole part of a cut or damaged file as a V6 file");
+  CLI::App* command = app.add_subcommand(
+      "repair", "Write the readable part of a cut or damaged file to a new file");
   rewrite->inputs.resize(1);
   command->add_option("file", rewrite->inputs[0], "File to read; - is standard input")->required();
   command->add_option("-o,--output", rewrite->output, "File to write")->required();
   AddModeOption(command, "that of the input", [rewrite](mode_t mode) { rewrite->mode = mode; });
 
   command->footer(
-      "All events before the damage are written, in the order of time and with the same counts of\n"
-      "lost events. V4 and V5 files become V6. The output appears by rename, whole or not at "
-      "all.\n"
-      "From when on nothing is known of what was lost is printed, and is an event of the output\n"
-      "(AccountUnknown of the provider NetTrace.Collector), if the input has no end.\n\n"
-      "Exit code: 0 written; 1 the output cannot be written;\n"
-      "2 an input cannot be read, or wrong usage.\n\n"
+      "All events of readable blocks are written in the order of time, with counts of lost "
+      "events. Each skipped part is printed, with an estimate of its number of events. V4 and V5 "
+      "files become V6. The output gets its name when it is complete, and replaces an existing "
+      "file.\n"
+      "If the input has no end, losses are unknown for the time at its end. This time is printed, "
+      "and recorded in the output as an event (AccountUnknown of the provider "
+      "NetTrace.Collector).\n\n"
+      "Exit code: 0 written; 1 the output cannot be written; 2 the input cannot be read, or wrong "
+      "usage.\n\n"
       "Example:\n"
       "  nettrace repair cut.nettrace -o whole.nettrace\n");
   command->callback([rewrite, exit_code] {

@@ -1,4 +1,4 @@
-// `nettrace report`: a file as a page for a browser.
+// `nettrace report`: writes a file as an HTML page.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -32,19 +32,19 @@
 namespace tools {
 namespace {
 
-constexpr char kCommand[] = "report";
+constexpr char kReportCommand[] = "report";
 
-struct Arguments {
+struct ReportArguments {
   std::string input;
   std::string output;
   bool processes = false;
   bool account = false;
   std::optional<mode_t> mode;
-  EventFilter filter;  // without its times, which are the window
+  EventFilter filter;  // without times; `window` has them
   report::Window window;
 };
 
-// The options that choose events, as they are written.
+// Returns the filter options, in the form in which users write them.
 std::string ChosenBy(const EventFilter& filter) {
   std::vector<std::string> options;
   const auto add = [&options](const char* option, const auto& values) {
@@ -59,10 +59,10 @@ std::string ChosenBy(const EventFilter& filter) {
   return absl::StrJoin(options, " ");
 }
 
-// Goes through a file, and gathers what the page has of it.
+// Reads a file and collects the contents of its page.
 class Report {
  public:
-  Report(const Arguments& arguments, std::unique_ptr<nettrace::Reader> reader)
+  Report(const ReportArguments& arguments, std::unique_ptr<nettrace::Reader> reader)
       : filter_(arguments.filter),
         ordered_(std::move(reader)),
         reader_(ordered_.reader()),
@@ -74,9 +74,10 @@ class Report {
     facts_.chosen = ChosenBy(filter_);
   }
 
-  // The error of the temporary file, or that the run was stopped.
+  // Reads the file. Returns the error of the temporary file for sorting, or Cancelled after a
+  // signal.
   absl::Status Run();
-  // After Run. `input` is what the file system says of the file.
+  // Writes the page. Must be called after Run. `input` is the result of fstat for the file.
   absl::Status Write(const struct stat& input, nettrace::Sink* sink);
 
   const nettrace::Reader& reader() const { return reader_; }
@@ -98,7 +99,7 @@ class Report {
   exporting::ProcessNames processes_;
   std::uint64_t now_ = 0;       // ticks of the last step
   std::uint64_t others_ = 0;    // events that the recorder did not add
-  bool has_intervals_ = false;  // something was written or lost before this one
+  bool has_intervals_ = false;  // an event was written or lost before this interval
 };
 
 absl::Status Report::Run() {
@@ -133,7 +134,7 @@ void Report::OnEvent(const nettrace::Event& event) {
 void Report::OnAccount(const nettrace::Event& event) {
   ++facts_.account_events;
   const std::optional<AccountEvent> account = ParseAccount(event);
-  // A section that begins within the file continues what this page shows.
+  // A section that begins within the file continues the data of this page.
   if (!account || (account->kind == AccountEvent::Kind::kSectionBegan && has_intervals_)) return;
   facts_.account.Add(*account);
 }
@@ -156,55 +157,55 @@ absl::Status Report::Write(const struct stat& input, nettrace::Sink* sink) {
   return report::WriteReportPage(reader_, model_, facts_, sink);
 }
 
-// Reads the file, and writes the page at its path; returns whether it is there.
-bool WriteFile(const Arguments& arguments, const struct stat& input, Report* run,
+// Reads the file and writes the page to its path. Returns whether the page was written.
+bool WriteFile(const ReportArguments& arguments, const struct stat& input, Report* run,
                Progress* progress) {
   FileAccess access = AccessToAll({&input, 1});
   access.mode = arguments.mode.value_or(access.mode);
   AtomicFile file(arguments.output);
   absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create(access);
   if (!sink.ok()) {
-    PrintInputError(kCommand, arguments.output, sink.status());
+    PrintInputError(kReportCommand, arguments.output, sink.status());
     return false;
   }
   if (const absl::Status status = run->Run(); !status.ok()) {
     progress->Hide();
-    PrintInputError(kCommand, arguments.input, status);
+    PrintInputError(kReportCommand, arguments.input, status);
     return false;
   }
   progress->Hide();
   absl::Status status = run->Write(input, sink->get());
   if (status.ok()) status = file.Keep();
-  if (!status.ok()) PrintInputError(kCommand, arguments.output, status);
+  if (!status.ok()) PrintInputError(kReportCommand, arguments.output, status);
   return status.ok();
 }
 
-int RunReport(const Arguments& arguments) {
+int RunReport(const ReportArguments& arguments) {
   if (arguments.output == "-") {
     absl::FPrintF(stderr,
-                  "nettrace report: -o -: the page appears as a whole, so it cannot be standard "
-                  "output; name a path\n");
+                  "nettrace report: -o -: the output cannot be standard output; name a path\n");
     return kExitUsage;
   }
-  Progress progress(kCommand);
+  Progress progress(kReportCommand);
   struct stat input = {};
   absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
       OpenInput(arguments.input, &progress, &input);
   if (!reader.ok()) {
-    PrintInputError(kCommand, arguments.input, reader.status());
+    PrintInputError(kReportCommand, arguments.input, reader.status());
     return kExitUnreadable;
   }
   struct stat output = {};
   if (stat(arguments.output.c_str(), &output) == 0 && output.st_dev == input.st_dev &&
       output.st_ino == input.st_ino) {
-    absl::FPrintF(stderr, "nettrace report: %s: the page would replace the file\n",
+    absl::FPrintF(stderr, "nettrace report: %s: the output is the input; name another path\n",
                   InputName(arguments.output));
     return kExitUsage;
   }
-  // A run that is stopped leaves nothing. One that waits for a pipe could not be stopped then.
+  // A stopped run leaves no output. While a run waits for a pipe it cannot check for signals, so
+  // they are caught for regular files only.
   if (S_ISREG(input.st_mode)) {
     if (const absl::Status status = CatchSignals(); !status.ok()) {
-      PrintInputError(kCommand, arguments.input, status);
+      PrintInputError(kReportCommand, arguments.input, status);
       return kExitFailed;
     }
   }
@@ -214,53 +215,55 @@ int RunReport(const Arguments& arguments) {
     return kExitFailed;
   }
   const report::ReportModel& model = run.model();
-  absl::FPrintF(stderr, "nettrace report: %s: %d events, %d of them one by one, %d lost\n",
+  absl::FPrintF(stderr, "nettrace report: %s: %d events, %d of them as single events, %d lost\n",
                 InputName(arguments.output), model.all().events, model.single_events().count(),
                 model.lost());
   if (run.reader().status().ok()) return kExitOk;
-  PrintInputError(kCommand, arguments.input, run.reader().status());
-  absl::FPrintF(stderr, "nettrace report: what comes before that is in the page\n");
+  PrintInputError(kReportCommand, arguments.input, run.reader().status());
+  absl::FPrintF(stderr, "nettrace report: the page shows everything before the damage\n");
   return kExitDamaged;
 }
 
 }  // namespace
 
 void AddReport(CLI::App& app, int* exit_code) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("report", "Make a page for a browser of a file");
+  auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* command = app.add_subcommand("report", "Write an HTML report of a file");
   command->add_option("file", arguments->input, "File to read; - is standard input")->required();
-  command->add_option("-o,--output", arguments->output, "The page to write, such as report.html")
+  command->add_option("-o,--output", arguments->output, "HTML file to write, e.g. report.html")
       ->required();
   command->add_flag("--processes", arguments->processes,
-                    "The events that describe processes (provider Universal.System), too");
+                    "Also show the events that describe processes (provider Universal.System)");
   command->add_flag(
       "--account", arguments->account,
-      "The events in which the recording tells of itself (provider "
-      "NetTrace.Collector),\ntoo; what they say of losses is in the page in any case");
+      "Also show the events about the recording itself (provider NetTrace.Collector); losses are "
+      "always shown");
   AddModeOption(command, "that of the input", [arguments](mode_t mode) { arguments->mode = mode; });
-  AddFilterOptions(command, &arguments->filter, "--until");
+  AddFilterOptions(command, &arguments->filter, /*has_to=*/false);
   command->footer(
-      "The page needs no network, and no other file. It has sums and tables of all events that "
-      "are\n"
-      "chosen, and single events with their fields: all if there are up to 20,000, else an even\n"
-      "sample. --from and --until choose the time of these, and leave the sums as they are. The\n"
-      "page appears by rename, in place of a file that was there.\n\n"
-      "Exit code: 0 written; 1 the page cannot be written, or the input is cut or damaged, and\n"
-      "the page has all that came before; 2 the input cannot be read, or wrong usage.\n\n"
+      "The report is a single file and needs no network. It has totals and tables of all selected "
+      "events, and single events with their fields: all events if there are up to 20,000, else an "
+      "even sample. --since and --until limit the single events, but not the totals. The report "
+      "gets its name when it is complete, and replaces an existing file.\n\n"
+      "Exit code: 0 written; 1 the report cannot be written, or the input is cut or damaged, and "
+      "the report shows everything before the damage; 2 the input cannot be read, or wrong "
+      "usage.\n\n"
       "Examples:\n"
       "  nettrace report trace.nettrace -o report.html\n"
       "  nettrace report --provider MyProvider trace.nettrace.zst -o mine.html\n"
-      "  nettrace report --from 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z trace.nettrace "
-      "-o second.html\n");
+      "  nettrace report --since 2026-11-21T10:00:00Z --until 2026-11-21T10:00:01Z \\\n"
+      "      trace.nettrace -o second.html\n");
   command->callback([arguments, exit_code] {
     if (IsCompressedName(arguments->output)) {
-      throw CLI::ValidationError("-o", arguments->output + " would not be compressed");
+      throw CLI::ValidationError(
+          "-o", arguments->output + ": this output is never compressed; use a name without .zst");
     }
     EventFilter& filter = arguments->filter;
     arguments->window = {std::exchange(filter.from, {}), std::exchange(filter.to, {})};
     if (!arguments->processes) filter.processes = EventFilter::Added::kHidden;
     if (!arguments->account) filter.account = EventFilter::Added::kHidden;
-    *exit_code = WithinMemory(kCommand, {arguments->input}, [&] { return RunReport(*arguments); });
+    *exit_code =
+        WithinMemory(kReportCommand, {arguments->input}, [&] { return RunReport(*arguments); });
   });
 }
 

@@ -25,12 +25,12 @@
 namespace tools {
 namespace {
 
-// False, and printed, if an input cannot be opened.
+// Opens the inputs. Prints an error and returns false if an input cannot be opened.
 bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* merger,
                 std::vector<struct stat>* files) {
   for (const std::string& path : rewrite.inputs) {
     absl::StatusOr<std::unique_ptr<nettrace::Reader>> reader =
-        OpenInput(path, progress, &files->emplace_back());
+        OpenInput(path, progress, &files->emplace_back(), rewrite.accept_damage);
     if (!reader.ok()) {
       PrintInputError(rewrite.command, path, reader.status());
       return false;
@@ -40,7 +40,7 @@ bool OpenInputs(const Rewrite& rewrite, Progress* progress, nettrace::Merger* me
   return true;
 }
 
-// `*written` becomes the number of bytes of a file that is compressed.
+// Merges the inputs into `file`. If it is compressed, sets `*written` to its size in bytes.
 absl::Status Merge(const Rewrite& rewrite, AtomicFile* file, const FileAccess& access,
                    Progress* progress, nettrace::Merger* merger,
                    std::optional<std::uint64_t>* written) {
@@ -59,13 +59,13 @@ absl::Status Merge(const Rewrite& rewrite, AtomicFile* file, const FileAccess& a
   return status;
 }
 
-// Prints which events of an input are not in the output as they were.
+// Prints how many events of an input were changed or left out in the output.
 void ReportEvents(const char* command, const std::string& input,
                   const nettrace::Merger::NotAsItWas& events) {
   if (events.moved > 0) {
     absl::FPrintF(stderr,
-                  "nettrace %s: %s: %d events come after a sequence point that is later; they have "
-                  "its time, and their own in the label %s\n",
+                  "nettrace %s: %s: %d events are earlier than the sequence point before them; "
+                  "they got its time, and their original time is in the label %s\n",
                   command, input, events.moved, nettrace::kLabelOriginalTimestamp);
   }
   if (events.not_kept > 0) {
@@ -74,27 +74,40 @@ void ReportEvents(const char* command, const std::string& input,
   }
 }
 
-// Prints from when on the output cannot know of losses, and returns an event that says it; none if
-// the input has an end.
+// If the input has no end, prints the time for which losses are unknown, and returns events that
+// record it. Otherwise, returns no events.
 std::vector<nettrace::AddedEvent> TellUnknownEnd(const char* command, const std::string& input,
                                                  const nettrace::Reader& reader,
                                                  const struct stat& file) {
   const std::optional<AccountEvent> unknown = UnknownEnd(reader, file);
   if (!unknown) return {};
-  absl::FPrintF(stderr, "nettrace %s: %s: what is missing is not known %s\n", command, input,
+  absl::FPrintF(stderr, "nettrace %s: %s: losses are unknown %s\n", command, input,
                 UnknownText({unknown->since, unknown->until}));
   return UnknownEndEvents(*unknown);
 }
 
-// Prints what was wrong with the inputs; false if the output must not be kept then.
+// Prints which parts of a damaged input are missing in the output.
+void ReportSkipped(const char* command, const std::string& input, const nettrace::Reader& reader) {
+  for (const nettrace::SkippedPart& part : reader.skipped()) {
+    absl::FPrintF(stderr, "nettrace %s: %s: offset %d: %s; skipped %d bytes and about %d events\n",
+                  command, input, part.offset, Printable(part.reason), part.bytes, part.events);
+  }
+  if (reader.skipped().size() == nettrace::Reader::kMaxSkipped) {
+    absl::FPrintF(stderr, "nettrace %s: %s: the last line covers all damage from there on\n",
+                  command, input);
+  }
+}
+
+// Prints the errors of the inputs. Returns false if the output must not be kept because of them.
 bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
   bool good = true;
   for (std::size_t i = 0; i < rewrite.inputs.size(); ++i) {
     const std::string& path = rewrite.inputs[i];
     const absl::Status& status = merger.input(i).status();
+    ReportSkipped(rewrite.command, InputName(path), merger.input(i));
     if (!status.ok()) {
       PrintInputError(rewrite.command, path, status);
-      // Damaged bytes stay damaged; an input that cannot be read now may be read another time.
+      // Damage is permanent, but an input that cannot be read now may be readable later.
       good = good && rewrite.accept_damage && absl::IsDataLoss(status);
     }
     if (!merger.has_date(i)) {
@@ -111,9 +124,7 @@ bool ReportInputs(const Rewrite& rewrite, const nettrace::Merger& merger) {
 
 int RunRewrite(const Rewrite& rewrite) {
   if (rewrite.output == "-") {
-    absl::FPrintF(stderr,
-                  "nettrace %s: -o -: the output appears as a whole, so it must be a file; name "
-                  "one\n",
+    absl::FPrintF(stderr, "nettrace %s: -o -: the output cannot be standard output; name a file\n",
                   rewrite.command);
     return kExitUnreadable;
   }
@@ -146,7 +157,7 @@ int RunRewrite(const Rewrite& rewrite) {
   }
   if (!ReportInputs(rewrite, merger)) {
     absl::FPrintF(stderr,
-                  "nettrace %s: nothing was written; 'nettrace repair' takes what is whole\n",
+                  "nettrace %s: nothing was written; 'nettrace repair' writes the readable parts\n",
                   rewrite.command);
     return kExitFailed;
   }

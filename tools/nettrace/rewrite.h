@@ -1,4 +1,4 @@
-// Writes a new file of what can be read of others: repair, cut and merge.
+// Writes the readable contents of files to a new file, for repair, cut and merge.
 #ifndef TOOLS_NETTRACE_REWRITE_H_
 #define TOOLS_NETTRACE_REWRITE_H_
 
@@ -17,16 +17,17 @@ struct Rewrite {
   std::vector<std::string> inputs;
   std::string output;
   EventFilter filter;
-  // Whether the readable part of a damaged input is good enough, as for repair.
+  // Whether the readable part of a damaged input is sufficient, as for repair.
   bool accept_damage = false;
-  // Whether the output says from when on nothing is known of its only input, if that has no end.
+  // Whether the output records the time for which losses are unknown. Applies to a single input
+  // without an end.
   bool tells_unknown_end = false;
-  // The output's mode; without it, who may read the inputs may read the output.
+  // Mode of the output. Without a value, users who may read all inputs may read the output.
   std::optional<mode_t> mode = std::nullopt;
 };
 
-// Merges the inputs into the output, which appears by rename, whole or not at all. Prints what was
-// done, and errors; returns the exit code.
+// Merges the inputs into the output. The output appears by rename, complete or not at all. Prints
+// the result and errors, and returns the exit code.
 int RunRewrite(const Rewrite& rewrite);
 
 }  // namespace tools

@@ -39,7 +39,7 @@ bool IsCodeUnit(TypeCode code) {
   return code == TypeCode::kUtf8CodeUnit || code == TypeCode::kUtf16CodeUnit;
 }
 
-// What `type` is an array of, or the type itself.
+// Returns the element type of an array, or `type` itself if it is not an array.
 const Type& ElementOf(const Type& type) {
   return type.element.empty() ? type : type.element.front();
 }
@@ -49,7 +49,7 @@ bool IsTracepointType(const Type& type) {
   return IsInteger(element) || (IsCodeUnit(element) && !type.element.empty());
 }
 
-// Collects the values of fields that are all numbers, arrays of numbers, and text.
+// Collects the values of fields. All fields are numbers, arrays of numbers, or text.
 class Collector : public nettrace::PayloadVisitor {
  public:
   explicit Collector(std::vector<TracepointValue>* values) : values_(values) {}
@@ -85,7 +85,7 @@ class Collector : public nettrace::PayloadVisitor {
     nettrace::internal::AppendUtf16AsUtf8(units, &Current().text);
   }
 
-  // No field has a type of these.
+  // Fields of kernel tracepoints do not have these types.
   void OnBeginObject() override {}
   void OnEndObject() override {}
   void OnSingle(float /*value*/) override {}
@@ -123,7 +123,7 @@ std::unique_ptr<TracepointPayload> TracepointPayload::Read(
     TracepointValue& value = row->values_.values.emplace_back();
     value.is_unsigned = element.code == TypeCode::kUInt64;
     value.element_size = added.size;
-    // Of several fields with one name, the first has the note.
+    // If several fields share a name, the first one has the note.
     if (!row->places_.try_emplace(field.name, row->fields_.size() - 1).second) continue;
     if (const auto note = notes.find(field.name); note != notes.end()) added.note = note->second;
   }
@@ -138,7 +138,7 @@ absl::Status TracepointPayload::Load(const nettrace::Event& event) {
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &collector,
                                                event.payload_encoding);
   loaded_ = collector.fields();
-  // A symbol must not be made of an earlier event's values.
+  // Clears the values of earlier events, so that they do not appear as symbols of this one.
   for (std::size_t i = loaded_; i < values_.values.size(); ++i) {
     values_.values[i].kind = Kind::kOther;
     values_.values[i].elements.clear();

@@ -1,4 +1,4 @@
-// The payloads of kernel tracepoints whose metadata rows have notes
+// Formats the payloads of kernel tracepoints whose metadata rows have notes
 // (tools/common/tracepoint_keys.h).
 #ifndef TOOLS_NETTRACE_TRACEPOINT_PAYLOAD_H_
 #define TOOLS_NETTRACE_TRACEPOINT_PAYLOAD_H_
@@ -19,25 +19,28 @@
 
 namespace tools {
 
-// The fields and notes of one metadata row, and the values of its last event.
+// Holds the fields and notes of one metadata row, and the values of its last event.
 class TracepointPayload {
  public:
-  // Null if the row has no notes, or fields that no kernel tracepoint has.
+  // Returns null if the row has no notes, or has fields that no kernel tracepoint has.
   static std::unique_ptr<TracepointPayload> Read(const nettrace::EventMetadata& metadata);
 
-  // Reads the values of `event`, which is of that row. Those before a misfit are there, too.
+  // Reads the values of `event`, which must be of that row. If the payload does not match its
+  // fields, the values before the mismatch are read, and an error is returned.
   absl::Status Load(const nettrace::Event& event);
 
-  // Writes the members of the payload. For people, symbols stand beside the numbers.
+  // Writes the members of the payload. In the style for people, each number is followed by its
+  // symbol.
   void Put(ValueStyle style, JsonWriter* json) const;
-  // Writes the symbols, a member for each field that has one; nothing if none has.
+  // Writes the symbols as an object with a member for each field that has one. Writes nothing if no
+  // field has one.
   void PutSymbols(const char* key, JsonWriter* json) const;
 
  private:
   struct FieldNotes {
     std::string name;
     bool is_bool = false;
-    std::size_t size = 0;  // bytes of the number, or of each in an array
+    std::size_t size = 0;  // bytes of the number, or of each number in an array
     TracepointNote note;
   };
   void PutValue(std::size_t field, ValueStyle style, JsonWriter* json) const;
@@ -45,7 +48,7 @@ class TracepointPayload {
   std::vector<FieldNotes> fields_;
   absl::flat_hash_map<std::string, std::size_t> places_;
   TracepointValues values_;
-  std::size_t loaded_ = 0;  // fields of the last event
+  std::size_t loaded_ = 0;  // number of fields that the last event has
   std::vector<std::optional<std::string>> symbols_;
 };
 

@@ -69,25 +69,23 @@ int Verify(const std::string& path, bool strict, bool json) {
 }  // namespace
 
 void AddVerify(CLI::App& app, int* exit_code) {
-  struct Arguments {
+  struct VerifyArguments {
     std::string path;
     bool strict = false;
     bool json = false;
   };
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* verify = app.add_subcommand("verify", "Check a NetTrace file against the format");
-  verify->add_flag("--strict", arguments->strict, "Fail on hazards, too");
-  verify->add_flag("--json", arguments->json, "One JSON object for each finding, one a line");
+  verify->add_flag("--strict", arguments->strict, "Also fail on hazards");
+  verify->add_flag("--json", arguments->json, "Print one JSON object per line for each finding");
   verify->add_option("file", arguments->path, "File to check; - is standard input")->required();
   verify->footer(
-      "Errors are against the format's specification. Hazards are right by it, but TraceEvent, the "
-      "reader in\n"
-      "PerfView and dotnet-trace, fails on them or shows something else. The 20 first findings of "
-      "each rule\n"
-      "are printed, and all are counted. docs/format/verify-rules.md explains the rules.\n\n"
-      "Exit code: 0 clean; 1 there are errors, with --strict also hazards; 2 the file cannot be "
-      "read,\n"
-      "or wrong usage.\n\n"
+      "Errors violate the specification of the format. Hazards conform to it, but TraceEvent, the "
+      "reader in PerfView and dotnet-trace, rejects them or shows them incorrectly. The first 20 "
+      "findings of each rule are printed, and all are counted. docs/format/verify-rules.md "
+      "explains the rules.\n\n"
+      "Exit code: 0 no errors; 1 there are errors, or hazards with --strict; 2 the file cannot be "
+      "read, or wrong usage.\n\n"
       "Examples:\n"
       "  nettrace verify trace.nettrace\n"
       "  nettrace verify --strict --json trace.nettrace | jq -r .rule | sort | uniq -c\n");

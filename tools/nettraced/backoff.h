@@ -1,4 +1,4 @@
-// How long to wait before something that failed is tried again.
+// The waiting times between attempts at an operation that fails.
 #ifndef TOOLS_NETTRACED_BACKOFF_H_
 #define TOOLS_NETTRACED_BACKOFF_H_
 
@@ -13,13 +13,14 @@ class Backoff {
   static constexpr absl::Duration kFirst = absl::Seconds(1);
   static constexpr absl::Duration kLongest = absl::Seconds(30);
 
-  // The time to wait after one more failure: twice that of before, from kFirst to kLongest.
+  // Returns the time to wait after another failure: kFirst, then twice the previous time, up to
+  // kLongest.
   absl::Duration Next() {
     const absl::Duration wait = next_;
     next_ = std::min(next_ * 2, kLongest);
     return wait;
   }
-  // What was tried has gone well.
+  // Resets the wait to kFirst after a success.
   void Reset() { next_ = kFirst; }
 
  private:

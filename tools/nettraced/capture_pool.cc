@@ -15,7 +15,7 @@ bool HasFilter(const collector::SessionSettings& settings) {
                      [](const collector::Selector& selector) { return !selector.filter.empty(); });
 }
 
-// "" for the capture that is shared; no session has that name.
+// Returns "" for the shared capture; no session has an empty name.
 std::string KeyOf(const collector::SessionSettings& settings) {
   const bool is_shared = settings.target == collector::TargetSettings() && !HasFilter(settings);
   return is_shared ? "" : settings.name;

@@ -1,4 +1,4 @@
-// Which sessions share a capture, and with that the kernel's rings.
+// Decides which sessions share a capture and its rings in the kernel.
 #ifndef TOOLS_NETTRACED_CAPTURE_POOL_H_
 #define TOOLS_NETTRACED_CAPTURE_POOL_H_
 
@@ -18,29 +18,31 @@
 
 namespace nettraced {
 
-// Sessions without a target and without filters share one capture; each other one has its own.
-// Captures are open as long as somebody holds them. Thread-safe.
+// Holds the captures. Sessions without a target and without filters share one capture; each other
+// session has a separate one. A capture stays open until its last shared_ptr is released.
+// Thread-safe.
 class CapturePool {
  public:
-  // `memory` is that of the patterns of all captures.
+  // `memory` is shared by all captures.
   explicit CapturePool(std::shared_ptr<collector::PatternMemory> memory)
       : memory_(std::move(memory)) {}
 
-  // The size of the rings that are shared, from when they are opened next.
+  // Sets the size of the shared rings, in bytes. It applies when the shared capture is opened next.
   void SetSharedRingSize(std::size_t size);
-  // The capture for a session of these settings: that which is open, unless it has failed, or a new
-  // one.
+  // Returns the capture for a session with these settings. Opens a new one if none is open or the
+  // open one has failed.
   absl::StatusOr<std::shared_ptr<CaptureThread>> Get(const collector::SessionSettings& settings);
-  // Whether all captures are being drained; see Heartbeat::IsAlive. Never waits for a capture.
+  // Returns whether all captures are being drained (see Heartbeat::IsAlive). Does not wait for a
+  // capture.
   bool AreAlive(absl::Duration period) const;
 
  private:
   const std::shared_ptr<collector::PatternMemory> memory_;
   mutable std::mutex mutex_;
   std::size_t shared_ring_size_ = 0;
-  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // by KeyOf
+  std::map<std::string, std::weak_ptr<CaptureThread>> captures_;  // key: KeyOf
   std::vector<std::weak_ptr<const Heartbeat>> heartbeats_;
-  std::mutex opening_;  // held while a capture is opened, so that there is one of a key
+  std::mutex opening_;  // held while a capture is opened: prevents two per key
 };
 
 }  // namespace nettraced

@@ -16,7 +16,7 @@
 namespace nettraced {
 namespace {
 
-// A capture has its own reasons to wake before; this is how often the thread stamps at least.
+// Longest time between two stamps of the thread. The capture may wake it earlier.
 constexpr absl::Duration kLongestRound = absl::Seconds(1);
 
 }  // namespace
@@ -37,7 +37,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
   try {
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {
-    return collector::ErrnoStatus(error.code().value(), "a thread for the capture",
+    return collector::ErrnoStatus(error.code().value(), "creating the thread of the capture",
                                   "raise TasksMax= of the service");
   }
   return result;
@@ -73,9 +73,9 @@ void CaptureThread::Run(const std::function<void(collector::Capture& capture)>& 
   std::condition_variable progress;
   bool done = false;
   Post([&](collector::Capture& capture) {
-    // Whatever becomes of the work, who waits for it goes on.
+    // Wakes the waiting thread even if the work throws.
     const absl::Cleanup tell = [&] {
-      // Under the lock: all this is gone once the other thread sees `done`.
+      // Notifies under the lock: these variables are destroyed once the other thread sees `done`.
       const std::lock_guard lock(mutex);
       done = true;
       progress.notify_one();
@@ -137,8 +137,8 @@ void CaptureThread::Do(const std::function<void()>& step) {
   try {
     step();
   } catch (const std::bad_alloc&) {
-    // What the capture was about is half done.
-    Fail(absl::ResourceExhaustedError("there is not enough memory"));
+    // The step was interrupted, so the state of the capture is inconsistent.
+    Fail(absl::ResourceExhaustedError("not enough memory"));
   }
 }
 

@@ -1,4 +1,4 @@
-// A capture on a thread of its own, which others hand work to.
+// Runs a capture on a separate thread, which also runs work that other threads post.
 #ifndef TOOLS_NETTRACED_CAPTURE_THREAD_H_
 #define TOOLS_NETTRACED_CAPTURE_THREAD_H_
 
@@ -19,36 +19,37 @@
 
 namespace nettraced {
 
-// The clock by which the daemon waits and limits: nobody sets it.
+// Returns the time of CLOCK_MONOTONIC, which the daemon uses for all timeouts and limits.
 absl::Duration MonotonicNow();
 
-// All functions may be called from any thread, but where it says otherwise.
+// Drains a capture on a thread. All functions are thread-safe unless their comment says otherwise.
 class CaptureThread {
  public:
-  // Opens the capture and begins to drain it.
+  // Opens the capture and starts the thread that drains it.
   static absl::StatusOr<std::shared_ptr<CaptureThread>> Start(
       const collector::CaptureOptions& options);
-  // Waits for the work that was handed over. All sessions have been stopped.
+  // Waits for the posted work. All sessions must have been stopped.
   ~CaptureThread();
   CaptureThread(const CaptureThread&) = delete;
   CaptureThread& operator=(const CaptureThread&) = delete;
 
-  // Has the thread do this between two rounds, even after the capture has failed. If there is not
-  // enough memory for it, the capture fails.
+  // Posts work that the thread does between two rounds, even after the capture has failed. The
+  // capture fails if there is not enough memory for the work.
   void Post(std::function<void(collector::Capture& capture)> work);
-  // The same, and waits until it is done. Not to be called on the thread itself.
+  // Posts the work and waits until it is done. Must not be called on the thread itself.
   void Run(const std::function<void(collector::Capture& capture)>& work);
 
-  // `look` is called on the thread after each round, and once more when the capture has failed,
-  // until it is removed by `key`. Both are to be called on the thread.
+  // Adds a function that the thread calls after each round, and once more when the capture has
+  // failed, until RemoveObserver(key). Both must be called on the thread.
   void AddObserver(const void* key, std::function<void()> look);
   void RemoveObserver(const void* key);
 
-  // Not OK once a round has failed: then no more are made, and the sessions are to be stopped.
+  // Returns the error of the first round that failed. The thread then makes no more rounds, and the
+  // sessions must be stopped.
   absl::Status status() const;
   std::size_t ring_size() const { return ring_size_; }
 
-  // It goes on after this object, for those who look whether the thread is alive.
+  // Returns the heartbeat, which may be used after this object is destroyed.
   std::shared_ptr<const Heartbeat> heartbeat() const { return heartbeat_; }
 
  private:
@@ -56,9 +57,9 @@ class CaptureThread {
                 std::size_t ring_size);
 
   void Loop();
-  // Returns whether the thread is to end.
+  // Returns whether the thread must end.
   bool DoWork();
-  // Does a step. If there is not enough memory for it, the capture fails.
+  // Runs a step. If there is not enough memory for it, the capture fails.
   void Do(const std::function<void()>& step);
   void Fail(const absl::Status& status);
   void Wake();
@@ -71,7 +72,7 @@ class CaptureThread {
   std::vector<std::function<void(collector::Capture&)>> work_;
   bool ends_ = false;
   absl::Status status_;
-  std::vector<std::pair<const void*, std::function<void()>>> observers_;  // the thread's
+  std::vector<std::pair<const void*, std::function<void()>>> observers_;  // used on the thread only
   std::thread thread_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "tools/collector/config/read_settings.h"
 #include "tools/nettraced/log.h"
 
@@ -16,10 +17,10 @@ namespace {
 
 using State = collector::SessionStatus::State;
 
-// How long a capture may take to say how its sessions are: with one that hangs, what it said last
-// is what is known.
+// Longest wait for a capture to report the state of its sessions. If it does not answer in time,
+// the last known state is used.
 constexpr absl::Duration kLookTime = absl::Milliseconds(500);
-// How long anybody waits for sessions to do what was asked of them.
+// Longest wait for sessions to complete a request.
 constexpr absl::Duration kRequestTime = absl::Seconds(15);
 
 template <typename T>
@@ -36,24 +37,15 @@ void WaitForAll(const std::vector<std::future<T>>& values) {
 
 absl::Status NoAnswer() {
   return absl::UnavailableError(
-      absl::StrCat("it has not answered for ", absl::FormatDuration(kRequestTime),
-                   ", as where a disk hangs; what was asked of it is done once it goes on"));
+      absl::StrCat("no answer for ", absl::FormatDuration(kRequestTime),
+                   "; its disk may hang; the request is executed when the session continues"));
 }
 
-// What a session answers, if that comes in time.
+// Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
 T AnswerOf(std::future<T> answer, absl::Duration limit = kRequestTime) {
   if (!IsReadyBy(answer, MonotonicNow() + limit)) return NoAnswer();
   return answer.get();
-}
-
-// A session that names no directory has one of its own in the state directory.
-collector::SessionSettings InDirectory(collector::SessionSettings session,
-                                       const std::string& state_directory) {
-  if (session.files.directory.empty()) {
-    session.files.directory = absl::StrCat(state_directory, "/", session.name);
-  }
-  return session;
 }
 
 std::size_t LargestRing(const std::vector<collector::SessionSettings>& sessions) {
@@ -64,7 +56,7 @@ std::size_t LargestRing(const std::vector<collector::SessionSettings>& sessions)
   return size;
 }
 
-// Names of tracepoints, see PatternMemory.
+// Returns the path of the file for names of tracepoints; see PatternMemory.
 std::string MemoryPath(const std::string& state_directory) {
   return absl::StrCat(state_directory, "/remembered-names");
 }
@@ -88,6 +80,7 @@ Daemon::Daemon(collector::DaemonSettings settings, ReadSettings read,
       read_(std::move(read)),
       settings_(std::move(settings)) {
   environment_.on_change = std::move(on_change);
+  settings_error_ = std::string(settings_.errors.message());
 }
 
 void Daemon::StartAll() {
@@ -95,9 +88,12 @@ void Daemon::StartAll() {
   const std::string path = MemoryPath(settings_.state_directory);
   const absl::StatusOr<std::size_t> wrong = memory_->Load(path);
   if (!wrong.ok()) {
-    LogFile(LOG_WARNING, path, absl::StrCat("nothing is remembered: ", wrong.status().message()));
+    LogFile(
+        LOG_WARNING, path,
+        absl::StrCat("the remembered tracepoint names cannot be read: ", wrong.status().message()));
   } else if (*wrong != 0) {
-    LogFile(LOG_WARNING, path, absl::StrCat(*wrong, " lines are no names, or too many"));
+    LogFile(LOG_WARNING, path,
+            absl::StrCat(*wrong, " lines are ignored, because they are invalid or too many"));
   }
   environment_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
@@ -118,7 +114,7 @@ void Daemon::SaveMemory() {
   const std::string path = MemoryPath(settings_.state_directory);
   if (const absl::Status status = memory_->Save(path); !status.ok()) {
     LogFile(LOG_WARNING, path,
-            absl::StrCat("what patterns have met cannot be kept: ", status.message()));
+            absl::StrCat("the remembered tracepoint names cannot be saved: ", status.message()));
   }
 }
 
@@ -161,8 +157,8 @@ std::string Daemon::StatusLine() {
   if (failed != 0) absl::StrAppend(&text, ", ", failed, " failed");
   absl::StrAppendFormat(&text, "; %.0f events/s, %u lost", rate, lost);
   const std::lock_guard lock(mutex_);
-  if (!reload_error_.empty()) {
-    absl::StrAppend(&text, "; the settings are wrong and those before hold: ", reload_error_);
+  if (!settings_error_.empty()) {
+    absl::StrAppend(&text, "; invalid settings: ", settings_error_);
   }
   return text;
 }
@@ -192,14 +188,14 @@ absl::Status Daemon::Start(std::string_view session) {
 }
 
 absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
-  const auto sessions = collector::ParseSessions(toml, "the request");
+  const auto sessions = collector::ParseSessions(toml, "the request", settings_.state_directory);
   if (!sessions.ok()) return sessions.status();
   const std::lock_guard changing(changing_);
   for (const collector::SessionSettings& session : *sessions) {
     if (Find(session.name).ok()) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("there is a session ", session.name, " already"));
+      return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
     }
+    if (absl::Status status = CheckFiles(session, entries()); !status.ok()) return status;
   }
   std::vector<std::string> names;
   std::vector<std::future<absl::Status>> started;
@@ -261,31 +257,66 @@ absl::Status Daemon::Reload() {
   const std::lock_guard changing(changing_);
   absl::Status status = ReloadLocked();
   if (status.ok()) {
-    Log(LOG_INFO, "the settings have been read anew");
+    Log(LOG_INFO, "the settings have been reloaded");
   } else {
-    Log(LOG_ERR, absl::StrCat("the settings are wrong, and those before hold: ", status.message()),
+    Log(LOG_ERR,
+        absl::StrCat("invalid settings; the sessions of these files stay as they were: ",
+                     status.message()),
         {{"ERROR", std::string(status.message())}});
   }
   const std::lock_guard lock(mutex_);
-  reload_error_ = status.ok() ? "" : std::string(status.message());
+  settings_error_ = status.ok() ? "" : std::string(status.message());
   return status;
+}
+
+absl::Status Daemon::CheckFiles(const collector::SessionSettings& session,
+                                const Entries& others) const {
+  const collector::SessionSettings placed =
+      collector::InDirectory(session, settings_.state_directory);
+  for (const auto& [name, entry] : others) {
+    if (!collector::ShareFiles(placed, entry.runner->settings())) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        session.origin, ": session ", session.name, " has the directory and file names of session ",
+        name, ", so each would delete the other's files; use another directory, or {session} in ",
+        "files.name of both"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Daemon::ReloadLocked() {
   absl::StatusOr<collector::DaemonSettings> settings = read_();
   if (!settings.ok()) return settings.status();
   const Entries before = entries();
+  // Sessions of invalid files stay, whatever the valid files contain.
+  const auto is_wrong = [&settings](const Entry& entry) {
+    const std::vector<std::string>& wrong = settings->wrong_files;
+    return std::find(wrong.begin(), wrong.end(), entry.runner->settings().file) != wrong.end();
+  };
+  Entries staying = before;
+  std::erase_if(staying, [&is_wrong](const auto& entry) {
+    return entry.second.is_from_settings && !is_wrong(entry.second);
+  });
+  std::vector<std::string> errors;
+  if (!settings->errors.ok()) errors.emplace_back(settings->errors.message());
   std::vector<const collector::SessionSettings*> added;
   std::vector<std::string> removed;
   for (const collector::SessionSettings& session : settings->sessions) {
     const auto known = before.find(session.name);
+    if (known != before.end() && !known->second.is_from_settings) {
+      errors.push_back(absl::StrCat(session.origin, ": a session ", session.name,
+                                    " was started by a request; stop it first: nettrace ctl stop ",
+                                    session.name));
+      continue;
+    }
+    Entries others = staying;
+    others.erase(session.name);
+    if (const absl::Status status = CheckFiles(session, others); !status.ok()) {
+      errors.emplace_back(status.message());
+      continue;
+    }
     if (known == before.end()) {
       added.push_back(&session);
-    } else if (!known->second.is_from_settings) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          session.origin, ": a session ", session.name,
-          " was started by a request; stop it first: nettrace ctl stop ", session.name));
-    } else if (!InDirectory(session, settings_.state_directory)
+    } else if (!collector::InDirectory(session, settings_.state_directory)
                     .SameAs(known->second.runner->settings())) {
       added.push_back(&session);
       removed.push_back(session.name);
@@ -295,7 +326,9 @@ absl::Status Daemon::ReloadLocked() {
     const bool is_there =
         std::any_of(settings->sessions.begin(), settings->sessions.end(),
                     [&known](const auto& session) { return session.name == known.first; });
-    if (known.second.is_from_settings && !is_there) removed.push_back(known.first);
+    if (known.second.is_from_settings && !is_there && !is_wrong(known.second)) {
+      removed.push_back(known.first);
+    }
   }
   const std::vector<std::string> hanging = Remove(removed);
   std::erase_if(added, [&hanging](const collector::SessionSettings* session) {
@@ -308,6 +341,7 @@ absl::Status Daemon::ReloadLocked() {
     started.push_back(Add(*session, /*is_from_settings=*/true, session->start));
   }
   WaitForAll(started);
+  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
   return hanging.empty() ? absl::OkStatus() : Named(hanging.front(), NoAnswer());
 }
 
@@ -315,11 +349,11 @@ std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
                                       bool is_from_settings, bool starts) {
   std::shared_ptr<SessionRunner> runner;
   try {
-    runner = std::make_shared<SessionRunner>(InDirectory(session, settings_.state_directory),
-                                             &environment_);
+    runner = std::make_shared<SessionRunner>(
+        collector::InDirectory(session, settings_.state_directory), &environment_);
   } catch (const std::system_error& error) {
-    const std::string what =
-        absl::StrCat("no thread for it: ", error.what(), "; raise TasksMax= of the service");
+    const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
+                                          "; raise TasksMax= of the service");
     Log(LOG_ERR, absl::StrCat("session ", session.name, " cannot start: ", what),
         {{"SESSION", session.name}, {"ERROR", what}});
     std::promise<absl::Status> failed;
@@ -366,7 +400,7 @@ absl::StatusOr<std::shared_ptr<SessionRunner>> Daemon::Find(std::string_view ses
     return entry->second.runner;
   }
   return absl::NotFoundError(absl::StrCat("there is no session '", std::string(session),
-                                          "'; 'nettrace ctl list' names them"));
+                                          "'; 'nettrace ctl list' lists the sessions"));
 }
 
 }  // namespace nettraced

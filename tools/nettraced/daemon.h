@@ -1,4 +1,4 @@
-// The daemon's sessions, and what is asked of them.
+// Holds the daemon's sessions and carries out the requests to them.
 #ifndef TOOLS_NETTRACED_DAEMON_H_
 #define TOOLS_NETTRACED_DAEMON_H_
 
@@ -20,29 +20,30 @@
 
 namespace nettraced {
 
-// Thread-safe. No call waits without end for a session whose disk hangs, but StopAll.
+// The sessions of the daemon. Thread-safe. Calls do not block indefinitely on a session whose disk
+// hangs, except StopAll.
 class Daemon final : public collector::Service {
  public:
   using ReadSettings = std::function<absl::StatusOr<collector::DaemonSettings>()>;
 
-  // `read` reads the settings anew, as they were read to `settings`. `on_change` is called by any
-  // thread when the state of a session has changed.
+  // `read` reads the settings again, from the same files as `settings`. `on_change` is called when
+  // the state of a session has changed, on any thread.
   Daemon(collector::DaemonSettings settings, ReadSettings read, std::function<void()> on_change);
 
-  // Starts the sessions that are to start with the daemon; returns once each has been tried, or
-  // hangs.
+  // Starts the sessions that start with the daemon. Returns when each has been tried or has timed
+  // out.
   void StartAll();
-  // Stops all sessions; returns when their files are complete.
+  // Stops all sessions. Returns when their files are complete.
   void StopAll();
-  // Keeps what patterns have met for the next start. Waits for the disk.
+  // Saves the names that patterns have matched, for the next start. Blocks on the disk.
   void SaveMemory();
-  // Nobody waits for an output any more that takes nothing.
+  // Stops waiting for outputs that accept no data.
   void Hurry() { environment_.hurry = true; }
   void RotateAll();
   void SnapshotAll();
-  // The states and numbers of all sessions in one line.
+  // Returns the states and totals of all sessions in one line.
   std::string StatusLine();
-  // See CapturePool.
+  // Returns whether all captures are being drained; see CapturePool.
   bool AreCapturesAlive(absl::Duration period) const {
     return environment_.captures.AreAlive(period);
   }
@@ -68,22 +69,26 @@ class Daemon final : public collector::Service {
 
   Entries entries() const;
   absl::StatusOr<std::shared_ptr<SessionRunner>> Find(std::string_view session) const;
-  // Adds a session; none of its name is there. If it `starts`, returns why it could not, but is
-  // there, too; without a thread for it, it is not.
+  // Adds a session whose name must be unused. If `starts`, also starts it; the future holds the
+  // error of the start, and the session stays added. It is not added if no thread can be created
+  // for it.
   std::future<absl::Status> Add(const collector::SessionSettings& session, bool is_from_settings,
                                 bool starts);
-  // Stops these sessions and forgets them, but those that do not stop in time, which it returns.
+  // Stops and removes these sessions. Returns the names of the sessions that do not stop in time;
+  // these are kept.
   std::vector<std::string> Remove(const std::vector<std::string>& names);
+  // Returns AlreadyExists if the session would write or delete files of one of `others`.
+  absl::Status CheckFiles(const collector::SessionSettings& session, const Entries& others) const;
   absl::Status ReloadLocked();
 
   const std::shared_ptr<collector::PatternMemory> memory_;
   SessionEnvironment environment_;
   const ReadSettings read_;
-  const collector::DaemonSettings settings_;  // of the start
-  std::mutex changing_;  // held while sessions come and go, so that one does that at a time
+  const collector::DaemonSettings settings_;  // settings at the start of the daemon
+  std::mutex changing_;  // held while sessions are added or removed: one change at a time
   mutable std::mutex mutex_;
   Entries entries_;
-  std::string reload_error_;  // "": the last one was well
+  std::string settings_error_;  // error of the settings that were read last; "" if they are valid
 };
 
 }  // namespace nettraced

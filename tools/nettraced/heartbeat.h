@@ -1,4 +1,4 @@
-// The sign of life of a thread that goes round in a loop.
+// The heartbeat of a thread that runs a loop.
 #ifndef TOOLS_NETTRACED_HEARTBEAT_H_
 #define TOOLS_NETTRACED_HEARTBEAT_H_
 
@@ -10,11 +10,12 @@
 
 namespace nettraced {
 
-// The thread stamps, any other one looks. Times are those of a clock that nobody sets.
+// Holds the time at which a thread last reported that it runs. The thread stamps; any other thread
+// may call IsAlive. Times are of CLOCK_MONOTONIC.
 class Heartbeat {
  public:
-  // How much longer than a round a piece of work may take that the thread was handed, such as
-  // attaching thousands of tracepoints.
+  // Extra time for a piece of posted work, which may take longer than a round. Example: attaching
+  // thousands of tracepoints.
   static constexpr absl::Duration kWorkTime = absl::Minutes(2);
 
   explicit Heartbeat(absl::Duration now) { Stamp(now); }
@@ -22,10 +23,10 @@ class Heartbeat {
   void Stamp(absl::Duration now) { stamp_ = absl::ToInt64Nanoseconds(now); }
   void BeginWork(absl::Duration now) { Stamp(now + kWorkTime); }
   void EndWork(absl::Duration now) { Stamp(now); }
-  // The thread has come to its end, and is not to stamp any more.
+  // Marks the thread as ended. It must not stamp again.
   void End() { stamp_ = std::numeric_limits<std::int64_t>::max(); }
 
-  // Whether the thread has stamped within `period`.
+  // Returns whether the thread has stamped within `period`, or has ended.
   bool IsAlive(absl::Duration now, absl::Duration period) const {
     const std::int64_t stamp = stamp_;
     return stamp == std::numeric_limits<std::int64_t>::max() ||

@@ -15,8 +15,8 @@
 namespace nettraced {
 namespace {
 
-// systemd names the device and the inode of its stream: standard error may have been sent
-// elsewhere since.
+// Returns whether `fd` is the journal: systemd names the device and the inode of the journal's
+// stream. Standard error may have been redirected since.
 bool IsJournal(int fd) {
   const char* const stream = std::getenv("JOURNAL_STREAM");
   struct stat status = {};
@@ -45,7 +45,8 @@ void LogLine(int priority, const std::string& message, std::initializer_list<Log
   const std::string line =
       absl::StrCat(is_terminal ? std::string() : absl::StrCat("<", priority, ">"),
                    "nettraced: ", tools::Printable(message), "\n");
-  // One write, so that lines of several threads do not mix. There is nobody to tell of an error.
+  // Uses one write, so that lines of several threads do not mix. An error cannot be reported
+  // anywhere.
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 

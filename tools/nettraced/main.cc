@@ -1,10 +1,11 @@
-// nettraced: collects events of services and the kernel into NetTrace files, always.
+// nettraced: continuously records events of services and the kernel into NetTrace files.
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,23 +15,25 @@
 #include "tools/collector/control/server.h"
 #include "tools/common/completion.h"
 #include "tools/common/exit_codes.h"
+#include "tools/common/help_formatter.h"
 #include "tools/common/usage.h"
 #include "tools/nettraced/daemon.h"
 #include "tools/nettraced/log.h"
 #include "tools/nettraced/main_loop.h"
+#include "tools/nettraced/state_lock.h"
 
 namespace nettraced {
 namespace {
 
-struct Arguments {
+struct DaemonArguments {
   std::vector<std::string> directories = collector::kSettingsDirectories;
   std::string state_directory;
   std::string runtime_directory;
   bool only_check = false;
 };
 
-// The first of these that says something: the command line, systemd, the settings. systemd may name
-// several directories, of which the first is the daemon's.
+// Returns the directory from the command line, else from systemd, else from the settings. systemd
+// may name several directories; the first one is the daemon's.
 std::string ChooseDirectory(const std::string& argument, const char* variable,
                             const std::string& setting) {
   if (!argument.empty()) return argument;
@@ -45,36 +48,53 @@ int Fail(const absl::Status& status, int exit_code) {
   return exit_code;
 }
 
-// The settings, with the directories that hold whatever the files say.
-absl::StatusOr<collector::DaemonSettings> Read(const Arguments& arguments) {
-  absl::StatusOr<collector::DaemonSettings> settings =
-      collector::ReadSettings(arguments.directories);
+// Reads the settings. The directories of the command line and of systemd override those of the
+// files.
+absl::StatusOr<collector::DaemonSettings> Read(const DaemonArguments& arguments) {
+  absl::StatusOr<collector::DaemonSettings> settings = collector::ReadSettings(
+      arguments.directories, ChooseDirectory(arguments.state_directory, "STATE_DIRECTORY", ""));
   if (!settings.ok()) return settings;
-  settings->state_directory =
-      ChooseDirectory(arguments.state_directory, "STATE_DIRECTORY", settings->state_directory);
   settings->runtime_directory = ChooseDirectory(arguments.runtime_directory, "RUNTIME_DIRECTORY",
                                                 settings->runtime_directory);
   return settings;
 }
 
-int RunDaemon(const Arguments& arguments) {
+int RunDaemon(const DaemonArguments& arguments) {
   absl::StatusOr<collector::DaemonSettings> settings = Read(arguments);
   if (!settings.ok()) return Fail(settings.status(), tools::kExitConfiguration);
+  if (!settings->errors.ok()) {
+    // There is nothing to do without a session.
+    if (arguments.only_check || settings->sessions.empty()) {
+      return Fail(settings->errors, tools::kExitConfiguration);
+    }
+    Log(LOG_ERR, absl::StrCat("invalid settings; the sessions of these files are left out: ",
+                              settings->errors.message()));
+  }
   if (arguments.only_check) return tools::kExitOk;
+  const absl::StatusOr<collector::UniqueFd> lock = LockStateDirectory(settings->state_directory);
+  if (absl::IsAlreadyExists(lock.status())) return Fail(lock.status(), tools::kExitFailed);
+  if (!lock.ok()) {
+    // Sessions with files in other directories can still write.
+    Log(LOG_WARNING,
+        absl::StrCat(lock.status().message(),
+                     "; another nettraced that uses this directory cannot be detected"));
+  }
   auto loop = MainLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), tools::kExitFailed);
   collector::ControlServerOptions control;
   control.path = absl::StrCat(settings->runtime_directory, "/control");
   control.control_group = settings->control_group;
   control.look_group = settings->look_group;
-  control.version = NETTRACED_VERSION;
+  control.version = PROJECT_VERSION;
   control.on_change = [](const std::string& message) { Log(LOG_NOTICE, message); };
+  DaemonArguments reload = arguments;
+  reload.state_directory = settings->state_directory;  // changes need a restart
   Daemon daemon(
-      *std::move(settings), [&arguments] { return Read(arguments); },
+      *std::move(settings), [reload] { return Read(reload); },
       [loop = loop->get()] { loop->Wake(); });
   const auto server = collector::ControlServer::Start(&daemon, std::move(control));
   if (!server.ok()) {
-    // As a group that is not there.
+    // The settings are wrong; for example, the group does not exist.
     const bool is_setting = absl::IsInvalidArgument(server.status());
     return Fail(server.status(), is_setting ? tools::kExitConfiguration : tools::kExitFailed);
   }
@@ -83,29 +103,33 @@ int RunDaemon(const Arguments& arguments) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Collects events of C++ services and the kernel into NetTrace files, all the time.",
+  CLI::App app("Collect events of C++ services and the kernel continuously in NetTrace files.",
                "nettraced");
-  Arguments arguments;
+  app.formatter(std::make_shared<tools::HelpFormatter>());
+  DaemonArguments arguments;
   int exit_code = tools::kExitOk;
   app.add_option("--config", arguments.directories,
-                 "Directories of settings, NAME.toml; a file in an earlier one hides those of its "
-                 "name in the others")
+                 "Directories with settings files NAME.toml; a file hides the files of the same "
+                 "name in later directories")
       ->capture_default_str();
   app.add_option("--state-directory", arguments.state_directory,
-                 "Where files go whose session names no directory; in place of what systemd and "
-                 "the settings say");
+                 "Directory for the files of sessions whose settings name none; overrides systemd "
+                 "and the settings");
   app.add_option("--runtime-directory", arguments.runtime_directory,
-                 "Where the control socket is; in place of what systemd and the settings say");
+                 "Directory of the control socket; overrides systemd and the settings");
   app.add_flag("--check-config", arguments.only_check,
-               "Say what is wrong with the settings, and do nothing");
-  app.set_version_flag("--version", "nettraced " NETTRACED_VERSION);
+               "Check the settings, print their errors, and exit");
+  app.set_version_flag("--version", "nettraced " PROJECT_VERSION);
   app.footer(
-      "SIGTERM ends it, with all events so far in complete files; SIGHUP has it read its settings\n"
-      "anew; SIGUSR1 begins new files; SIGUSR2 has all flight recorders write theirs.\n\n"
-      "Exit code: 0 it was asked to end; 1 it failed; 2 usage; 78 the settings are wrong.\n\n"
+      "SIGTERM ends the daemon, after all events so far are in complete files. SIGHUP makes it "
+      "read its settings again, SIGUSR1 starts new files, and SIGUSR2 makes all flight recorders "
+      "write snapshots.\n\n"
+      "Exit code: 0 ended by a signal; 1 failed; 2 wrong usage; 78 the settings are invalid and "
+      "leave no session, or, with --check-config, any file is invalid.\n\n"
       "Examples:\n"
       "  nettraced --check-config\n"
-      "  nettraced --config ./settings --state-directory ./state --runtime-directory ./run\n");
+      "  nettraced --config ./settings --state-directory ./state \\\n"
+      "      --runtime-directory ./run\n");
   app.callback([&] {
     if (app.get_subcommands().empty()) exit_code = RunDaemon(arguments);
   });

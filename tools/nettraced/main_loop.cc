@@ -26,7 +26,7 @@ namespace {
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
 constexpr absl::Duration kTellStatus = absl::Seconds(5);
 constexpr absl::Duration kSaveMemory = absl::Minutes(1);
-// While the last events are on their way to the disk, systemd is asked for so much more time.
+// Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
 constexpr absl::Duration kExtendEvery = absl::Seconds(5);
 
@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
   sigemptyset(&taken);
   for (const int number : kSignals) sigaddset(&taken, number);
   pthread_sigmask(SIG_BLOCK, &taken, nullptr);
-  // A reader that goes away and a file that may not grow are errors of the write.
+  // Ignored, so that a write reports a closed reader or a file size limit as an error.
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   collector::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) return collector::ErrnoStatus(errno, "signalfd");
@@ -93,14 +93,14 @@ void MainLoop::Begin(std::function<void()> work, std::function<void()> then) {
                                 }),
                      std::move(then)});
   } catch (const std::system_error& error) {
-    Log(LOG_ERR, absl::StrCat("no thread for a request: ", error.what(),
+    Log(LOG_ERR, absl::StrCat("the thread for a request cannot be created: ", error.what(),
                               "; raise TasksMax= of the service"));
   }
 }
 
 void MainLoop::FinishJobs() {
   for (auto job = jobs_.begin(); job != jobs_.end();) {
-    // The thread wakes this one a moment before its end.
+    // The thread wakes this one shortly before it ends.
     if (job->done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
       ++job;
       continue;
@@ -145,7 +145,7 @@ void MainLoop::BeginReload() {
 
 void MainLoop::BeginStop() {
   if (std::exchange(stopping_, true)) {
-    Log(LOG_WARNING, "asked to end again: not waiting for outputs that take nothing");
+    Log(LOG_WARNING, "second stop signal: no longer waiting for blocked outputs");
     return daemon_->Hurry();
   }
   sd_notify(0, "STOPPING=1\nSTATUS=Writing the last events");

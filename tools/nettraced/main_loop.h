@@ -1,4 +1,4 @@
-// The daemon's main thread: signals, what systemd is told, and the watchdog.
+// The daemon's main thread: handles signals, notifies systemd and feeds the watchdog.
 #ifndef TOOLS_NETTRACED_MAIN_LOOP_H_
 #define TOOLS_NETTRACED_MAIN_LOOP_H_
 
@@ -16,17 +16,17 @@
 
 namespace nettraced {
 
-// It waits for nothing but signals and time; what may take longer is done by threads that end with
-// it, so that the watchdog is fed whatever happens to one session.
+// Waits for signals, wake-ups and time only. Slow work runs on other threads, so that the watchdog
+// is fed even if a session hangs. Those threads end before Run returns.
 class MainLoop {
  public:
-  // Blocks the signals that Run takes, in this thread and those that it starts later. To be called
-  // before any other thread is there.
+  // Blocks the signals that Run handles, in this thread and in threads that it starts later. Must
+  // be called before any other thread is started.
   static absl::StatusOr<std::unique_ptr<MainLoop>> Create();
 
-  // Runs the daemon until it has been asked to end, and has ended its sessions.
+  // Runs the daemon until it is asked to stop and its sessions have ended.
   void Run(Daemon* daemon);
-  // Has Run look at the daemon's state; any thread may call it.
+  // Wakes Run, which then checks the daemon's state. Thread-safe.
   void Wake();
 
  private:
@@ -37,7 +37,7 @@ class MainLoop {
 
   MainLoop(collector::UniqueFd signals, collector::UniqueFd wake);
 
-  // Does `work` on another thread, and then `then` on this one.
+  // Runs `work` on another thread, and then `then` on this one.
   void Begin(std::function<void()> work, std::function<void()> then);
   void TakeSignals();
   void OnSignal(int number);
@@ -50,14 +50,14 @@ class MainLoop {
   const collector::UniqueFd signals_;
   const collector::UniqueFd wake_;
   Daemon* daemon_ = nullptr;
-  absl::Duration watchdog_;  // how often systemd wants to hear; 0: it does not
+  absl::Duration watchdog_;  // timeout of systemd's watchdog; 0 without one
   absl::Duration last_fed_;  // times are of MonotonicNow
   absl::Duration last_status_;
   absl::Duration last_save_;
   std::string status_;
   bool stopping_ = false;
   bool stopped_ = false;
-  std::list<Job> jobs_;  // last: what they use goes after them
+  std::list<Job> jobs_;  // last member: destroyed first, because jobs use the others
 };
 
 }  // namespace nettraced

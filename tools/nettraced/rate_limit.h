@@ -1,4 +1,4 @@
-// How often something may happen.
+// A limit for how often an action may happen.
 #ifndef TOOLS_NETTRACED_RATE_LIMIT_H_
 #define TOOLS_NETTRACED_RATE_LIMIT_H_
 
@@ -10,13 +10,12 @@
 
 namespace nettraced {
 
-// At most `count` times within each span of `time`, wherever that begins.
+// Allows at most `count` actions within any span of `time`.
 class RateLimit {
  public:
   RateLimit(std::uint64_t count, absl::Duration time) : count_(count), time_(time) {}
 
-  // Whether it may happen at `now`, which is then one of the times. `now` is of a clock that nobody
-  // sets.
+  // Returns whether the action may happen at `now`, a time of CLOCK_MONOTONIC, and counts it if so.
   bool Take(absl::Duration now) {
     while (!taken_.empty() && now - taken_.front() >= time_) taken_.pop_front();
     if (taken_.size() >= count_) return false;

@@ -95,7 +95,8 @@ std::unique_ptr<nettrace::Sink> SessionOutput::MakeSink() {
 
 absl::Status SessionOutput::Rotate(collector::FileSetControl::Done done) {
   if (files_ == nullptr) {
-    return absl::FailedPreconditionError("the session does not write files that follow another");
+    return absl::FailedPreconditionError(
+        "the session writes no series of files; only such sessions can start a new file");
   }
   files_->Rotate(std::move(done));
   return absl::OkStatus();
@@ -104,7 +105,7 @@ absl::Status SessionOutput::Rotate(collector::FileSetControl::Done done) {
 absl::StatusOr<std::string> SessionOutput::WriteSnapshot(absl::Duration patience) {
   if (flight_ == nullptr) {
     return absl::FailedPreconditionError(
-        "the session is no flight recorder; 'rotate' completes its file");
+        "the session is not a flight recorder; use 'rotate' to complete its file");
   }
   auto snapshot = flight_->WriteSnapshot(patience);
   if (!snapshot.ok()) return snapshot.status();

@@ -1,5 +1,5 @@
-// Where a session's events go: the chain of sinks that its settings describe, and what can be asked
-// of it while it is written to.
+// The output of a session: the chain of sinks that its settings describe, with the requests that it
+// accepts while it is written to.
 #ifndef TOOLS_NETTRACED_SESSION_OUTPUT_H_
 #define TOOLS_NETTRACED_SESSION_OUTPUT_H_
 
@@ -21,30 +21,33 @@
 
 namespace nettraced {
 
-// A queue, whose thread compresses where that is asked for, and then files, a pipe or a flight
-// recorder. All functions may be called by any thread.
+// Holds a queue, an optional compressor, and files, a pipe or a flight recorder. The queue's thread
+// compresses and writes. Thread-safe.
 class SessionOutput {
  public:
-  // An output of which nobody has taken a byte for so long is given up when it is closed.
+  // Time after which Close gives up on an output that accepts no bytes.
   static constexpr absl::Duration kStuck = absl::Seconds(5);
 
-  // Repairs what an earlier run has left, and tells the journal of it. `settings.files.directory`
-  // is there. `on_status` is OutputQueueOptions::on_status.
+  // Repairs the files of an earlier run, logs the repairs, and opens the output.
+  // `settings.files.directory` must exist. `on_status` is OutputQueueOptions::on_status.
   static absl::StatusOr<std::unique_ptr<SessionOutput>> Open(
       const collector::SessionSettings& settings,
       std::function<void(const absl::Status& status)> on_status);
 
-  // The end for the session; to be called once.
+  // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
 
-  // The error, for sessions that write no files: they have nothing to rotate.
+  // Starts a new file. Fails with FailedPrecondition if the session does not write files.
   absl::Status Rotate(collector::FileSetControl::Done done);
-  // FailedPrecondition if the session is no flight recorder.
+  // Writes a snapshot and returns its path. Fails with FailedPrecondition if the session is not a
+  // flight recorder.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
   void FillIn(collector::SessionStatus* status) const;
+  // Returns whether writing to the destination currently fails, so that no data is written.
+  bool is_failing() const { return !queue_->stats().status.ok(); }
 
-  // Waits until all is where it belongs, as long as it gets on and `hurry` is false, and ends the
-  // output. The error says what is missing.
+  // Waits until all data is delivered, while there is progress and `hurry` is false, and then
+  // closes the output. The error says how much is missing.
   absl::Status Close(const std::atomic<bool>& hurry);
 
  private:
@@ -54,7 +57,7 @@ class SessionOutput {
       const collector::SessionSettings& settings, std::function<void()>* cancel);
 
   std::shared_ptr<collector::OutputQueue> queue_;
-  // One of them is there.
+  // Exactly one of these three is set.
   std::shared_ptr<collector::FileSetControl> files_;
   std::shared_ptr<const collector::PipeState> pipe_;
   std::shared_ptr<collector::FlightRecorder> flight_;

@@ -18,7 +18,7 @@ namespace {
 
 using State = collector::SessionStatus::State;
 
-// How long a snapshot waits for the events up to now to be in it.
+// Longest time that a snapshot waits for the events up to now.
 constexpr absl::Duration kSnapshotPatience = absl::Seconds(5);
 
 const char* KindName(collector::SessionSettings::Kind kind) {
@@ -49,7 +49,7 @@ void TellOf(const std::string& session, int priority, const std::string& what,
       {{"SESSION", session}, {"ERROR", std::string(error.message())}});
 }
 
-// What the server holds of a tail.
+// A tail as the server holds it.
 class ServedTail : public collector::Tail {
  public:
   explicit ServedTail(std::shared_ptr<TailStream> stream) : stream_(std::move(stream)) {}
@@ -68,10 +68,15 @@ SessionRunner::SessionRunner(collector::SessionSettings settings, SessionEnviron
   status_.name = settings_.name;
   status_.kind = KindName(settings_.kind);
   status_.state_since = absl::Now();
+  waker_->runner = this;
   thread_ = std::thread([this] { Loop(); });
 }
 
 SessionRunner::~SessionRunner() {
+  {
+    const std::lock_guard lock(waker_->mutex);
+    waker_->runner = nullptr;
+  }
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -92,7 +97,7 @@ std::future<absl::Status> SessionRunner::Start() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
   Post([this, promise] {
     if (running() != nullptr) {
-      promise->set_value(absl::FailedPreconditionError("it runs already"));
+      promise->set_value(absl::FailedPreconditionError("it is already running"));
       return;
     }
     backoff_.Reset();
@@ -129,7 +134,7 @@ std::future<absl::StatusOr<std::string>> SessionRunner::Snapshot(absl::Duration 
 absl::StatusOr<std::unique_ptr<collector::Tail>> SessionRunner::StartTail(
     collector::UniqueFd socket, std::string first) {
   const std::shared_ptr<const Running> session = running();
-  if (session == nullptr) return absl::FailedPreconditionError("it does not collect");
+  if (session == nullptr) return absl::FailedPreconditionError("it is not running");
   auto options = OptionsOf(settings_);
   if (!options.ok()) return options.status();
   auto tail =
@@ -139,7 +144,7 @@ absl::StatusOr<std::unique_ptr<collector::Tail>> SessionRunner::StartTail(
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
     tails_.push_back(*tail);
-    // Else it has ended meanwhile, and so does the tail.
+    // The session has ended since `running` was read, so the tail must end too.
     if (running_ == session) return std::make_unique<ServedTail>(*std::move(tail));
   }
   (*tail)->End();
@@ -188,7 +193,7 @@ std::shared_ptr<const SessionRunner::Running> SessionRunner::running() const {
 }
 
 absl::Duration SessionRunner::NextWork() const {
-  // A loss that was not told because of the one before it is told when its time comes.
+  // A loss that was not logged, because another one was logged shortly before, is logged later.
   const bool owes_losses = running_ != nullptr && running_->view->lost() != lost_told_;
   return std::min({next_try_, snapshot_at_,
                    owes_losses ? losses_told_ + kTellLosses : absl::InfiniteDuration()});
@@ -227,11 +232,12 @@ void SessionRunner::LookAtSession() {
   if (failure.ok()) failure = session->view->status();
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has ended", status);
-    // One that has gone well for a while begins anew with short waits.
+    // A session that ran well for a while starts over with short waits.
     if (MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
-  const State state = session->view->is_suspended() ? State::kSuspended : State::kRunning;
+  const bool takes_nothing = session->view->is_suspended() || session->output->is_failing();
+  const State state = takes_nothing ? State::kSuspended : State::kRunning;
   {
     const std::lock_guard lock(mutex_);
     if (status_.state == state) return;
@@ -245,13 +251,13 @@ void SessionRunner::AnswerTrigger() {
     const std::lock_guard lock(mutex_);
     trigger.swap(trigger_);
   }
-  // The file that is about to be written is that of this trigger, too.
+  // A snapshot that is already scheduled also answers this trigger.
   if (!trigger || snapshot_at_ != absl::InfiniteDuration()) return;
   const std::string& text = settings_.flight.triggers[*trigger].text;
   if (snapshot_limit_.Take(MonotonicNow())) {
     snapshot_at_ = MonotonicNow() + settings_.flight.after;
     refusal_told_ = false;
-    Tell(LOG_NOTICE, absl::StrCat("writes a snapshot, as its trigger fires: ", text));
+    Tell(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
     return;
   }
   {
@@ -259,10 +265,10 @@ void SessionRunner::AnswerTrigger() {
     ++status_.snapshots_refused;
   }
   if (std::exchange(refusal_told_, true)) return;
-  Tell(LOG_WARNING,
-       absl::StrCat("writes no snapshot, though its trigger fires: ", settings_.flight.limit_count,
-                    " in ", absl::FormatDuration(settings_.flight.limit_time),
-                    " is its limit; it counts those that it refuses: ", text));
+  Tell(LOG_WARNING, absl::StrCat("writes no snapshot for its trigger, because the limit is ",
+                                 settings_.flight.limit_count, " in ",
+                                 absl::FormatDuration(settings_.flight.limit_time),
+                                 "; further refusals are only counted: ", text));
 }
 
 void SessionRunner::TellLosses() {
@@ -270,7 +276,7 @@ void SessionRunner::TellLosses() {
   if (lost == lost_told_ || MonotonicNow() - losses_told_ < kTellLosses) return;
   Log(LOG_WARNING,
       absl::StrCat("session ", settings_.name, ": ", lost - lost_told_, " events were lost; ",
-                   "'nettrace ctl status ", settings_.name, "' says where"),
+                   "'nettrace ctl status ", settings_.name, "' shows where"),
       {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_told_)}});
   lost_told_ = lost;
   losses_told_ = MonotonicNow();
@@ -282,7 +288,7 @@ absl::Status SessionRunner::TryStart() {
   try {
     status = Begin();
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("there is not enough memory");
+    status = absl::ResourceExhaustedError("not enough memory");
   }
   if (!status.ok()) {
     Fail(status, "cannot start");
@@ -299,8 +305,8 @@ void SessionRunner::Fail(const absl::Status& status, const char* what) {
   next_try_ = MonotonicNow() + wait;
   SetState(State::kFailed, status);
   Tell(LOG_ERR, what,
-       absl::Status(status.code(), absl::StrCat(status.message(), "; it is tried again in ",
-                                                absl::FormatDuration(wait))));
+       absl::Status(status.code(),
+                    absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait))));
 }
 
 absl::Status SessionRunner::Begin() {
@@ -311,13 +317,20 @@ absl::Status SessionRunner::Begin() {
   auto session = std::make_shared<Running>();
   session->capture = *std::move(capture);
   session->view = std::make_shared<SessionView>([this] { Notice(); });
-  // The output's thread may outlive the session, if it hangs.
-  auto output =
-      SessionOutput::Open(settings_, [name = settings_.name](const absl::Status& written) {
-        if (written.ok()) return TellOf(name, LOG_NOTICE, "writes again");
-        TellOf(name, LOG_ERR, "cannot write and tries again; events are counted as lost meanwhile",
-               written);
-      });
+  // The output's thread may outlive the session if it hangs.
+  auto output = SessionOutput::Open(settings_, [name = settings_.name,
+                                                waker = waker_](const absl::Status& written) {
+    if (written.ok()) {
+      TellOf(name, LOG_NOTICE, "writes again");
+    } else {
+      TellOf(name, LOG_ERR,
+             "cannot write and retries; events wait in memory, and are counted as lost when the "
+             "queue is full",
+             written);
+    }
+    const std::lock_guard lock(waker->mutex);
+    if (waker->runner != nullptr) waker->runner->Notice();
+  });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
   options->triggers = settings_.flight.triggers;
@@ -354,6 +367,7 @@ absl::Status SessionRunner::Begin() {
   running_ = std::move(session);
   status_.started = absl::Now();
   status_.snapshots_refused = 0;
+  status_.discarded = 0;
   return absl::OkStatus();
 }
 
@@ -371,19 +385,27 @@ absl::Status SessionRunner::End() {
     if (const auto tail = each.lock()) tail->End();
   }
   collector::SessionSummary summary;
+  std::unique_ptr<collector::Session> stopped;
   session->capture->Run([&](collector::Capture& capture) {
     session->capture->RemoveObserver(session.get());
-    summary = capture.StopSession(session->session);
+    summary = capture.StopSession(session->session, &stopped);
     session->view->SetSession(nullptr, nullptr);
   });
-  const absl::Status closed = session->output->Close(environment_->hurry);
+  absl::Status closed = session->output->Close(environment_->hurry);
+  const std::uint64_t discarded =
+      closed.ok() || stopped == nullptr ? 0 : stopped->CountUndelivered();
+  if (!closed.ok()) {
+    closed = absl::DataLossError(
+        absl::StrCat(closed.message(), "; ", discarded, " events were discarded"));
+  }
   {
-    // What it came to stays to be seen.
+    // Keeps the final totals in the status.
     const std::lock_guard lock(mutex_);
     session->view->FillIn(&status_);
     session->output->FillIn(&status_);
     status_.events = summary.events;
     status_.lost = summary.lost;
+    status_.discarded = discarded;
     status_.events_per_second = status_.bytes_per_second = 0;
   }
   return summary.status.ok() ? closed : summary.status;
@@ -392,7 +414,7 @@ absl::Status SessionRunner::End() {
 void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
-    promise->set_value(absl::FailedPreconditionError("it does not collect"));
+    promise->set_value(absl::FailedPreconditionError("it is not running"));
     return;
   }
   const absl::Status status = session->output->Rotate(
@@ -409,7 +431,7 @@ void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
 void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
-    promise->set_value(absl::FailedPreconditionError("it does not collect"));
+    promise->set_value(absl::FailedPreconditionError("it is not running"));
     return;
   }
   const absl::Duration at = MonotonicNow() + after;

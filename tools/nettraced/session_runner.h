@@ -1,4 +1,4 @@
-// One session of the daemon, by its name: started, stopped, tried again, and told of.
+// Runs one session of the daemon: starts, stops and retries it, and reports its status.
 #ifndef TOOLS_NETTRACED_SESSION_RUNNER_H_
 #define TOOLS_NETTRACED_SESSION_RUNNER_H_
 
@@ -31,74 +31,81 @@
 
 namespace nettraced {
 
-// What all sessions of a daemon have in common. It outlives them.
+// Holds what all sessions of a daemon share. Must outlive the sessions.
 struct SessionEnvironment {
   explicit SessionEnvironment(std::shared_ptr<collector::PatternMemory> memory)
       : captures(std::move(memory)) {}
 
   CapturePool captures;
-  // Called by any thread when a session's state has changed.
+  // Called when a session's state has changed, on any thread.
   std::function<void()> on_change;
-  // Nobody is to wait any more for an output that takes nothing.
+  // Set when sessions must stop waiting for outputs that accept no data.
   std::atomic<bool> hurry = false;
 };
 
-// Does everything that may take its time on a thread of its own, so that a session whose directory
-// hangs keeps no other one waiting. All functions may be called from any thread; those that return
-// a future have its value come when the thread has done it, in the order of the calls.
+// Runs a session on a separate thread, so that a session whose directory hangs does not block the
+// others. All functions are thread-safe. A function that returns a future posts a request; the
+// thread completes requests in the order of the calls.
 class SessionRunner {
  public:
-  // The session is stopped until Start. The settings name the directory of the files. Throws
-  // std::system_error if there is no thread for it.
+  // Creates a stopped session. The settings name the directory of the files. Throws
+  // std::system_error if no thread can be started.
   SessionRunner(collector::SessionSettings settings, SessionEnvironment* environment);
-  // Stops the session.
+  // Stops the session and waits for that.
   ~SessionRunner();
   SessionRunner(const SessionRunner&) = delete;
   SessionRunner& operator=(const SessionRunner&) = delete;
 
   const collector::SessionSettings& settings() const { return settings_; }
 
-  // Starts the session, and returns why it could not: then it is tried again, by and by.
+  // Starts the session. The future holds the error if it cannot start; it is then retried after
+  // increasing waits.
   std::future<absl::Status> Start();
-  // Returns when its last file is complete; the error says what of it is missing.
+  // Stops the session. The future is ready when its last file is complete; its error says what is
+  // missing in that file.
   std::future<absl::Status> Stop();
-  // Returns the path of the file that is complete then.
+  // Starts a new file. The future holds the path of the file that this completes.
   std::future<absl::StatusOr<std::string>> Rotate();
-  // Returns the path of the file. Where one is about to be written, it is that one, which then has
-  // all that comes within `after`, too.
+  // Writes a snapshot after the time `after`. The future holds its path. If a snapshot is already
+  // scheduled, both are joined in one file, at the later of the two times.
   std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
   absl::StatusOr<std::unique_ptr<collector::Tail>> StartTail(collector::UniqueFd socket,
                                                              std::string first);
-  // Has the capture's thread look at the session; Status then tells what it saw. `limit` is how
-  // long Status waits for that.
+  // BeginLook has the capture's thread read the session's state. Status waits for that for at most
+  // `limit`, and returns the last known state.
   void BeginLook();
   collector::SessionStatus Status(absl::Duration limit);
 
  private:
-  // Of a session that collects.
+  // A session that collects.
   struct Running {
     std::shared_ptr<CaptureThread> capture;
     std::shared_ptr<SessionView> view;
     std::shared_ptr<SessionOutput> output;
-    collector::Session* session = nullptr;  // the capture thread's
+    collector::Session* session = nullptr;  // used on the capture's thread only
   };
   using PathPromise = std::promise<absl::StatusOr<std::string>>;
-  // What an earlier loss was told with is not told again.
+  // Wakes the runner from a thread that may outlive it.
+  struct Waker {
+    std::mutex mutex;
+    SessionRunner* runner;  // null when the runner is gone
+  };
+  // Losses within this time of a log message are added to the next message.
   static constexpr absl::Duration kTellLosses = absl::Minutes(1);
 
   void Post(std::function<void()> request);
   void Notice();
   std::shared_ptr<const Running> running() const;
-  // All below are the thread's.
+  // All functions below are called on the runner's thread.
   void Loop();
   absl::Duration NextWork() const;
-  // Starts the session; if it cannot, says so and sets the time of the next attempt.
+  // Starts the session. If that fails, logs the error and schedules the next attempt.
   absl::Status TryStart();
   absl::Status Begin();
-  // Ends it, with all events up to now in its output.
+  // Ends the session after all events up to now are in its output.
   absl::Status End();
   void Fail(const absl::Status& status, const char* what);
-  // Sees what the capture's thread has noticed.
+  // Handles what the capture's thread has reported.
   void LookAtSession();
   void AnswerTrigger();
   void TellLosses();
@@ -123,17 +130,18 @@ class SessionRunner {
   RateLimit snapshot_limit_;  // by triggers
   bool refusal_told_ = false;
 
+  const std::shared_ptr<Waker> waker_ = std::make_shared<Waker>();
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::function<void()>> requests_;
   bool noticed_ = false;
-  std::optional<std::size_t> trigger_;  // that has fired and is not answered
+  std::optional<std::size_t> trigger_;  // the trigger that fired and is not answered
   bool ends_ = false;
-  collector::SessionStatus status_;         // what the thread knows
-  std::shared_ptr<const Running> running_;  // null: it does not collect; set by the thread
-  std::uint64_t ticket_ = 0;                // of the last BeginLook
+  collector::SessionStatus status_;         // the state that the runner's thread knows
+  std::shared_ptr<const Running> running_;  // null if it does not collect; set by the thread
+  std::uint64_t ticket_ = 0;                // ticket of the last BeginLook
   std::vector<std::weak_ptr<TailStream>> tails_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last member: the thread uses the others
 };
 
 }  // namespace nettraced

@@ -1,4 +1,4 @@
-// What others may see of a session that collects: its numbers, taken on the capture's thread.
+// A thread-safe copy of the totals of a running session, taken on the capture's thread.
 #ifndef TOOLS_NETTRACED_SESSION_VIEW_H_
 #define TOOLS_NETTRACED_SESSION_VIEW_H_
 
@@ -19,30 +19,31 @@ namespace nettraced {
 
 class SessionView {
  public:
-  // `notice` is called on the capture's thread when the session has failed, has been suspended or
-  // goes on, or has lost events.
+  // `notice` is called on the capture's thread when the session has failed, was suspended or
+  // resumed, or has lost events.
   explicit SessionView(std::function<void()> notice) : notice_(std::move(notice)) {}
 
-  // These four are the capture thread's. Both are null before the session has begun and once it has
-  // ended.
+  // The following four functions must be called on the capture's thread. Both pointers are null
+  // before the session begins and after it has ended.
   void SetSession(const collector::Capture* capture, const collector::Session* session) {
     capture_ = capture;
     session_ = session;
   }
   bool has_session() const { return session_ != nullptr; }
-  // To be called after each round; it looks once a second, or if something is wrong.
+  // Updates the totals once a second, or at once after an error. Must be called after each round.
   void Look(absl::Duration now);
-  // Looks if there is a session; wakes who waits for number `ticket` or one before.
+  // Updates the totals if there is a session. Wakes threads that wait for `ticket` or a lower
+  // number.
   void LookNow(std::uint64_t ticket);
 
-  // On any thread: waits for LookNow(ticket), but no longer than `limit`.
+  // Waits for LookNow(ticket), for at most `limit`. May be called on any thread.
   void WaitFor(std::uint64_t ticket, absl::Duration limit);
   std::uint64_t NewTicket();
 
   absl::Status status() const;
   bool is_suspended() const;
   std::uint64_t lost() const;
-  // Puts the numbers that were seen last into `status`.
+  // Copies the last known totals into `status`.
   void FillIn(collector::SessionStatus* status) const;
 
  private:
@@ -52,14 +53,14 @@ class SessionView {
     std::uint64_t bytes;
   };
   static constexpr absl::Duration kLook = absl::Seconds(1);
-  // Rates are of so many seconds.
+  // Number of samples. Rates are averages over the time between the first and the last.
   static constexpr std::size_t kSamples = 6;
 
-  // Takes the numbers; returns whether they are to be noticed.
+  // Reads the totals. Returns whether `notice` must be called.
   bool Take();
 
   const std::function<void()> notice_;
-  // The capture thread's, down to the mutex.
+  // Members down to the mutex are used on the capture's thread only.
   const collector::Capture* capture_ = nullptr;
   const collector::Session* session_ = nullptr;
   absl::Duration looked_;

@@ -10,7 +10,7 @@
 namespace nettraced {
 namespace {
 
-// Bytes that wait for the peer before events are lost to it.
+// Bytes that may wait for the peer before events are lost.
 constexpr std::size_t kQueueBytes = 4 << 20;
 constexpr absl::Duration kLook = absl::Milliseconds(200);
 
@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<TailStream>> TailStream::Start(
 
 TailStream::~TailStream() {
   End();
-  // The server shuts the socket down if the peer is too slow.
+  // If the peer is too slow, the server shuts the socket down.
   while (!queue_->WaitUntilDelivered(kLook) && !absl::IsAborted(queue_->stats().status)) continue;
   queue_->Close(absl::ZeroDuration());
 }

@@ -1,4 +1,4 @@
-// A live stream of a session's events to a socket: a session of its own on the same capture.
+// A live stream of a session's events to a socket. It is a separate session on the same capture.
 #ifndef TOOLS_NETTRACED_TAIL_STREAM_H_
 #define TOOLS_NETTRACED_TAIL_STREAM_H_
 
@@ -14,10 +14,10 @@
 
 namespace nettraced {
 
-// All functions may be called from any thread.
+// Writes events to a socket until it is ended. Thread-safe.
 class TailStream {
  public:
-  // The stream begins with `first`. After an error nothing has been written.
+  // Starts a stream that begins with `first`. After an error, nothing has been written.
   static absl::StatusOr<std::shared_ptr<TailStream>> Start(std::shared_ptr<CaptureThread> capture,
                                                            collector::SessionOptions options,
                                                            collector::UniqueFd socket,
@@ -26,7 +26,8 @@ class TailStream {
   TailStream(const TailStream&) = delete;
   TailStream& operator=(const TailStream&) = delete;
 
-  // Ends the stream as NetTrace streams end, if it has not ended. Does not wait for the peer.
+  // Ends the stream with the regular end of a NetTrace stream, unless it has ended. Does not wait
+  // for the peer.
   void End();
   bool IsEnded() const;
 
@@ -36,7 +37,7 @@ class TailStream {
 
   const std::shared_ptr<CaptureThread> capture_;
   const std::shared_ptr<collector::OutputQueue> queue_;
-  collector::Session* session_ = nullptr;  // the capture thread's; null once it has ended
+  collector::Session* session_ = nullptr;  // used on the capture's thread only; null after the end
   std::atomic<bool> ended_ = false;
 };
 

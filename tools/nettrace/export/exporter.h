@@ -1,5 +1,5 @@
-// What `nettrace export` asks of a format: events in the order of the file's intervals and, in
-// each, of time; what was lost between them; the end.
+// The interface of export formats. `nettrace export` passes events and losses in the order of the
+// file's intervals, and in order of time within each interval.
 #ifndef TOOLS_NETTRACE_EXPORT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_EXPORTER_H_
 
@@ -13,13 +13,13 @@
 
 namespace tools::exporting {
 
-// What a file says of an event. All of it is valid during the call only.
+// An event and its properties. All pointers and views are valid only during the call.
 struct ExportedEvent {
   const nettrace::Event* event = nullptr;
   absl::Time time;
-  std::string_view process;  // the name of its process; empty if the file does not say it
-  // For exporters that want it: the payload as `nettrace dump --json` shows it, and why it does not
-  // fit its fields, empty if it does.
+  std::string_view process;  // name of its process; empty if unknown
+  // Set if wants_payload_json(): the payload as `nettrace dump --json` shows it, and why it does
+  // not match its fields (empty if it does).
   std::string_view payload_json;
   std::string_view payload_error;
 };
@@ -28,24 +28,25 @@ struct Loss {
   nettrace::ThreadIndex capture_thread_index = nettrace::kNoThread;  // the one that lost the events
   const nettrace::ThreadInfo* capture_thread = nullptr;
   std::uint64_t count = 0;
-  absl::Time time;                        // they are missing before it
-  const nettrace::Event* next = nullptr;  // the event before which they are; null if none came
+  absl::Time time;                        // the events are missing before it
+  const nettrace::Event* next = nullptr;  // the event after the loss; null if there is none
 };
 
 class Exporter {
  public:
   virtual ~Exporter() = default;
   virtual bool wants_payload_json() const { return false; }
-  // Unimplemented says that the format cannot have what the file has; all other errors are the
-  // output's. After an error nothing more is to be called.
+  // Writes an event. Fails with Unimplemented if the format cannot represent the contents of the
+  // file; all other errors are errors of the output. No function may be called after an error.
   virtual absl::Status OnEvent(const ExportedEvent& event) = 0;
   virtual absl::Status OnLoss(const Loss& loss) = 0;
-  // The metadata of events so far becomes invalid; with `threads_too`, indices of threads may be
-  // given to others.
+  // Invalidates the metadata of all previous events. With `threads_too`, thread indices may be
+  // reused.
   virtual void OnRowsEnd(bool threads_too) = 0;
-  // All that was given is written.
+  // Completes the output after the last event.
   virtual absl::Status Finish() = 0;
-  // What became another in the format; empty if nothing did.
+  // Returns text that says what the format could not represent unchanged; empty if there is
+  // nothing.
   virtual std::string Remark() const { return ""; }
 };
 

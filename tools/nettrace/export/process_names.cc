@@ -11,7 +11,7 @@
 namespace tools::exporting {
 namespace {
 
-// Finds the text of the event's own field `Name`.
+// Finds the text of the event's top-level field `Name`.
 class NameFinder : public nettrace::PayloadVisitor {
  public:
   std::string Take() { return std::move(name_); }
@@ -43,7 +43,7 @@ class NameFinder : public nettrace::PayloadVisitor {
   int depth_ = 0;
 };
 
-constexpr std::size_t kEntrySize = 64;  // of a name beside its text, by estimate
+constexpr std::size_t kEntrySize = 64;  // estimated size of an entry without its text
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void ProcessNames::OnEvent(const nettrace::Event& event) {
   if (metadata.name != "ExistingProcess" && metadata.name != "ProcessCreate") return;
   NameFinder finder;
   nettrace::VisitPayload(metadata.fields, event.payload, &finder, event.payload_encoding)
-      .IgnoreError();  // the name, if it came, is before the damage
+      .IgnoreError();  // the name, if present, precedes the damage
   Forget(pid);
   std::string name = finder.Take();
   if (name.empty() || bytes_ + name.size() + kEntrySize > kMaxBytes) return;

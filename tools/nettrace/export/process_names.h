@@ -1,4 +1,4 @@
-// The names of processes, by what the events of Universal.System say so far.
+// Tracks the names of processes from the events of Universal.System.
 #ifndef TOOLS_NETTRACE_EXPORT_PROCESS_NAMES_H_
 #define TOOLS_NETTRACE_EXPORT_PROCESS_NAMES_H_
 
@@ -14,12 +14,12 @@ namespace tools::exporting {
 
 class ProcessNames {
  public:
-  // Names beyond so many bytes are not kept.
+  // Maximum number of bytes of names; further names are ignored.
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
-  // To be called with every event of the file, in the order of time.
+  // Updates the names. Must be called with every event of the file, in order of time.
   void OnEvent(const nettrace::Event& event);
-  // Empty if the file has not said it. Valid until the next OnEvent.
+  // Returns the name of the thread's process, or "" if it is unknown. Valid until the next OnEvent.
   std::string_view NameOf(const nettrace::ThreadInfo& thread) const;
 
  private:

@@ -1,4 +1,4 @@
-// Text that goes to a sink in large pieces.
+// Buffers text and writes it to a sink in large pieces.
 #ifndef TOOLS_NETTRACE_EXPORT_TEXT_OUTPUT_H_
 #define TOOLS_NETTRACE_EXPORT_TEXT_OUTPUT_H_
 
@@ -14,7 +14,7 @@ namespace tools::exporting {
 
 class TextOutput {
  public:
-  // `sink` must live as long.
+  // `sink` must outlive this object.
   explicit TextOutput(nettrace::Sink* sink) : sink_(sink) {}
 
   absl::Status Write(std::string_view text) {

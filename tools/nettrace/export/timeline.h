@@ -1,5 +1,5 @@
-// What the formats that show events on a timeline have in common: names of processes and threads
-// that come where they change, and slices that activities begin and end.
+// Shared parts of the formats that show events on a timeline: changes of the names of processes and
+// threads, and slices that activities begin and end.
 #ifndef TOOLS_NETTRACE_EXPORT_TIMELINE_H_
 #define TOOLS_NETTRACE_EXPORT_TIMELINE_H_
 
@@ -16,28 +16,30 @@
 
 namespace tools::exporting {
 
-// So many names, and so many open slices, are remembered. Beyond it all are forgotten: names come
-// again then, and what ends a slice has its own name.
+// Maximum number of names, and of open slices, that are remembered. When a limit is reached, all
+// are forgotten: names are then written again, and the end of a forgotten slice keeps the name of
+// its event.
 inline constexpr std::size_t kMaxRemembered = 65536;
 
-using Ids = std::pair<std::uint64_t, std::uint64_t>;  // of process and thread; 0: not known
+using Ids = std::pair<std::uint64_t, std::uint64_t>;  // process and thread; 0 if unknown
 
 inline Ids IdsOf(const nettrace::ThreadInfo& thread) {
   return {thread.process_id.value_or(0), thread.thread_id.value_or(0)};
 }
 
-// The last names of processes, whose thread is 0 here, and threads.
+// Remembers the last names of threads, and of processes as thread 0.
 class KnownNames {
  public:
-  // Whether the last name was another one; `name` is the last one then. Never for an empty one.
+  // Remembers `name` and returns whether the last name differed. Ignores an empty name and returns
+  // false.
   bool Changes(const Ids& ids, std::string_view name);
 
  private:
   absl::flat_hash_map<Ids, std::string> names_;
 };
 
-// An event with an activity id and the opcode start begins a slice of that activity, and one with
-// the opcode stop ends the one that was begun last.
+// An event with an activity id and the opcode start begins a slice of that activity. One with the
+// opcode stop ends the slice that was begun last.
 bool BeginsSlice(const nettrace::Event& event);
 bool EndsSlice(const nettrace::Event& event);
 
@@ -49,11 +51,11 @@ class OpenSlices {
     absl::Time begin;
   };
 
-  // To be called with each event that begins or ends a slice. Returns the slice's name, by which
-  // readers match both: for an end without a beginning the event's own.
+  // Must be called with each event that begins or ends a slice. Returns the name of the slice, by
+  // which readers match both events. For an end without a beginning, returns the name of the event.
   std::string OnEvent(const nettrace::Event& event, absl::Time time);
-  // The slice of this activity that was begun last and is open; null if there is none. Valid until
-  // the next OnEvent.
+  // Returns the open slice of this activity that was begun last, or null if there is none. Valid
+  // until the next OnEvent.
   const Slice* Innermost(const nettrace::Guid& activity) const;
 
  private:

@@ -13,12 +13,12 @@
 namespace tools::importing {
 
 absl::StatusOr<std::unique_ptr<DiskFile>> DiskFile::Open(int folder, const std::string& name) {
-  // O_NONBLOCK: a pipe of that name must not make it wait.
+  // O_NONBLOCK keeps a FIFO of that name from blocking.
   collector::UniqueFd fd(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, "cannot be opened");
   struct stat facts = {};
   if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
-  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("is no regular file");
+  if (!S_ISREG(facts.st_mode)) return absl::InvalidArgumentError("not a regular file");
   return std::unique_ptr<DiskFile>(
       new DiskFile(std::move(fd), static_cast<std::uint64_t>(facts.st_size)));
 }
@@ -46,7 +46,7 @@ absl::StatusOr<std::size_t> MemoryFile::ReadAt(std::uint64_t offset, std::span<s
 absl::StatusOr<std::string> ReadAll(ByteFile* file, std::uint64_t max) {
   if (file->size() > max) {
     return absl::InvalidArgumentError(
-        absl::StrCat("it has ", file->size(), " bytes; at most ", max, " are read"));
+        absl::StrCat("the file has ", file->size(), " bytes; at most ", max, " are supported"));
   }
   std::string text(file->size(), '\0');
   const absl::StatusOr<std::size_t> got =

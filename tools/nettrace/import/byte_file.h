@@ -1,4 +1,4 @@
-// Bytes that can be read at any place: a file, or memory.
+// Random access to the bytes of a file or of memory.
 #ifndef TOOLS_NETTRACE_IMPORT_BYTE_FILE_H_
 #define TOOLS_NETTRACE_IMPORT_BYTE_FILE_H_
 
@@ -19,13 +19,14 @@ class ByteFile {
  public:
   virtual ~ByteFile() = default;
   virtual std::uint64_t size() const = 0;
-  // Reads up to `buffer.size()` bytes from `offset` on; fewer where the file ends.
+  // Reads up to `buffer.size()` bytes at `offset`. Returns fewer at the end of the file.
   virtual absl::StatusOr<std::size_t> ReadAt(std::uint64_t offset, std::span<std::byte> buffer) = 0;
 };
 
 class DiskFile : public ByteFile {
  public:
-  // Opens the regular file `name` of the open directory `folder`, which may be AT_FDCWD.
+  // Opens the regular file `name` in the directory with the descriptor `folder`, which may be
+  // AT_FDCWD.
   static absl::StatusOr<std::unique_ptr<DiskFile>> Open(int folder, const std::string& name);
 
   std::uint64_t size() const override { return size_; }
@@ -49,7 +50,7 @@ class MemoryFile : public ByteFile {
   std::vector<std::byte> bytes_;
 };
 
-// All of a file of at most `max` bytes.
+// Returns the contents of a file of at most `max` bytes.
 absl::StatusOr<std::string> ReadAll(ByteFile* file, std::uint64_t max);
 
 }  // namespace tools::importing

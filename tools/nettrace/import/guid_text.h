@@ -1,4 +1,4 @@
-// Ids of 128 bits from text.
+// Parses 128-bit ids from text.
 #ifndef TOOLS_NETTRACE_IMPORT_GUID_TEXT_H_
 #define TOOLS_NETTRACE_IMPORT_GUID_TEXT_H_
 
@@ -11,10 +11,11 @@
 
 namespace tools::importing {
 
-// The 16 bytes that 32 hexadecimal digits are, with '-' anywhere; nullopt if the text is not that.
+// Returns the 16 bytes of 32 hexadecimal digits, with '-' at any place. Returns nullopt for other
+// text.
 std::optional<std::array<std::byte, 16>> ParseHex128(std::string_view text);
 
-// A GUID as FormatGuid writes it.
+// Parses a GUID in the form of FormatGuid.
 inline std::optional<nettrace::Guid> ParseGuid(std::string_view text) {
   const std::optional<std::array<std::byte, 16>> uuid = ParseHex128(text);
   return uuid ? std::optional(nettrace::GuidFromUuid(*uuid)) : std::nullopt;

@@ -12,11 +12,12 @@
 namespace tools::importing {
 namespace {
 
-// A sequence point follows after so many events, so that readers need not keep more to sort them.
+// Number of events after which a sequence point is written. It limits the events that readers keep
+// for sorting.
 constexpr std::uint64_t kIntervalEvents = 1 << 20;
 constexpr std::size_t kMaxProcesses = 1 << 16;
 
-// TraceEvent knows the events of Universal.System by these ids.
+// Names of the Universal.System events, to which TraceEvent assigns fixed ids.
 constexpr std::string_view kProcessEvents[] = {"ExistingProcess", "ProcessCreate", "ProcessExit"};
 
 std::optional<std::uint32_t> SystemEventId(const nettrace::EventMetadata& row) {
@@ -44,7 +45,7 @@ nettrace::WriterOptions OptionsFor(EventOrder order) {
   options.first_thread_index =
       nettrace::ThreadIndex{nettrace::internal::traceevent::kMinRemovableThreadIndex};
   if (order == EventOrder::kAny) {
-    // There is no sequence point that would make room.
+    // Without sequence points, the limits must hold for the whole file.
     options.max_labels = 1 << 20;
     options.max_label_bytes = std::size_t{256} << 20;
   }
@@ -77,14 +78,14 @@ absl::StatusOr<nettrace::MetadataId> TraceOutput::RowOf(const ImportedEvent& eve
   const auto known = rows_.find(absl::string_view(event.row_key.data(), event.row_key.size()));
   if (known != rows_.end()) return known->second;
   nettrace::EventMetadata row = event.make_row();
-  // The format it comes from has no opcode 0, or none at all.
+  // The source format has no opcode for opcode 0, or no opcodes at all.
   if (!row.opcode && (nettrace::internal::traceevent::TakesOpcodeFrom(row.name) ||
                       row.provider == nettrace::internal::traceevent::kUniversalSystem)) {
     row.opcode = 0;
   }
   std::optional<std::uint32_t> id = SystemEventId(row);
   if (!id) id = writer_->ChooseEventId(row);
-  if (!id) return absl::ResourceExhaustedError("its provider has too many kinds of events");
+  if (!id) return absl::ResourceExhaustedError("the provider has too many kinds of events");
   row.event_id = *id;
   absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(row);
   if (added.ok()) rows_.emplace(std::string(event.row_key), *added);
@@ -103,8 +104,8 @@ absl::StatusOr<TraceOutput::Thread*> TraceOutput::ThreadOf(const nettrace::Threa
   return &threads_.emplace(key_, Thread{*index}).first->second;
 }
 
-// The times of a capture thread's events must not go back: where they do, another row of the same
-// thread captures the events.
+// Returns the capture thread. The times of its events must not go back. If they would, removes the
+// thread and adds it again.
 absl::StatusOr<TraceOutput::Thread*> TraceOutput::CaptureThreadOf(const nettrace::ThreadInfo& info,
                                                                   std::uint64_t timestamp) {
   absl::StatusOr<Thread*> thread = ThreadOf(info);
@@ -122,7 +123,7 @@ absl::Status TraceOutput::TryWrite(const ImportedEvent& event) {
   nettrace::EventRow row;
   row.metadata_id = *metadata;
   row.capture_thread = (*capture)->index;
-  // The capture thread's entry may move when the other one is added.
+  // Adding a thread may move the capture thread's entry.
   const absl::StatusOr<Thread*> thread = ThreadOf(*event.thread);
   if (!thread.ok()) return thread.status();
   row.thread = (*thread)->index;
@@ -179,7 +180,7 @@ absl::Status TraceOutput::AddLost(const nettrace::ThreadInfo& capture, std::uint
   if (!thread.ok()) return thread.status();
   absl::Status status = writer_->AddLost((*thread)->index, count);
   if (absl::IsOutOfRange(status)) {
-    // A gap has an upper limit; a counter in the input may say anything.
+    // V6 limits the size of a gap, but a counter in the input may have any value.
     status = absl::OkStatus();
     lost_beyond_ += count;
     count = 0;
@@ -232,7 +233,7 @@ absl::Status TraceOutput::NameProcess(std::uint64_t pid, std::string_view name,
 }
 
 absl::Status TraceOutput::Finish() {
-  // The last sequence point states the last numbers, and so what was lost at the end.
+  // The last sequence point holds the final sequence numbers, which include losses at the end.
   std::uint64_t end = last_timestamp_;
   if (end <= last_point_) end = last_point_ + 1;
   if (events_since_point_ > 0 || lost_ > 0) {

@@ -1,7 +1,7 @@
-// The V6 file that an import writes.
+// Writes the V6 file of an import.
 //
-// Rows are written when they are first needed, and again after a sequence point has made room for
-// more. An event that no V6 file can have counts as lost.
+// Rows are written when they are first needed, and again after a sequence point has freed their
+// space. An event that V6 cannot represent counts as lost.
 #ifndef TOOLS_NETTRACE_IMPORT_TRACE_OUTPUT_H_
 #define TOOLS_NETTRACE_IMPORT_TRACE_OUTPUT_H_
 
@@ -26,10 +26,10 @@
 namespace tools::importing {
 
 struct ImportedEvent {
-  std::string_view row_key;  // the same for all events of one row
+  std::string_view row_key;  // identifies the row; equal for all events of one row
   absl::FunctionRef<nettrace::EventMetadata()> make_row;
-  const nettrace::ThreadInfo* thread = nullptr;   // the one it is about
-  const nettrace::ThreadInfo* capture = nullptr;  // the one that numbers it
+  const nettrace::ThreadInfo* thread = nullptr;   // the thread that the event belongs to
+  const nettrace::ThreadInfo* capture = nullptr;  // the thread that numbers the event
   std::uint32_t processor = nettrace::kNoProcessor;
   std::uint64_t timestamp = 0;  // ticks
   const nettrace::Labels* labels = nullptr;
@@ -38,8 +38,8 @@ struct ImportedEvent {
 };
 
 enum class EventOrder : std::uint8_t {
-  kByTime,  // no event is earlier than one before it
-  kAny,     // readers sort all of the file: it is one interval
+  kByTime,  // no event is earlier than its predecessor
+  kAny,     // readers sort the whole file, which is one interval
 };
 
 class TraceOutput {
@@ -49,31 +49,31 @@ class TraceOutput {
                                                              EventOrder order);
 
   absl::Status Write(const ImportedEvent& event);
-  // So many events are missing after the last one of `capture`.
+  // Records that `count` events are missing after the last event of `capture`.
   absl::Status AddLost(const nettrace::ThreadInfo& capture, std::uint64_t count);
-  // An event of `capture` cannot be written, for this reason: it counts as lost.
+  // Counts an event of `capture` as lost, because it cannot be written for the reason `why`.
   absl::Status Refuse(const nettrace::ThreadInfo& capture, std::string_view why);
-  // The process has this name from `timestamp` on, as far as is known: an event says it as those of
-  // recordings do. Nothing happens if the last name is this one, or Noted so.
+  // Names the process from `timestamp` on, with an event like those of recordings. Does nothing if
+  // the last name, written or passed to NoteProcess, is the same.
   absl::Status NameProcess(std::uint64_t pid, std::string_view name, std::uint64_t timestamp);
-  // An event that was written has named the process.
+  // Records that an event of the input has named the process.
   void NoteProcess(std::uint64_t pid, std::string_view name);
   absl::Status Finish();
 
-  // Events of the input that were written.
+  // Number of events of the input that were written.
   std::uint64_t events() const { return events_; }
   std::uint64_t lost() const { return lost_; }
-  // Lost events that are not in lost(), as a gap of a V6 file cannot be so large.
+  // Number of lost events beyond the limit of a gap in V6; lost() does not include them.
   std::uint64_t lost_beyond() const { return lost_beyond_; }
   std::uint64_t bytes() const { return writer_->stats().bytes; }
-  // Events that no V6 file can have, and why the first of them cannot.
+  // Number of events that V6 cannot represent, and the reason for the first of them.
   std::uint64_t not_kept() const { return not_kept_; }
   const std::string& why_not_kept() const { return why_not_kept_; }
 
  private:
   struct Thread {
     nettrace::ThreadIndex index;
-    std::uint64_t last_timestamp = 0;  // of the events that it has numbered
+    std::uint64_t last_timestamp = 0;  // time of the last event that it numbered
   };
 
   TraceOutput(std::unique_ptr<nettrace::Writer> writer, EventOrder order)
@@ -84,7 +84,8 @@ class TraceOutput {
   absl::StatusOr<Thread*> ThreadOf(const nettrace::ThreadInfo& info);
   absl::StatusOr<Thread*> CaptureThreadOf(const nettrace::ThreadInfo& info,
                                           std::uint64_t timestamp);
-  // Makes room for rows of all kinds; false if that cannot be.
+  // Writes a sequence point, which frees space for rows of all kinds. Returns false if the order of
+  // events does not allow one.
   absl::StatusOr<bool> EndInterval();
 
   std::unique_ptr<nettrace::Writer> writer_;
@@ -92,7 +93,7 @@ class TraceOutput {
   absl::flat_hash_map<std::string, nettrace::MetadataId> rows_;
   absl::flat_hash_map<std::string, Thread> threads_;
   absl::flat_hash_map<std::uint64_t, std::string> process_names_;
-  std::string key_;  // of a thread
+  std::string key_;  // key of a thread
   std::uint64_t last_timestamp_ = 0;
   std::uint64_t last_point_ = 0;
   std::uint64_t events_since_point_ = 0;

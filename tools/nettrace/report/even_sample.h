@@ -1,5 +1,5 @@
-// Keeps every n-th of things that come one after another, n the least power of 2 with which they
-// stay within bounds.
+// Keeps every n-th item of a sequence. n is the smallest power of 2 with which the kept items stay
+// within bounds.
 #ifndef TOOLS_NETTRACE_REPORT_EVEN_SAMPLE_H_
 #define TOOLS_NETTRACE_REPORT_EVEN_SAMPLE_H_
 
@@ -13,12 +13,12 @@ namespace tools::report {
 template <typename T>
 class EvenSample {
  public:
-  // Bounds of what is kept: a number, and the sum of the sizes that Add is told. Both are met, but
-  // that one thing is always kept.
+  // Limits the number of kept items, and the sum of the sizes that are passed to Add. Both limits
+  // hold, but one item is always kept.
   EvenSample(std::size_t max_count, std::size_t max_size)
       : max_count_(max_count), max_size_(max_size) {}
 
-  // Counts the next thing; returns whether it is wanted. If so, Add is to be called with it.
+  // Counts the next item. Returns whether to pass it to Add.
   bool Next() { return offered_++ % every_ == 0; }
   void Add(T thing, std::size_t size) {
     kept_.emplace_back(std::move(thing), size);

@@ -1,4 +1,4 @@
-// HTML with text from files, which may be any bytes.
+// Generates HTML from text that may contain any bytes.
 #ifndef TOOLS_NETTRACE_REPORT_HTML_H_
 #define TOOLS_NETTRACE_REPORT_HTML_H_
 
@@ -10,15 +10,15 @@
 
 namespace tools::report {
 
-// `text` as the text of an element or the value of an attribute in quotes, as Printable shows it.
+// Returns `text`, made Printable, as the text of an element or as a quoted attribute value.
 std::string HtmlText(std::string_view text);
 
-// "1,234,567".
+// Returns the number with thousands separators: "1,234,567".
 std::string Grouped(std::uint64_t number);
-// Three digits and a unit, such as "1.23 ms".
+// Returns three digits and a unit: "1.23 ms".
 std::string DurationText(std::uint64_t nanoseconds);
 
-// A table with a caption and a row of headings, which scrolls by itself if it is too wide.
+// Builds a table with a caption and a row of headings. A table that is too wide scrolls separately.
 class HtmlTable {
  public:
   enum class Column : std::uint8_t { kText, kNumber };
@@ -27,14 +27,14 @@ class HtmlTable {
     Column column = Column::kText;
   };
 
-  // `id` is that of the element; `caption` is text.
+  // `id` is the element's id; `caption` is plain text.
   HtmlTable(std::string_view id, std::string_view caption, const std::vector<Heading>& headings);
 
-  // A cell at a time, from the left; the first one of a row is its heading.
+  // The following functions add a cell, from left to right. The first cell of a row is its heading.
   void Text(std::string_view text);
   void Number(std::uint64_t number) { Number(number, Grouped(number)); }
   void Duration(std::uint64_t nanoseconds) { Number(nanoseconds, DurationText(nanoseconds)); }
-  // The number by which rows are sorted, and how it is shown.
+  // Adds a cell that shows `shown`; rows are sorted by `number`.
   void Number(std::uint64_t number, std::string_view shown);
 
   std::string Finish() &&;

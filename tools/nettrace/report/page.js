@@ -264,9 +264,9 @@ function makeLanes() {
   }
   const all = data.threads.length;
   byId("lanes-shown").textContent = [
-    all > lanes.length ? `${lanes.length} of ${grouped(all)} threads are here, those with most events.` : "",
+    all > lanes.length ? `${lanes.length} of ${grouped(all)} threads are shown: those with the most events.` : "",
     data.activities.of > data.activities.shown.length
-      ? `${grouped(data.activities.shown.length)} of ${grouped(data.activities.of)} activities are here.` : "",
+      ? `${grouped(data.activities.shown.length)} of ${grouped(data.activities.of)} activities are shown.` : "",
   ].join(" ").trim();
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr char kOthers[] = "(others)";
 
-// The index of `key`, which is added if there is room for it among `max`, and else `max`.
+// Returns the index of `key`. Adds the key if there are fewer than `max`, and returns `max`
+// otherwise.
 template <typename Indices, typename Key>
 std::size_t IndexOf(Indices* indices, std::size_t max, const Key& key) {
   const auto known = indices->find(key);
@@ -24,7 +25,7 @@ std::size_t IndexOf(Indices* indices, std::size_t max, const Key& key) {
   return index;
 }
 
-// Whether a row of that index had to be added.
+// Adds a row if there is none with this index. Returns whether one was added.
 template <typename Row>
 bool AddRow(std::vector<Row>* rows, std::size_t index) {
   if (index < rows->size()) return false;
@@ -41,7 +42,7 @@ std::uint64_t Nanoseconds(absl::Duration duration) {
 std::string ShortName(std::string_view text) {
   if (text.size() <= kMaxName) return std::string(text);
   std::size_t size = kMaxName;
-  // Not within a character.
+  // Does not cut within a character.
   while (size > kMaxName - 4 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
   return absl::StrCat(std::string(text.substr(0, size)), "…");
 }
@@ -49,7 +50,7 @@ std::string ShortName(std::string_view text) {
 std::string ForScript(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());
-  // None of these is outside of a JSON string. U+2028 and U+2029 are escaped by Printable.
+  // The escaped characters occur only within JSON strings. Printable has escaped U+2028 and U+2029.
   for (const char c : json) {
     if (c == '<') {
       safe += "\\u003c";
@@ -230,9 +231,9 @@ std::string ReportModel::TooLarge(const nettrace::Event& event, std::size_t size
   PutText(&json, "provider", ShortName(event.metadata->provider));
   PutText(&json, "name", ShortName(event.metadata->name));
   PutText(&json, "error",
-          absl::StrCat("its ", size,
-                       " bytes of JSON are too many for this page; "
-                       "nettrace dump --json shows them"));
+          absl::StrCat("the ", size,
+                       " bytes of JSON of this event are too large for this page; use nettrace "
+                       "dump --json"));
   json.EndObject();
   return ForScript(Printable(std::string_view(buffer.GetString(), buffer.GetSize())));
 }

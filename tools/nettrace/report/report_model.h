@@ -1,5 +1,5 @@
-// What `nettrace report` shows of a file, gathered in one pass in bounded memory: sums over all
-// events that are chosen, and single events and activities of a span of time.
+// Collects the contents of `nettrace report` in one pass, in bounded memory: totals of all selected
+// events, and single events and activities of a time window.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_MODEL_H_
 
@@ -23,26 +23,26 @@
 
 namespace tools::report {
 
-// Events, processes and threads beyond kMaxRows of each, by when they came, share one more row.
+// Maximum number of rows for each of events, processes and threads. Later ones share one more row.
 inline constexpr std::size_t kMaxRows = 2048;
-inline constexpr std::size_t kMaxProviders = 64;    // with counts over time of their own
+inline constexpr std::size_t kMaxProviders = 64;    // providers with separate counts over time
 inline constexpr std::size_t kMaxDurations = 100;   // kinds of activities
-inline constexpr std::size_t kMaxOpen = 65536;      // activities; beyond it all are forgotten
-inline constexpr std::size_t kMaxName = 256;        // bytes; the rest of a name is not shown
-inline constexpr std::size_t kBuckets = 1024;       // of the whole file
-inline constexpr std::size_t kThreadBuckets = 256;  // of each thread
+inline constexpr std::size_t kMaxOpen = 65536;      // open activities; when full, all are forgotten
+inline constexpr std::size_t kMaxName = 256;        // bytes; longer names are cut
+inline constexpr std::size_t kBuckets = 1024;       // for the whole file
+inline constexpr std::size_t kThreadBuckets = 256;  // for each thread
 inline constexpr std::size_t kMaxSingleEvents = 20000;
 inline constexpr std::size_t kMaxSingleBytes = std::size_t{16} << 20;
-inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // of one of them
+inline constexpr std::size_t kMaxEventBytes = std::size_t{64} << 10;  // bytes of a single event
 inline constexpr std::size_t kMaxActivities = 5000;
 
-// The span of time whose single events are kept; without an end it is open there.
+// Time window in which single events are kept. A missing limit leaves that side open.
 struct Window {
   std::optional<absl::Time> from;
-  std::optional<absl::Time> until;  // not included
+  std::optional<absl::Time> until;  // exclusive
 };
 
-// Times are ticks.
+// Times are in ticks.
 struct EventSums {
   std::uint64_t events = 0;
   std::uint64_t first = 0;
@@ -59,82 +59,85 @@ struct Kind : EventSums {
 
 struct Process : EventSums {
   std::optional<std::uint64_t> pid;
-  std::string name;  // the last one that is known
+  std::string name;  // the last known name
 };
 
 struct Thread : EventSums {
-  std::optional<std::size_t> process;  // its row; of the row of all others none
+  std::optional<std::size_t> process;  // index of its row; none for the row of all others
   std::optional<std::uint64_t> tid;
   std::string name;
 };
 
 struct Durations {
-  std::optional<std::size_t> kind;  // of the events that begin them; of the row of all others none
+  std::optional<std::size_t> kind;  // the events that begin them; none for the row of all others
   std::uint64_t begun = 0;
-  DurationHistogram histogram;  // of those that ended
+  DurationHistogram histogram;  // durations of activities that ended
 };
 
 struct SingleEvent {
   std::uint64_t ticks = 0;
   std::size_t kind = 0;
   std::size_t thread = 0;
-  std::string json;  // as ForScript makes it
+  std::string json;  // in the form of ForScript
 };
 
 struct Activity {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::size_t kind = 0;
-  std::size_t thread = 0;  // that began it
+  std::size_t thread = 0;  // thread that began it
   nettrace::Guid id = {};
   std::optional<nettrace::Guid> related;
 };
 
 struct Losses {
-  std::string of;  // what numbered the events
+  std::string of;  // CPU or thread whose sequence numbers show the loss
   std::uint64_t count = 0;
 };
 
-// The part of a text that a report shows.
+// Returns the part of a text that a report shows.
 std::string ShortName(std::string_view text);
-// JSON text as it can stand in a script element: nothing in it ends that, and it is the same JSON.
+// Escapes JSON text for a script element: nothing in it ends the element, and its value stays the
+// same.
 std::string ForScript(std::string_view json);
 
 class ReportModel {
  public:
-  // Returns an event as a JSON object, which is Printable.
+  // Formats an event as a Printable JSON object.
   using ToJson = std::function<std::string(const nettrace::Event&)>;
 
-  // `reader` must live as long.
+  // `reader` must outlive this object.
   ReportModel(const nettrace::Reader& reader, const Window& window, ToJson to_json);
 
-  // An event that is chosen. `names` has seen it, and all before it.
+  // Adds a selected event. `names` must already have processed it and all events before it.
   void OnEvent(const nettrace::Event& event, const exporting::ProcessNames& names);
   void OnLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, std::uint64_t ticks);
-  // The name of some process has come.
+  // Must be called when the name of a process has changed.
   void OnProcessNamed() { threads_of_file_.clear(); }
-  // Rows of metadata and threads so far become invalid.
+  // Must be called when the rows of metadata and threads become invalid.
   void OnRowsEnd();
 
   const EventSums& all() const { return all_; }
   std::uint64_t payload_bytes() const { return payload_bytes_; }
   std::uint64_t lost() const { return lost_; }
-  // The earliest time of an event or a loss.
+  // Returns the earliest time of an event or a loss.
   std::uint64_t start() const { return start_.value_or(0); }
   std::uint64_t end() const { return end_; }
 
-  // If there are more than kMaxRows, the last row has all the others.
+  // In the following vectors, the row after the first kMaxRows, if there is one, stands for all
+  // others.
   const std::vector<Kind>& kinds() const { return kinds_; }
   const std::vector<Process>& processes() const { return processes_; }
   const std::vector<Thread>& threads() const { return threads_; }
   const std::vector<Losses>& losses() const { return losses_; }
-  // Series 0 is what was lost; the others have the events of providers().
+  // Returns the counts over time. Series 0 holds the lost events; the others hold the events of
+  // providers().
   const TimeBuckets& over_time() const { return over_time_; }
   const std::vector<std::string>& providers() const { return providers_; }
-  // A series for each row of threads().
+  // Returns the counts over time, with a series for each row of threads().
   const TimeBuckets& of_threads() const { return of_threads_; }
   const std::vector<Durations>& durations() const { return durations_; }
-  std::uint64_t ends_alone() const { return ends_alone_; }  // of activities that did not begin
+  std::uint64_t ends_alone() const { return ends_alone_; }  // of activities without a start
   const EvenSample<SingleEvent>& single_events() const { return single_events_; }
   const EvenSample<Activity>& activities() const { return activities_; }
   const Window& window() const { return window_; }
@@ -147,12 +150,12 @@ class ReportModel {
     std::size_t thread = 0;
     std::optional<nettrace::Guid> related;
   };
-  // The rows of a metadata row.
+  // Indices of rows for a metadata row.
   struct KindRows {
     std::size_t kind = 0;
     std::size_t provider = 0;
   };
-  // The rows of a thread row.
+  // Indices of rows for a thread row.
   struct ThreadRows {
     std::size_t thread = 0;
     std::size_t process = 0;
@@ -197,7 +200,7 @@ class ReportModel {
   std::uint64_t ends_alone_ = 0;
   EvenSample<SingleEvent> single_events_{kMaxSingleEvents, kMaxSingleBytes};
   EvenSample<Activity> activities_{kMaxActivities, kMaxActivities};
-  // Until the file's rows end.
+  // Valid until the file's rows end.
   absl::flat_hash_map<const nettrace::EventMetadata*, KindRows> kinds_of_file_;
   absl::flat_hash_map<const nettrace::ThreadInfo*, ThreadRows> threads_of_file_;
 };

@@ -19,13 +19,13 @@ namespace {
 
 using Column = HtmlTable::Column;
 
-constexpr std::size_t kTableRows = 200;  // of each table; what they leave out is counted
-constexpr std::size_t kTimeRows = 24;    // of the table of events over time
+constexpr std::size_t kTableRows = 200;  // in each table; omitted rows are counted
+constexpr std::size_t kTimeRows = 24;    // in the table of events over time
 constexpr std::size_t kLanes = 100;      // threads with counts over time
-constexpr std::size_t kColours = 7;      // providers that the chart tells apart
-constexpr std::size_t kMaxKeys = 100;    // of the file
+constexpr std::size_t kColours = 7;      // providers with separate colors in the chart
+constexpr std::size_t kMaxKeys = 100;    // keys of the file
 
-// The indices of `rows`, the largest `size` first.
+// Returns the indices of `rows`, in descending order of `size`.
 template <typename Row, typename Size>
 std::vector<std::size_t> Largest(const std::vector<Row>& rows, const Size& size) {
   std::vector<std::size_t> order(rows.size());
@@ -56,10 +56,11 @@ class Page {
   std::string Time(std::uint64_t ticks) const { return FormatUtc(reader_.TimeOf(ticks)); }
   std::uint64_t Nanoseconds(std::uint64_t from, std::uint64_t to) const;
   std::string ShownText() const;
-  // The caption of a table of `all` rows, if not all of them are in it.
+  // Returns a table's caption. It states the number of rows, `all`, if the table does not show all
+  // of them.
   std::string Caption(std::string_view what, std::size_t all) const;
 
-  // HTML.
+  // The following functions return HTML.
   std::string Notices() const;
   std::string Summary() const;
   std::string OverTime() const;
@@ -70,7 +71,7 @@ class Page {
   std::string ProcessTable() const;
   std::string ThreadTable() const;
 
-  // JSON, member by member: each part is written when it is whole.
+  // The following functions write JSON, one member at a time, so that only one member is in memory.
   absl::Status WriteData();
   absl::Status WriteMember(const char* key, const std::function<void(JsonWriter*)>& put);
   absl::Status WriteSingleEvents();
@@ -124,7 +125,7 @@ std::string Page::ShownText() const {
   const EvenSample<SingleEvent>& shown = model_.single_events();
   const Window& window = model_.window();
   std::string text = absl::StrCat(Grouped(shown.count()), " of ", Grouped(model_.all().events),
-                                  " events are in this page one by one");
+                                  " events are shown as single events");
   if (window.from) absl::StrAppend(&text, ", from ", FormatUtc(*window.from));
   if (window.until) absl::StrAppend(&text, ", until ", FormatUtc(*window.until));
   if (shown.every() > 1) {
@@ -134,8 +135,8 @@ std::string Page::ShownText() const {
   text += '.';
   if (shown.count() < model_.all().events) {
     absl::StrAppend(&text,
-                    " The options --from and --until of nettrace report choose others; all "
-                    "sums are of all events.");
+                    " Use the options --since and --until of nettrace report to show others. All "
+                    "totals include all events.");
   }
   return text;
 }
@@ -152,17 +153,17 @@ std::string Page::Notices() const {
   };
   if (!facts_.damage.empty()) {
     add(absl::StrCat("The file is cut or damaged: ", facts_.damage,
-                     ". This page shows what comes before that."));
+                     ". This page shows everything before the damage."));
   }
   if (model_.lost() != 0) {
     add(absl::StrCat(Grouped(model_.lost()), model_.lost() == 1 ? " event was" : " events were",
                      " lost: see Losses."));
   }
   if (const auto& unknown = facts_.account.unknown()) {
-    add(absl::StrCat("What is missing is not known ", UnknownText(*unknown), "."));
+    add(absl::StrCat("Losses are unknown ", UnknownText(*unknown), "."));
   }
   if (!facts_.chosen.empty()) {
-    add(absl::StrCat("Only some events were chosen: ", facts_.chosen,
+    add(absl::StrCat("Only some events were selected: ", facts_.chosen,
                      ". Losses are those of the whole file."));
   }
   return html;
@@ -184,7 +185,7 @@ std::string Page::Summary() const {
   number("Lost events", model_.lost());
   text("First event", all.events == 0 ? "-" : Time(all.first));
   text("Last event", all.events == 0 ? "-" : Time(all.last));
-  table.Text("Time between them");
+  table.Text("Time between first and last event");
   table.Duration(Nanoseconds(all.first, all.last));
   number("Providers", model_.providers().size());
   number("Kinds of events", model_.kinds().size());
@@ -203,7 +204,7 @@ std::string Page::Summary() const {
   text("Clock", absl::StrCat(Grouped(static_cast<std::uint64_t>(
                                  std::max<std::int64_t>(0, reader_.trace().ticks_per_second))),
                              " ticks a second"));
-  text("Whole", stats.complete ? "yes" : "no: it has no end");
+  text("Complete", stats.complete ? "yes" : "no: the end is missing");
   std::size_t keys = 0;
   for (const auto& [key, value] : reader_.trace().key_values) {
     if (++keys > kMaxKeys) break;
@@ -212,7 +213,8 @@ std::string Page::Summary() const {
   return std::move(table).Finish();
 }
 
-// The buckets of the chart, several together, for those who cannot see it.
+// Returns the chart's data as a table for users who cannot see the chart. Several buckets are
+// combined in each row.
 std::string Page::OverTime() const {
   const TimeBuckets& buckets = model_.over_time();
   HtmlTable table(
@@ -239,10 +241,9 @@ std::string Page::OverTime() const {
 
 std::string Page::Losses() const {
   if (model_.lost() == 0 && facts_.account.lost() == 0) {
-    return "<p>No event was lost, by the numbers of the file's events.</p>\n";
+    return "<p>No event was lost, according to the numbers of the events in the file.</p>\n";
   }
-  HtmlTable table("losses-table",
-                  Caption("Lost events, by what numbered them", model_.losses().size()),
+  HtmlTable table("losses-table", Caption("Lost events, by CPU or thread", model_.losses().size()),
                   {{"CPU or thread"}, {"Lost events", Column::kNumber}});
   std::size_t rows = 0;
   for (const std::size_t i : Largest(model_.losses(), [](const auto& row) { return row.count; })) {
@@ -253,13 +254,14 @@ std::string Page::Losses() const {
   return std::move(table).Finish() + AccountTables();
 }
 
-// What the recording itself says of its losses.
+// Returns tables of the losses that the recorder's account reports.
 std::string Page::AccountTables() const {
   const AccountSummary& account = facts_.account;
   if (account.lost() == 0) return "";
   const std::vector<std::pair<AccountSummary::Key, std::uint64_t>> losses(account.losses().begin(),
                                                                           account.losses().end());
-  HtmlTable table("account-table", Caption("Lost events, as the recorder counted", losses.size()),
+  HtmlTable table("account-table",
+                  Caption("Lost events, as counted by the recorder", losses.size()),
                   {{"Tracepoint"}, {"CPU"}, {"Lost events", Column::kNumber}});
   std::size_t rows = 0;
   for (const std::size_t i : Largest(losses, [](const auto& row) { return row.second; })) {
@@ -285,8 +287,7 @@ std::string Page::AccountTables() const {
 
 std::string Page::DurationTable() const {
   if (model_.durations().empty()) {
-    return "<p>No event begins an activity: it would have the opcode start, and an activity "
-           "id.</p>\n";
+    return "<p>No event begins an activity: none has the opcode start and an activity id.</p>\n";
   }
   HtmlTable table("durations-table", "Durations, from start to stop of one activity id",
                   {{"Event that begins it"},
@@ -407,7 +408,7 @@ void Page::PutBuckets(JsonWriter* json, const TimeBuckets& buckets) const {
   PutNumber(json, "width", buckets.width());
 }
 
-// The largest providers, and the sum of all others.
+// Writes the largest providers, and the sum of all others.
 void Page::PutOverTime(JsonWriter* json) const {
   const TimeBuckets& buckets = model_.over_time();
   struct Series {

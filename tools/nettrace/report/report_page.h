@@ -1,5 +1,5 @@
-// The page of `nettrace report`: HTML that needs nothing but itself. Sums and tables are HTML
-// already; its script draws the rest from JSON.
+// Writes the page of `nettrace report`, a single HTML file without external resources. Totals and
+// tables are HTML; a script draws the rest from JSON.
 #ifndef TOOLS_NETTRACE_REPORT_REPORT_PAGE_H_
 #define TOOLS_NETTRACE_REPORT_REPORT_PAGE_H_
 
@@ -16,17 +16,17 @@
 
 namespace tools::report {
 
-// What the page says beside the model.
+// Holds the facts on the page that are not in the model.
 struct ReportFacts {
-  std::string name;    // of the file
-  std::string chosen;  // how events were chosen, for people; empty: all were
-  std::string damage;  // why reading stopped before the end; empty: it did not
+  std::string name;    // the file's name
+  std::string chosen;  // the options that selected events; "" if all were
+  std::string damage;  // why reading stopped early; "" if it did not
   AccountSummary account;
-  std::uint64_t process_events = 0;  // not among the model's, unless they were asked for
+  std::uint64_t process_events = 0;  // not in the model unless they were selected
   std::uint64_t account_events = 0;
 };
 
-// Writes the page of what `reader` has read.
+// Writes the page for the events that `reader` has read.
 absl::Status WriteReportPage(const nettrace::Reader& reader, const ReportModel& model,
                              const ReportFacts& facts, nettrace::Sink* sink);
 

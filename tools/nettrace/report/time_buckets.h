@@ -1,5 +1,5 @@
-// Counts over time, of several series, in a bounded number of buckets whatever time they cover: a
-// bucket becomes twice as wide when they do not suffice. Counts are moved then, never estimated.
+// Counts over time, for several series, in a limited number of buckets. The width of buckets
+// doubles when the times need more buckets. Counts are then merged, never estimated.
 #ifndef TOOLS_NETTRACE_REPORT_TIME_BUCKETS_H_
 #define TOOLS_NETTRACE_REPORT_TIME_BUCKETS_H_
 
@@ -12,21 +12,21 @@ namespace tools::report {
 
 class TimeBuckets {
  public:
-  // At least 2 buckets.
+  // `buckets` is at least 2.
   explicit TimeBuckets(std::size_t buckets) : buckets_(buckets) {}
 
-  // Returns the index of a new series, all of whose counts are 0.
+  // Adds a series whose counts are all 0. Returns its index.
   std::size_t AddSeries();
-  // Times are in ticks, in any order.
+  // Times are in ticks and may be in any order.
   void Add(std::size_t series, std::uint64_t ticks, std::uint64_t count);
 
-  // Buckets from the first to the last one that Add named; 0 if there is none.
+  // Returns the number of buckets from the first to the last one with a count; 0 if there is none.
   std::size_t size() const;
-  // Ticks of a bucket, a power of 2.
+  // Returns the width of a bucket in ticks, a power of 2.
   std::uint64_t width() const { return std::uint64_t{1} << shift_; }
-  // Ticks at which the first bucket begins.
+  // Returns the time at which the first bucket begins, in ticks.
   std::uint64_t start() const { return base_ << shift_; }
-  // size() counts. Valid until Add or AddSeries.
+  // Returns size() counts. Valid until the next Add or AddSeries.
   std::span<const std::uint64_t> counts(std::size_t series) const;
 
  private:
@@ -35,9 +35,9 @@ class TimeBuckets {
   const std::size_t buckets_;
   std::vector<std::vector<std::uint64_t>> series_;
   bool empty_ = true;
-  std::uint64_t first_ = 0;  // the earliest and the latest time
+  std::uint64_t first_ = 0;  // earliest and latest time
   std::uint64_t last_ = 0;
-  // Bucket i has the times whose bits from shift_ on are base_ + i.
+  // Bucket i holds the times t with t >> shift_ == base_ + i.
   unsigned shift_ = 0;
   std::uint64_t base_ = 0;
 };

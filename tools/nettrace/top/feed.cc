@@ -18,11 +18,11 @@
 namespace tools::top {
 namespace {
 
-// So many intervals without an event make it idle.
+// Number of intervals without an event after which the stream is idle.
 constexpr int kIdleIntervals = 3;
 
-// A descriptor that is read until its end, or until another one is readable and nothing is there to
-// be read.
+// Reads a descriptor until its end. Stops earlier if another descriptor is readable and no data is
+// available.
 class StoppableSource : public nettrace::Source {
  public:
   StoppableSource(collector::UniqueFd input, int stop) : input_(std::move(input)), stop_(stop) {}
@@ -77,7 +77,7 @@ void Feed::Stop() {
 
 Snapshot Feed::TakeSnapshot() {
   const std::scoped_lock lock(mutex_);
-  // Events come an interval of the stream at a time, which may be longer than ours.
+  // The stream delivers events in intervals, which may be longer than interval_.
   const absl::Duration quiet = absl::FromChrono(Clock::now() - last_step_);
   if (quiet > std::max(kIdleIntervals * interval_, 2 * model_.period())) model_.BeIdle();
   return model_.TakeSnapshot();

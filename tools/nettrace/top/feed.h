@@ -1,4 +1,4 @@
-// Reads a stream into a Model, on a thread, so that whoever shows it never waits for it.
+// Reads a stream into a Model on a separate thread, so that the display never waits for the stream.
 #ifndef TOOLS_NETTRACE_TOP_FEED_H_
 #define TOOLS_NETTRACE_TOP_FEED_H_
 
@@ -18,35 +18,35 @@
 
 namespace tools::top {
 
-// How a stream has ended.
+// The result of reading a stream.
 struct StreamEnd {
-  bool is_open = false;     // it was a stream
-  bool is_empty = false;    // of which not even the header came
-  bool is_stopped = false;  // by Stop
+  bool is_open = false;     // the stream was opened
+  bool is_empty = false;    // the stream ended before its header
+  bool is_stopped = false;  // reading was stopped by Stop
   bool is_complete = false;
-  absl::Status status;       // why it was not opened, or what is damaged
+  absl::Status status;       // why it could not be opened, or what is damaged
   absl::Status sort_status;  // TimeOrderedReader::sort_status
 };
 
 class Feed {
  public:
   Feed(const ModelOptions& options, const EventFilter& filter);
-  ~Feed();  // stops and waits
+  ~Feed();  // stops the thread and waits for it
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Starts to read `input`. To be called once.
+  // Starts to read `input`. Must be called only once.
   absl::Status Start(collector::UniqueFd input);
-  // Has the reading end as soon as nothing is there to be read.
+  // Makes the thread stop reading as soon as no data is available.
   void Stop();
 
-  // Readable once the stream has begun, and once it has ended.
+  // Descriptors that become readable when the stream has begun, and when it has ended.
   int begun_descriptor() const { return begun_.get(); }
   int ended_descriptor() const { return ended_.get(); }
-  // To be called once the stream has ended.
+  // Must be called only after the stream has ended.
   StreamEnd end();
 
-  // These may be called at any time, by one thread.
+  // The following functions may be called at any time, but by one thread only.
   bool has_begun() const { return has_begun_; }
   Snapshot TakeSnapshot();
   std::vector<std::string> LastEvents(View view, const std::string& key);
@@ -66,7 +66,7 @@ class Feed {
   std::atomic<bool> has_begun_ = false;
   std::atomic<std::uint64_t> events_ = 0;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the following members
   StreamEnd end_;
   Model model_;
   Clock::time_point last_step_ = Clock::now();

@@ -14,7 +14,7 @@
 namespace tools::top {
 namespace {
 
-// Payloads beyond it are not kept until their interval ends.
+// Payloads above this size are formatted at once, instead of being kept until their interval ends.
 constexpr std::size_t kMaxRawPayload = 4096;
 
 std::string Shortened(std::string_view name) {
@@ -27,7 +27,7 @@ std::string KeyOf(const std::optional<std::uint64_t>& id) { return id ? absl::St
 
 struct Model::KeptEvent {
   nettrace::Event event;
-  nettrace::Labels labels;  // of V4 and V5, where each event has its own
+  nettrace::Labels labels;  // labels of V4 and V5, where each event has its own
   std::vector<std::byte> payload;
   bool is_raw = true;
   std::string text;
@@ -150,7 +150,7 @@ Snapshot Model::TakeSnapshot() const {
     }
     view.other_rows = table.evicted;
     view.others = table.others.ToNumbers();
-    // The account may count more than is missing in a part of a recording.
+    // The account may cover more of the recording than this stream.
     view.lost_unknown = total_.lost - std::min(total_.lost, lost);
   }
   return snapshot;
@@ -178,7 +178,7 @@ Model::Row* Model::FindRow(View view, const std::string& key) {
   return row.get();
 }
 
-// A quarter at a time, so that not each row that comes has to look for the one that goes.
+// Removes a quarter of the rows at a time, so that the search for them is rare.
 void Model::EvictRows(Table* table) {
   const auto is_before = [](const auto& a, const auto& b) {
     return std::pair(a->second->counts.events, a->second->last_event) <
@@ -191,7 +191,7 @@ void Model::EvictRows(Table* table) {
                    is_before);
   rows.resize(count);
   for (const auto& row : rows) {
-    // An activity that it started may be open.
+    // The row may still have open activities.
     Row& evicted = *row->second;
     table->others.Add(evicted.counts);
     evicted.is_evicted = true;
@@ -204,7 +204,7 @@ void Model::EvictRows(Table* table) {
 }
 
 Model::RowsOfEvent Model::RowsOf(const nettrace::Event& event) {
-  // What is found first may be evicted by what is found later only if it is of the same view.
+  // Finding a row can evict rows of the same view only.
   const MetadataRows metadata = FindMetadata(*event.metadata);
   const ThreadRows thread = FindThread(*event.thread);
   return {metadata.provider, metadata.event, thread.process, thread.thread,
@@ -230,7 +230,7 @@ Model::ThreadRows Model::FindThread(const nettrace::ThreadInfo& thread) {
   if (found != found_threads_.end()) return found->second;
   const std::string name = Shortened(thread.name.value_or(""));
   std::string key = absl::StrCat(KeyOf(thread.process_id), "/", KeyOf(thread.thread_id));
-  // Those without an id have nothing but a name.
+  // Threads without an id are identified by their name only.
   if (!thread.thread_id) absl::StrAppend(&key, "/", name);
   const ThreadRows rows = {FindRow(View::kProcess, KeyOf(thread.process_id)),
                            FindRow(View::kThread, key)};
@@ -268,13 +268,13 @@ bool Model::IsTimeChosen(absl::Time time) const {
   return (!filter_.from || time >= *filter_.from) && (!filter_.to || time < *filter_.to);
 }
 
-// Which events they were is not known: only the time chooses.
+// Filters by time only, because the lost events are unknown.
 void Model::CountLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count,
                       absl::Time time) {
   if (!IsTimeChosen(time)) return;
   total_.lost += count;
   FindCpu(capture_thread)->counts.lost += count;
-  // Where a CPU captures, it is not known whose they were.
+  // If the capture thread stands for a CPU, the thread of the lost events is unknown.
   if (!capture_thread.process_id && !capture_thread.thread_id) return;
   const ThreadRows rows = FindThread(capture_thread);
   rows.process->counts.lost += count;
@@ -290,7 +290,7 @@ void Model::CountAccountedLoss(const nettrace::Event& event, absl::Time time) {
   std::string provider = Shortened(std::string_view(told->tracepoint).substr(0, colon));
   const std::string name = Shortened(std::string_view(told->tracepoint).substr(colon + 1));
   if (const auto parts = eh::ParseTracepointName(name); parts && provider == "user_events") {
-    provider = std::string(parts->provider);  // which of its events it was is not known
+    provider = std::string(parts->provider);  // the event itself is unknown
   } else {
     Row* const row = FindRow(View::kEvent, provider + '\0' + name);
     row->name.provider = provider;
@@ -325,7 +325,7 @@ void Model::CountDuration(const nettrace::Event& event, const RowsOfEvent& rows,
   found->second.pop_back();
   if (found->second.empty()) open_.erase(found);
   --open_count_;
-  // Streams that are not in order may stop what has not started yet.
+  // In streams that are not in order, a stop may precede its start.
   const auto nanoseconds = static_cast<std::uint64_t>(
       std::max<std::int64_t>(absl::ToInt64Nanoseconds(time - open.start), 0));
   total_.durations.Add(nanoseconds);
@@ -360,7 +360,7 @@ void Model::Keep(const nettrace::Reader& reader, const nettrace::Event& event,
 void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
   kept->text = EventToText(reader, kept->event, /*verbose=*/false, &payloads_);
   if (kept->text.size() > kMaxEventText) {
-    // What is cut within a character is shown as U+FFFD.
+    // Text that is cut within a character ends with U+FFFD.
     kept->text.resize(kMaxEventText);
     kept->text = Printable(kept->text);
   }
@@ -371,7 +371,7 @@ void Model::RenderKept(const nettrace::Reader& reader, KeptEvent* kept) {
   kept->payload = {};
 }
 
-// To be called before what raw events refer to becomes invalid.
+// Must be called before the data that raw events refer to becomes invalid.
 void Model::RenderAllKept(const nettrace::Reader& reader) {
   if (!options_.keeps_events) return;
   for (Table& table : tables_) {

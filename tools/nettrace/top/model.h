@@ -1,5 +1,5 @@
-// What `nettrace top` counts: the events of a stream by provider, event, process, thread and the
-// CPU that captured them. No part of it knows of a terminal.
+// The data of `nettrace top`: counts the events of a stream by provider, event, process, thread and
+// capturing CPU. It does not depend on a terminal.
 #ifndef TOOLS_NETTRACE_TOP_MODEL_H_
 #define TOOLS_NETTRACE_TOP_MODEL_H_
 
@@ -22,76 +22,78 @@
 
 namespace tools::top {
 
-// By what events are put together.
+// The property that events are grouped by.
 enum class View : std::uint8_t { kProvider, kEvent, kProcess, kThread, kCpu };
 inline constexpr std::array kViews = {View::kProvider, View::kEvent, View::kProcess, View::kThread,
                                       View::kCpu};
 
 struct ModelOptions {
-  // Rows of each view. Beyond them, those with the fewest events become part of its `others`.
+  // Rows of each view. When there are more, those with the fewest events are merged into `others`.
   std::size_t max_rows = 2000;
-  // Activities that have started and not stopped. Beyond them all are forgotten.
+  // Activities that have started and not stopped. When there are more, all are forgotten.
   std::size_t max_open = 65536;
-  // The last events of each row are kept, as text.
+  // Whether the last events of each row are kept, as text.
   bool keeps_events = false;
-  // How much of the trace's time a rate is of, at least.
+  // Shortest time, on the trace's clock, over which rates are computed.
   absl::Duration interval = absl::Seconds(1);
 };
 
-// Who a row is about. Text is at most kMaxName bytes, and not Printable.
+// The name of a row. Text is at most kMaxName bytes, and is not Printable.
 struct RowName {
   static constexpr std::size_t kMaxName = 1024;
-  std::string provider;  // of kProvider and kEvent
-  std::string name;      // of the event, process, thread or CPU; may be empty but of kEvent
-  std::string process;   // of kThread, as far as it is known
+  std::string provider;  // for kProvider and kEvent
+  std::string name;     // name of the event, process, thread or CPU; may be empty except for events
+  std::string process;  // for kThread, if known
   std::optional<std::uint64_t> pid;
   std::optional<std::uint64_t> tid;
 };
 
 struct RowNumbers {
   std::uint64_t events = 0;
-  std::uint64_t bytes = 0;  // of payloads
-  // Of this row, as far as the file says whose they were.
+  std::uint64_t bytes = 0;  // bytes of payloads
+  // Lost events that the file attributes to this row.
   std::uint64_t lost = 0;
-  double rate = 0;  // events a second
-  // From the start of an activity to its stop, counted where it started. ns
+  double rate = 0;  // events per second
+  // Sum of the times from the start of activities to their stop, in ns, counted in the row of the
+  // start.
   std::uint64_t durations = 0;
-  std::uint64_t p50 = 0;  // these two within DurationHistogram::kMaxError
+  std::uint64_t p50 = 0;  // in ns; p50 and p99 are within DurationHistogram::kMaxError
   std::uint64_t p99 = 0;
   std::uint64_t max = 0;
 };
 
 struct SnapshotRow {
-  std::string key;  // tells rows of a view apart
+  std::string key;  // unique among the rows of a view
   RowName name;
   RowNumbers numbers;
 };
 
 struct SnapshotView {
-  std::vector<SnapshotRow> rows;  // in no order
-  std::uint64_t other_rows = 0;   // how often a row became part of `others`
+  std::vector<SnapshotRow> rows;  // unordered
+  std::uint64_t other_rows = 0;   // number of times that a row was merged into `others`
   RowNumbers others;
-  std::uint64_t lost_unknown = 0;  // events lost, of which it is not known whose they were
+  std::uint64_t lost_unknown = 0;  // lost events that belong to no known row
 };
 
 struct Snapshot {
   RowNumbers total;
-  double byte_rate = 0;             // bytes a second
+  double byte_rate = 0;             // bytes per second
   std::uint64_t open = 0;           // activities that have started and not stopped
   std::uint64_t unmatched = 0;      // stops without a start
   std::uint64_t forgotten = 0;      // starts that were forgotten
-  std::optional<absl::Time> first;  // of the events' times, the earliest and the latest
+  std::optional<absl::Time> first;  // earliest and latest time of the events
   std::optional<absl::Time> last;
-  bool is_finished = false;  // rates are those of the whole stream
+  bool is_finished = false;  // rates are of the whole stream
   std::array<SnapshotView, kViews.size()> views;
 
   const SnapshotView& of(View view) const { return views[static_cast<std::size_t>(view)]; }
 };
 
-// Not thread-safe. To be given all steps of a TimeOrderedReader. Memory is bounded by ModelOptions.
+// Counts the steps of a TimeOrderedReader, all of which must be passed to it. Memory is bounded by
+// ModelOptions. Not thread-safe.
 class Model {
  public:
-  // The last events of a row; text of each.
+  // Number of last events kept for each row, and bytes of text of each.
   static constexpr std::size_t kKeptEvents = 24;
   static constexpr std::size_t kMaxEventText = 1024;
 
@@ -101,15 +103,15 @@ class Model {
   void OnEvent(const nettrace::Reader& reader, const nettrace::Event& event);
   void OnSequencePoint(const nettrace::Reader& reader, const nettrace::SequencePoint& point);
   void OnRemovedThread(const nettrace::RemovedThread& removed);
-  // The stream has ended. Rates become those of all of it.
+  // Must be called when the stream has ended. Sets the rates to those of the whole stream.
   void Finish(const nettrace::Reader& reader);
-  // Nothing has come for long: rates become 0.
+  // Must be called when no event has come for a long time. Sets the rates to 0.
   void BeIdle();
 
   Snapshot TakeSnapshot() const;
-  // The last events of this row, as `nettrace dump` shows them, the latest at the end. Printable.
+  // Returns the last events of a row, as `nettrace dump` shows them, in order of time. Printable.
   std::vector<std::string> LastEvents(View view, const std::string& key) const;
-  // The length of the last time that rates are of.
+  // Returns the time over which the current rates were computed.
   absl::Duration period() const { return period_; }
 
  private:
@@ -124,13 +126,13 @@ class Model {
     void Add(const Counts& other);
     RowNumbers ToNumbers() const;
   };
-  // An event that may be shown: as it is until its interval ends, then as text.
+  // An event that may be shown. It is raw until its interval ends, and text afterwards.
   struct KeptEvent;
   struct Row : std::enable_shared_from_this<Row> {
     RowName name;
     Counts counts;
-    std::uint64_t last_event = 0;  // by number
-    bool is_evicted = false;       // what is added to it belongs to the others
+    std::uint64_t last_event = 0;  // sequence number of its last event
+    bool is_evicted = false;       // later counts are added to `others`
     bool has_raw_events = false;
     std::deque<std::shared_ptr<KeptEvent>> last;
   };
@@ -145,7 +147,7 @@ class Model {
     std::array<RowPointer, kViews.size()> rows;
     absl::Time start;
   };
-  // What is known of a row of the stream until the interval ends.
+  // Rows for a metadata row of the stream; valid until the interval ends.
   struct MetadataRows {
     Row* provider;
     Row* event;
@@ -156,7 +158,7 @@ class Model {
   };
 
   Table& TableOf(View view) { return tables_[static_cast<std::size_t>(view)]; }
-  // The row of this key; it is added if there is none.
+  // Returns the row with this key. Adds it if there is none.
   Row* FindRow(View view, const std::string& key);
   void EvictRows(Table* table);
   RowsOfEvent RowsOf(const nettrace::Event& event);
@@ -167,14 +169,14 @@ class Model {
 
   bool IsTimeChosen(absl::Time time) const;
   void CountLoss(const nettrace::ThreadInfo& capture_thread, std::uint64_t count, absl::Time time);
-  // Counts a loss of which the recording's account says the tracepoint.
+  // Counts a loss whose tracepoint is known from the recording's account.
   void CountAccountedLoss(const nettrace::Event& event, absl::Time time);
   void CountDuration(const nettrace::Event& event, const RowsOfEvent& rows, absl::Time time);
   void Keep(const nettrace::Reader& reader, const nettrace::Event& event, const RowsOfEvent& rows);
   void RenderKept(const nettrace::Reader& reader, KeptEvent* kept);
   void RenderAllKept(const nettrace::Reader& reader);
   void ForgetFound();
-  // Calls `function` with the counts of all rows, those of others, and the total.
+  // Calls `function` for the counts of all rows, of all `others`, and the total.
   template <typename Function>
   void ForAllCounts(const Function& function);
   void EndPeriod(absl::Duration length);
@@ -198,7 +200,7 @@ class Model {
   double byte_rate_ = 0;
   std::optional<absl::Time> first_;
   std::optional<absl::Time> last_;
-  absl::Time now_ = absl::InfinitePast();  // of the last step
+  absl::Time now_ = absl::InfinitePast();  // time of the last step
   std::optional<absl::Time> period_start_;
   absl::Duration period_;
   bool is_finished_ = false;

@@ -11,13 +11,13 @@
 namespace tools::top {
 namespace {
 
-// A number has to change by this part of it before its row moves.
+// A row moves when its number has changed by more than this fraction.
 constexpr double kCalm = 0.2;
 
-// Three digits and a unit.
+// Formats a value as three digits and a unit.
 std::string Scaled(double value, double step, std::string_view units) {
   std::size_t unit = 0;
-  // 999.5 would be shown as 1000.
+  // 999.5 would be rounded to 1000.
   while (value >= 999.5 && unit + 1 < units.size()) {
     value /= step;
     ++unit;
@@ -26,7 +26,8 @@ std::string Scaled(double value, double step, std::string_view units) {
   return absl::StrFormat("%.*f%c", decimals, value, units[unit]);
 }
 
-// The first character of `text`, which is not empty, in bytes, and its code point.
+// Returns the size in bytes and the code point of the first character of `text`, which must not be
+// empty.
 std::pair<std::size_t, char32_t> FirstOf(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   std::size_t size = 1;
@@ -36,7 +37,8 @@ std::pair<std::size_t, char32_t> FirstOf(std::string_view text) {
   return {size, character};
 }
 
-// Combining ones take none, those of East Asia and emoji two columns.
+// Returns the columns of a character: 0 for combining characters, 2 for East Asian characters and
+// emoji.
 std::size_t WidthOf(char32_t character) {
   struct Range {
     char32_t first;

@@ -1,4 +1,4 @@
-// What `nettrace top --once` prints.
+// Formats the output of `nettrace top --once`.
 #ifndef TOOLS_NETTRACE_TOP_REPORT_H_
 #define TOOLS_NETTRACE_TOP_REPORT_H_
 
@@ -9,14 +9,14 @@
 
 namespace tools::top {
 
-// A table of one view, all of its rows in the order of `column`, with two lines before it. Ends
-// with a line feed; Printable.
+// Returns a table with all rows of one view, sorted by `column`, after two lines of totals. Ends
+// with a line feed. Printable.
 std::string ReportText(const Snapshot& snapshot, View view, Column column, bool reverse);
 
-// An object of all views, in one line without its end; Printable.
+// Returns an object with all views, on one line without a line feed. Printable.
 std::string ReportJson(const Snapshot& snapshot, bool is_complete);
 
-// The lines before the table, which the screen has, too.
+// Both functions return a line that precedes the table. The screen shows it too.
 std::string TotalsText(const Snapshot& snapshot);
 std::string ActivitiesText(const Snapshot& snapshot);
 

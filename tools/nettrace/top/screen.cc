@@ -14,27 +14,26 @@ namespace {
 
 constexpr std::size_t kMaxFilter = 200;  // bytes
 constexpr std::size_t kMinTitle = 12;
-constexpr std::size_t kEventsStep = 16;  // columns that a key moves the events
+constexpr std::size_t kEventsStep = 16;  // columns by which a key scrolls the events
 
-constexpr const char* kHelp[] = {
-    "p e o t c     by provider, event, process, thread, CPU that captured",
-    "Tab           the next of these",
-    "left right    the column to sort by; r the other way round",
-    "up down       choose a row; PgUp PgDn Home End",
-    "Enter         the last events of the row; Esc back",
-    "/             show only rows with this text; Esc all",
-    "space         hold the picture; counting goes on",
-    "q             quit",
-    "",
-    "TIMED         activities that started in this row and have stopped",
-    "P50 P99 MAX   how long they took; P50 and P99 to 1.6 %",
-    "LOST          events that are missing, as far as it is known whose",
-    "",
-    "A row moves when its number has changed by a fifth."};
+constexpr const char* kHelp[] = {"p e o t c     show providers, events, processes, threads, CPUs",
+                                 "Tab           show the next of these",
+                                 "left right    choose the column to sort by; r reverses the order",
+                                 "up down       choose a row; PgUp PgDn Home End",
+                                 "Enter         show the last events of the row; Esc goes back",
+                                 "/             show only rows with this text; Esc shows all",
+                                 "space         pause the screen; counting continues",
+                                 "q             quit",
+                                 "",
+                                 "TIMED         completed activities that started in this row",
+                                 "P50 P99 MAX   their durations; P50 and P99 are exact to 1.6 %",
+                                 "LOST          lost events that are known to belong to the row",
+                                 "",
+                                 "A row moves when its value has changed by a fifth."};
 
 std::string Lower(const std::string& text) { return absl::AsciiStrToLower(text); }
 
-// `text` without its first columns.
+// Returns `text` without its first `columns` columns.
 std::string Skip(const std::string& text, std::size_t columns) {
   std::size_t begin = 0;
   for (; begin < text.size() && columns > 0; --columns) {
@@ -120,7 +119,7 @@ bool Screen::OnKey(Key key) {
   return true;
 }
 
-// A key while the filter is typed.
+// Handles a key while the user types the filter.
 void Screen::OnTextKey(Key key) {
   if (key == kEnter || key == '\n') {
     is_typing_ = false;
@@ -128,7 +127,7 @@ void Screen::OnTextKey(Key key) {
     is_typing_ = false;
     filter_ = filter_before_;
   } else if (key == kBackspace || key == '\b') {
-    // All bytes of the last character.
+    // Removes all bytes of the last character.
     while (!filter_.empty() && (static_cast<unsigned char>(filter_.back()) & 0xC0) == 0x80) {
       filter_.pop_back();
     }
@@ -197,7 +196,7 @@ void Screen::Arrange() {
              std::string::npos;
     });
   }
-  // Nothing is selected until somebody does: what is on top then stays on top.
+  // Until the user selects a row, the cursor stays on the top row.
   const auto selected = std::find_if(shown_.begin(), shown_.end(), [&](std::size_t i) {
     return !selected_.empty() && rows[i].key == selected_;
   });
@@ -241,8 +240,8 @@ void Screen::AppendHead(std::size_t width, std::vector<Line>* lines) const {
   lines->push_back({ActivitiesText(snapshot_)});
 }
 
-// The head of the table, whose rows on the screen end before `end`; the column that it is sorted by
-// is marked.
+// Returns the heading of the table and marks the sort column. `end` is the position after the last
+// visible row.
 std::string Screen::TableHead(std::size_t title_width, std::size_t end) const {
   std::string name = absl::StrCat(" ", absl::AsciiStrToUpper(NameOf(view_)));
   if (end - top_ < shown_.size()) {
@@ -262,7 +261,7 @@ void Screen::AppendTable(const ScreenSize& size, std::vector<Line>* lines) {
   for (const ColumnFacts& facts : kColumns) {
     numbers_width += static_cast<std::size_t>(facts.width) + 1;
   }
-  // On a narrow screen the last columns are cut off.
+  // On a narrow screen, the last columns are cut off.
   const std::size_t title_width =
       std::max(kMinTitle, size.columns - std::min(size.columns, numbers_width));
   const auto append = [&](const std::string& title, const RowNumbers& numbers, LineStyle style) {
@@ -315,8 +314,8 @@ void Screen::AppendHelp(std::vector<Line>* lines) const {
 std::string Screen::Footer() const {
   if (is_typing_) return absl::StrCat("show only rows with: ", Printable(filter_), "_");
   if (is_help_) return "any key goes back";
-  if (looked_at_) return "Esc back  arrows move  space hold  q quit";
-  return "p e o t c view  arrows sort, row  Enter events  / filter  space hold  ? help  q quit";
+  if (looked_at_) return "Esc back  arrows move  space pause  q quit";
+  return "p e o t c view  arrows sort, row  Enter events  / filter  space pause  ? help  q quit";
 }
 
 }  // namespace tools::top

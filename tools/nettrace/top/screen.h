@@ -1,4 +1,4 @@
-// The screen of `nettrace top`: what keys do, and which lines are shown. No part of it knows of a
+// The screen of `nettrace top`: handles keys and returns the lines to show. It does not depend on a
 // terminal.
 #ifndef TOOLS_NETTRACE_TOP_SCREEN_H_
 #define TOOLS_NETTRACE_TOP_SCREEN_H_
@@ -15,7 +15,7 @@
 
 namespace tools::top {
 
-// A key: a byte, of which text has several, or one of these.
+// A key: one of the following constants, or a byte of text.
 using Key = int;
 inline constexpr Key kEnter = '\r';
 inline constexpr Key kEscape = '\x1b';
@@ -42,21 +42,21 @@ struct ScreenSize {
   std::size_t columns = 80;
 };
 
-// Not thread-safe.
+// Holds the state of the screen. Not thread-safe.
 class Screen {
  public:
-  // `source` is shown in the first line. `last_events` is asked for the events of the row that is
-  // looked at.
+  // `source` is shown on the first line. `last_events` returns the events of the row whose events
+  // are shown.
   using LastEvents = std::function<std::vector<std::string>(View view, const std::string& key)>;
   Screen(std::string source, View view, Column column, bool reverse, LastEvents last_events);
 
-  // False if the key asks to end.
+  // Handles a key. Returns false if the key ends the program.
   bool OnKey(Key key);
-  // Shows these numbers, unless it is paused. `state` is how the stream is, such as "live".
+  // Shows these numbers, unless the screen is paused. `state` describes the stream, such as "live".
   void Update(Snapshot snapshot, std::string state);
   bool is_paused() const { return is_paused_; }
 
-  // As many lines as the screen has rows, each as wide as the screen.
+  // Returns one line for each row of the screen, each as wide as the screen.
   std::vector<Line> Lines(const ScreenSize& size);
 
  private:
@@ -64,7 +64,7 @@ class Screen {
   void OnMove(Key key);
   void SetView(View view);
   void SetColumn(std::size_t index);
-  // What the table shows, in its order; the selected row stays the same one if it can.
+  // Filters and sorts the rows of the table. The selected row stays selected if it is still shown.
   void Arrange();
   void RefreshEvents();
 
@@ -84,22 +84,22 @@ class Screen {
   bool reverse_;
   bool is_paused_ = false;
   bool is_help_ = false;
-  bool is_typing_ = false;  // the filter
+  bool is_typing_ = false;  // whether the user types the filter
   std::string filter_;
   std::string filter_before_;
 
   CalmOrder order_;
   std::vector<std::size_t> shown_;  // positions in the view's rows
-  std::string selected_;            // key
-  std::size_t position_ = 0;        // of the selected row among the shown ones
-  std::size_t top_ = 0;             // the first shown row that is on the screen
-  std::size_t page_ = 1;            // rows of the table on the screen
+  std::string selected_;            // key of the selected row
+  std::size_t position_ = 0;        // index of the selected row in shown_
+  std::size_t top_ = 0;             // position in shown_ of the first row on the screen
+  std::size_t page_ = 1;            // number of table rows on the screen
 
-  // The row whose events are looked at, and those events.
+  // The row whose events are shown, and its events.
   std::optional<SnapshotRow> looked_at_;
   std::vector<std::string> events_;
-  std::size_t events_back_ = 0;    // how many of the latest ones are below the screen
-  std::size_t events_column_ = 0;  // how far they are moved to the left
+  std::size_t events_back_ = 0;    // number of latest events below the screen
+  std::size_t events_column_ = 0;  // columns scrolled to the right
 };
 
 }  // namespace tools::top

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -19,14 +18,14 @@
 namespace tools::top {
 namespace {
 
-// The other screen, without cursor and without a line that goes on in the next one.
+// Switches to the alternate screen, hides the cursor, and disables automatic line wrap.
 constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 constexpr std::string_view kLeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
-// Mode 2026: what is between them is one frame, of which a terminal that knows it shows no half.
+// Mode 2026 encloses a frame. Terminals that support it do not show incomplete frames.
 constexpr std::string_view kBeginFrame = "\x1b[?2026h";
 constexpr std::string_view kEndFrame = "\x1b[?2026l";
 
-constexpr int kSequenceTime = 25;  // ms, in which the rest of a key's sequence comes
+constexpr int kSequenceTime = 25;  // ms to wait for the rest of a key's sequence
 
 sigset_t TerminalSignals() {
   sigset_t signals;
@@ -66,7 +65,7 @@ std::string_view SequenceOf(LineStyle style) {
   return "";
 }
 
-// The key of what follows ESC; 0 if it is none that is known.
+// Returns the key for a sequence after ESC; 0 if the sequence is unknown.
 Key KeyOfSequence(std::string_view sequence) {
   static constexpr std::pair<std::string_view, Key> kSequences[] = {
       {"[A", kUp},    {"[B", kDown},    {"[C", kRight},    {"[D", kLeft}, {"OA", kUp},
@@ -79,7 +78,8 @@ Key KeyOfSequence(std::string_view sequence) {
   return 0;
 }
 
-// The length of the sequence that `bytes` begins with, after ESC; 0 if it is not whole.
+// Returns the length of the sequence at the beginning of `bytes`, without ESC; 0 if it is
+// incomplete.
 std::size_t SequenceLength(std::string_view bytes) {
   if (bytes.empty()) return 0;
   if (bytes[0] == 'O') return bytes.size() >= 2 ? 2 : 0;
@@ -89,12 +89,6 @@ std::size_t SequenceLength(std::string_view bytes) {
 }
 
 }  // namespace
-
-bool IsScreen() {
-  const char* const name = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) == 1 && name != nullptr && *name != '\0' &&
-         std::string_view(name) != "dumb";
-}
 
 void ParseKeys(std::string* bytes, bool is_all, std::vector<Key>* keys) {
   std::size_t at = 0;
@@ -145,7 +139,7 @@ Terminal::~Terminal() {
   close(key_fd_);
 }
 
-// ^C, ^Z and their like stay signals, which the other programs of a pipe get, too.
+// Keys such as ^C and ^Z still send signals, which the other programs of a pipeline receive too.
 void Terminal::Enter() {
   termios raw = before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
@@ -185,7 +179,7 @@ void Terminal::OnSignal() {
       raise(SIGSTOP);
       Enter();
     } else if (signal.ssi_signo == SIGCONT && is_entered_) {
-      // Whoever continued it may have used the terminal meanwhile.
+      // Another program may have used the terminal while the process was stopped.
       Enter();
     } else {
       painted_.clear();
@@ -207,7 +201,7 @@ bool Terminal::Paint(const std::vector<Line>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i < painted_.size() && painted_[i] == lines[i]) continue;
     absl::StrAppend(&text, "\x1b[", i + 1, ";1H");
-    // Such text may take other columns than it was thought to.
+    // The terminal may use another width for text that is not ASCII, so the line is cleared first.
     if (!IsAscii(lines[i].text) || (i < painted_.size() && !IsAscii(painted_[i].text))) {
       text.append("\x1b[0m\x1b[2K");
     }

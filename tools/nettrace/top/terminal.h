@@ -1,5 +1,5 @@
-// The terminal of `nettrace top`: full screen while the object lives, and as it was before after
-// that, also while the process is stopped.
+// The terminal of `nettrace top`. It is in full-screen mode while the object lives. The previous
+// state is restored at the end, and while the process is stopped.
 #ifndef TOOLS_NETTRACE_TOP_TERMINAL_H_
 #define TOOLS_NETTRACE_TOP_TERMINAL_H_
 
@@ -14,31 +14,29 @@
 
 namespace tools::top {
 
-// Whether standard output is a terminal that understands the sequences that are used.
-bool IsScreen();
-
-// Uses sequences of ANSI X3.64 and of xterm, which all terminals of today have. One at a time, made
-// before other threads are started: it takes SIGWINCH, SIGTSTP and SIGCONT for all of them.
+// Controls the terminal with the sequences of ANSI X3.64 and xterm. Only one object may exist. It
+// must be created before other threads are started, because it blocks SIGWINCH, SIGTSTP and SIGCONT
+// for all threads.
 class Terminal {
  public:
-  // Keys are read from the process's terminal, as standard input may be the stream.
+  // Opens the terminal of the process, because standard input may be the stream.
   static absl::StatusOr<std::unique_ptr<Terminal>> Open();
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Readable when there is a key, and when one of the signals has come.
+  // Descriptors that are readable when there is a key, and when a signal has arrived.
   int key_descriptor() const { return key_fd_; }
   int signal_descriptor() const { return signal_fd_; }
 
-  // The keys that there are; does not wait. False if the terminal is gone.
+  // Reads the available keys without waiting. Returns false if the terminal is closed.
   bool ReadKeys(std::vector<Key>* keys);
-  // To be called when signal_descriptor() is readable. Stops the process on SIGTSTP; all is to be
-  // painted afterwards.
+  // Must be called when signal_descriptor() is readable. Stops the process on SIGTSTP. The whole
+  // screen must be painted afterwards.
   void OnSignal();
 
   ScreenSize Size() const;
-  // Writes the lines that are not on the screen yet. False if the terminal is gone.
+  // Writes the lines that have changed. Returns false if the terminal is closed.
   bool Paint(const std::vector<Line>& lines);
 
  private:
@@ -51,11 +49,11 @@ class Terminal {
   termios before_ = {};
   bool is_entered_ = false;
   std::vector<Line> painted_;
-  std::string rest_;  // the beginning of a sequence
+  std::string rest_;  // incomplete sequence
 };
 
-// Takes the keys off `bytes` and appends them; leaves what may be the beginning of a sequence.
-// `is_all`: nothing follows it, so that ESC is the key.
+// Moves the keys from `bytes` to `keys`, except an incomplete sequence at the end. With `is_all`,
+// no bytes follow, so ESC at the end is a key.
 void ParseKeys(std::string* bytes, bool is_all, std::vector<Key>* keys);
 
 }  // namespace tools::top

@@ -1,4 +1,4 @@
-// `nettrace top`: what events do, live and full-screen, or once as a table.
+// `nettrace top`: shows statistics of events, live on a full screen or once as a table.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,6 +27,7 @@
 #include "tools/common/progress_line.h"
 #include "tools/common/signals.h"
 #include "tools/common/text.h"
+#include "tools/common/value_options.h"
 #include "tools/nettrace/commands.h"
 #include "tools/nettrace/event_filter.h"
 #include "tools/nettrace/open_input.h"
@@ -40,11 +41,11 @@ namespace {
 
 using collector::UniqueFd;
 
-constexpr char kCommand[] = "top";
+constexpr char kTopCommand[] = "top";
 
-constexpr int kSilence = 500;  // ms that it waits for a recording's end without saying so
+constexpr int kSilence = 500;  // ms to wait for the end of a recording before printing a message
 
-struct Arguments {
+struct TopArguments {
   std::string path;
   std::vector<std::string> selectors;
   std::string session;
@@ -60,7 +61,7 @@ struct Arguments {
   EventFilter filter;
 
   bool is_live() const { return path.empty(); }
-  // For people and messages.
+  // Returns the name of the source for display and messages.
   std::string source() const {
     if (!session.empty()) return "session " + Printable(session);
     return is_live() ? "recording" : InputName(path);
@@ -72,11 +73,12 @@ int Fail(const absl::Status& status, int exit_code = kExitFailed) {
   return exit_code;
 }
 
-// The `nettrace record` or `nettrace ctl tail` whose output is read.
+// The child process, `nettrace record` or `nettrace ctl tail`, whose output is read.
 class Recorder {
  public:
-  // Starts it; with `keeps_errors` what it prints is kept until PrintErrors. Returns its output.
-  absl::StatusOr<UniqueFd> Start(const Arguments& arguments, bool keeps_errors) {
+  // Starts the process and returns its output. With `keeps_errors`, its error messages are kept
+  // until PrintErrors.
+  absl::StatusOr<UniqueFd> Start(const TopArguments& arguments, bool keeps_errors) {
     if (keeps_errors) {
       errors_ = UniqueFd(memfd_create("nettrace-top", MFD_CLOEXEC));
       if (errors_.get() < 0) return collector::ErrnoStatus(errno, "memfd_create");
@@ -94,7 +96,7 @@ class Recorder {
   bool is_started() const { return child_.has_value(); }
   void Terminate() { child_->Terminate(); }
 
-  // Waits for its end, unless the user is in a hurry; returns its exit code.
+  // Waits for the process to end, unless the user asks to stop again. Returns its exit code.
   int Wait() {
     while (true) {
       ClearWake();
@@ -108,7 +110,7 @@ class Recorder {
       if (fds[1].revents != 0) return kExitFailed;
     }
   }
-  // Prints what has come since the last call.
+  // Prints the error messages that have been added since the last call.
   void PrintErrors() {
     if (errors_.get() < 0) return;
     char buffer[4096];
@@ -120,7 +122,7 @@ class Recorder {
   }
 
  private:
-  static std::vector<std::string> Command(const Arguments& arguments) {
+  static std::vector<std::string> Command(const TopArguments& arguments) {
     constexpr char kThisProgram[] = "/proc/self/exe";
     if (!arguments.session.empty()) {
       std::vector<std::string> command = {kThisProgram, "ctl", "tail"};
@@ -142,12 +144,12 @@ class Recorder {
 
 class Top {
  public:
-  Top(const Arguments& arguments, bool is_screen)
+  Top(const TopArguments& arguments, bool is_screen)
       : arguments_(arguments),
         is_screen_(is_screen),
         feed_(OptionsOf(arguments, is_screen), arguments.filter) {}
 
-  // Starts to read. Errors have been printed; returns the exit code where there is one.
+  // Starts reading. Prints errors, and returns the exit code if it fails.
   std::optional<int> Start() {
     absl::StatusOr<UniqueFd> input = UniqueFd();
     if (arguments_.is_live()) {
@@ -156,9 +158,9 @@ class Top {
     } else {
       const absl::StatusOr<int> fd = OpenDescriptor(arguments_.path);
       if (!fd.ok()) {
-        PrintInputError(kCommand, arguments_.path, fd.status());
+        PrintInputError(kTopCommand, arguments_.path, fd.status());
         if (absl::IsNotFound(fd.status()) && arguments_.path.find('/') == std::string::npos) {
-          absl::FPrintF(stderr, "nettrace top: a session of nettraced is chosen by --session\n");
+          absl::FPrintF(stderr, "nettrace top: to show a session of nettraced, use --session\n");
         }
         return kExitUnreadable;
       }
@@ -172,18 +174,18 @@ class Top {
     return std::nullopt;
   }
 
-  // Shows the screen until a key, a signal or the terminal's end.
+  // Shows the screen until the user quits, a signal arrives, or the terminal is closed.
   void ShowScreen(std::unique_ptr<top::Terminal> terminal);
-  // Waits for the end, or as long as it is to be.
+  // Waits until the stream ends or the requested time is over.
   void WaitForEnd(bool heeds_signals);
-  // Ends the stream, where it has not ended, in an orderly way.
+  // Completes the stream if it has not ended.
   void EndStream();
-  // Prints the errors; returns the exit code. To be called after EndStream.
+  // Prints the errors and returns the exit code. Must be called after EndStream.
   int Report();
   top::Feed& feed() { return feed_; }
 
  private:
-  static top::ModelOptions OptionsOf(const Arguments& arguments, bool is_screen) {
+  static top::ModelOptions OptionsOf(const TopArguments& arguments, bool is_screen) {
     top::ModelOptions options;
     options.max_rows = arguments.max_rows;
     options.keeps_events = is_screen;
@@ -196,7 +198,7 @@ class Top {
     return poll(&fd, 1, 0) == 1;
   }
 
-  const Arguments& arguments_;
+  const TopArguments& arguments_;
   const bool is_screen_;
   bool is_file_ = false;
   top::Feed feed_;
@@ -204,7 +206,7 @@ class Top {
 };
 
 std::string Top::State(bool has_ended) {
-  if (has_ended) return feed_.end().status.ok() ? "ended" : "ended, not whole";
+  if (has_ended) return feed_.end().status.ok() ? "ended" : "ended, incomplete";
   if (!feed_.has_begun()) return "waiting";
   return is_file_ ? "reading" : "live";
 }
@@ -222,7 +224,7 @@ void Top::ShowScreen(std::unique_ptr<top::Terminal> terminal) {
     }
     if (!terminal->Paint(screen.Lines(terminal->Size()))) return;
     const absl::Duration wait = next - absl::Now();
-    // One more millisecond, as poll's is cut.
+    // Adds one millisecond, because the conversion to milliseconds rounds down.
     const int timeout =
         has_ended
             ? -1
@@ -235,7 +237,7 @@ void Top::ShowScreen(std::unique_ptr<top::Terminal> terminal) {
     if (IsStopRequested()) return;
     if (fds[3].revents != 0) {
       has_ended = true;
-      if (!feed_.end().is_open || feed_.end().is_empty) return;  // there is nothing to look at
+      if (!feed_.end().is_open || feed_.end().is_empty) return;  // there is no data to show
       next = absl::InfinitePast();
     }
     if (fds[1].revents != 0) terminal->OnSignal();
@@ -272,7 +274,7 @@ void Top::WaitForEnd(bool heeds_signals) {
 
 void Top::EndStream() {
   if (recorder_.is_started() && !HasEnded()) {
-    // What it has recorded so far comes, too, and the stream's end.
+    // The recorder delivers the remaining events and the end of the stream.
     recorder_.Terminate();
     std::array<pollfd, 2> fds = {pollfd{feed_.ended_descriptor(), POLLIN, 0},
                                  pollfd{HurryDescriptor(), POLLIN, 0}};
@@ -296,20 +298,20 @@ int Top::Report() {
   const top::StreamEnd end = feed_.end();
   if (recorded != kExitOk) return recorded;
   if (!end.sort_status.ok()) {
-    PrintInputError(kCommand, arguments_.path, end.sort_status);
+    PrintInputError(kTopCommand, arguments_.path, end.sort_status);
     return kExitFailed;
   }
-  // What has been stopped need not be whole.
+  // A stopped stream may be incomplete.
   if (end.status.ok() || (end.is_stopped && absl::IsCancelled(end.status))) return kExitOk;
   if (is_recorded)
     return Fail(absl::Status(end.status.code(),
                              arguments_.source() + ": " + std::string(end.status.message())));
-  PrintInputError(kCommand, arguments_.path, end.status);
+  PrintInputError(kTopCommand, arguments_.path, end.status);
   return end.is_open ? kExitDamaged : kExitUnreadable;
 }
 
-int RunOnce(const Arguments& arguments) {
-  // A recorder is ended in an orderly way, and so is a reading that is to last for some time.
+int RunOnce(const TopArguments& arguments) {
+  // Signals end a recording, or a reading of limited time, in an orderly way.
   const bool heeds_signals = arguments.is_live() || arguments.run_for;
   if (heeds_signals) {
     struct sigaction on_broken_pipe = {};
@@ -321,7 +323,7 @@ int RunOnce(const Arguments& arguments) {
   if (const std::optional<int> code = top.Start()) return *code;
   top.WaitForEnd(heeds_signals);
   top.EndStream();
-  // A recorder that has failed says why.
+  // A recorder that failed has printed its error.
   if (top.feed().end().is_open && !(arguments.is_live() && top.feed().end().is_empty)) {
     const top::Snapshot snapshot = top.feed().TakeSnapshot();
     const std::string text =
@@ -331,20 +333,21 @@ int RunOnce(const Arguments& arguments) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
   const int exit_code = top.Report();
-  return FinishOutput(kCommand, exit_code);
+  return FinishOutput(kTopCommand, exit_code);
 }
 
-int RunScreen(const Arguments& arguments) {
+int RunScreen(const TopArguments& arguments) {
   if (const absl::Status status = CatchSignals(); !status.ok()) return Fail(status);
   absl::StatusOr<std::unique_ptr<top::Terminal>> terminal = top::Terminal::Open();
   if (!terminal.ok()) {
-    absl::FPrintF(stderr, "nettrace top: %s; --once needs no terminal\n",
+    absl::FPrintF(stderr, "nettrace top: %s; use --once where there is no terminal\n",
                   Printable(std::string(terminal.status().message())));
     return kExitFailed;
   }
   if (arguments.path == "-" && isatty(STDIN_FILENO) == 1) {
     terminal->reset();
-    return Fail(absl::InvalidArgumentError("standard input is the terminal, and no stream"),
+    return Fail(absl::InvalidArgumentError("standard input is a terminal; it must be a NetTrace "
+                                           "stream"),
                 kExitUsage);
   }
   Top top(arguments, /*is_screen=*/true);
@@ -354,16 +357,7 @@ int RunScreen(const Arguments& arguments) {
   return top.Report();
 }
 
-absl::Duration ReadTime(const char* option, const std::string& text, absl::Duration min) {
-  absl::Duration time;
-  if (!absl::ParseDuration(text, &time) || time < min || time > absl::Hours(24 * 365)) {
-    throw CLI::ValidationError(option, text + " is no time such as 500ms, 10s or 1h30m" +
-                                           (min > absl::ZeroDuration() ? ", or too short" : ""));
-  }
-  return time;
-}
-
-void AddShown(CLI::App* command, Arguments* arguments) {
+void AddShown(CLI::App* command, TopArguments* arguments) {
   std::vector<std::string> views;
   views.reserve(top::kViews.size());
   for (const top::View view : top::kViews) views.emplace_back(top::NameOf(view));
@@ -374,7 +368,7 @@ void AddShown(CLI::App* command, Arguments* arguments) {
             const auto found = std::find(views.begin(), views.end(), name);
             arguments->view = top::kViews[static_cast<std::size_t>(found - views.begin())];
           },
-          "The rows that are shown first, or in the table")
+          "Rows that are shown first, or rows of the table")
       ->check(CLI::IsMember(views))
       ->default_str("event");
   std::vector<std::string> columns;
@@ -388,30 +382,30 @@ void AddShown(CLI::App* command, Arguments* arguments) {
             arguments->column =
                 top::kColumns[static_cast<std::size_t>(found - columns.begin())].column;
           },
-          "The column by which they are sorted, the largest first")
+          "Column to sort the rows by, the largest value first")
       ->check(CLI::IsMember(columns))
       ->default_str("rate");
-  command->add_flag("--reverse", arguments->reverse, "The smallest first");
+  command->add_flag("--reverse", arguments->reverse, "Sort the smallest value first");
   command
       ->add_option("--max-rows", arguments->max_rows,
-                   "Rows that are counted by themselves, of each kind; of more, those with the "
-                   "fewest events are put together")
+                   "Maximum number of rows of each kind; if there are more, those with the fewest "
+                   "events are combined")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
 }
 
-void AddSources(CLI::App* command, Arguments* arguments) {
+void AddSources(CLI::App* command, TopArguments* arguments) {
   CLI::Option* file =
       command->add_option("file", arguments->path, "File to read; - is standard input");
   CLI::Option* selectors =
       command
-          ->add_option(
-              "-e", arguments->selectors,
-              "Record these events, as nettrace record -e does; may be given several times")
+          ->add_option("-e", arguments->selectors,
+                       "Record these events, like nettrace record -e; may be repeated")
           ->allow_extra_args(false);
-  CLI::Option* session = command->add_option(
-      "--session", arguments->session, "The events of this session of nettraced, as they come");
-  command->add_option("--socket", arguments->socket, "The daemon's control socket")->needs(session);
+  CLI::Option* session = command->add_option("--session", arguments->session,
+                                             "Show the events of this session of nettraced");
+  command->add_option("--socket", arguments->socket, "Control socket of the daemon")
+      ->needs(session);
   file->excludes(selectors, session);
   selectors->excludes(session);
 }
@@ -419,37 +413,32 @@ void AddSources(CLI::App* command, Arguments* arguments) {
 }  // namespace
 
 void AddTop(CLI::App& app, int* exit_code) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
-      app.add_subcommand("top", "Show which events come, how often and how long things take, live");
+  auto arguments = std::make_shared<TopArguments>();
+  CLI::App* command = app.add_subcommand("top", "Show the rates and durations of events live");
   AddSources(command, arguments.get());
   AddShown(command, arguments.get());
-  command->add_option_function<std::string>(
-      "--interval",
-      [arguments](const std::string& text) {
-        arguments->interval = ReadTime("--interval", text, absl::Milliseconds(100));
-      },
-      "The time between two pictures, and of a rate; 1s, at least 100ms");
+  AddDurationOption(
+      command, "--interval", absl::Milliseconds(100),
+      [arguments](absl::Duration time) { arguments->interval = time; },
+      "Time between two updates, and minimum time over which rates are computed; default 1s, "
+      "minimum 100ms");
   command->add_flag("--once", arguments->once,
-                    "Print a table at the end of the stream, or after --for; so it is without a "
-                    "terminal on standard output");
-  command->add_flag("--json", arguments->json, "Print a JSON object of all rows; implies --once");
-  command->add_option_function<std::string>(
-      "--for",
-      [arguments](const std::string& text) {
-        arguments->run_for = ReadTime("--for", text, absl::ZeroDuration());
-      },
-      "Read for this time, e.g. 10s; implies --once. Of -e and --session it is --interval\n"
-      "unless it is said");
+                    "Print a table at the end of the stream or after --for; the default if "
+                    "standard output is not a terminal");
+  command->add_flag("--json", arguments->json, "Print a JSON object with all rows; implies --once");
+  AddDurationOption(
+      command, "--for", absl::ZeroDuration(),
+      [arguments](absl::Duration time) { arguments->run_for = time; },
+      "Read for this time, e.g. 10s; implies --once. For a table of -e or --session, the default "
+      "is --interval");
   AddFilterOptions(command, &arguments->filter);
   command->footer(
-      "Keys: p e o t c for providers, events, processes, threads and CPUs; left and right for the\n"
-      "column to sort by; Enter for the last events of a row; / for a filter; space to hold the\n"
-      "picture; q to quit; ? for all of them.\n\n"
-      "Exit code: 0 all was read, or it was asked to end; 1 the input is cut or damaged, and what\n"
-      "came before was counted, or the recording failed; 2 the input cannot be read, or wrong "
-      "usage;\n"
-      "3 nothing was recorded for some selector.\n\n"
+      "Keys: p, e, o, t and c show providers, events, processes, threads and CPUs; left and right "
+      "select the column to sort by; Enter shows the last events of a row; / filters rows; space "
+      "pauses the screen; q quits; ? shows all keys.\n\n"
+      "Exit code: 0 everything was read, or the user stopped it; 1 the input is cut or damaged, "
+      "and everything before the damage was counted, or the recording failed; 2 the input cannot "
+      "be read, or wrong usage; 3 a selector matched no tracepoint.\n\n"
       "Examples:\n"
       "  nettrace top --once --by provider trace.nettrace\n"
       "  nettrace top --json trace.nettrace | jq '.byEvent.rows[0]'\n"
@@ -462,11 +451,11 @@ void AddTop(CLI::App& app, int* exit_code) {
     arguments->filter.processes = EventFilter::Added::kHidden;
     arguments->filter.account = EventFilter::Added::kHidden;
     const bool is_screen =
-        !arguments->once && !arguments->json && !arguments->run_for && top::IsScreen();
+        !arguments->once && !arguments->json && !arguments->run_for && IsScreen(STDOUT_FILENO);
     if (!is_screen && arguments->is_live() && !arguments->run_for) {
       arguments->run_for = arguments->interval;
     }
-    *exit_code = WithinMemory(kCommand, {arguments->source()}, [&] {
+    *exit_code = WithinMemory(kTopCommand, {arguments->source()}, [&] {
       return is_screen ? RunScreen(*arguments) : RunOnce(*arguments);
     });
   });

@@ -17,7 +17,7 @@
 namespace tools::csv {
 namespace {
 
-// The columns that every line has. One with `lost` is no event: it counts those that are missing.
+// The columns of every line. A line with `lost` is not an event; it counts missing events.
 enum Column : std::size_t {
   kTime,
   kProvider,
@@ -52,7 +52,7 @@ constexpr std::array<const char*, kColumns> kNames = {"time",
                                                       "lost",
                                                       "error"};
 
-// Calls `use` with the name of each field that has a column, in the order of values.
+// Calls `use` with the name of each field that has a column, in the order of the values.
 void ForEachField(const std::vector<nettrace::Field>& fields, const std::string& parent,
                   const std::function<void(const std::string&)>& use) {
   for (const nettrace::Field& field : fields) {
@@ -72,7 +72,7 @@ void ForEachKey(const nettrace::EventMetadata& metadata,
   ForEachField(metadata.fields, "", [&](const std::string& name) { use({name, counts[name]++}); });
 }
 
-// Puts the values of a payload into cells: a handler for rapidjson::Reader.
+// Writes the values of a payload to cells. A handler for rapidjson::Reader.
 class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFiller> {
  public:
   CellFiller(const std::vector<std::size_t>& columns, std::vector<std::string>* cells)
@@ -114,7 +114,7 @@ class CellFiller : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, CellFi
   const std::vector<std::size_t>& columns_;
   std::vector<std::string>* cells_;
   std::size_t next_ = 0;
-  int depth_ = 0;  // arrays that are open
+  int depth_ = 0;  // number of open arrays
   rapidjson::StringBuffer buffer_;
   JsonWriter array_;
 };
@@ -166,9 +166,9 @@ absl::Status FieldColumns::Add(const nettrace::EventMetadata& metadata) {
     names_.push_back(std::move(name));
   });
   if (fits) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("its events have more than ", kMaxColumns,
-                   " fields, each of which would be a column; --provider and --event choose some"));
+  return absl::UnimplementedError(absl::StrCat(
+      "the events have more than ", kMaxColumns,
+      " fields, and csv has a column for each; select events with --provider and --event"));
 }
 
 std::vector<std::size_t> FieldColumns::ColumnsOf(const nettrace::EventMetadata& metadata) const {

@@ -1,9 +1,9 @@
-// Writes comma-separated values (RFC 4180): a line for each event, with columns for what all events
-// have and for the fields of any; and a line for each loss.
+// Writes comma-separated values (RFC 4180). Each event and each loss is one line. There are columns
+// for the common properties of events, and for the fields of all events.
 //
-// A cell is the text, the number, or the JSON of an array. Text has control characters as \u and
-// four digits, so that a line of the file is one event; where it begins like a formula of a
-// spreadsheet, it has an apostrophe before it: the file's author is not its reader's.
+// A cell is a text, a number, or the JSON of an array. Control characters in text are written as \u
+// and four digits, so that each event is one line of the file. Text that begins like a spreadsheet
+// formula gets an apostrophe before it, because the trace may come from an untrusted source.
 #ifndef TOOLS_NETTRACE_EXPORT_CSV_CSV_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_CSV_CSV_EXPORTER_H_
 
@@ -24,24 +24,25 @@
 
 namespace tools::csv {
 
-// The cell of a text or a number.
+// Returns the cell for a text or a number.
 std::string Cell(std::string_view text);
 
-// The columns of the fields of all events. A struct's member has its own, named by the struct, a
-// point and its name. Fields of one name share a column, but for those of one event.
+// Assigns columns to the fields of all events. Each member of a struct has a separate column, named
+// STRUCT.MEMBER. Fields that share a name also share a column, except within one event.
 class FieldColumns {
  public:
   static constexpr std::size_t kMaxColumns = 16000;  // spreadsheets have 16,384
 
   FieldColumns();
-  // Adds what is not there. ResourceExhausted at more than kMaxColumns.
+  // Adds columns for new fields. Fails with ResourceExhausted beyond kMaxColumns.
   absl::Status Add(const nettrace::EventMetadata& metadata);
-  // The columns of the events of this row, which was added, in the order of their values.
+  // Returns the columns for the events of this row, in the order of their values. The row must have
+  // been added.
   std::vector<std::size_t> ColumnsOf(const nettrace::EventMetadata& metadata) const;
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  // By a field's name, and how many of its event's fields before it have the same one.
+  // The key is a field's name, and the number of fields with that name before it in the same event.
   absl::flat_hash_map<std::pair<std::string, std::size_t>, std::size_t> places_;
   absl::flat_hash_set<std::string> taken_;
   std::vector<std::string> names_;
@@ -49,10 +50,10 @@ class FieldColumns {
 
 class CsvExporter : public exporting::Exporter {
  public:
-  // `sink` must live as long.
+  // `sink` must outlive this object.
   CsvExporter(FieldColumns columns, nettrace::Sink* sink);
 
-  // The first line.
+  // Writes the line with the names of the columns.
   absl::Status WriteHeader();
   bool wants_payload_json() const override { return true; }
   absl::Status OnEvent(const exporting::ExportedEvent& event) override;

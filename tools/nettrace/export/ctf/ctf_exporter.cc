@@ -22,11 +22,11 @@ namespace {
 
 using nettrace::internal::ByteWriter;
 
-// Readers count nanoseconds since 1970 in 63 bits and a sign.
+// Readers use signed 64-bit nanoseconds since 1970.
 constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max() - 1;
 constexpr std::size_t kMaxEnvironment = 1024;  // entries
 
-// The same trace has the same id whenever it is exported.
+// Returns the id of the trace, which is the same for each export of the same trace.
 Uuid UuidOf(const nettrace::TraceInfo& trace) {
   ByteWriter facts;
   facts.Fixed(absl::ToUnixNanos(trace.sync_time));
@@ -39,7 +39,7 @@ Uuid UuidOf(const nettrace::TraceInfo& trace) {
   const auto hash = nettrace::internal::Sha1(facts.bytes());
   Uuid uuid;
   std::copy_n(hash.begin(), uuid.size(), uuid.begin());
-  // Version 5 of RFC 4122, which is made of a hash.
+  // Marks the id as version 5 of RFC 4122, which is made from a hash.
   uuid[6] = (uuid[6] & std::byte{0x0F}) | std::byte{0x50};
   uuid[8] = (uuid[8] & std::byte{0x3F}) | std::byte{0x80};
   return uuid;
@@ -50,8 +50,8 @@ std::optional<std::uint32_t> CpuOf(const nettrace::Event& event) {
   return event.processor;
 }
 
-// The CPU by the name that recordings give its capture thread: of one that has lost all its events
-// nothing else is known.
+// Returns the CPU in the name that recordings give to the capture thread. If a thread has lost all
+// its events, the name is the only source of its CPU.
 std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
   absl::string_view name = thread.name ? absl::string_view(*thread.name) : "";
   std::uint32_t cpu = 0;
@@ -62,7 +62,7 @@ std::optional<std::uint32_t> CpuByName(const nettrace::ThreadInfo& thread) {
 auto EnvironmentOf(const nettrace::TraceInfo& trace, Profile profile) {
   decltype(TraceClass::environment) environment;
   if (profile == Profile::kLttng) {
-    // What LTTng-UST 2.13 says of itself.
+    // The properties that LTTng-UST 2.13 writes.
     environment = {{"domain", "ust"},
                    {"tracer_name", "lttng-ust"},
                    {"tracer_major", std::int64_t{2}},
@@ -91,7 +91,7 @@ bool IsUuid(std::string_view text) {
   });
 }
 
-// Traces from one start of a host have the same clock.
+// Returns the clock's id. Traces from one boot of a host share the clock.
 std::string ClockUuidOf(const nettrace::TraceInfo& trace) {
   for (const auto& [key, value] : trace.key_values) {
     if (key == nettrace::kKeyBootId && IsUuid(value)) return value;
@@ -108,7 +108,8 @@ ClockOffset OffsetOf(std::int64_t nanoseconds) {
   return offset;
 }
 
-// Where the file's clock was 0, if readers can count from there.
+// Returns the time at which the file's clock was 0, limited to what readers support, in ns since
+// 1970.
 std::int64_t ClockStart(const nettrace::Reader& reader) {
   return std::clamp(absl::ToUnixNanos(reader.TimeOf(0)), -kMaxTime / 2, kMaxTime / 2);
 }
@@ -142,12 +143,12 @@ absl::StatusOr<Stream*> CtfExporter::StreamAt(const Cpu& cpu, std::uint64_t time
   }
   if (streams.size() == kMaxStreamsOfCpu) {
     return absl::UnimplementedError(
-        "its events go back in time too often for CTF; 'nettrace repair' writes a file with all in "
-        "order, which can be exported");
+        "too many events are out of order for CTF; write a sorted file with 'nettrace repair', "
+        "and export that");
   }
   if (streams_.size() == kMaxStreams) {
     return absl::UnimplementedError(
-        absl::StrCat("it has events of more than ", kMaxStreams, " CPUs"));
+        absl::StrCat("events of more than ", kMaxStreams, " CPUs are not supported"));
   }
   streams_.push_back(std::make_unique<Stream>(trace_.uuid, streams_.size(), cpu, folder_));
   return streams.emplace_back(streams_.back().get());
@@ -167,8 +168,8 @@ absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata
     metadata_size_ += entry->first.size();
     if (metadata_size_ > kMaxMetadata) {
       return absl::UnimplementedError(
-          "it has more kinds of events than readers of CTF have memory for; --provider and --event "
-          "choose some");
+          "too many kinds of events for the memory of CTF readers; select some with --provider "
+          "and --event");
     }
     declarations.push_back(&entry->first);
   }
@@ -192,7 +193,7 @@ absl::Status CtfExporter::PutEvent(const exporting::ExportedEvent& exported) {
   if (!event_class.ok()) return event_class.status();
   const std::size_t before = (*stream)->buffered();
   absl::Status status = (*stream)->AddEvent(time, *event_class, fields_.bytes());
-  buffered_ += (*stream)->buffered() - before;  // less, if a packet was written
+  buffered_ += (*stream)->buffered() - before;  // fewer if a packet was written
   return status;
 }
 
@@ -230,7 +231,7 @@ absl::Status CtfExporter::FlushStreams() {
 
 absl::Status CtfExporter::Finish() {
   if (streams_.empty()) {
-    // A trace without events has a stream all the same, as CTF 2 asks for.
+    // CTF 2 requires a stream, even in a trace without events.
     absl::StatusOr<Stream*> stream = StreamAt(std::nullopt, 0);
     if (!stream.ok()) return stream.status();
     if (absl::Status status = (*stream)->AddLoss(0, 0); !status.ok()) return status;
@@ -243,8 +244,8 @@ absl::Status CtfExporter::Finish() {
 std::string CtfExporter::Remark() const {
   if (events_moved_ == 0) return "";
   return absl::StrCat(events_moved_,
-                      " times are beyond what readers of CTF count; they became the nearest that "
-                      "is not");
+                      " times exceed the range of CTF readers; they were changed to the nearest "
+                      "time in that range");
 }
 
 }  // namespace tools::ctf

@@ -1,10 +1,12 @@
 // Writes a trace of the Common Trace Format, version 1.8 or 2: a folder with `metadata`, in TSDL or
-// JSON, and a stream for each CPU. Both versions have the same streams but for empty texts.
+// JSON, and a stream for each CPU. The streams of both versions are the same, except for empty
+// texts.
 //
-// An event that is earlier than one before it on its CPU, as one may be after a sequence point of a
-// file that breaks the rules, goes to a further stream of that CPU: readers merge streams by time.
+// An event may be earlier than its predecessor on the same CPU, after a sequence point of an
+// invalid file. Such an event goes to an additional stream of that CPU, because readers merge
+// streams by time.
 //
-// Memory: kMaxBuffered bytes of events, and the metadata, up to kMaxMetadata.
+// Memory is limited to kMaxBuffered bytes of events, and kMaxMetadata bytes of metadata.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_CTF_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_CTF_EXPORTER_H_
 
@@ -31,12 +33,12 @@ namespace tools::ctf {
 class CtfExporter : public exporting::Exporter {
  public:
   static constexpr std::size_t kMaxBuffered = std::size_t{32} << 20;
-  static constexpr std::size_t kMaxMetadata = std::size_t{64}
-                                              << 20;  // far beyond what readers take
+  // Far more than readers accept.
+  static constexpr std::size_t kMaxMetadata = std::size_t{64} << 20;
   static constexpr std::size_t kMaxStreams = 8192;
   static constexpr std::size_t kMaxStreamsOfCpu = 64;
 
-  // `folder` was created, and must live as long.
+  // `folder` must have been created, and must outlive this object.
   CtfExporter(const nettrace::Reader& reader, Version version, Profile profile,
               AtomicFolder* folder);
 
@@ -49,37 +51,38 @@ class CtfExporter : public exporting::Exporter {
  private:
   using Cpu = std::optional<std::uint32_t>;
 
-  // The time on the trace's clock.
+  // Returns the time on the trace's clock.
   std::uint64_t ClockTime(absl::Time time);
-  // A stream of `cpu` that has nothing later than `time`.
+  // Returns a stream of `cpu` whose last event is not later than `time`.
   absl::StatusOr<Stream*> StreamAt(const Cpu& cpu, std::uint64_t time);
-  // The number of the class in a stream of this class.
+  // Returns the number of the event class in streams of `stream_class`.
   absl::StatusOr<std::uint32_t> ClassOf(const nettrace::EventMetadata& metadata, bool with_fields,
                                         std::uint32_t stream_class);
   absl::Status PutEvent(const exporting::ExportedEvent& event);
   absl::Status FlushStreams();
 
   struct RowClasses {
-    // By stream class, and without or with fields.
+    // By stream class; [0] is without and [1] with fields.
     std::optional<std::uint32_t> ids[kStreamClasses][2];
   };
 
   const Version version_;
   AtomicFolder* const folder_;
   const EventEncoder encoder_;
-  const std::int64_t clock_start_;  // nanoseconds since 1970
+  const std::int64_t clock_start_;  // ns since 1970
   std::vector<std::unique_ptr<Stream>> streams_;
   absl::flat_hash_map<Cpu, std::vector<Stream*>> streams_of_cpu_;
   absl::flat_hash_map<nettrace::ThreadIndex, Cpu> cpu_of_thread_;  // where its last event was
   absl::flat_hash_map<const nettrace::EventMetadata*, RowClasses> classes_of_row_;
-  // The declarations of event classes, by the classes of streams, and their numbers: rows are read
-  // again after sequence points.
+  // The declarations of event classes and their numbers, for each stream class. Rows are read again
+  // after sequence points, so the same declaration may appear again.
   absl::node_hash_map<std::string, std::uint32_t> classes_[kStreamClasses];
   TraceClass trace_;
   std::size_t metadata_size_ = 0;
   std::size_t buffered_ = 0;
   nettrace::internal::ByteWriter fields_;
-  // Events whose times are none of the years that CTF's readers know: they have the nearest one.
+  // Number of events with times that CTF readers do not support; they get the nearest supported
+  // time.
   std::uint64_t events_moved_ = 0;
 };
 

@@ -33,7 +33,7 @@ using nettrace::internal::IsCodeUnit;
 
 using TracepointNotes = absl::flat_hash_map<std::string, TracepointNote>;
 
-// Bits of the integers of this type in CTF; 0 for other types.
+// Returns the size of integers of this type in CTF, in bits, and 0 for other types.
 unsigned IntegerBits(TypeCode code) {
   switch (code) {
     case TypeCode::kByte:
@@ -55,16 +55,17 @@ unsigned IntegerBits(TypeCode code) {
   }
 }
 
-// Whether an array of this type has as many elements in every event.
+// Returns whether arrays of this type have the same length in every event.
 bool IsFixedArray(const Type& type) {
   return type.code == TypeCode::kFixedLengthArray && type.count > 0;
 }
 
-// `number`, sign-extended to 64 bits, as an integer of `code` has it; nullopt if it has not.
+// Formats `number`, sign-extended to 64 bits, as an integer of type `code`. Returns nullopt if it
+// is out of range.
 std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   const unsigned bits = IntegerBits(code);
   if (nettrace::internal::IsSigned(code)) {
-    // What C calls -1 may be noted as the unsigned number of as many bits.
+    // For -1, the note may contain the unsigned number with the same bits.
     const unsigned unused = 64 - bits;
     const auto value = static_cast<std::int64_t>(number << unused) >> unused;
     const std::uint64_t rest = bits == 64 ? 0 : number >> bits;
@@ -79,7 +80,8 @@ std::optional<std::string> IntegerText(TypeCode code, std::uint64_t number) {
   return absl::StrCat(number);
 }
 
-// The names of an integer's values, and these, by its note: symbol(FIELD, N="NAME"...).
+// Returns the names of an integer's values, and the values, from its note: symbol(FIELD,
+// N="NAME"...).
 std::vector<std::pair<std::string, std::string>> NamesOf(const Field& field,
                                                          const TracepointNote& note) {
   if (note.pieces.size() != 1) return {};
@@ -114,7 +116,7 @@ FieldClass IntegerOf(const Field& field, const TracepointNotes* notes) {
 
 FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* notes);
 
-// Notes are on an event's own fields, not on those of structs in it.
+// Notes apply to the fields of an event, not to the fields of its structs.
 FieldClass FieldClassOf(const Field& field, const TracepointNotes* notes) {
   const Type& type = field.type;
   if (IsArray(type) && !IsCodeUnit(type.element[0])) {
@@ -144,7 +146,7 @@ FieldClass StructOf(const std::vector<Field>& fields, const TracepointNotes* not
   return FieldClass::Struct(std::move(members));
 }
 
-// Appends UTF-8 without its end.
+// Appends text as UTF-8, without a terminating NUL.
 void PutUtf8(std::string_view text, ByteWriter* out) {
   for (std::size_t nul = text.find('\0'); nul != text.npos; nul = text.find('\0')) {
     out->Bytes(std::as_bytes(std::span(text.substr(0, nul))));
@@ -238,16 +240,16 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
   }
 
  private:
-  // An object whose fields come, or an array whose elements come.
+  // An object whose fields are being read, or an array whose elements are being read.
   struct Level {
     const std::vector<Field>* fields = nullptr;
-    std::size_t next = 0;           // fields whose names have come
-    const Type* element = nullptr;  // of an array
-    std::uint32_t count = 0;        // elements that have come
+    std::size_t next = 0;           // number of fields read
+    const Type* element = nullptr;  // element type of an array
+    std::uint32_t count = 0;        // number of elements read
     std::optional<std::size_t> length_at = std::nullopt;
   };
 
-  // The type of the value that comes now.
+  // Returns the type of the value that is read next.
   const Type& NextType() {
     Level& level = open_.back();
     if (level.fields != nullptr) return (*level.fields)[level.next - 1].type;
@@ -265,7 +267,7 @@ class PayloadEncoder : public nettrace::PayloadVisitor {
   std::string utf8_;
 };
 
-// What stands for a text of the context that the file does not have.
+// Replaces texts of the context that the file does not have.
 constexpr std::string_view kNone = "-";
 
 void PutGuid(const std::optional<nettrace::Guid>& guid, const TextEncoder& text) {

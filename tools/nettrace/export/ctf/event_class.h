@@ -1,21 +1,21 @@
-// The classes of a CTF trace's events: what a metadata row becomes, and the bytes of payloads and
-// contexts that go with it.
+// The classes of events in a CTF trace. Converts metadata rows to classes, and encodes payloads and
+// contexts for them.
 //
-// Values are as their types in the file say:
+// Values keep the types that they have in the file:
 //
 //   type                     CTF
-//   Boolean                  boolean of a byte; an enumeration in CTF 1.8
+//   Boolean                  boolean of one byte; an enumeration in CTF 1.8
 //   integers                 integers of the same size; a VarInt has 64 bits
-//   integers with names      integers with these; in hexadecimal where the tracepoint has them so
+//   integers with names      integers with these names; hexadecimal if the tracepoint says so
 //   Single, Double           floating-point numbers
 //   Guid, DateTime, Decimal  text, as `nettrace dump` shows them
-//   text of all sorts        text in UTF-8, with U+FFFD for what is not valid and U+2400 for NUL,
-//                            which ends a text in CTF. In CTF 1.8 it is U+200B, which is not seen,
-//                            where it is empty: babeltrace2 2.0.4 shows an earlier event's text
-//                            there
+//   text of all kinds        UTF-8; U+FFFD replaces invalid units, and U+2400 replaces NUL, which
+//                            ends a text in CTF. In CTF 1.8, U+200B (invisible) replaces an empty
+//                            text, because babeltrace2 2.0.4 shows the text of an earlier event
+//                            for it
 //   Object                   struct
-//   arrays                   an array after its length, an array where the length is fixed; each
-//                            array in an array is the member `value` of a struct
+//   arrays                   an array after its length, or an array of fixed length. An array in an
+//                            array is the member `value` of a struct
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_EVENT_CLASS_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_EVENT_CLASS_H_
 
@@ -31,32 +31,32 @@
 
 namespace tools::ctf {
 
-// How the trace presents itself.
+// The form of the trace.
 enum class Profile : std::uint8_t {
   kPlain,
-  kLttng,  // as one of LTTng-UST, which Trace Compass has views for
+  kLttng,  // like a trace of LTTng-UST, for which Trace Compass has views
 };
 
-// The class of the events of this row. Without `with_fields` their fields are error, a text, and
-// payload, the bytes that do not fit the row's fields.
+// Returns the class of this row's events. Without `with_fields`, the class has two fields: `error`,
+// a text, and `payload`, the bytes that do not match the row's fields.
 EventClass EventClassOf(const nettrace::EventMetadata& metadata, bool with_fields);
 
-// The struct that every event has beside its payload. What the file does not say is -1 as a number
-// and "-" as a text.
+// Returns the struct that every event has in addition to its payload. A number is -1 and a text is
+// "-" if the file does not contain the value.
 FieldClass ContextOf(Profile profile);
 
-// Appends contexts and payloads, by these classes.
+// Encodes contexts and payloads for these classes.
 class EventEncoder {
  public:
-  // `pointer_size` of the trace, in bytes.
+  // `pointer_size` is the trace's, in bytes.
   constexpr EventEncoder(Version version, Profile profile, std::int32_t pointer_size)
       : version_(version), profile_(profile), pointer_size_(pointer_size) {}
 
   void PutContext(const nettrace::Event& event, std::string_view process,
                   nettrace::internal::ByteWriter* out) const;
-  // If the payload does not fit its fields, nothing is appended.
+  // Appends the payload. Appends nothing and fails if the payload does not match its fields.
   absl::Status PutPayload(const nettrace::Event& event, nettrace::internal::ByteWriter* out) const;
-  // For the class without its fields.
+  // Appends the payload for a class without the row's fields.
   void PutUnfitPayload(const nettrace::Event& event, std::string_view error,
                        nettrace::internal::ByteWriter* out) const;
 

@@ -64,7 +64,7 @@ FieldClass FieldClass::Array(FieldClass element, std::optional<std::uint32_t> le
   FieldClass field;
   field.kind = Kind::kArray;
   field.length = length;
-  // TSDL has arrays of named members only.
+  // In TSDL, only a named member can be an array, so an array in an array becomes a struct member.
   const bool is_array = element.kind == Kind::kArray || element.kind == Kind::kBytes;
   field.element.push_back(is_array ? Struct({{"value", std::move(element)}}) : std::move(element));
   return field;

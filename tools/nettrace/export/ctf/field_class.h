@@ -1,5 +1,5 @@
-// The classes of a CTF trace's fields, for both versions of the format: tsdl.h and metadata_json.h
-// write them down. All fields are packed: none is aligned to more than a byte.
+// The classes of fields in a CTF trace, for both versions of the format. tsdl.h and metadata_json.h
+// write them. All fields are packed: none has an alignment above one byte.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_FIELD_CLASS_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_FIELD_CLASS_H_
 
@@ -22,20 +22,20 @@ struct FieldClass {
 
   static FieldClass Unsigned(unsigned bits);
   static FieldClass Signed(unsigned bits);
-  static FieldClass Hex(unsigned bits);  // unsigned, and to be shown in hexadecimal
-  static FieldClass Time();              // of the trace's clock, 64 bits
+  static FieldClass Hex(unsigned bits);  // unsigned, displayed in hexadecimal
+  static FieldClass Time();              // time of the trace's clock, 64 bits
   static FieldClass Float(unsigned bits);
-  static FieldClass Boolean();  // a byte
-  static FieldClass Text();     // UTF-8 up to a NUL
-  // Without a length, the member before it has it, of 32 bits; so it is with arrays.
+  static FieldClass Boolean();  // one byte
+  static FieldClass Text();     // UTF-8, terminated by NUL
+  // Without `length`, a preceding member holds the length, in 32 bits. The same applies to Array.
   static FieldClass Bytes(std::optional<std::uint32_t> length = std::nullopt);
   static FieldClass Struct(std::vector<Member> members);
-  // An element that needs a length before it becomes the member `value` of a struct.
+  // An element that needs a preceding length becomes the member `value` of a struct.
   static FieldClass Array(FieldClass element, std::optional<std::uint32_t> length = std::nullopt);
 
-  // With the role that the field has. In CTF 1.8 its name says that.
+  // Returns the class with the role of the field. In CTF 1.8, the field's name states the role.
   FieldClass For(const char* its_role) &&;
-  // Whether a member before it has the number of its elements or bytes.
+  // Returns whether a preceding member holds the number of elements or bytes.
   bool HasLengthBefore() const;
 
   Kind kind = Kind::kInteger;
@@ -44,9 +44,9 @@ struct FieldClass {
   bool is_hex = false;
   bool is_time = false;
   const char* role = nullptr;
-  std::vector<std::pair<std::string, std::string>> names;  // of an integer's values: name, value
+  std::vector<std::pair<std::string, std::string>> names;  // (name, value) for values of an integer
   std::vector<Member> members;
-  std::vector<FieldClass> element;  // one, of an array
+  std::vector<FieldClass> element;  // one element type, for arrays
   std::optional<std::uint32_t> length;
 };
 
@@ -55,19 +55,19 @@ struct Member {
   FieldClass field;
 };
 
-// The names of one struct's members, and of the lengths before them.
+// Makes the names of one struct's members unique, including the names of their lengths.
 class MemberNames {
  public:
-  // `name`; with _2, _3, ... behind it if it is there already, or its length's name is.
+  // Returns `name`, or `name` with _2, _3, ... after it if the name or its length's name is taken.
   std::string Add(std::string_view name);
-  // The name of the field that has the length of `name`.
+  // Returns the name of the field that holds the length of `name`.
   static std::string LengthName(std::string_view name);
 
  private:
   bool Take(const std::string& name);
 
   absl::flat_hash_set<std::string> names_;
-  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // by name, so that each is counted on
+  absl::flat_hash_map<std::string, std::uint32_t> counts_;  // last number tried for each name
 };
 
 }  // namespace tools::ctf

@@ -14,7 +14,7 @@
 namespace tools::ctf {
 namespace {
 
-// The JSON object of this type, with the members that `put` writes.
+// Returns a JSON object of this type, with the members that `put` writes.
 template <typename Put>
 std::string ObjectOf(const char* type, const Put& put) {
   rapidjson::StringBuffer text;
@@ -45,14 +45,15 @@ void PutInteger(JsonWriter* json, const FieldClass& field) {
   json->StartObject();
   for (const auto& [name, value] : field.names) {
     PutKey(json, name);
-    // Ranges; numbers of all 64 bits are as they are here.
+    // Each value is a range. Raw JSON keeps all 64 bits of the numbers.
     const std::string range = absl::StrCat("[[", value, ",", value, "]]");
     json->RawValue(range.data(), range.size(), rapidjson::kArrayType);
   }
   json->EndObject();
 }
 
-// `type` without static-length- or dynamic-length-. The length is in a member of the same struct.
+// Writes the type with the prefix static-length- or dynamic-length-. A dynamic length is in a
+// member of the same struct.
 void PutLength(JsonWriter* json, const char* type, const FieldClass& field,
                const std::string& name) {
   PutText(json, "type", absl::StrCat(field.length ? "static" : "dynamic", "-length-", type));
@@ -66,7 +67,8 @@ void PutLength(JsonWriter* json, const char* type, const FieldClass& field,
   json->EndObject();
 }
 
-// The field class of the member `name`; of an element, which has no length, the name says nothing.
+// Writes the field class of the member `name`. The name is not used for elements, which have no
+// length.
 void PutFieldClass(JsonWriter* json, const FieldClass& field, const std::string& name) {
   if (field.kind == FieldClass::Kind::kStruct) return PutStruct(json, field);
   json->StartObject();
@@ -87,7 +89,7 @@ void PutFieldClass(JsonWriter* json, const FieldClass& field, const std::string&
       PutLength(json, "blob", field, name);
       break;
     case FieldClass::Kind::kArray:
-    case FieldClass::Kind::kStruct:  // is done
+    case FieldClass::Kind::kStruct:  // handled above
       PutLength(json, "array", field, name);
       json->Key("element-field-class");
       PutFieldClass(json, field.element[0], "");
@@ -127,7 +129,7 @@ void PutStruct(JsonWriter* json, const FieldClass& structure) {
   json->EndObject();
 }
 
-// A JSON text, as RFC 7464 has it in a sequence.
+// Formats a JSON text for a sequence, as in RFC 7464.
 std::string Fragment(std::string_view json) {
   return absl::StrCat("\x1E", std::string(json), "\n");
 }
@@ -194,7 +196,7 @@ std::string StreamFragment(const TraceClass& trace, std::uint32_t stream_class) 
   });
 }
 
-// The words that babeltrace2 has for levels.
+// Writes the name that babeltrace2 uses for a level.
 void PutLogLevel(JsonWriter* json, std::uint8_t level) {
   constexpr std::array<const char*, 6> kLogLevels = {"",        "critical", "error",
                                                      "warning", "info",     "debug"};
@@ -225,7 +227,7 @@ std::string JsonOf(const TraceClass& trace) {
     absl::StrAppend(&text, Fragment(StreamFragment(trace, stream_class)));
     const std::vector<const std::string*>& events = trace.event_classes[stream_class];
     for (std::size_t id = 0; id < events.size(); ++id) {
-      // Its numbers go before the end of the object.
+      // The numbers are inserted before the end of the object.
       std::string_view object = *events[id];
       object.remove_suffix(1);
       absl::StrAppend(&text,

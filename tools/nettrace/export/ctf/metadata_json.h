@@ -1,5 +1,5 @@
-// The metadata of a CTF 2 trace: a sequence of JSON texts, the fragments. Names and text from files
-// may be any bytes; what comes out is valid JSON, whatever they are.
+// Writes the metadata of a CTF 2 trace, a sequence of JSON texts called fragments. Names and text
+// from files may contain any bytes; the result is always valid JSON.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_METADATA_JSON_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_METADATA_JSON_H_
 
@@ -9,10 +9,10 @@
 
 namespace tools::ctf {
 
-// An event record class fragment, without its numbers.
+// Returns the fragment of an event record class, without its numbers.
 std::string JsonOf(const EventClass& event);
 
-// The whole metadata.
+// Returns the whole metadata.
 std::string JsonOf(const TraceClass& trace);
 
 }  // namespace tools::ctf

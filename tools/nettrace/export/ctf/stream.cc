@@ -54,7 +54,7 @@ absl::Status Stream::AddLoss(std::uint64_t time, std::uint64_t count) {
   if (absl::Status status = Flush(); !status.ok()) return status;
   last_time_ = std::max(last_time_, time);
   if (packets_ == 0) {
-    // Readers compare the counter with that of the packet before.
+    // Readers compare the counter with the counter of the previous packet.
     if (absl::Status status = WritePacket(last_time_); !status.ok()) return status;
   }
   lost_ += count;
@@ -82,7 +82,7 @@ absl::Status Stream::WritePacket(std::uint64_t begin) {
   const std::uint64_t bits = packet.size() * 8;
   packet.FixedAt(sizes, bits);
   packet.FixedAt(sizes + sizeof bits, bits);
-  // A burst must not keep its memory for good.
+  // Frees the memory, so that it does not stay allocated after a burst.
   events_ = ByteWriter();
   return folder_->Append(absl::StrCat("stream-", instance_), packet.bytes());
 }

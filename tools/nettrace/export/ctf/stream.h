@@ -1,5 +1,5 @@
-// A data stream of a CTF trace: events in the order of time, in packets that are written whole to a
-// file of the stream's own.
+// A data stream of a CTF trace: events in order of time, in packets. Each stream has a separate
+// file.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_STREAM_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_STREAM_H_
 
@@ -18,38 +18,39 @@ namespace tools::ctf {
 
 using Uuid = std::array<std::byte, 16>;
 
-// Streams of class 0 have a CPU, those of class 1 do not.
+// Streams of class 0 belong to a CPU; those of class 1 do not.
 inline constexpr std::uint32_t kStreamOfCpu = 0;
 inline constexpr std::uint32_t kStreamWithoutCpu = 1;
 
 inline constexpr std::uint32_t kStreamClasses = 2;
 
-// What their packets and events begin with. The names are those that CTF 1.8 reserves.
+// The fields at the beginning of packets and events. CTF 1.8 reserves their names.
 FieldClass PacketHeader();
 FieldClass PacketContext(std::uint32_t stream_class);
 FieldClass EventHeader();
 
 class Stream {
  public:
-  // A packet with so many bytes of events is written; only one event makes it larger.
+  // Bytes of events after which a packet is written. A single event may make it larger.
   static constexpr std::size_t kPacketSize = 64 << 10;
 
-  // `instance` is a number that no other stream of the trace has.
+  // `instance` is a number that is unique among the streams of the trace.
   Stream(const Uuid& trace, std::uint64_t instance, std::optional<std::uint32_t> cpu,
          AtomicFolder* folder);
 
   std::uint32_t stream_class() const { return cpu_ ? kStreamOfCpu : kStreamWithoutCpu; }
-  // No event may be earlier. All times are on the trace's clock.
+  // Returns the time of the last event; no later call may pass an earlier time. All times are on
+  // the trace's clock.
   std::uint64_t last_time() const { return last_time_; }
   std::size_t buffered() const { return events_.size(); }
 
-  // `fields` are context and payload.
+  // Adds an event; `fields` are its context and payload.
   absl::Status AddEvent(std::uint64_t time, std::uint32_t event_class,
                         std::span<const std::byte> fields);
-  // Events were lost between the last event and `time`. Readers are shown just that: the counter
-  // goes up in an empty packet of that time.
+  // Records that events were lost between the last event and `time`. The counter increases in an
+  // empty packet with that time, so readers show exactly that interval.
   absl::Status AddLoss(std::uint64_t time, std::uint64_t count);
-  // Writes what is buffered.
+  // Writes the buffered events.
   absl::Status Flush();
 
  private:
@@ -59,8 +60,8 @@ class Stream {
   const std::uint64_t instance_;
   const std::optional<std::uint32_t> cpu_;
   AtomicFolder* const folder_;
-  nettrace::internal::ByteWriter events_;  // of the open packet
-  std::uint64_t first_time_ = 0;           // of its events
+  nettrace::internal::ByteWriter events_;  // events of the open packet
+  std::uint64_t first_time_ = 0;           // first time in the open packet
   std::uint64_t last_time_ = 0;
   std::uint64_t packets_ = 0;
   std::uint64_t lost_ = 0;

@@ -1,4 +1,4 @@
-// What the metadata of a CTF trace says, for both versions of the format.
+// The contents of a CTF trace's metadata, for both versions of the format.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_TRACE_CLASS_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_TRACE_CLASS_H_
 
@@ -15,10 +15,10 @@
 
 namespace tools::ctf {
 
-// Of the format: 1.8 and 2.
+// Version of the format: 1.8 or 2.
 enum class Version : std::uint8_t { k1, k2 };
 
-// The level of all that is less severe, too.
+// Highest level. It also stands for all levels that are less severe.
 inline constexpr std::uint8_t kMaxLevel = 5;
 
 struct EventClass {
@@ -27,7 +27,7 @@ struct EventClass {
   FieldClass fields;
 };
 
-// An instant as CTF's clocks have it: the rest is not negative.
+// A point in time in the form of CTF's clocks; `nanoseconds` is not negative.
 struct ClockOffset {
   std::int64_t seconds = 0;
   std::int64_t nanoseconds = 0;
@@ -36,10 +36,11 @@ struct ClockOffset {
 struct TraceClass {
   Uuid uuid = {};
   std::vector<std::pair<std::string, std::variant<std::int64_t, std::string>>> environment;
-  std::string clock_uuid;   // traces that share it share the clock; empty if it is not known
+  std::string clock_uuid;   // traces with the same id share the clock; "" if unknown
   ClockOffset clock_start;  // since 1970
-  FieldClass context;       // of all events
-  // Of each class of streams, the classes of events by their numbers: what TsdlOf or JsonOf made.
+  FieldClass context;       // context of all events
+  // For each class of streams, the texts of TsdlOf or JsonOf for the event classes, by their
+  // numbers.
   std::vector<const std::string*> event_classes[kStreamClasses];
 };
 

@@ -17,7 +17,7 @@ std::string IntegerType(bool is_signed, unsigned bits, bool is_hex) {
   return absl::StrFormat("%sint%d_%st", is_signed ? "" : "u", bits, is_hex ? "hex_" : "");
 }
 
-// The types that the structs are made of, all but time_t.
+// Declares the types of the fields, except time_t.
 std::string DeclareTypes() {
   std::string text;
   for (const bool is_hex : {false, true}) {
@@ -39,8 +39,8 @@ std::string DeclareTypes() {
 
 class StructText {
  public:
-  // With `has_reserved_names` members have their names as they are. Else they get '_' before them,
-  // which readers leave out: no name is a keyword then.
+  // With `has_reserved_names`, names of members are written unchanged. Otherwise they get the
+  // prefix '_', which readers remove, so that no name is a keyword.
   explicit StructText(bool has_reserved_names) : has_reserved_names_(has_reserved_names) {}
 
   std::string Of(const FieldClass& structure) {
@@ -90,7 +90,7 @@ class StructText {
       case FieldClass::Kind::kBytes:
         return absl::StrAppend(&text_, "uint8_hex_t");
       case FieldClass::Kind::kStruct:
-      case FieldClass::Kind::kArray:  // is one of PutMember's
+      case FieldClass::Kind::kArray:  // handled by PutMember
         return Struct(field);
     }
   }
@@ -142,7 +142,7 @@ std::string DeclareClock(const TraceClass& trace) {
       trace.clock_start.nanoseconds, kClockName);
 }
 
-// LTTng's number for a level: of those that syslog has, and 14 for debugging.
+// Returns LTTng's number for a level: a syslog level, or 14 for debugging.
 int LogLevel(std::uint8_t level) {
   constexpr std::array<int, 6> kLogLevels = {0, 2, 3, 4, 6, 14};
   return kLogLevels[level];
@@ -184,7 +184,7 @@ std::string TsdlOf(const TraceClass& trace) {
                     ";\n\tpacket.context := ", Reserved(PacketContext(stream_class)),
                     ";\n\tevent.header := ", Reserved(EventHeader()), ";\n");
     const std::vector<const std::string*>& events = trace.event_classes[stream_class];
-    // babeltrace2 2.0.4 aborts at a context with sequences where there are no events.
+    // babeltrace2 2.0.4 aborts if a context contains sequences but the stream has no events.
     if (!events.empty()) {
       absl::StrAppend(&text, "\tevent.context := ", Fields(trace.context), ";\n");
     }

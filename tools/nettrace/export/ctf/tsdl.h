@@ -1,5 +1,5 @@
-// TSDL, the language of a CTF 1.8 trace's metadata. Names and text from files may be any bytes;
-// what comes out is valid TSDL, whatever they are.
+// Writes TSDL, the language of a CTF 1.8 trace's metadata. Names and text from files may contain
+// any bytes; the result is always valid TSDL.
 #ifndef TOOLS_NETTRACE_EXPORT_CTF_TSDL_H_
 #define TOOLS_NETTRACE_EXPORT_CTF_TSDL_H_
 
@@ -12,17 +12,18 @@
 
 namespace tools::ctf {
 
-// The text in double quotes, in one line; control characters as \u and four digits.
+// Returns the text in double quotes, on one line. Control characters become \u and four digits.
 std::string Quote(std::string_view text);
 
-// `text` with '_' in place of what an identifier cannot have, cut after kMaxIdentifier bytes.
+// Returns `text` cut to kMaxIdentifier bytes, with '_' for characters that identifiers do not
+// allow.
 inline constexpr std::size_t kMaxIdentifier = 200;
 std::string Identifier(std::string_view text);
 
-// What an event block has beside its numbers.
+// Returns the contents of an event block without its numbers.
 std::string TsdlOf(const EventClass& event);
 
-// The whole metadata.
+// Returns the whole metadata.
 std::string TsdlOf(const TraceClass& trace);
 
 }  // namespace tools::ctf

@@ -11,7 +11,7 @@
 namespace tools::fxt {
 namespace {
 
-// Takes the leaves of a payload: a handler for rapidjson::Reader.
+// Collects the leaves of a payload. A handler for rapidjson::Reader.
 class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTaker> {
  public:
   explicit LeafTaker(std::vector<Argument>* arguments) : arguments_(arguments), rest_(buffer_) {}
@@ -33,7 +33,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
   bool StartArray() { return Open(/*is_array=*/true); }
   bool EndArray(rapidjson::SizeType elements) { return Close(elements, "[]"); }
 
-  // Appends kMore, if there is more than there was room for.
+  // Appends kMore if there were more leaves than fit.
   void Finish() {
     if (!has_rest_) return;
     rest_.EndObject();
@@ -44,11 +44,11 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
  private:
   struct Parent {
     bool is_array;
-    std::string prefix;  // of its members' names
+    std::string prefix;  // prefix of its members' names
     std::size_t elements = 0;
   };
 
-  // The name of the value that comes.
+  // Returns the name of the next value.
   std::string TakeName() {
     Parent& parent = open_.back();
     if (!parent.is_array) return std::move(name_);
@@ -84,7 +84,7 @@ class LeafTaker : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LeafTak
       arguments_->pop_back();
     }
     PutRest(argument);
-    return buffer_.GetSize() <= kMaxText;  // what comes then would be cut
+    return buffer_.GetSize() <= kMaxText;  // later values would be cut off
   }
   void PutRest(const Argument& argument) {
     PutKey(&rest_, argument.name);

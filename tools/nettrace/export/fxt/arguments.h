@@ -1,4 +1,4 @@
-// The fields of an event as the arguments of a Fuchsia record, which has room for few of them.
+// Converts the fields of an event to the arguments of a Fuchsia record, which allows only a few.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_ARGUMENTS_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_ARGUMENTS_H_
 
@@ -10,11 +10,11 @@
 
 namespace tools::fxt {
 
-// A record has at most so many.
+// Maximum number of arguments of a record.
 inline constexpr std::size_t kMaxArguments = 15;
-// The one that has what is beyond them, as JSON.
+// Name of the argument that holds the remaining fields, as JSON.
 inline constexpr char kMore[] = "more";
-// The bytes of text that all arguments of a record may have, and one argument's name.
+// Maximum number of bytes of text in all arguments of a record, and in the name of one argument.
 inline constexpr std::size_t kMaxText = 30'000;
 inline constexpr std::size_t kMaxName = 1000;
 
@@ -22,16 +22,17 @@ struct Argument {
   enum class Kind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kText };
   std::string name;
   Kind kind = Kind::kNull;
-  std::string text;  // digits, in JSON's form, of kNumber
+  std::string text;  // digits in JSON's form, for kNumber
 };
 
-// Appends the leaves of `payload_json`, which is an object of valid JSON, up to kMaxArguments: a
-// struct's members are named `struct.member`, an array's elements `array[0]`, and one without any
-// is the text {} or []. If there are more, the last argument is kMore, a JSON object of those left.
+// Appends the leaves of `payload_json`, which must be a valid JSON object, up to kMaxArguments. The
+// members of a struct are named `struct.member`, and the elements of an array `array[0]`. An empty
+// struct or array becomes the text {} or []. If there are more leaves, the last argument is kMore,
+// a JSON object of the remaining ones.
 void AppendFields(std::string_view payload_json, std::vector<Argument>* arguments);
 
-// `text`, or as much of it as fits into `size` bytes, at least 3, with "…" for the rest. The text
-// must be UTF-8.
+// Returns `text`, which must be UTF-8. If it is longer than `size` bytes (at least 3), it is cut to
+// fit and ends with "…".
 std::string CutText(std::string_view text, std::size_t size);
 
 }  // namespace tools::fxt

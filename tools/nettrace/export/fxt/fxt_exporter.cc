@@ -16,12 +16,12 @@ namespace tools::fxt {
 namespace {
 
 constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
-// Of the one provider, whose name no reader shows.
+// Id of the only provider. Readers do not show its name.
 constexpr std::uint64_t kProviderId = 1;
 
 constexpr std::uint16_t kMaxStringIndex = 0x7FFF;
 constexpr std::size_t kMaxString = 32'000;
-// The texts of the table may have so many bytes; then it begins anew.
+// Bytes of text in the string table. Before it would exceed this, the table is cleared.
 constexpr std::size_t kMaxStringsSize = std::size_t{16} << 20;
 constexpr std::size_t kMaxThreadIndex = 0xFF;
 
@@ -36,13 +36,13 @@ void PutWord(std::uint64_t word, std::string* out) {
 
 std::uint64_t WordsOf(std::string_view text) { return (text.size() + 7) / 8; }
 
-// The text, padded to whole words.
+// Appends the text, padded to whole words.
 void PutStream(std::string_view text, std::string* out) {
   out->append(text);
   out->append(WordsOf(text) * 8 - text.size(), '\0');
 }
 
-// The first word of an argument, whose value has so many words.
+// Appends the first word of an argument whose value has `words` words.
 void PutArgumentHead(ArgumentType type, std::uint16_t name, std::uint64_t in_head,
                      std::uint64_t words, std::string* out) {
   PutWord(static_cast<std::uint64_t>(type) | (1 + words) << 4 | std::uint64_t{name} << 16 |
@@ -55,7 +55,7 @@ void PutWordArgument(ArgumentType type, std::uint16_t name, std::uint64_t value,
   PutWord(value, out);
 }
 
-// Of a number as JSON writes it.
+// Appends a number that is given as JSON.
 void PutNumberArgument(std::uint16_t name, const std::string& digits, std::string* out) {
   std::int64_t negative = 0;
   std::uint64_t positive = 0;
@@ -84,7 +84,7 @@ Argument TextOf(const char* name, std::string_view text) {
   return {name, Argument::Kind::kText, ValidUtf8(text)};
 }
 
-// What an event has beside its fields, then those.
+// Returns the properties of an event and then its fields.
 std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
   const nettrace::Event& event = *exported.event;
   std::vector<Argument> arguments = {NumberOf("level", event.level()),
@@ -106,12 +106,12 @@ std::vector<Argument> ArgumentsOf(const exporting::ExportedEvent& exported) {
   return arguments;
 }
 
-// Nanoseconds since 1970. Perfetto takes them for signed ones.
+// Returns nanoseconds since 1970. Perfetto reads them as signed numbers.
 std::uint64_t TicksOf(absl::Time time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(absl::ToUnixNanos(time), 0));
 }
 
-// An activity's 128 bits in 64, all of which count.
+// Combines the 128 bits of an activity id into 64 bits.
 std::uint64_t CorrelationOf(const nettrace::Guid& activity) {
   std::uint64_t halves[2];
   static_assert(sizeof halves == sizeof activity);
@@ -139,8 +139,8 @@ FxtExporter::FxtExporter(nettrace::Sink* sink) : output_(sink) {
   PutRecord(RecordType::kInitialization, 0, words);
 }
 
-// To be called before the first reference of a record is taken: a table that begins anew gives the
-// indices to others.
+// Clears the string table if it may not have room for another record. Must be called before a
+// record takes its first reference, because a cleared table reuses the indices.
 void FxtExporter::MakeRoomForStrings() {
   constexpr std::size_t kMaxRefs = 2 + kMaxArguments;
   if (strings_.size() + kMaxRefs <= kMaxStringIndex &&
@@ -179,7 +179,7 @@ std::uint8_t FxtExporter::ThreadRef(const Ids& ids) {
   return index;
 }
 
-// A process is the one whose thread is 0.
+// A process is written with thread 0.
 void FxtExporter::PutKernelObject(const Ids& ids, std::string_view name) {
   const auto& [process, thread] = ids;
   const bool is_process = thread == 0;
@@ -244,8 +244,8 @@ void FxtExporter::PutEvent(const EventHead& head, const std::vector<Argument>& a
 
 void FxtExporter::PutArrow(const exporting::OpenSlices::Slice& from,
                            const exporting::ExportedEvent& to) {
-  // Readers bind the ends of a flow to the durations that are open on their threads, and sort all
-  // by time.
+  // Readers attach the ends of a flow to the durations that are open on their threads, and sort all
+  // records by time. Therefore, each end gets a short duration around it.
   ++arrows_;
   const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, kArrows, from.name};
   const EventHead end = {EventType::kDurationBegin, to.time, exporting::IdsOf(*to.event->thread),
@@ -305,7 +305,8 @@ absl::Status FxtExporter::OnLoss(const exporting::Loss& loss) {
 
 std::string FxtExporter::Remark() const {
   if (texts_cut_ == 0) return "";
-  return absl::StrCat(texts_cut_, " texts are cut, since a record of fxt has no room for more");
+  return absl::StrCat(texts_cut_,
+                      " texts were shortened, because they exceed the size of an fxt record");
 }
 
 absl::Status FxtExporter::WritePending() {

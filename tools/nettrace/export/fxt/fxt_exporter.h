@@ -1,13 +1,14 @@
-// Writes the Fuchsia trace format, version "FxT", which Perfetto reads: records of 64-bit words,
-// little-endian.
+// Writes the Fuchsia trace format, version "FxT", which Perfetto reads. It consists of records of
+// little-endian 64-bit words.
 //
-// An event is an instant on its thread, with the provider as its category. One that begins or ends
-// a slice of an activity (timeline.h) is the begin or end of an asynchronous one instead. A related
-// activity is a flow: an arrow, from the beginning of that activity's slice to the event. Lost
-// events are an instant and a counter, in a process of their own.
+// An event becomes an instant on its thread, with the provider as its category. An event that
+// begins or ends a slice of an activity (timeline.h) becomes the begin or end of an asynchronous
+// event instead. A related activity becomes a flow: an arrow from the beginning of that activity's
+// slice to the event. Lost events become an instant and a counter, in a separate process.
 //
-// Where the specification leaves a choice, or more than Perfetto reads right, it is as
-// Perfetto wants it: no large records, logs or userspace objects; no flow outside of a duration.
+// Where the specification allows several forms, or forms that Perfetto misreads, the output has the
+// form that Perfetto reads correctly: no large records, logs or userspace objects, and no flow
+// outside of a duration.
 #ifndef TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_FXT_FXT_EXPORTER_H_
 
@@ -31,11 +32,11 @@
 
 namespace tools::fxt {
 
-// The process, and its thread, on which losses are shown: no process of a kernel has this id.
+// Id of the process and thread on which losses are shown. The kernel does not assign this id.
 inline constexpr std::uint64_t kLossesId = 0xFFFF'FFFF;
 class FxtExporter : public exporting::Exporter {
  public:
-  // `sink` must live as long.
+  // `sink` must outlive this object.
   explicit FxtExporter(nettrace::Sink* sink);
 
   bool wants_payload_json() const override { return true; }
@@ -57,26 +58,27 @@ class FxtExporter : public exporting::Exporter {
     std::string_view name;
   };
 
-  // These append a record to pending_, after those that it needs.
+  // The following functions append a record to pending_, after the records that it refers to.
   void PutKernelObject(const Ids& ids, std::string_view name);
-  // `number` is what the types but kInstant and durations have at their end.
+  // `number` is the last word of event types other than kInstant and durations.
   void PutEvent(const EventHead& head, const std::vector<Argument>& arguments = {},
                 std::optional<std::uint64_t> number = std::nullopt);
-  // An arrow from the beginning of the slice to the event.
+  // Appends an arrow from the beginning of the slice to the event.
   void PutArrow(const exporting::OpenSlices::Slice& from, const exporting::ExportedEvent& to);
-  // `head` is the first word without type and size; `words` are the others.
+  // `head` is the first word without type and size; `words` are the following words.
   void PutRecord(RecordType type, std::uint64_t head, std::string_view words);
-  // Appends the argument's words to `words`; of its text, if it is one, at most so many bytes.
+  // Appends the argument's words to `words`. Text is cut after `max_text` bytes.
   void PutArgument(const Argument& argument, std::size_t max_text, std::string* words);
 
   void MakeRoomForStrings();
-  // The reference of a text or thread in the tables, whose record is put first if it is not there.
+  // Both functions return the reference of a text or thread. If it is not in its table, they add it
+  // and append its record.
   std::uint16_t StringRef(std::string_view text);
   std::uint8_t ThreadRef(const Ids& ids);
   absl::Status WritePending();
 
   exporting::TextOutput output_;
-  std::string pending_;  // whole records
+  std::string pending_;  // complete records
   absl::flat_hash_map<std::string, std::uint16_t> strings_;
   std::size_t strings_size_ = 0;
   absl::flat_hash_map<Ids, std::uint8_t> threads_;
@@ -84,7 +86,7 @@ class FxtExporter : public exporting::Exporter {
   exporting::OpenSlices slices_;
   std::uint64_t arrows_ = 0;
   std::uint64_t lost_ = 0;
-  std::uint64_t texts_cut_ = 0;  // because records have no room for more
+  std::uint64_t texts_cut_ = 0;  // texts cut because a record is too small
 };
 
 }  // namespace tools::fxt

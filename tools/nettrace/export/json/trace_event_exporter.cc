@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kLost[] = "lost events";
 
-// Not a thread that the kernel has: what all threads of a process have in common.
+// Stands for all threads of a process; the kernel does not assign this id.
 constexpr std::uint64_t kNoThread = 0;
 
 }  // namespace
@@ -18,7 +18,7 @@ TraceEventExporter::TraceEventExporter(const nettrace::Reader& reader, Profile p
                                        nettrace::Sink* sink)
     : clock_start_(reader.TimeOf(0)), profile_(profile), output_(sink), json_(buffer_) {}
 
-// As microseconds, with three decimals.
+// Writes microseconds with three decimals.
 void TraceEventExporter::PutTime(const char* key, absl::Duration duration) {
   const std::int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
   const std::uint64_t size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
@@ -36,7 +36,7 @@ void TraceEventExporter::Begin(std::string_view name, const char* phase, absl::T
   json_.StartObject();
   PutText(&json_, "name", name);
   PutText(&json_, "ph", phase);
-  // Negative only in files whose ticks are beyond what a time can be.
+  // Negative only if the file's ticks exceed the range of absl::Time.
   PutTime("ts", time - clock_start_);
   PutNumber(&json_, "pid", ids.first);
   PutNumber(&json_, "tid", ids.second);

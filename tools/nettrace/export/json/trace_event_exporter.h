@@ -1,14 +1,14 @@
 // Writes the trace-event format, JSON that chrome://tracing and Perfetto read:
 // {"traceEvents":[...]}.
 //
-// An event is an instant on its thread, with its payload among its arguments. One whose opcode is
-// start or stop, and that has an activity id, begins or ends a slice of that id instead; the stop
-// has the name of the start, by which readers match them. Lost events are an instant and a counter.
-// For speedscope, which shows none of that, a slice that has ended is a call on the thread that
-// began it, and all other events are left out.
+// An event becomes an instant on its thread, with the payload among its arguments. An event that
+// has the opcode start or stop and an activity id begins or ends a slice of that id instead. The
+// stop gets the name of the start, by which readers match them. Lost events become an instant and a
+// counter. Speedscope shows none of these. For it, each completed slice becomes a call on the
+// thread that began it, and all other events are left out.
 //
-// Times are microseconds, to the nanosecond, since the clock of the file was 0: readers keep them
-// as doubles, in which those since 1970 would not be exact.
+// Times are in microseconds with three decimals, and start when the file's clock was 0. Readers
+// store them as doubles, which would round times since 1970.
 #ifndef TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 #define TOOLS_NETTRACE_EXPORT_JSON_TRACE_EVENT_EXPORTER_H_
 
@@ -31,7 +31,7 @@ enum class Profile : std::uint8_t { kPlain, kSpeedscope };
 
 class TraceEventExporter : public exporting::Exporter {
  public:
-  // `sink` must live as long.
+  // `sink` must outlive this object.
   TraceEventExporter(const nettrace::Reader& reader, Profile profile, nettrace::Sink* sink);
 
   bool wants_payload_json() const override { return profile_ == Profile::kPlain; }
@@ -43,10 +43,11 @@ class TraceEventExporter : public exporting::Exporter {
  private:
   using Ids = exporting::Ids;
 
-  // Begins an object, with what all have. `phase` is the format's letter.
+  // Begins an object and writes the common members. `phase` is the format's letter for the kind of
+  // event.
   void Begin(std::string_view name, const char* phase, absl::Time time, const Ids& ids);
   absl::Status End();
-  // Names the process or thread, unless its last name is this one.
+  // Writes the name of the process or thread if it has changed.
   absl::Status PutName(const char* kind, const Ids& ids, std::string_view name);
   void PutArguments(const exporting::ExportedEvent& event);
   absl::Status PutEvent(const exporting::ExportedEvent& event, const Ids& ids);

@@ -13,7 +13,7 @@ void BitReader::Begin(std::uint64_t offset, std::uint64_t bits) {
 }
 
 void BitReader::Fail() {
-  if (status_.ok()) status_ = absl::DataLossError("it goes on after its packet's end");
+  if (status_.ok()) status_ = absl::DataLossError("the data extends past the end of its packet");
 }
 
 void BitReader::Align(std::uint64_t align) {

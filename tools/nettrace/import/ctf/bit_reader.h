@@ -12,48 +12,49 @@
 
 namespace tools::importing::ctf {
 
-// Holds a small part of the file. After an error every value is 0 or empty.
+// Reads values from a packet and buffers a small part of the file. After an error, every value is 0
+// or empty.
 class BitReader {
  public:
-  // `file` must live as long.
+  // `file` must outlive this object.
   explicit BitReader(ByteFile* file) : file_(file) {}
 
-  // Begins a packet at this byte of the file. No more than `bits` of it are read.
+  // Begins a packet of `bits` bits at this byte offset of the file.
   void Begin(std::uint64_t offset, std::uint64_t bits);
-  // Changes how many bits of the packet are read.
+  // Changes the number of bits that may be read from the packet.
   void SetEnd(std::uint64_t bits) { end_ = bits; }
 
   bool ok() const { return status_.ok(); }
-  // DataLoss where the packet ends too early; the file's own error.
+  // Returns DataLoss if the packet ends too early, or the file's error.
   const absl::Status& status() const { return status_; }
-  // Bits from the packet's begin.
+  // Returns the number of bits that have been read from the packet.
   std::uint64_t position() const { return position_; }
   std::uint64_t left() const { return end_ - position_; }
-  // The byte of the file that is read next.
+  // Returns the offset in the file of the next byte.
   std::uint64_t offset() const { return offset_ + position_ / 8; }
 
-  // `align` is a power of 2.
+  // Skips to the next multiple of `align` bits, which must be a power of 2.
   void Align(std::uint64_t align);
-  // `size` is 1 to 64 bits.
+  // Reads an integer of `size` bits, 1 to 64.
   std::uint64_t Read(unsigned size, bool is_big);
-  // The bytes up to a NUL, which is taken, too. Of a text longer than `max` bytes that many are
-  // given.
+  // Reads the bytes up to a NUL, and skips the NUL. Keeps at most `max` bytes of the text.
   void ReadText(std::size_t max, std::string* text);
 
  private:
-  // Those bytes from the packet's begin; null if they cannot be read.
+  // Returns the bytes at `begin`, counted from the beginning of the packet. Returns null if they
+  // cannot be read.
   const std::byte* Bytes(std::uint64_t begin, std::size_t size);
   void Fail();
 
   static constexpr std::size_t kWindow = 16 << 10;
 
   ByteFile* file_;
-  std::uint64_t offset_ = 0;  // of the packet, in the file
+  std::uint64_t offset_ = 0;  // bytes from the file's start to the packet
   std::uint64_t end_ = 0;
   std::uint64_t position_ = 0;
   absl::Status status_;
   std::vector<std::byte> window_;
-  std::uint64_t window_offset_ = 0;  // in the file
+  std::uint64_t window_offset_ = 0;  // offset in the file
 };
 
 }  // namespace tools::importing::ctf

@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::int64_t kNanosecondsPerMillisecond = 1'000'000;
 constexpr std::size_t kMaxKeyValues = 1024;
-constexpr std::size_t kMaxText = 4096;       // of a thread's name, or a key's value
+constexpr std::size_t kMaxText = 4096;       // bytes of a thread's name or a key's value
 constexpr std::size_t kMaxNotes = 16 << 10;  // bytes of a row's notes
 constexpr std::size_t kMaxNoteNames = 256;
-// What nettrace export writes where the file had no text.
+// nettrace export writes this in place of a missing text.
 constexpr std::string_view kNone = "-";
 
 std::optional<nettrace::Guid> GuidOf(const Captured& captured, Role role) {
@@ -62,10 +62,10 @@ std::optional<std::string> NameOf(const Captured& captured, Role role) {
   return text.substr(0, kMaxText);
 }
 
-// The frames that perf marks as its own, between those of kernel and user.
+// The lowest of the values that perf inserts as marks between the frames of kernel and user.
 constexpr std::uint64_t kPerfMarks = ~std::uint64_t{0} - 4095;
 
-// Keys that say how numbers of the event's own fields are shown: in hexadecimal, or by names.
+// Returns the keys for the display of numbers in the event's fields, in hexadecimal or by names.
 nettrace::KeyValues NotesOf(const Node& fields) {
   nettrace::KeyValues notes;
   std::size_t size = 0;
@@ -95,7 +95,7 @@ nettrace::KeyValues NotesOf(const Node& fields) {
   return notes;
 }
 
-// The trace's keys: those that nettrace export has put in, or else the environment.
+// Adds the trace's keys: those that nettrace export wrote, or else the environment.
 void AddKeyValues(const Metadata& metadata, bool is_ours, nettrace::KeyValues* key_values) {
   for (const auto& [name, value] : metadata.environment) {
     absl::string_view key = name;
@@ -167,10 +167,10 @@ std::uint64_t CtfImporter::moved() const {
 }
 
 absl::Status CtfImporter::Create(std::unique_ptr<nettrace::Sink> sink, std::int64_t first_time) {
-  // The sync time is written to the millisecond.
+  // The sync time is written in whole milliseconds.
   start_ = first_time - (first_time % kNanosecondsPerMillisecond + kNanosecondsPerMillisecond) %
                             kNanosecondsPerMillisecond;
-  if (start_ > first_time) start_ = first_time;  // it was at the end of what can be counted
+  if (start_ > first_time) start_ = first_time;  // at the lower limit of the range
   nettrace::TraceInfo info;
   info.sync_time = absl::FromUnixNanos(start_);
   for (const auto& trace : traces_) {
@@ -219,7 +219,7 @@ absl::Status CtfImporter::Run(std::unique_ptr<nettrace::Sink> sink) {
 
 namespace {
 
-// A CPU's events have one capture thread, others that of their stream.
+// Returns the capture thread: one for each CPU, or one for the stream if it has no CPU.
 nettrace::ThreadInfo CaptureOf(const StreamReader& stream) {
   nettrace::ThreadInfo capture;
   capture.name = stream.cpu() ? absl::StrCat("CPU ", *stream.cpu())

@@ -1,7 +1,7 @@
-// Reads traces of the Common Trace Format, version 1.8, into a V6 file: their streams' events in
-// the order of time.
+// Converts traces of the Common Trace Format, version 1.8, to a V6 file. Writes the events of all
+// streams in order of time.
 //
-// Memory: the metadata, a small part of each stream, and what TraceOutput takes.
+// Memory holds the metadata, a small part of each stream, and the data of TraceOutput.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_CTF_IMPORTER_H_
 
@@ -30,30 +30,31 @@ inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{96} << 20;  // bytes
 inline constexpr std::size_t kMaxStreams = 8192;
 
 struct NamedFile {
-  std::string name;  // for messages and threads
+  std::string name;  // for messages and thread names
   std::unique_ptr<ByteFile> file;
 };
 
 class CtfImporter {
  public:
-  // Called now and then; an error of it ends Run.
+  // Called repeatedly while the traces are read. An error of it ends Run.
   using Check = std::function<absl::Status(std::uint64_t bytes_read)>;
 
   explicit CtfImporter(Check check = nullptr) : check_(std::move(check)) {}
 
-  // Adds a trace: the content of its file `metadata`, and its streams. InvalidArgument says what is
-  // wrong with the metadata, with its line.
+  // Adds a trace: the content of its file `metadata`, and its streams. Fails with InvalidArgument
+  // if the metadata is wrong; the error names the line.
   absl::Status AddTrace(std::string_view metadata, std::vector<NamedFile> streams);
-  // Writes all. Errors are those of the sink and of `check`; for damage see damages().
+  // Writes all traces to `sink`. Returns the errors of the sink and of `check`; damage is reported
+  // by damages().
   absl::Status Run(std::unique_ptr<nettrace::Sink> sink);
 
-  // What was wrong with streams, with their names and offsets; the first kMaxDamages of them.
+  // The first kMaxDamages errors in streams, with their names and offsets.
   static constexpr std::size_t kMaxDamages = 20;
   const std::vector<absl::Status>& damages() const { return damages_; }
   std::uint64_t damage_count() const { return damage_count_; }
   std::uint64_t packets_missing() const;
   std::uint64_t moved() const;
-  // After Run.
+  // Must be called after Run.
   const TraceOutput& output() const { return *output_; }
 
  private:
@@ -81,12 +82,12 @@ class CtfImporter {
   std::vector<std::unique_ptr<Trace>> traces_;
   std::vector<Stream> streams_;
   std::unique_ptr<TraceOutput> output_;
-  std::int64_t start_ = 0;  // nanoseconds since 1970 of tick 0
+  std::int64_t start_ = 0;  // time of tick 0, in ns since 1970
   std::vector<absl::Status> damages_;
   std::uint64_t damage_count_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t bytes_read_ = 0;
-  // Of the event that is written.
+  // Buffers for the event that is being written.
   nettrace::internal::ByteWriter context_;
   nettrace::internal::ByteWriter fields_;
   std::string key_;

@@ -15,9 +15,9 @@ using nettrace::TypeCode;
 using FieldType = nettrace::Type;
 
 constexpr std::size_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
-// No event of a V6 file is larger.
+// Maximum number of bytes of an event in a V6 file.
 constexpr std::size_t kMaxPayload = nettrace::kMaxBlockSize;
-// What nettrace export writes in place of an empty text.
+// nettrace export writes this in place of an empty text.
 constexpr std::string_view kEmpty = "\xE2\x80\x8B";  // U+200B
 
 std::uint64_t SignExtend(std::uint64_t value, unsigned size) {
@@ -49,7 +49,7 @@ TypeCode CodeOf(const Node& number) {
 
 FieldType TextType() { return FieldType::Array(FieldType::Simple(TypeCode::kUtf8CodeUnit)); }
 
-// In an array, where another array is misread.
+// Wraps arrays in an Object, because readers misread an array in an array.
 FieldType InArray(FieldType type) {
   const bool is_array =
       type.code == TypeCode::kFixedLengthArray ||
@@ -151,7 +151,7 @@ void Decoder::Value(const Node& node, ByteWriter* out) {
   reader_->Align(node.align);
   if (!reader_->ok() || !status_.ok()) return;
   if (out != nullptr && out->size() > kMaxPayload) {
-    unfit_ = "the event is larger than a V6 file can have it";
+    unfit_ = "the event is too large for a V6 file";
     out->Clear();
   }
   switch (node.kind) {
@@ -222,7 +222,7 @@ void Decoder::Variant(const Node& node, ByteWriter* out) {
   const auto range = std::find_if(node.tags.begin(), node.tags.end(), [&](const auto& one) {
     return IsIn(tag, one, node.tag_is_signed);
   });
-  if (range == node.tags.end()) return Fail("a variant's tag selects none of its options");
+  if (range == node.tags.end()) return Fail("the tag of a variant selects none of its options");
   if (!node.in_array) {
     choices_.push_back(range->option);
     return Value(node.children[range->option], out);
@@ -240,7 +240,7 @@ void Decoder::TextOfArray(const Node& node, std::uint64_t count, ByteWriter* out
   for (std::uint64_t i = 0; i < count && reader_->ok(); ++i) {
     reader_->Align(element.align);
     const auto unit = static_cast<char>(reader_->Read(8, element.is_big));
-    // The rest of an array is padding.
+    // The rest of the array is padding.
     ended = ended || unit == '\0';
     if (!ended && text_.size() < kMaxCount) text_ += unit;
   }
@@ -251,15 +251,15 @@ void Decoder::Elements(const Node& node, ByteWriter* out) {
   const std::uint64_t count = node.kind == Kind::kArray ? node.count : ValueAt(node.source);
   const Node& element = node.children[0];
   if (element.min_bits > 0 && count > reader_->left() / element.min_bits) {
-    return Fail("an array goes on after its packet's end");
+    return Fail("an array extends past the end of its packet");
   }
   if (node.is_text) return TextOfArray(node, count, out);
   if (element.min_bits == 0) {
-    if (count > empty_left_) return Fail("an array of too many elements without bits");
+    if (count > empty_left_) return Fail("an array has too many elements of size 0");
     empty_left_ -= count;
   }
   if (count > kMaxCount && out != nullptr) {
-    unfit_ = absl::StrCat("an array of ", count, " elements; a V6 file has up to ", kMaxCount);
+    unfit_ = absl::StrCat("an array of ", count, " elements; a V6 file allows up to ", kMaxCount);
     out = nullptr;
   }
   if (out != nullptr && !node.is_fixed) out->Fixed(static_cast<std::uint16_t>(count));

@@ -1,5 +1,5 @@
-// Reads the values of CTF packets and events: what is a field goes to a V6 payload, and what has a
-// role is kept.
+// Decodes the values of CTF packets and events. Fields are written to a V6 payload; values with a
+// role are captured.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_DECODER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_DECODER_H_
 
@@ -19,10 +19,10 @@
 
 namespace tools::importing::ctf {
 
-// The values that have roles.
+// Holds the values that have roles.
 struct Captured {
   bool Has(Role role) const { return (present >> static_cast<unsigned>(role) & 1) != 0; }
-  // Sign-extended; 0 if it is not there.
+  // Returns the number, sign-extended; 0 if it is missing.
   std::uint64_t Number(Role role) const { return Has(role) ? numbers[Place(role)] : 0; }
   const std::string& Text(Role role) const { return texts[Place(role)]; }
 
@@ -38,37 +38,37 @@ struct Captured {
 
   static std::size_t Place(Role role) { return static_cast<std::size_t>(role); }
 
-  std::uint32_t present = 0;  // bits by role
+  std::uint32_t present = 0;  // one bit for each role
   std::array<std::uint64_t, static_cast<std::size_t>(Role::kCount)> numbers;
   std::array<std::string, static_cast<std::size_t>(Role::kCount)> texts;
   nettrace::KeyValues labels;
   std::vector<std::uint64_t> frames;
   std::vector<std::byte> uuid;
-  const Node* timestamp = nullptr;  // the integer that kTimestamp was
+  const Node* timestamp = nullptr;  // the integer that had the role kTimestamp
 };
 
 class Decoder {
  public:
-  // Both must live as long. `is_ours`: the trace is one of nettrace export.
+  // `is_ours` states whether nettrace export wrote the trace.
   Decoder(bool is_ours, std::size_t event_slots) : is_ours_(is_ours), event_values_(event_slots) {}
 
-  // Values are read from `reader`; those of packets that others refer to are in `stream_values`.
-  // Both must live until the next call.
+  // Sets the reader, and the values of packets that other types refer to. Both must live until the
+  // next call of Use.
   void Use(BitReader* reader, std::vector<std::uint64_t>* stream_values) {
     reader_ = reader;
     stream_values_ = stream_values;
   }
-  // Forgets what was read of the event before.
+  // Clears the data of the previous event.
   void BeginEvent();
-  // Reads a value of `node`; appends what is a field to `out`, if it is not null. Errors are those
-  // of the reader, and DataLoss for values that cannot be.
+  // Decodes a value of `node`. If `out` is not null, appends fields to it. Returns the errors of
+  // the reader, and DataLoss for impossible values.
   absl::Status Decode(const Node& node, nettrace::internal::ByteWriter* out);
 
   Captured& captured() { return captured_; }
   const Captured& captured() const { return captured_; }
-  // The options of variants outside of arrays, in the order in which they came.
+  // Returns the chosen options of variants outside of arrays, in order.
   const std::vector<std::uint32_t>& choices() const { return choices_; }
-  // Why no V6 event can have the fields; empty if one can.
+  // Returns why a V6 event cannot have these fields; empty if it can.
   const std::string& unfit() const { return unfit_; }
 
  private:
@@ -94,11 +94,11 @@ class Decoder {
   std::string unfit_;
   std::string text_;
   absl::Status status_;
-  std::size_t empty_left_ = 0;  // elements without bits that an event may have
+  std::size_t empty_left_ = 0;  // remaining limit of elements without bits in an event
 };
 
-// The fields of a struct in V6, for values in which variants have these choices; `*next` is the
-// first of them that was not used yet.
+// Returns the fields of a struct in V6 if its variants have these choices. `*next` is the index of
+// the first unused choice; it is advanced.
 std::vector<nettrace::Field> FieldsOf(const Node& node, const std::vector<std::uint32_t>& choices,
                                       std::size_t* next);
 

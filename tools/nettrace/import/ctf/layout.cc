@@ -13,7 +13,7 @@
 namespace tools::importing::ctf {
 namespace {
 
-// Which part of packets and events a struct is.
+// Identifies the part of packets and events that a struct describes.
 enum class Root : std::uint8_t {
   kPacketHeader,
   kPacketContext,
@@ -66,7 +66,7 @@ class Compiler {
 
  private:
   struct Frame {
-    const Type* type;  // of a struct or variant, whose members are being compiled
+    const Type* type;  // struct or variant whose members are being compiled
     Node* node;
   };
 
@@ -81,7 +81,8 @@ class Compiler {
   void CompileMembers(const Type& type, Node* node);
   void CompileElement(const Type& type, Node* node);
   void CompileTags(const Type& type, const Node& tag, Node* node);
-  // The number that a length or tag is; null, with an error, if there is none.
+  // Returns the number that a length or tag refers to. Returns null and sets an error if there is
+  // none.
   Node* Resolve(const Type& type);
   Node* Follow(Node* node, const Type* type, const std::vector<std::string>& path,
                std::size_t begin);
@@ -96,12 +97,12 @@ class Compiler {
   const Metadata& metadata_;
   absl::Status status_;
   Layout layout_;
-  std::vector<Frame> frames_;  // of the root that is being compiled
+  std::vector<Frame> frames_;  // frames of the root that is being compiled
   Root root_ = Root::kPacketHeader;
   Node* roots_[static_cast<std::size_t>(Root::kCount)] = {};
   const Type* root_types_[static_cast<std::size_t>(Root::kCount)] = {};
-  Root found_in_ = Root::kPacketHeader;  // by the last Resolve
-  bool is_sibling_ = false;              // so was it, in the innermost struct
+  Root found_in_ = Root::kPacketHeader;  // root of the last result of Resolve
+  bool is_sibling_ = false;              // whether that result is in the innermost struct
   std::size_t nodes_ = 0;
   int arrays_ = 0;
   bool is_perf_ = false;
@@ -161,7 +162,7 @@ void Compiler::CompileMembers(const Type& type, Node* node) {
   if (!is_struct) {
     Node* const tag = Resolve(type);
     if (tag == nullptr) return;
-    if (tag->kind != Kind::kEnum) return Fail(type.line, "a variant's tag is no enum");
+    if (tag->kind != Kind::kEnum) return Fail(type.line, "the tag of a variant is not an enum");
     node->source = KeepValue(tag, found_in_, type.line)->slot;
     node->in_array = arrays_ > 0;
     CompileTags(type, *tag, node);
@@ -170,7 +171,7 @@ void Compiler::CompileMembers(const Type& type, Node* node) {
     return Fail(type.line, absl::StrCat("more than ", kMaxNodes, " fields"));
   }
   node->align = is_struct ? type.align : 1;
-  // Others point to them while they are compiled.
+  // Reserved, because other nodes point to children while they are compiled.
   node->children.reserve(type.members.size());
   frames_.push_back({&type, node});
   for (const Member& member : type.members) {
@@ -194,7 +195,7 @@ void Compiler::CompileTags(const Type& type, const Node& tag, Node* node) {
   }
   for (const EnumRange& range : *tag.ranges) {
     auto option = options.find(range.name);
-    // LTTng writes some options' names with the mark, and the tag's without, and the other way.
+    // LTTng may prefix the names of options with '_' but not those of the tag, or the reverse.
     if (option == options.end()) option = options.find("_" + range.name);
     if (option == options.end()) option = options.find(WithoutMark(range.name));
     if (option != options.end()) node->tags.push_back({range.low, range.high, option->second});
@@ -211,7 +212,7 @@ void Compiler::CompileElement(const Type& type, Node* node) {
     length = Resolve(type);
     if (length == nullptr) return;
     if (length->kind != Kind::kInteger || length->is_signed) {
-      return Fail(type.line, "a sequence's length is no unsigned integer");
+      return Fail(type.line, "the length of a sequence is not an unsigned integer");
     }
     node->source = KeepValue(length, found_in_, type.line)->slot;
     HideLength(length, node->name);
@@ -231,8 +232,8 @@ void Compiler::CompileElement(const Type& type, Node* node) {
                    type.count * 8 <= nettrace::internal::traceevent::kMaxFixedArrayBytes;
 }
 
-// The length of a sequence that comes after it in the same struct, and is named for it, says
-// nothing that the sequence does not.
+// Hides the length of a sequence if it is in the same struct and named after the sequence. It
+// contains no other information.
 void Compiler::HideLength(Node* length, std::string_view name) const {
   if (!is_sibling_) return;
   const std::string_view length_name = length->name;
@@ -248,7 +249,7 @@ Node* Compiler::Follow(Node* node, const Type* type, const std::vector<std::stri
                        std::size_t begin) {
   for (std::size_t i = begin; i < path.size(); ++i) {
     if (type->kind != Kind::kStruct && type->kind != Kind::kVariant) return nullptr;
-    // Those that are not compiled yet come later, and cannot be referred to.
+    // Members that are not compiled yet come later, and cannot be referred to.
     std::size_t place = std::min(type->members.size(), node->children.size());
     while (place > 0 && type->members[place - 1].name != path[i]) --place;
     if (place == 0) return nullptr;
@@ -280,7 +281,8 @@ Node* Compiler::Resolve(const Type& type) {
     found = Follow(roots_[i], root_types_[i], type.reference, 0);
   }
   if (found == nullptr || !IsNumber(*found)) {
-    Fail(type.line, absl::StrCat("'", path.substr(0, 200), "' is no integer that comes before"));
+    Fail(type.line,
+         absl::StrCat("'", path.substr(0, 200), "' is not an integer that is declared before"));
     return nullptr;
   }
   return found;
@@ -399,7 +401,7 @@ void Compiler::SetContextRoles(Node* context) {
   }
 }
 
-// perf data convert puts who and where among the fields.
+// perf data convert writes the process, thread and CPU as fields.
 void Compiler::SetPerfRoles(Node* fields) {
   for (Node& member : fields->children) {
     if (member.kind == Kind::kInteger && member.name == "perf_pid") {
@@ -416,7 +418,7 @@ void Compiler::SetPerfRoles(Node* fields) {
   }
 }
 
-// LTTng's numbers are those of syslog, and from 7 on those of debugging.
+// Converts a log level of LTTng: 0 to 6 are syslog levels, and 7 and above are debug levels.
 std::optional<std::uint8_t> LevelOf(std::optional<std::int64_t> loglevel) {
   if (!loglevel || *loglevel < 0) return std::nullopt;
   constexpr std::uint8_t kLevels[] = {1, 1, 1, 2, 3, 4, 4};
@@ -460,7 +462,7 @@ absl::StatusOr<Layout> Compiler::Run() {
   absl::flat_hash_map<std::uint64_t, std::vector<const EventDeclaration*>> events;
   for (const EventDeclaration& event : metadata_.events) events[event.stream_id].push_back(&event);
   std::vector<StreamDeclaration> streams = metadata_.streams;
-  // A trace with one kind of stream need not declare it.
+  // A trace with a single kind of stream may omit its declaration.
   if (streams.empty()) streams.emplace_back();
   std::uint32_t number = 0;
   for (const StreamDeclaration& declaration : streams) {

@@ -1,4 +1,4 @@
-// What the metadata of a CTF 1.8 trace declares, as it is written there.
+// The declarations in the metadata of a CTF 1.8 trace, in the form in which they are written.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_METADATA_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_METADATA_H_
 
@@ -33,32 +33,32 @@ struct Member {
   const Type* type = nullptr;
 };
 
-// The numbers from `low` to `high`, as signed ones where the enum's integer is signed.
+// The numbers from `low` to `high`. They are signed if the enum's integer is signed.
 struct EnumRange {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   std::string name;
 };
 
-// A type is owned by its Metadata, and shared by all that name it.
+// A type. Its Metadata owns it, and all references to it share it.
 struct Type {
   Kind kind = Kind::kInteger;
-  int depth = 1;            // of types in types
+  int depth = 1;            // nesting depth of types
   std::uint64_t align = 1;  // bits
-  // kInteger; kFloat has size and byte order, too.
+  // For kInteger. kFloat also has size and byte order.
   unsigned size = 0;  // bits
   bool is_signed = false;
-  bool is_text = false;  // its encoding is one of characters
+  bool is_text = false;  // its encoding is a character encoding
   bool is_hex = false;
   ByteOrder byte_order = ByteOrder::kNative;
-  std::string clock;  // the name of the one that it is mapped to
-  // kEnum: its integer; kArray and kSequence: the element.
+  std::string clock;  // name of the clock that it is mapped to
+  // The integer of a kEnum; the element type of a kArray or kSequence.
   const Type* element = nullptr;
   std::vector<EnumRange> ranges;
-  std::vector<Member> members;         // kStruct, kVariant
-  std::uint64_t count = 0;             // kArray
-  std::vector<std::string> reference;  // the path of a kSequence's length, of a kVariant's tag
-  std::size_t line = 0;                // where it is declared
+  std::vector<Member> members;         // for kStruct, kVariant
+  std::uint64_t count = 0;             // for kArray
+  std::vector<std::string> reference;  // path of a kSequence's length or a kVariant's tag
+  std::size_t line = 0;                // line of its declaration
 };
 
 struct Clock {
@@ -73,7 +73,7 @@ struct EventDeclaration {
   std::uint64_t stream_id = 0;
   std::string name = {};
   std::optional<std::int64_t> loglevel = std::nullopt;
-  const Type* context = nullptr;  // null: it has none
+  const Type* context = nullptr;  // null if there is none
   const Type* fields = nullptr;
   std::size_t line = 0;
 };

@@ -1,4 +1,5 @@
-// The file `metadata` of a CTF 1.8 trace: text, or packets with text.
+// Extracts the text from the file `metadata` of a CTF 1.8 trace. The file is plain text or consists
+// of packets.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_METADATA_TEXT_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_METADATA_TEXT_H_
 
@@ -9,8 +10,8 @@
 
 namespace tools::importing::ctf {
 
-// The text in the file. InvalidArgument, with the packet's offset, if packets are not what the
-// format has, or cut.
+// Returns the text in the file. Fails with InvalidArgument if a packet is invalid or truncated; the
+// error contains its offset.
 absl::StatusOr<std::string> MetadataText(std::string_view file);
 
 }  // namespace tools::importing::ctf

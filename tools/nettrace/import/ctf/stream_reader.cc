@@ -10,7 +10,7 @@
 namespace tools::importing::ctf {
 namespace {
 
-constexpr std::uint32_t kMagic = 0xC1FC1FC1;
+constexpr std::uint32_t kPacketMagic = 0xC1FC1FC1;
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
 std::int64_t Saturate(absl::int128 number) {
@@ -37,7 +37,7 @@ void StreamReader::Tell(OnDamage on_damage, const absl::Status& status) const {
                          absl::StrCat(name_, ": at byte ", event_offset_, ": ", status.message())));
 }
 
-// The clock of a timestamp that names none is the trace's only one.
+// A timestamp without a clock uses the trace's only clock.
 std::int64_t StreamReader::TimeOf(const Node* timestamp) const {
   static const Clock kDefault;
   const Clock* clock = metadata_->clocks.size() == 1 ? &metadata_->clocks.front() : &kDefault;
@@ -46,7 +46,7 @@ std::int64_t StreamReader::TimeOf(const Node* timestamp) const {
   }
   const absl::int128 cycles = absl::int128(clock->offset) + absl::int128(clock_);
   const absl::int128 frequency(clock->frequency);
-  // Whole seconds first: the product of all cycles would not fit for fast clocks.
+  // Whole seconds are converted first: for fast clocks, the product of all cycles would overflow.
   const absl::int128 seconds = absl::int128(clock->offset_seconds) + cycles / frequency;
   return Saturate(seconds * kNanoseconds + cycles % frequency * kNanoseconds / frequency);
 }
@@ -58,7 +58,7 @@ void StreamReader::SetClock(std::uint64_t value, unsigned size) {
   }
   const std::uint64_t mask = (std::uint64_t{1} << size) - 1;
   value &= mask;
-  // Less than before: it has wrapped, once.
+  // A lower value than before means that the clock has wrapped once.
   if (value < (clock_ & mask)) clock_ += mask + 1;
   clock_ = (clock_ & ~mask) | value;
 }
@@ -68,12 +68,12 @@ absl::Status StreamReader::ReadPacketHeader() {
   if (layout_->packet_header) {
     absl::Status status = decoder_->Decode(*layout_->packet_header, nullptr);
     if (!status.ok()) return status;
-    if (captured.Has(Role::kMagic) && captured.Number(Role::kMagic) != kMagic) {
-      return absl::DataLossError("the packet has not the magic number");
+    if (captured.Has(Role::kMagic) && captured.Number(Role::kMagic) != kPacketMagic) {
+      return absl::DataLossError("the magic number of the packet is wrong");
     }
     if (captured.uuid.size() == 16 && metadata_->uuid &&
         !std::equal(captured.uuid.begin(), captured.uuid.end(), metadata_->uuid->begin())) {
-      return absl::DataLossError("the packet is one of another trace, by its uuid");
+      return absl::DataLossError("the packet belongs to another trace, according to its uuid");
     }
   }
   std::uint64_t id = captured.Number(Role::kStreamId);
@@ -103,7 +103,7 @@ absl::Status StreamReader::SetSizes() {
   content_bits_ = captured.Has(Role::kContentSize) ? captured.Number(Role::kContentSize) : packet;
   if (packet % 8 != 0 || content_bits_ > packet || content_bits_ < reader_.position()) {
     return absl::DataLossError(
-        absl::StrCat("the packet has ", content_bits_, " bits in a size of ", packet));
+        absl::StrCat("the packet has ", content_bits_, " bits of content in a size of ", packet));
   }
   is_cut_ = packet > rest;
   next_packet_ = is_cut_ ? file_->size() : packet_offset_ + packet / 8;
@@ -120,7 +120,7 @@ void StreamReader::CountLosses() {
   }
   if (!captured.Has(Role::kDiscarded)) return;
   const std::uint64_t discarded = captured.Number(Role::kDiscarded);
-  // What a stream's first packet says may be from before the trace, unless it is number 0.
+  // The first packet's count may include losses before the trace, unless its number is 0.
   const bool is_first = captured.Has(Role::kPacketNumber) && *packet_number_ == 0;
   if (discarded_ && discarded > *discarded_) {
     lost_ += discarded - *discarded_;
@@ -175,7 +175,7 @@ bool StreamReader::ReadEventHeader(OnDamage on_damage) {
   const Captured& captured = decoder_->captured();
   if (status.ok()) {
     const auto& events = stream_class_->events;
-    // One without an id is the only one.
+    // An event without an id belongs to the only event class.
     const auto event = captured.Has(Role::kId) || events.size() != 1
                            ? events.find(captured.Number(Role::kId))
                            : events.begin();
@@ -223,7 +223,7 @@ bool StreamReader::ReadEvent(nettrace::internal::ByteWriter* context,
     status = decoder_->Decode(*event_class_->fields, fields);
   }
   if (status.ok() && reader_.position() == event_position_) {
-    status = absl::DataLossError("an event of no bits");
+    status = absl::DataLossError("an event has the size 0");
   }
   if (status.ok()) return true;
   if (is_cut_ && !reader_.ok()) status = absl::DataLossError("the file ends within an event");

@@ -21,49 +21,51 @@
 
 namespace tools::importing::ctf {
 
-// Damage is told with the byte of the stream where it is. What can be read after it is read: the
-// next packet, where it is known where that begins.
+// Receives the description of damage, with its offset in the stream. Reading continues after the
+// damage, at the next packet, if its position is known.
 using OnDamage = absl::FunctionRef<void(const absl::Status& status)>;
 
 class StreamReader {
  public:
-  // All must live as long, and `decoder` may be used by other streams between two calls.
+  // All pointers must outlive this object. Other streams may use `decoder` between two calls.
   StreamReader(std::string name, std::unique_ptr<ByteFile> file, const Metadata* metadata,
                const Layout* layout, Decoder* decoder);
 
-  // Goes to the next event; false at the end.
+  // Advances to the next event. Returns false at the end.
   bool Next(OnDamage on_damage);
-  // Of the event: nanoseconds since 1970. It is not earlier than the one before it.
+  // Returns the event's time, in ns since 1970. It is not earlier than the time of the previous
+  // event.
   std::int64_t time() const { return time_; }
   const EventClass& event_class() const { return *event_class_; }
-  // Reads the rest of the event, to be called once between two calls of Next. The decoder has what
-  // it captured. False if that is damaged; then the next event is one of the next packet.
+  // Reads the rest of the event. Must be called at most once after each Next. The decoder holds the
+  // captured values. Returns false if the event is damaged; the next event is then from the next
+  // packet.
   bool ReadEvent(nettrace::internal::ByteWriter* context, nettrace::internal::ByteWriter* fields,
                  OnDamage on_damage);
   const StreamClass& stream_class() const { return *stream_class_; }
 
   const std::string& name() const { return name_; }
-  // Of the packet; nullopt if it does not say it.
+  // Returns the packet's CPU; nullopt if it has none.
   std::optional<std::uint32_t> cpu() const { return cpu_; }
-  // How many events the packets up to here say were lost, since the last call.
+  // Returns the number of events that the packets report as lost since the last call.
   std::uint64_t TakeLost() { return std::exchange(lost_, 0); }
-  // Packets that are missing, by their numbers.
+  // Number of missing packets, according to the packet numbers.
   std::uint64_t packets_missing() const { return packets_missing_; }
-  // Events that come after later ones: they have the time of those.
+  // Number of events that were earlier than their predecessor. They have the predecessor's time.
   std::uint64_t moved() const { return moved_; }
   std::uint64_t size() const { return file_->size(); }
   std::uint64_t offset() const { return reader_.offset(); }
 
  private:
-  // False at the end of the file, and where no packet can be read.
+  // Returns false at the end of the file, and if no packet can be read.
   bool BeginPacket(OnDamage on_damage);
   absl::Status ReadPacketHeader();
   absl::Status SetSizes();
   void CountLosses();
-  // False if the packet has no event more.
+  // Returns false if the packet has no more events.
   bool ReadEventHeader(OnDamage on_damage);
   void Tell(OnDamage on_damage, const absl::Status& status) const;
-  // Sets the clock to a value of which only `size` bits are known.
+  // Sets the clock to a value whose lowest `size` bits are known.
   void SetClock(std::uint64_t value, unsigned size);
   std::int64_t TimeOf(const Node* timestamp) const;
 
@@ -81,7 +83,7 @@ class StreamReader {
   std::uint64_t next_packet_ = 0;
   std::uint64_t event_offset_ = 0;
   std::uint64_t event_position_ = 0;  // bits in the packet
-  bool is_cut_ = false;               // the file ends before the packet does
+  bool is_cut_ = false;               // the file ends within the packet
   std::uint64_t content_bits_ = 0;
   std::uint64_t clock_ = 0;
   const Node* clock_node_ = nullptr;

@@ -118,7 +118,8 @@ absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
   if (absl::Status status = finder.Find(root, 0); !status.ok()) return status;
   std::vector<TraceFolder> found = finder.Take();
   if (found.empty()) {
-    return Named(root, absl::InvalidArgumentError("no file 'metadata' is in it or below"));
+    return Named(root, absl::InvalidArgumentError("neither this folder nor a folder below it has "
+                                                  "a file 'metadata'"));
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// The directories of CTF traces.
+// Finds the directories of CTF traces.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_TRACE_FOLDER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_TRACE_FOLDER_H_
 
@@ -17,14 +17,15 @@ inline constexpr std::size_t kMaxTraces = 256;
 inline constexpr int kMaxFolderDepth = 16;
 
 struct TraceFolder {
-  std::string name;      // of the directory, for messages
-  std::string metadata;  // the content of that file
+  std::string name;      // name of the directory, for messages
+  std::string metadata;  // content of the file `metadata`
   std::vector<NamedFile> streams;
 };
 
-// The traces in `path`: itself, if it has a file `metadata`, and those in the directories below.
-// Symbolic links to directories are not followed. `files` gets what the file system says of all
-// their files. InvalidArgument if there is no trace; errors name the file.
+// Returns the traces in `path`: the directory itself if it contains a file `metadata`, and the
+// directories below it. Does not follow symbolic links to directories. `files` receives the fstat
+// results of all their files. Fails with InvalidArgument if there is no trace; errors name the
+// file.
 absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,
                                                     std::vector<struct stat>* files);
 

@@ -17,8 +17,8 @@ bool IsWordByte(char c) {
 
 bool IsOctal(char c) { return c >= '0' && c <= '7'; }
 
-// The value of the digits of `base` that `text` begins with, at most `max` of them, which are taken
-// off it; nullopt if there are none.
+// Removes at most `max` digits of `base` from the front of `text` and returns their value. Returns
+// nullopt if there are none.
 std::optional<unsigned> TakeDigits(std::string_view* text, int base, std::size_t max) {
   unsigned value = 0;
   const std::string_view digits = text->substr(0, max);
@@ -29,7 +29,7 @@ std::optional<unsigned> TakeDigits(std::string_view* text, int base, std::size_t
   return value;
 }
 
-// Takes what follows a backslash; false if that is nothing known.
+// Decodes the characters after a backslash. Returns false if they are not a known escape.
 bool TakeEscape(std::string_view* text, std::string* out) {
   if (text->empty()) return false;
   const char c = text->front();
@@ -93,7 +93,7 @@ absl::StatusOr<Token> Lexer::TakeNumber() {
   }
   const char* const begin = rest_.data();
   const auto [end, error] = std::from_chars(begin, begin + rest_.size(), token.number, base);
-  if (error != std::errc()) return Error("a number is not one of 64 bits");
+  if (error != std::errc()) return Error("a number does not fit into 64 bits");
   rest_.remove_prefix(static_cast<std::size_t>(end - begin));
   while (!rest_.empty() && std::string_view("uUlL").find(rest_.front()) != std::string_view::npos) {
     rest_.remove_prefix(1);
@@ -112,10 +112,10 @@ absl::StatusOr<Token> Lexer::TakeText(char quote) {
     if (c != '\\') {
       token.text += c;
     } else if (!TakeEscape(&rest_, &token.text)) {
-      return Error("a backslash is followed by what it does not go with");
+      return Error("invalid escape sequence");
     }
   }
-  if (rest_.empty() || rest_.front() != quote) return Error("a text has no end in its line");
+  if (rest_.empty() || rest_.front() != quote) return Error("a text does not end on its line");
   rest_.remove_prefix(1);
   return token;
 }

@@ -1,4 +1,4 @@
-// The words of TSDL, the language of a CTF 1.8 trace's metadata.
+// Splits TSDL, the language of a CTF 1.8 trace's metadata, into tokens.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_TSDL_LEXER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_TSDL_LEXER_H_
 
@@ -15,24 +15,24 @@ namespace tools::importing::ctf {
 struct Token {
   enum class Kind : std::uint8_t { kEnd, kWord, kNumber, kText, kSign };
   Kind kind = Kind::kEnd;
-  std::string text = {};     // a text's without quotes, its escapes resolved
-  std::uint64_t number = 0;  // kNumber
+  std::string text = {};     // for a kText, without quotes and with decoded escapes
+  std::uint64_t number = 0;  // for kNumber
   std::size_t line = 1;
 
   bool IsSign(std::string_view sign) const { return kind == Kind::kSign && text == sign; }
   bool IsWord(std::string_view word) const { return kind == Kind::kWord && text == word; }
 };
 
-// The longest word or text.
+// Size of the longest word or text.
 inline constexpr std::size_t kMaxWord = 64 << 10;  // bytes
 
-// Reads one token after the other; after the last one kEnd for ever.
+// Returns one token after another. After the last token, returns kEnd.
 class Lexer {
  public:
-  // `text` must live as long.
+  // `text` must outlive this object.
   explicit Lexer(std::string_view text) : rest_(text) {}
 
-  // InvalidArgument: "line N: why".
+  // Fails with InvalidArgument, "line N: REASON".
   absl::StatusOr<Token> Next();
 
  private:
@@ -45,7 +45,7 @@ class Lexer {
   std::size_t line_ = 1;
 };
 
-// InvalidArgument: "line N: why".
+// Returns InvalidArgument, "line N: REASON".
 absl::Status ErrorAt(std::size_t line, std::string_view why);
 
 }  // namespace tools::importing::ctf

@@ -22,16 +22,16 @@ namespace {
 
 constexpr std::uint64_t kMaxAlign = std::uint64_t{1} << 20;
 
-// What stands right of an attribute's `=`.
+// The value to the right of an attribute's `=`.
 struct Value {
-  Token::Kind kind = Token::Kind::kEnd;  // kNumber, kText, or kWord for names with points between
+  Token::Kind kind = Token::Kind::kEnd;  // kNumber, kText, or kWord for names joined by points
   std::string text = {};
   std::uint64_t number = 0;  // two's complement
   bool is_negative = false;
   std::size_t line = 0;
 };
 
-// Once an error is found, all tokens are kEnd, so that all loops end.
+// Parses TSDL. After an error, all further tokens are kEnd, so that all loops end.
 class Parser {
  public:
   explicit Parser(std::string_view text) : lexer_(text) {
@@ -74,9 +74,9 @@ class Parser {
   }
   void Expect(std::string_view sign) {
     if (Accept(sign)) return;
-    Fail(absl::StrCat(Shown(), " where '", std::string(sign), "' is due"));
+    Fail(absl::StrCat(Shown(), " instead of '", std::string(sign), "'"));
   }
-  // The token for a message.
+  // Returns the token in the form for messages.
   std::string Shown() const {
     switch (token_.kind) {
       case Token::Kind::kEnd:
@@ -89,14 +89,14 @@ class Parser {
   }
   std::string TakeWord(std::string_view what) {
     if (token_.kind != Token::Kind::kWord) {
-      Fail(absl::StrCat(Shown(), " where ", std::string(what), " is due"));
+      Fail(absl::StrCat(Shown(), " instead of ", std::string(what)));
       return "";
     }
     std::string word = std::exchange(token_.text, {});
     Advance();
     return word;
   }
-  // A word, and those that follow it after points.
+  // Parses a word, and the words that follow it after points.
   std::vector<std::string> TakePath(std::string_view what) {
     std::vector<std::string> path = {TakeWord(what)};
     while (Accept(".")) path.push_back(TakeWord(what));
@@ -119,10 +119,10 @@ class Parser {
   }
   std::uint64_t NumberOf(const Value& value) {
     if (value.kind == Token::Kind::kNumber) return value.number;
-    Fail(value.line, absl::StrCat("'", value.text.substr(0, 64), "' where a number is due"));
+    Fail(value.line, absl::StrCat("'", value.text.substr(0, 64), "' instead of a number"));
     return 0;
   }
-  // One that no attribute could mean is refused.
+  // Returns an unsigned number, and fails if the number is negative.
   std::uint64_t UnsignedOf(const Value& value) {
     if (value.is_negative) Fail(value.line, "a number is negative");
     return NumberOf(value);
@@ -157,8 +157,8 @@ class Parser {
     return NewType(Kind::kStruct, token_.line);
   }
 
-  // `name = value;` and `name := type;` up to the brace that ends the block. Types that are
-  // declared in it are known within it only.
+  // Parses `name = value;` and `name := type;` up to the brace that ends the block. Types declared
+  // in the block are visible in it only.
   void Block(SetValue set_value, SetType set_type) {
     Expect("{");
     scopes_.emplace_back();
@@ -176,9 +176,12 @@ class Parser {
     }
     scopes_.pop_back();
   }
-  void NoType(const std::string& name) { Fail(absl::StrCat("'", name, "' is no type here")); }
+  void NoType(const std::string& name) {
+    Fail(absl::StrCat("'", name, "' is not allowed as a type here"));
+  }
 
-  // typealias, typedef, or a struct, enum or variant with a name. False if it is none.
+  // Parses a typealias, a typedef, or a named struct, enum or variant. Returns false if there is
+  // none.
   bool TypeDeclaration() {
     if (token_.IsWord("typealias")) {
       Typealias();
@@ -225,7 +228,7 @@ class Parser {
     } else if (name == "callsite") {
       Block([](const std::string&, const Value&) {}, [](const std::string&, const Type*) {});
     } else {
-      Fail(absl::StrCat("'", name.substr(0, 64), "' is no declaration"));
+      Fail(absl::StrCat("'", name.substr(0, 64), "' is not a declaration"));
     }
     if (!failed() && token_.kind != Token::Kind::kEnd) Expect(";");
   }
@@ -234,7 +237,7 @@ class Parser {
     if (value.text == "native") return ByteOrder::kNative;
     if (value.text == "le") return ByteOrder::kLittle;
     if (value.text == "be" || value.text == "network") return ByteOrder::kBig;
-    Fail(value.line, "byte_order is none of native, le, be and network");
+    Fail(value.line, "invalid byte_order; use native, le, be or network");
     return ByteOrder::kNative;
   }
 
@@ -243,11 +246,11 @@ class Parser {
       if (name == "byte_order") {
         metadata_.byte_order = ByteOrderOf(value);
         if (metadata_.byte_order == ByteOrder::kNative) {
-          Fail(value.line, "the trace's byte_order is its own");
+          Fail(value.line, "the byte_order of the trace cannot be native");
         }
       } else if (name == "uuid") {
         metadata_.uuid = ParseHex128(value.text);
-        if (!metadata_.uuid) Fail(value.line, "uuid is none");
+        if (!metadata_.uuid) Fail(value.line, "invalid uuid");
       } else if ((name == "major" && NumberOf(value) != 1) ||
                  (name == "minor" && NumberOf(value) != 8)) {
         Fail(value.line, absl::StrCat("the version is not 1.8: ", name, " = ", value.number));
@@ -342,7 +345,7 @@ class Parser {
   }
 
   const Type* Struct(const Type* type) {
-    if (type->kind != Kind::kStruct) Fail(type->line, "it must be a struct");
+    if (type->kind != Kind::kStruct) Fail(type->line, "the type must be a struct");
     return type;
   }
 
@@ -357,7 +360,7 @@ class Parser {
   const Type* TakeTypeWithin() {
     const std::size_t line = token_.line;
     if (failed()) return NewType(Kind::kStruct, line);
-    // `const` means nothing here.
+    // `const` has no effect.
     while (token_.IsWord("const")) Advance();
     const std::string word = TakeWord("a type");
     if (word == "integer") return Integer(line);
@@ -376,7 +379,7 @@ class Parser {
     }
     return Find(name);
   }
-  // The words that names of types are made of in C: several may be one name.
+  // Words that form type names in C. Several of them may form one name.
   static bool IsCWord(const std::string& word) {
     static const auto* const kWords = new absl::flat_hash_set<std::string>{
         "void",   "char",   "short",    "int",   "long",    "float",
@@ -386,7 +389,7 @@ class Parser {
 
   std::uint64_t AlignOf(std::uint64_t align, std::size_t line) {
     if (std::has_single_bit(align) && align <= kMaxAlign) return align;
-    Fail(line, absl::StrCat("align ", align, " is no power of 2, or above ", kMaxAlign));
+    Fail(line, absl::StrCat("align ", align, " is not a power of 2 up to ", kMaxAlign));
     return 1;
   }
 
@@ -419,7 +422,7 @@ class Parser {
     };
     Block(set_value, [this](const std::string& name, const Type*) { NoType(name); });
     if (size == 0 || size > 64) {
-      Fail(line, absl::StrCat("an integer of ", size, " bits; 1 to 64 are read"));
+      Fail(line, absl::StrCat("an integer of ", size, " bits; 1 to 64 bits are supported"));
       size = 64;
     }
     type->size = static_cast<unsigned>(size);
@@ -427,14 +430,14 @@ class Parser {
     return type;
   }
 
-  // NAME of clock.NAME.value.
+  // Returns NAME from the text clock.NAME.value.
   std::string ClockOf(const Value& value) {
     absl::string_view name = value.text;
     constexpr std::string_view kBegin = "clock.";
     constexpr std::string_view kEnd = ".value";
     if (value.text.size() <= kBegin.size() + kEnd.size() || !value.text.starts_with(kBegin) ||
         !value.text.ends_with(kEnd)) {
-      Fail(value.line, "map is not clock.NAME.value");
+      Fail(value.line, "invalid map; use clock.NAME.value");
       return "";
     }
     name.remove_prefix(kBegin.size());
@@ -461,7 +464,7 @@ class Parser {
     Block(set_value, [this](const std::string& name, const Type*) { NoType(name); });
     type->size = exponent == 11 ? 64 : 32;
     if (!(exponent == 8 && mantissa == 24) && !(exponent == 11 && mantissa == 53)) {
-      Fail(line, "a floating_point is neither of 32 nor of 64 bits");
+      Fail(line, "a floating_point has neither 32 nor 64 bits");
     }
     type->align = align.value_or(8);
     return type;
@@ -478,7 +481,7 @@ class Parser {
     return type;
   }
 
-  // Members up to the brace that ends them.
+  // Parses members up to the brace that ends them.
   void Members(Type* type) {
     scopes_.emplace_back();
     while (!failed() && !Accept("}")) {
@@ -489,7 +492,7 @@ class Parser {
         continue;
       }
       const Type* const member = TakeType();
-      if (Accept(";")) continue;  // it was only declared
+      if (Accept(";")) continue;  // a declaration without a member
       do {
         std::string name;
         const Type* const declared = TakeDeclarator(member, &name);
@@ -596,7 +599,7 @@ class Parser {
       return Find("enum " + name);
     }
     if (integer == nullptr) integer = Find("int");
-    if (integer->kind != Kind::kInteger) Fail(line, "an enum is not one of integers");
+    if (integer->kind != Kind::kInteger) Fail(line, "the base type of an enum is not an integer");
     Type* const type = NewType(Kind::kEnum, line, integer->depth + 1);
     type->element = integer;
     Enumerators(type);

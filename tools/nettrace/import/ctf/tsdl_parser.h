@@ -1,7 +1,7 @@
-// Reads TSDL, the language of a CTF 1.8 trace's metadata, as LTTng, barectf, perf and babeltrace2
-// write it.
+// Parses TSDL, the language of a CTF 1.8 trace's metadata, in the dialects of LTTng, barectf, perf
+// and babeltrace2.
 //
-// The text may be any bytes: time and memory are linear in its size, and the depth of types is
+// The text may contain any bytes. Time and memory are linear in its size, and the depth of types is
 // bounded.
 #ifndef TOOLS_NETTRACE_IMPORT_CTF_TSDL_PARSER_H_
 #define TOOLS_NETTRACE_IMPORT_CTF_TSDL_PARSER_H_
@@ -17,7 +17,7 @@ namespace tools::importing::ctf {
 inline constexpr int kMaxTypeDepth = 64;
 inline constexpr std::size_t kMaxTypes = std::size_t{1} << 21;
 
-// InvalidArgument: "line N: why".
+// Returns the declarations. Fails with InvalidArgument, "line N: REASON".
 absl::StatusOr<Metadata> ParseTsdl(std::string_view text);
 
 }  // namespace tools::importing::ctf

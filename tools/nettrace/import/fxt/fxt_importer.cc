@@ -30,7 +30,7 @@ constexpr std::uint8_t kStop = 2;
 struct TypeFacts {
   const char* name;
   std::uint8_t opcode;
-  const char* number;  // the field that its number is; null: it has none
+  const char* number;  // name of the field for the event's number; null without one
 };
 constexpr TypeFacts kTypes[] = {{"instant", 0, nullptr},
                                 {"counter", 0, "counter.id"},
@@ -82,7 +82,7 @@ absl::Status FxtImporter::CreateOutput() {
   if (output_ != nullptr) return absl::OkStatus();
   ticks_per_second_ = reader_->ticks_per_second();
   nettrace::TraceInfo info;
-  // The format does not say when its clock was 0; that of nettrace export counts from here.
+  // The format does not specify when its clock was 0. nettrace export counts from 1970.
   info.sync_time = absl::UnixEpoch();
   info.ticks_per_second = static_cast<std::int64_t>(ticks_per_second_);
   auto output = TraceOutput::Create(std::move(sink_), info, EventOrder::kAny);
@@ -153,7 +153,8 @@ void FxtImporter::PutNumber(std::string_view name, std::uint64_t number, Row* ro
 void FxtImporter::PutField(const Argument& argument, Row* row) {
   nettrace::Field& field = row->metadata.fields.emplace_back();
   field.name = NameOf(argument.name);
-  // The size that an argument has follows its value: all get the largest, so that they are alike.
+  // Writers choose the size of an argument by its value. All integers get the largest size, so that
+  // the events of a row have the same fields.
   const bool is_ours = reader_->provider_name() == kProviderName;
   switch (argument.type) {
     case ArgumentType::kNull:
@@ -173,7 +174,7 @@ void FxtImporter::PutField(const Argument& argument, Row* row) {
       field.type = Type::Simple(TypeCode::kInt64);
       return payload_.Fixed(argument.number);
     default:
-      // nettrace export writes what is not negative as unsigned.
+      // nettrace export writes integers that are not negative as unsigned.
       field.type = Type::Simple(is_ours && argument.number >> 63 == 0 ? TypeCode::kInt64
                                                                       : TypeCode::kUInt64);
       return payload_.Fixed(argument.number);
@@ -221,7 +222,7 @@ void FxtImporter::PutType(const Event& event, Row* row) {
   row->metadata.key_values.emplace_back(kKeyType, type.name);
   if (type.opcode != 0) row->metadata.opcode = type.opcode;
   if (type.number == nullptr) return;
-  // An end in ticks, as all times.
+  // The end is converted to ticks, like all times.
   const bool is_time = event.type == EventType::kDurationComplete;
   PutNumber(type.number, is_time ? TicksOf(event.number) : event.number, row);
 }
@@ -236,7 +237,7 @@ absl::Status FxtImporter::OnEvent() {
   row.metadata.provider = NameOf(event.category);
   row.metadata.name = NameOf(event.name);
   payload_.Clear();
-  // Those of the event come first, and a field may have the name of one.
+  // The event's properties precede its fields, and a field may share the name of a property.
   std::vector<std::string_view> taken;
   for (const Argument& argument : event.arguments) {
     const bool is_new = std::find(taken.begin(), taken.end(), argument.name) == taken.end();
@@ -250,7 +251,7 @@ absl::Status FxtImporter::OnEvent() {
   return Write(row, event.thread, event.timestamp);
 }
 
-// nettrace export tells losses twice: by an instant with their number, and by a counter.
+// nettrace export writes a loss twice: as an instant with the count, and as a counter.
 absl::Status FxtImporter::OnLoss() {
   const Event& event = reader_->event();
   const Argument* const count = Find(event.arguments, "count");
@@ -296,8 +297,8 @@ absl::Status FxtImporter::OnLog() {
 absl::Status FxtImporter::Write(const Row& row, const Thread& thread, std::uint64_t timestamp) {
   const nettrace::EventMetadata& metadata = row.metadata;
   const nettrace::ThreadInfo info = ThreadInfoOf(thread);
-  // Recordings number events by CPU. Where times go back the capture thread is removed, and one
-  // with the id of a thread cannot always be: see Writer::RemoveThread.
+  // Recordings number events by CPU. The capture thread is removed if the times go back. A capture
+  // thread with a thread id cannot always be removed: see Writer::RemoveThread.
   nettrace::ThreadInfo capture;
   capture.name = row.processor != nettrace::kNoProcessor
                      ? absl::StrCat("CPU ", row.processor)

@@ -1,7 +1,7 @@
-// Reads a trace of the Fuchsia trace format into a V6 file.
+// Converts a trace of the Fuchsia trace format to a V6 file.
 //
-// An event's category is its provider. Its arguments are its fields, after which comes what its
-// type has beside them:
+// An event's category becomes its provider. Its arguments become its fields, followed by the
+// properties of its type:
 //
 //   instant                   nothing
 //   counter                   counter.id
@@ -13,11 +13,11 @@
 //   context switch record     the event Fuchsia/ContextSwitch
 //   log record                the event Fuchsia/Log
 //
-// The type is a key of the metadata row (kKeyType). In what nettrace export has written, arguments
-// that stand for what an event has beside its fields are that again, and lost events are losses.
+// A key of the metadata row holds the type (kKeyType). In traces of nettrace export, arguments that
+// represent properties of an event become those properties again, and lost events become losses.
 //
-// The records may be in any order of time. Memory: a record, the tables of strings and threads, and
-// what TraceOutput takes.
+// The records may be in any order of time. Memory holds a record, the tables of strings and
+// threads, and the data of TraceOutput.
 #ifndef TOOLS_NETTRACE_IMPORT_FXT_FXT_IMPORTER_H_
 #define TOOLS_NETTRACE_IMPORT_FXT_FXT_IMPORTER_H_
 
@@ -41,35 +41,38 @@
 
 namespace tools::importing::fxt {
 
-inline constexpr char kKeyType[] = "Fuchsia.Type";  // "async begin"
-// So many names of processes, and of threads, are remembered. Beyond it all are forgotten.
+inline constexpr char kKeyType[] = "Fuchsia.Type";  // for example, "async begin"
+// Maximum number of names of processes, and of threads, that are remembered. When a limit is
+// reached, all are forgotten.
 inline constexpr std::size_t kMaxNames = 1 << 16;
 
 class FxtImporter {
  public:
-  // Called now and then; an error of it ends Run.
+  // Called repeatedly while records are read. An error of it ends Run.
   using Check = std::function<absl::Status()>;
 
   explicit FxtImporter(std::unique_ptr<FxtReader> reader, Check check = nullptr)
       : check_(std::move(check)), reader_(std::move(reader)) {}
 
-  // Errors are those of the sink and of `check`; for damage see damages().
+  // Writes the trace to `sink`. Returns the errors of the sink and of `check`; damage is reported
+  // by damages().
   absl::Status Run(std::unique_ptr<nettrace::Sink> sink);
 
-  // What was wrong with records, with their offsets; the first kMaxDamages of them.
+  // The first kMaxDamages errors in records, with their offsets.
   static constexpr std::size_t kMaxDamages = 20;
   const std::vector<absl::Status>& damages() const { return damages_; }
   std::uint64_t damage_count() const { return damage_count_; }
-  // Records that no V6 file has a place for, and how often one of a provider's buffers was full.
+  // Number of records that a V6 file cannot represent, and number of times that a provider's buffer
+  // was full.
   std::uint64_t skipped() const { return skipped_; }
   std::uint64_t buffers_full() const { return buffers_full_; }
-  // After Run.
+  // Must be called after Run.
   const TraceOutput& output() const { return *output_; }
 
  private:
-  using Ids = std::pair<std::uint64_t, std::uint64_t>;  // of process and thread
+  using Ids = std::pair<std::uint64_t, std::uint64_t>;  // process and thread
 
-  // An event of the file that is being put together.
+  // An event of the output file that is being assembled.
   struct Row {
     nettrace::EventMetadata metadata;
     nettrace::Labels labels;
@@ -82,14 +85,15 @@ class FxtImporter {
   absl::Status OnLog();
   void OnKernelObject();
   absl::Status OnLoss();
-  // Whether an argument is no field of an event of nettrace export.
+  // Handles an argument that represents a property of an event of nettrace export. Returns false if
+  // it is a field.
   bool TakeOurs(const Argument& argument, Row* row);
   void PutField(const Argument& argument, Row* row);
   void PutType(const Event& event, Row* row);
   void PutNumber(std::string_view name, std::uint64_t number, Row* row);
   absl::Status Write(const Row& row, const Thread& thread, std::uint64_t timestamp);
   nettrace::ThreadInfo ThreadInfoOf(const Thread& thread) const;
-  // In the ticks of the file that is written.
+  // Converts a timestamp to ticks of the output file.
   std::uint64_t TicksOf(std::uint64_t timestamp) const;
   absl::Status CreateOutput();
 

@@ -14,7 +14,7 @@ using tools::fxt::kProviderInfo;
 using tools::fxt::kProviderSection;
 using tools::fxt::RecordType;
 
-constexpr std::size_t kEntrySize = 64;  // of a text beside itself, by estimate
+constexpr std::size_t kEntrySize = 64;  // estimated size of an entry without its text
 
 std::uint64_t Bits(std::uint64_t word, unsigned first, unsigned last) {
   return word >> first & ((std::uint64_t{1} << (last - first + 1)) - 1);
@@ -28,12 +28,12 @@ absl::StatusOr<std::unique_ptr<FxtReader>> FxtReader::Open(
   std::vector<std::byte> first;
   if (!reader->ReadBytes(8, &first)) {
     if (!reader->status_.ok() && !absl::IsDataLoss(reader->status_)) return reader->status_;
-    return absl::InvalidArgumentError("it is no Fuchsia trace: it has less than 8 bytes");
+    return absl::InvalidArgumentError("not a Fuchsia trace: the file has fewer than 8 bytes");
   }
   if (reader->LoadWord(first.data()) != kMagic) {
     reader->is_big_ = true;
     if (reader->LoadWord(first.data()) != kMagic) {
-      return absl::InvalidArgumentError("it is no Fuchsia trace: it has not the magic number");
+      return absl::InvalidArgumentError("not a Fuchsia trace: the magic number is wrong");
     }
   }
   return reader;
@@ -75,7 +75,7 @@ bool FxtReader::ReadBytes(std::size_t size, std::vector<std::byte>* bytes) {
 bool FxtReader::SkipBytes(std::uint64_t size) {
   constexpr std::uint64_t kPiece = 64 << 10;
   while (size > 0) {
-    record_.resize(8);  // the rest is not needed
+    record_.resize(8);  // the previous piece is not needed
     const std::uint64_t piece = std::min(size, kPiece);
     if (!ReadBytes(piece, &record_)) return false;
     size -= piece;
@@ -100,14 +100,14 @@ FxtReader::Step FxtReader::Next() {
   }
 }
 
-// nullopt if the record is none that the reader's user sees.
+// Returns nullopt if the record is not reported to the caller of Next.
 std::optional<FxtReader::Step> FxtReader::ReadRecord() {
   const auto type = static_cast<RecordType>(Bits(header_, 0, 3));
   const std::uint64_t words =
       type == RecordType::kLarge ? Bits(header_, 4, 35) : Bits(header_, 4, 15);
   if (words == 0) {
-    // Where the next one begins is not known.
-    Damaged("a record of no size");
+    // The position of the next record is unknown.
+    Damaged("a record has the size 0");
     return Step::kEnd;
   }
   if (type == RecordType::kLarge) {
@@ -151,7 +151,7 @@ std::optional<FxtReader::Step> FxtReader::ReadRecord() {
 
 std::uint64_t FxtReader::Word() {
   if (record_.size() - next_ < 8) {
-    Fail("the record has fewer words than it says");
+    Fail("the record is too short for its contents");
     return 0;
   }
   const std::uint64_t word = LoadWord(record_.data() + next_);
@@ -162,7 +162,7 @@ std::uint64_t FxtReader::Word() {
 std::string_view FxtReader::Text(std::size_t size) {
   const std::size_t padded = (size + 7) / 8 * 8;
   if (record_.size() - next_ < padded) {
-    Fail("a text goes on after its record");
+    Fail("a text extends past the end of its record");
     return {};
   }
   const std::string_view text(reinterpret_cast<const char*>(record_.data() + next_), size);
@@ -195,7 +195,7 @@ Argument FxtReader::OneArgument() {
   const std::uint64_t head = Word();
   const std::size_t size = Bits(head, 4, 15) * 8;
   if (size == 0 || size > record_.size() - begin) {
-    Fail("an argument goes on after its record");
+    Fail("an argument extends past the end of its record");
     return {};
   }
   Argument argument;
@@ -226,7 +226,7 @@ Argument FxtReader::OneArgument() {
     default:
       argument.type = ArgumentType::kNull;
   }
-  if (next_ > begin + size) Fail("an argument is longer than it says");
+  if (next_ > begin + size) Fail("an argument exceeds its size");
   next_ = begin + size;
   return argument;
 }
@@ -246,7 +246,7 @@ std::optional<FxtReader::Step> FxtReader::SelectProvider(std::uint32_t id, bool 
   }
   if (!is_new) {
     provider_ = &unnamed_;
-    return Damaged(absl::StrCat("provider ", id, " is not named before"));
+    return Damaged(absl::StrCat("provider ", id, " is used before it is declared"));
   }
   if (providers_.size() == kMaxProviders) {
     Damaged(absl::StrCat("more than ", kMaxProviders, " providers"));
@@ -275,7 +275,7 @@ std::optional<FxtReader::Step> FxtReader::OnMetadata() {
 std::optional<FxtReader::Step> FxtReader::OnInitialization() {
   const std::uint64_t ticks = Word();
   if (wrong_.empty() && (ticks == 0 || ticks >> 63 != 0)) {
-    Fail(absl::StrCat(ticks, " ticks a second"));
+    Fail(absl::StrCat("invalid rate of ", ticks, " ticks a second"));
   }
   if (wrong_.empty()) provider_->ticks_per_second = ticks;
   return std::nullopt;
@@ -288,7 +288,7 @@ std::optional<FxtReader::Step> FxtReader::OnString() {
   std::string& entry = provider_->strings[static_cast<std::uint16_t>(index)];
   strings_size_ -= entry.empty() ? 0 : entry.size() + kEntrySize;
   if (strings_size_ + text.size() + kEntrySize > kMaxStrings) {
-    Damaged(absl::StrCat("the tables of strings have more than ", kMaxStrings, " bytes"));
+    Damaged(absl::StrCat("the string tables have more than ", kMaxStrings, " bytes"));
     return Step::kEnd;
   }
   entry = std::string(text);

@@ -1,7 +1,7 @@
-// Reads the records of the Fuchsia trace format, of both byte orders.
+// Reads the records of the Fuchsia trace format, in both byte orders.
 //
-// Whatever the bytes are, nothing beyond the record is read, and memory is bounded. A record that
-// is not what the format has is skipped, as is one of a type that is not known.
+// The input may contain any bytes: nothing beyond the record is read, and memory is bounded.
+// Invalid records and records of unknown types are skipped.
 #ifndef TOOLS_NETTRACE_IMPORT_FXT_FXT_READER_H_
 #define TOOLS_NETTRACE_IMPORT_FXT_FXT_READER_H_
 
@@ -26,19 +26,19 @@ namespace tools::importing::fxt {
 using tools::fxt::ArgumentType;
 using tools::fxt::EventType;
 
-// The texts of all tables may have so many bytes, by estimate.
+// Maximum number of bytes of text in all tables, as an estimate.
 inline constexpr std::size_t kMaxStrings = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxProviders = 4096;
 
 struct Argument {
   ArgumentType type = ArgumentType::kNull;
   std::string_view name;
-  std::uint64_t number = 0;  // of all but texts; a double's bits; sign-extended
+  std::uint64_t number = 0;  // for all types but texts; bits of a double; sign-extended
   std::string_view text;
 };
 
 struct Thread {
-  std::uint64_t process = 0;  // koids; 0: not known
+  std::uint64_t process = 0;  // koids; 0 if unknown
   std::uint64_t thread = 0;
 };
 
@@ -49,7 +49,7 @@ struct Event {
   std::string_view category;
   std::string_view name;
   std::vector<Argument> arguments;
-  std::uint64_t number = 0;  // a counter's id, a correlation's, or the end of a kDurationComplete
+  std::uint64_t number = 0;  // id of a counter or correlation, or end of a kDurationComplete
 };
 
 struct ContextSwitch {
@@ -69,10 +69,10 @@ struct Log {
 };
 
 struct KernelObject {
-  std::uint8_t type = 0;  // 1: a process; 2: a thread
+  std::uint8_t type = 0;  // 1: process; 2: thread
   std::uint64_t koid = 0;
   std::string_view name;
-  std::uint64_t process = 0;  // of a thread; 0: not known
+  std::uint64_t process = 0;  // process of a thread; 0 if unknown
 };
 
 class FxtReader {
@@ -82,25 +82,26 @@ class FxtReader {
     kContextSwitch,
     kLog,
     kKernelObject,
-    kBufferFull,  // a provider had no room for records: some are missing
-    kSkipped,     // a record that no step is for: bulk data, an object of a user, an unknown type
-    kDamaged,     // a record that is not what the format has: see status()
-    kEnd          // see status()
+    kBufferFull,  // records are missing because a provider's buffer was full
+    kSkipped,     // bulk data, a userspace object, or an unknown type
+    kDamaged,     // an invalid record; see status()
+    kEnd          // the end or an error; see status()
   };
 
-  // InvalidArgument if it does not begin as the format does; the source's own error.
+  // Fails with InvalidArgument if the source does not begin like the format, or with the source's
+  // error.
   static absl::StatusOr<std::unique_ptr<FxtReader>> Open(std::unique_ptr<nettrace::Source> source);
 
   Step Next();
-  // Valid until the next step.
+  // The following references are valid until the next step.
   const Event& event() const { return event_; }
   const ContextSwitch& context_switch() const { return switch_; }
   const Log& log() const { return log_; }
   const KernelObject& kernel_object() const { return object_; }
-  // Of the provider whose records come now.
+  // Both functions return values of the current record's provider.
   std::uint64_t ticks_per_second() const { return provider_->ticks_per_second; }
   const std::string& provider_name() const { return provider_->name; }
-  // After kDamaged and kEnd: what is wrong, with its offset.
+  // Returns the error and its offset, after kDamaged and kEnd.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -113,7 +114,7 @@ class FxtReader {
 
   explicit FxtReader(std::unique_ptr<nettrace::Source> source) : source_(std::move(source)) {}
 
-  // False, with status_, at the end.
+  // Returns false at the end of the input, and sets status_.
   bool ReadBytes(std::size_t size, std::vector<std::byte>* bytes);
   bool SkipBytes(std::uint64_t size);
   Step Damaged(std::string_view why);
@@ -129,7 +130,8 @@ class FxtReader {
   Step OnLog();
   std::optional<Step> SelectProvider(std::uint32_t id, bool is_new);
 
-  // Parts of the record, taken one after the other; after one that is not there, all are empty.
+  // The following functions read the parts of the record in order. After a missing part, all
+  // further parts are empty.
   std::uint64_t LoadWord(const std::byte* bytes) const;
   std::uint64_t Word();
   std::string_view Text(std::size_t size);
@@ -143,16 +145,16 @@ class FxtReader {
 
   std::unique_ptr<nettrace::Source> source_;
   bool is_big_ = false;
-  std::uint64_t offset_ = 0;         // of what is read next
-  std::uint64_t record_offset_ = 0;  // of the record
+  std::uint64_t offset_ = 0;         // bytes from the start to the next byte to read
+  std::uint64_t record_offset_ = 0;  // bytes from the start to the current record
   std::vector<std::byte> record_;
   std::uint64_t header_ = 0;
-  std::size_t next_ = 0;  // byte of the record
+  std::size_t next_ = 0;  // next byte of the record
   std::string wrong_;
   absl::Status status_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Provider>> providers_;
   std::size_t strings_size_ = 0;
-  Provider unnamed_;  // records are its own before a provider is named
+  Provider unnamed_;  // provider of records before the first named provider
   Provider* provider_ = &unnamed_;
   Event event_;
   ContextSwitch switch_;

@@ -1,0 +1,37 @@
+#include "tools/nettraced/state_lock.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "tools/collector/base/file_lock.h"
+#include "tools/collector/base/status_util.h"
+
+namespace nettraced {
+namespace {
+
+// Cannot collide with a session's directory: names of sessions begin with a letter or digit.
+constexpr char kLockName[] = "/.lock";
+constexpr mode_t kStateDirectoryMode = 0750;
+
+}  // namespace
+
+absl::StatusOr<collector::UniqueFd> LockStateDirectory(const std::string& directory) {
+  const std::string path = directory + kLockName;
+  // If mkdir fails, open reports the error.
+  mkdir(directory.c_str(), kStateDirectoryMode);
+  // The file is not removed when the daemon ends. If it were removed while another daemon opens it,
+  // both could hold a lock.
+  collector::UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) {
+    return collector::ErrnoStatus(errno, absl::StrCat("cannot open the lock file ", path));
+  }
+  if (collector::ClaimFile(file.get())) return file;
+  return absl::AlreadyExistsError(
+      absl::StrCat(directory, ": another nettraced uses this state directory; stop it, or choose ",
+                   "another directory with --state-directory"));
+}
+
+}  // namespace nettraced
