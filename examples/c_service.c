@@ -10,7 +10,7 @@
 
 #define ROOMS 4
 
-/* What a recording chooses events by, with their level. */
+/* Recordings select events by keyword and level. */
 #define MEASURING 0x1
 
 static EVENTHEADER_DEFINE_PROVIDER(provider, "ExampleC");
@@ -26,7 +26,7 @@ static void MeasureRooms(unsigned round, const uint8_t* activity) {
                       EVENTHEADER_FIELD_AS("flags", 0x100u << room, EH_FORMAT_HEX_INT),
                       EVENTHEADER_FIELD("celsius", celsius[room]));
   }
-  /* Work for the event alone is done only if somebody records it. */
+  /* The work below is only for the event, and is skipped unless the event is enabled. */
   if (!EVENTHEADER_ENABLED(provider, EH_LEVEL_WARNING, MEASURING)) return;
   if (celsius[ROOMS - 1] <= 24.6) return;
   EVENTHEADER_EVENT(provider, "TooWarm", EH_LEVEL_WARNING, MEASURING,
@@ -55,9 +55,9 @@ int main(int argc, char** argv) {
     return Usage(stderr, 2);
   }
 
-  uint8_t ids[2][16]; /* this round's and the one's before, in turn */
+  uint8_t ids[2][16]; /* ids of this round and the previous one, alternating */
   for (unsigned round = 0; round < rounds; ++round) {
-    /* Each round is an activity, the one before it the related one. */
+    /* Each round is an activity; the previous round is the related activity. */
     const uint8_t* before = round > 0 ? ids[(round + 1) % 2] : NULL;
     uint8_t* id = ids[round % 2];
     eh_new_activity_id(id);
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
                       EVENTHEADER_OPCODE(EH_OPCODE_ACTIVITY_STOP));
   }
 
-  /* What fails is counted. */
+  /* The provider counts events by result. */
   eh_counters counters;
   eh_provider_counters(EVENTHEADER_PROVIDER(provider), &counters);
   printf("%" PRIu64 " events written, %" PRIu64 " failed; %s\n", counters.written, counters.failed,

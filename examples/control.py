@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What each session of nettraced has lost, asked of its control socket (docs/reference/control.md). It needs the group
-tracing, or root.
+"""Prints the number of events that each session of nettraced has lost. Asks its control socket
+(docs/reference/control.md), which needs the group tracing or root.
 
   control.py [SOCKET]
 """

@@ -15,7 +15,7 @@
 #include <vector>
 
 #if __cplusplus >= 202002L
-#error "this file is to be compiled as C++17"
+#error "compile this file as C++17"
 #endif
 
 struct Item {

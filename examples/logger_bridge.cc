@@ -1,4 +1,4 @@
-// A logger whose lines become events, with fields that are not known when this is compiled.
+// A logger whose lines become events with fields that are not known at compile time.
 //   nettrace record -o log.nettrace -e ExampleLogger_L2K1 -e ExampleLogger_L4K1
 //       -- example-logger-bridge --lines 10
 //   nettrace dump log.nettrace
@@ -16,7 +16,7 @@
 
 namespace {
 
-// ---- The logger, as any program has one ----
+// ---- The logger ----
 
 enum class LogLevel { kFatal, kError, kWarning, kInfo, kDebug };
 
@@ -42,14 +42,14 @@ constexpr std::uint64_t kLog = 0x1;
 
 class EventBridge {
  public:
-  // A name that is known only at run time, of the program's configuration, say.
+  // `name` is known only at run time, e.g. from the program's configuration.
   explicit EventBridge(std::string name) : name_(std::move(name)) {}
 
   void Write(const LogLine& line) {
     const eh::EventSet& set = sets_[static_cast<int>(line.level)];
-    // A log line that is not enabled costs no more than this.
+    // This is the whole cost of a log line that is not enabled.
     if (!set.enabled()) return;
-    // One for each thread, used again and again: it is large, and allocates nothing.
+    // One event per thread, reused for every line: it is large, and never allocates.
     thread_local eh::DynamicEvent event;
     event.Reset("Log");
     event.AddField("category", line.category);
@@ -57,20 +57,20 @@ class EventBridge {
     for (const auto& [key, value] : line.values) {
       std::visit([&, name = key](const auto& known) { event.AddField(name, known); }, value);
     }
-    // A line belongs to what the thread is working for, see http/http_service.cc.
+    // The line belongs to the activity that the thread works for, see http/http_service.cc.
     const auto& current = eh::CurrentActivity();
     const eh::Activity activity{current.value_or(eh::ActivityId{})};
-    // A line that cannot be an event, with a ';' in a key for example, is refused and counted.
+    // Write refuses and counts a line that cannot be an event, e.g. with a ';' in a key.
     event.Write(set, current ? &activity : nullptr);
   }
 
   const eh::ProviderBase& provider() const { return provider_; }
 
  private:
-  // In this order: the provider refers to its name, the sets refer to the provider.
+  // The order matters: the provider refers to its name, and the sets refer to the provider.
   std::string name_;
   eh::DynamicProvider provider_{name_};
-  // A tracepoint for each level, ExampleLogger_L1K1 to _L5K1: a recording chooses by level.
+  // One tracepoint per level, ExampleLogger_L1K1 to _L5K1, so that recordings can select by level.
   eh::EventSet sets_[5] = {{provider_, eh::Level::kCriticalError, kLog},
                            {provider_, eh::Level::kError, kLog},
                            {provider_, eh::Level::kWarning, kLog},
@@ -108,7 +108,7 @@ int Usage(std::FILE* to, int exit_code) {
 
 }  // namespace
 
-// std::visit throws for a variant without a value, of which there is none.
+// std::visit throws only for a variant without a value, which does not occur here.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   int lines = 5;
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
     }
   }
   EventBridge events(name);
-  // In a service, an ActivityScope does this.
+  // A service would use an ActivityScope instead.
   eh::SetCurrentActivity(eh::NewActivityId());
   for (int i = 0; i < lines; ++i) {
     const LogLine line = Line(i);

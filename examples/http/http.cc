@@ -13,7 +13,8 @@
 namespace http {
 namespace {
 
-// A client that says nothing shall not keep a thread for long.
+// Limits the time that a client may wait before it sends, so that it cannot block a thread for
+// long.
 constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
 constexpr std::size_t kMaxMessage = 16384;
 constexpr std::string_view kEndOfHeaders = "\r\n\r\n";
@@ -64,7 +65,7 @@ std::string Header(std::string_view message, std::string_view name) {
   return {};
 }
 
-// Returns nullopt for what is no HTTP request.
+// Returns nullopt if the message is not an HTTP request.
 std::optional<Request> Parse(std::string_view message) {
   const std::string_view line = message.substr(0, message.find("\r\n"));
   const std::size_t path = line.find(' ');

@@ -1,4 +1,4 @@
-// The part of HTTP/1.1 over the loopback interface that the example needs. Nothing here is traced.
+// The part of HTTP/1.1 over the loopback interface that the example needs. This part is not traced.
 #ifndef EXAMPLES_HTTP_HTTP_H_
 #define EXAMPLES_HTTP_HTTP_H_
 
@@ -13,7 +13,7 @@ namespace http {
 struct Request {
   std::string method;
   std::string path;
-  std::string traceparent;  // the header's value, or nothing
+  std::string traceparent;  // value of the header, or empty
 };
 
 struct Response {
@@ -22,15 +22,15 @@ struct Response {
   std::string traceparent;
 };
 
-// Returns a socket that listens on 127.0.0.1; a `port` of 0 becomes one that is free. Returns -1,
-// with errno, if that is not possible.
+// Returns a socket that listens on 127.0.0.1. If `port` is 0, selects a free port and stores it.
+// Returns -1 and sets errno on failure.
 int Listen(std::uint16_t* port);
 
-// Answers one request a connection, until the listener is shut down. Any number of threads may call
-// it.
+// Answers one request per connection until the listener is shut down. Any number of threads may
+// call this at the same time.
 void Serve(int listener, const std::function<Response(const Request&)>& handler);
 
-// Sends one request, from this machine. Returns nullopt if there is no answer.
+// Sends one request to this machine. Returns nullopt if there is no answer.
 std::optional<Response> Get(std::uint16_t port, std::string_view path,
                             std::string_view traceparent);
 

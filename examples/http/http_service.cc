@@ -1,4 +1,4 @@
-// An HTTP service: each request is an activity, and part of the trace that its caller names.
+// An HTTP service. Each request is an activity, and belongs to the trace that its caller names.
 //   nettrace record -o http.nettrace -e ExampleHttp_L4K1 -e ExampleHttp_L4K2
 //       -- example-http-service --requests 20
 //   nettrace dump http.nettrace
@@ -23,14 +23,14 @@
 
 namespace {
 
-// A recording chooses events by their keywords: requests alone, or what the backend does, too.
+// Recordings select events by keyword: only requests, or also the work of the backend.
 constexpr std::uint64_t kRequests = 0x1;
 constexpr std::uint64_t kBackend = 0x2;
 
 inline constinit eh::Provider provider("ExampleHttp");
 
-// trace_id and span_id are the names that collectors know. The span is the work that starts here;
-// parent_span_id is the caller's, zeros if it gave none.
+// Collectors know the field names trace_id and span_id. The span is the work that starts here.
+// parent_span_id is the caller's span, or zeros if the caller gave none.
 constexpr eh::Event<provider, "RequestStart",
                     eh::Traits{.keyword = kRequests, .opcode = eh::Opcode::kActivityStart},
                     eh::Field<"path", std::string_view>, eh::Field<"trace_id", std::string_view>,
@@ -59,9 +59,10 @@ std::string TraceParent(const eh::TraceContext& context) {
 }
 
 std::string AskBackend(std::string_view item, const eh::TraceContext& request) {
-  // A real one would be asked with "traceparent: " + TraceParent(step).
+  // A real backend would be called with "traceparent: " + TraceParent(step).
   const eh::TraceContext step = request.NewChild();
-  // An activity within the thread's current one, that of the request: its events say so.
+  // An activity within the request, the thread's current activity: its start event has the request
+  // as the related activity.
   const eh::ActivityScope<backend_start, backend_stop> scope(
       item, step.TraceIdText(), step.SpanIdText(), request.SpanIdText());
   return "this is " + std::string(item) + "\n";
@@ -69,7 +70,7 @@ std::string AskBackend(std::string_view item, const eh::TraceContext& request) {
 
 http::Response Handle(const http::Request& request) {
   const auto began = std::chrono::steady_clock::now();
-  // A request without a valid traceparent begins a trace here.
+  // A request without a valid traceparent starts a new trace.
   const auto caller = eh::TraceContext::Parse(request.traceparent);
   const eh::TraceContext own = caller ? caller->NewChild() : eh::TraceContext::New();
   const eh::ActivityScope<request_start, request_stop> scope(
@@ -89,8 +90,8 @@ http::Response Handle(const http::Request& request) {
   return response;
 }
 
-// Sends requests first, first + step, ... and prints each with its traceparent. Returns how many
-// were not answered within their trace.
+// Sends requests first, first + step, ... and prints each with its traceparent. Returns the number
+// of requests that were not answered within their trace.
 int Call(std::uint16_t port, int first, int step, int end) {
   int failed = 0;
   for (int i = first; i < end; i += step) {
@@ -109,13 +110,13 @@ int Usage(std::FILE* to, int exit_code) {
   std::fputs(
       "usage: example-http-service [--port N] [--threads N] [--requests N]\n\n"
       "Serves GET /items/NAME on 127.0.0.1, as provider ExampleHttp, until it is interrupted.\n\n"
-      "  --port N       where; 0, the default, is any port that is free\n"
-      "  --threads N    requests served at a time (4)\n"
-      "  --requests N   makes so many requests itself, prints them, and ends\n\n"
+      "  --port N       port to listen on; 0, the default, selects a free port\n"
+      "  --threads N    number of requests served at the same time (4)\n"
+      "  --requests N   makes N requests to itself, prints them, and exits\n\n"
       "examples:\n"
       "  example-http-service --requests 20\n"
       "  example-http-service --port 8080 & curl http://127.0.0.1:8080/items/7\n\n"
-      "exit status: 0 ended as asked, 1 not able to listen or not to answer, 2 wrong usage\n",
+      "exit status: 0 done, 1 the port cannot be used or a request failed, 2 wrong usage\n",
       to);
   return exit_code;
 }
@@ -139,7 +140,7 @@ int main(int argc, char** argv) {
     return Usage(stderr, 2);
   }
 
-  // Blocked in every thread, for main to wait for.
+  // Blocked in all threads, because main waits for them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

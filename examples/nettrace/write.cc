@@ -1,4 +1,4 @@
-// Writes a trace of some events to a file that `nettrace dump`, PerfView and others read:
+// Writes a trace of some events to a file that `nettrace dump`, PerfView and other tools can read:
 //
 //   example-nettrace-write FILE
 #include <unistd.h>
@@ -26,7 +26,7 @@ absl::Status WriteTrace(const std::string& path) {
   if (!sink.ok()) return sink.status();
 
   nettrace::TraceInfo info;
-  info.sync_time = absl::Now();  // the wall clock's time at sync_ticks
+  info.sync_time = absl::Now();  // wall clock time at sync_ticks
   info.sync_ticks = static_cast<std::int64_t>(Now());
   info.key_values = {{"ProcessId", std::to_string(getpid())}};
   auto writer = nettrace::Writer::Create(*std::move(sink), info);
@@ -66,7 +66,8 @@ absl::Status WriteTrace(const std::string& path) {
                                                  *bytes);
     if (!written.ok()) return written;
   }
-  // A long trace has a sequence point every second or so: readers sort the events between two.
+  // In a long trace, write a sequence point about every second: readers sort the events between
+  // two.
   const absl::Status closed = (*writer)->WriteSequencePoint(Now());
   return closed.ok() ? (*writer)->Finish() : closed;
 }
@@ -76,9 +77,11 @@ absl::Status WriteTrace(const std::string& path) {
 int main(int argc, char** argv) {
   if (argc != 2 || std::strcmp(argv[1], "--help") == 0) {
     std::printf(
-        "usage: example-nettrace-write FILE\n\nWrites ten events to FILE, as NetTrace.\n\n"
-        "example:\n  example-nettrace-write shop.nettrace && nettrace dump shop.nettrace\n\n"
-        "exit status: 0 written, 1 not, 2 wrong usage\n");
+        "usage: example-nettrace-write FILE\n\n"
+        "Writes ten events to FILE in the NetTrace format.\n\n"
+        "example:\n"
+        "  example-nettrace-write shop.nettrace && nettrace dump shop.nettrace\n\n"
+        "exit status: 0 written, 1 FILE cannot be written, 2 wrong usage\n");
     return argc == 2 ? 0 : 2;
   }
   const absl::Status status = WriteTrace(argv[1]);

@@ -1,8 +1,8 @@
-// Loads a plugin that writes events, calls it and unloads it, several times over.
+// Loads a plugin that writes events, calls it and unloads it, several times.
 //   nettrace record -o plugin.nettrace -e ExamplePlugin_L4K1
 //       -- example-plugin-host --rounds 3 ./example-plugin.so
 //   nettrace dump plugin.nettrace
-// The host itself needs nothing of libeventheader.
+// The host itself does not use libeventheader.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Waits for Enter, where that is wanted.
+// Waits for Enter if `step` is true.
 void Pause(bool step) {
   if (!step) return;
   std::fflush(stdout);
@@ -35,7 +35,8 @@ bool Round(int round, const char* file, bool step) {
   Pause(step);
 
   if (dlclose(plugin) != 0) return Fail(dlerror());
-  if (dlopen(file, RTLD_NOW | RTLD_NOLOAD) != nullptr) return Fail("the plugin stays loaded");
+  if (dlopen(file, RTLD_NOW | RTLD_NOLOAD) != nullptr)
+    return Fail("the plugin is still loaded after dlclose()");
   std::printf("round %d: unloaded\n", round);
   Pause(step);
   return true;
@@ -45,8 +46,8 @@ int Usage(std::FILE* to, int exit_code) {
   std::fputs(
       "usage: example-plugin-host [--rounds N] [--step] PLUGIN.so\n\n"
       "Loads PLUGIN.so, calls it and unloads it, N times (3).\n\n"
-      "  --step   waits for Enter after each loading and unloading: meanwhile, `eventheader list`\n"
-      "           shows the plugin's tracepoint, ExamplePlugin_L4K1, come and go\n\n"
+      "  --step   waits for Enter after each load and unload, so that `eventheader list` can\n"
+      "           show that the plugin's tracepoint, ExamplePlugin_L4K1, appears and disappears\n\n"
       "example:\n"
       "  example-plugin-host --rounds 5 ./example-plugin.so\n\n"
       "exit status: 0 done, 1 the plugin cannot be loaded or unloaded, 2 wrong usage\n",

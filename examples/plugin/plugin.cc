@@ -1,8 +1,8 @@
-// A plugin with a provider that comes and goes with it. See host.cc.
+// A plugin whose provider exists only while the plugin is loaded. See host.cc.
 //
-// Its provider is in an unnamed namespace (or could have hidden visibility): so it belongs to this
-// shared object alone, and is unregistered when that is unloaded. g++ is given -fno-gnu-unique,
-// since otherwise as little as a std::to_string keeps a shared object loaded for ever.
+// The provider is in an unnamed namespace (hidden visibility would do as well). It therefore
+// belongs to this shared object alone, and is unregistered when the object is unloaded. g++ needs
+// -fno-gnu-unique: otherwise even a std::to_string keeps a shared object loaded forever.
 #include "plugin.h"
 
 #include <eventheader/eh.h>

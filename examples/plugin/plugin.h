@@ -2,7 +2,8 @@
 #ifndef EXAMPLES_PLUGIN_PLUGIN_H_
 #define EXAMPLES_PLUGIN_PLUGIN_H_
 
-// Writes three events. Returns a text in the plugin that says how its provider is registered.
+// Writes three events. Returns text, stored in the plugin, that describes the registration of its
+// provider.
 extern "C" [[gnu::visibility("default")]] const char* PluginWork(int round);
 
 #endif  // EXAMPLES_PLUGIN_PLUGIN_H_
