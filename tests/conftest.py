@@ -1,4 +1,4 @@
-"""Lets Meson run pytest by its protocol for GoogleTest, so that its report has every case."""
+"""Lets Meson run pytest with its protocol for GoogleTest, so that its report has every case."""
 
 
 def pytest_addoption(parser):

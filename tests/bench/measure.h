@@ -1,4 +1,4 @@
-// How the benchmarks measure and what they print.
+// The measuring functions of the benchmarks, and the output of their results.
 #ifndef TESTS_BENCH_MEASURE_H_
 #define TESTS_BENCH_MEASURE_H_
 
@@ -14,15 +14,15 @@
 
 namespace bench {
 
-// The command line: [--json] [--instructions]. Exits with 2 after any other.
+// The command line: [--json] [--instructions]. Any other argument ends the program with status 2.
 struct Options {
   bool json = false;
-  // In the VM whose nanoseconds are instructions.
+  // True if the program runs in the VM in which one nanosecond is one instruction.
   bool instructions = false;
 };
 Options ParseOptions(int argc, char** argv);
 
-// Prints one result: a line of a table, or of JSON. `floor` 0: there is none.
+// Prints one result, as a line of a table or of JSON. A `floor` of 0 means that there is none.
 class Reporter {
  public:
   Reporter(std::string bench, bool json) : bench_(std::move(bench)), json_(json) {}
@@ -35,14 +35,15 @@ class Reporter {
 
 struct Body {
   std::function<void()> run;
-  std::function<void()> prepare = [] {};  // before each run; not measured
-  // What one step of it cost, in nanoseconds of this thread's CPU time.
+  std::function<void()> prepare = [] {};  // Called before each run; not measured.
+  // Cost of one step, in ns of this thread's CPU time.
   double cost = std::numeric_limits<double>::max();
-  // Its instructions, user and kernel together, where an InstructionCounter counts them.
+  // Instructions of one step, user and kernel together, if an InstructionCounter counts them.
   double instructions = std::numeric_limits<double>::max();
 };
 
-// Counts this thread's instructions, user and kernel together, by the processor's own counter.
+// Counts this thread's instructions, user and kernel together, with the processor's hardware
+// counter.
 class InstructionCounter {
  public:
   InstructionCounter();
@@ -50,7 +51,7 @@ class InstructionCounter {
   InstructionCounter& operator=(const InstructionCounter&) = delete;
   ~InstructionCounter();
 
-  // False if the machine has no such counter, or does not let this process read it.
+  // False if the machine has no hardware counter, or does not let this process read it.
   bool valid() const { return fd_ >= 0; }
   double Read() const;
 
@@ -58,13 +59,13 @@ class InstructionCounter {
   int fd_;
 };
 
-// Runs `bodies` in turns, `rounds` times, each once to have in the caches what it uses and once to
-// be measured. The least time counts: what else runs on the machine only ever adds. A run does
-// `steps` of what is measured.
+// Runs `bodies` in turns, `rounds` times. In each round a body runs once to fill the caches and
+// once to be measured. The least time counts, because other processes can only add time. A run has
+// `steps` steps.
 void Measure(std::span<Body> bodies, std::size_t steps, int rounds,
              const InstructionCounter* counter = nullptr);
 
-// Ends the program with what is wrong.
+// Prints an error message and ends the program.
 [[noreturn]] void Fail(const std::string& what);
 void Check(const absl::Status& status);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The babeltrace2 of Debian 13, which reads CTF 2, shows what `nettrace export --to ctf2` writes as `nettrace dump` shows the
-file. In a fresh root, which needs root and mmdebstrap."""
+"""Tests that the babeltrace2 of Debian 13, which reads CTF 2, shows the output of `nettrace export --to ctf2` as
+`nettrace dump` shows the file. Runs in a fresh root, which needs root and mmdebstrap."""
 
 import pathlib
 import pickle
@@ -24,7 +24,7 @@ READ = "import ctf, pickle, sys; pickle.dump(ctf.read('/tmp/trace'), sys.stdout.
 
 
 def read(root, folder):
-    """The ctf.Trace that it makes of the directory."""
+    """Returns the ctf.Trace that this babeltrace2 reads from the directory."""
     copy = root.path / "tmp/trace"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)

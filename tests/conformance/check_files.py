@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Checks that TraceEvent shows .nettrace files as `nettrace dump` does: the same events, in the order of
-time, with the same names, values, ids and threads; as many lost; and no exception.
+"""Checks that TraceEvent shows .nettrace files as `nettrace dump` does: the same events in the order of time, with the
+same names, values, ids and threads, the same number of lost events, and no exception.
 
 example:
   check_files.py --nettrace build/bin/nettrace --reader build/traceevent trace.nettrace
 
-exit status: 0 it does; 1 it does not; 77 TraceEvent cannot be had (the last line says why)
+exit status: 0 the files pass; 1 they do not; 77 TraceEvent is not available (the last line says why)
 """
 
 import pathlib
@@ -18,13 +18,13 @@ import reader
 
 
 def dump(nettrace, file):
-    # TraceEvent knows nothing of EventHeader's formats, and shows the events that a recorder adds among others.
+    # TraceEvent does not know EventHeader's formats, and shows the events that a recorder adds among the others.
     return list(commands.dump(nettrace, file, "--raw", "--processes", "--account"))
 
 
 def check(nettrace, command, file, allowed=(), own_ids=False, log=True):
-    """The Comparison of one file, with what programs that read events see, and with the TraceLog that PerfView shows.
-    `log`: False for a file of the .NET runtime, whose events a TraceLog shows by their parsers' names."""
+    """Returns the Comparison of one file, both with the view of programs that read events and with the TraceLog that
+    PerfView shows. `log` is False for a file of the .NET runtime: a TraceLog names its events as their parsers do."""
     result = comparison.Comparison(allowed, own_ids)
     events, lost = dump(nettrace, file), commands.info(nettrace, file)["lost"]
     result.files(events, *reader.read(command, file), lost)
@@ -36,7 +36,7 @@ def check(nettrace, command, file, allowed=(), own_ids=False, log=True):
 
 
 def report(file, result):
-    """Prints it; returns whether the file passed."""
+    """Prints the result; returns whether the file passed."""
     quirks = "".join(f", {count} {kind}" for kind, count in sorted(result.quirks.items()))
     print(f"{file}: {result.events} events, {result.count} differences{quirks}")
     for text in result.differences:

@@ -1,14 +1,14 @@
-"""Compares what `nettrace dump --json` and TraceEvent show of one file.
+"""Compares what `nettrace dump --json` and TraceEvent show for one file.
 
-TraceEvent shows some things differently though the file is right. They are known here one by one, and
-counted, so that a test can say which of them its file may meet:
+TraceEvent shows some things differently although the file is right. Each of these quirks is known here and counted, so
+that a test can say which of them its file may have:
   latin1   text in UTF-8 code units that is not ASCII is shown byte by byte
   nul      text ends at its first NUL
   empty    an object without fields at the end of the payload is shown as null
   implied  a row without an opcode, and a name ending in Start or Stop: becomes opcode 1 or 2
   label    an opcode label is ignored, the row's opcode is shown; a TraceLog's events only
-TraceEvent shows something where a file says nothing: a process id of 0, a thread id of -1, the name
-EventID(n), the CPU of some event before.
+If a file has no value, TraceEvent shows one: a process id of 0, a thread id of -1, the name EventID(n), the CPU of an
+earlier event.
 """
 
 import collections
@@ -24,15 +24,15 @@ MAX_SHOWN = 20
 
 
 class Comparison:
-    """events: how many there are; differences: messages, at most MAX_SHOWN; count: how many there were; quirks: a
-    Counter of QUIRKS."""
+    """`events`: number of events; `differences`: messages, at most MAX_SHOWN; `count`: number of differences; `quirks`:
+    a Counter of QUIRKS."""
 
     def __init__(self, allowed=(), own_ids=False):
-        """`own_ids`: the events keep their own ids, beside those that their metadata rows were given."""
+        """`own_ids`: the events keep their own ids, which differ from the ids of their metadata rows."""
         self._allowed = frozenset(allowed)
         self._own_ids = own_ids
-        self._schemas = {}  # Our id and name by what TraceEvent knows events by: the provider's GUID and the id.
-        self._view = ""  # The part of TraceEvent that is compared with, for messages.
+        self._schemas = {}  # Our id and name, by the provider's GUID and the id, by which TraceEvent identifies events.
+        self._view = ""  # The part of TraceEvent that is being compared, for messages.
         self._log = False
         self.events = 0
         self.quirks = collections.Counter()
@@ -40,8 +40,8 @@ class Comparison:
         self.count = 0
 
     def files(self, dumped, shown, totals, lost, log=False):
-        """`dumped`: our events; `shown`, `totals`: TraceEvent's, of a TraceLog if `log` says so; `lost`: how many our
-        reader says were lost."""
+        """`dumped`: our events; `shown`, `totals`: TraceEvent's, from a TraceLog if `log` is true; `lost`: the number
+        of lost events that our reader reports."""
         self._log = log
         self._view = "TraceLog: " if log else ""
         if totals["exception"]:
@@ -54,14 +54,14 @@ class Comparison:
         for before, after in itertools.pairwise(shown):
             if after["timestamp"] < before["timestamp"]:
                 self._differ(f"TraceEvent shows {after['timestamp']} after {before['timestamp']}")
-        # Ours may come in the file's order. Among events of one time the order says nothing.
+        # Our events may be in the order of the file. The order of events with the same time is undefined.
         for number, (ours, theirs) in enumerate(zip(_in_order(dumped), _in_order(shown)), 1):
             self._event(f"event {number} ({_show(ours['provider'] + '/' + ours['name'])} at {ours['timestamp']})",
                         ours, theirs)
 
     def processes(self, shown, totals):
-        """Whether the processes of a TraceLog are those that its events of Universal.System say: each begins with a
-        ProcessCreate, or is there from the start, has the last name that it was given, and ends with ProcessExit."""
+        """Checks that the processes of a TraceLog match the events of Universal.System: each process begins with a
+        ProcessCreate or exists from the start, has the last name that it was given, and ends with ProcessExit."""
         self._view = "TraceLog: "
         expected = collections.defaultdict(list)  # By pid.
         for event in shown:
@@ -71,7 +71,7 @@ class Comparison:
             if event["name"] == "ProcessCreate" or not lives:
                 lives.append({"startMs": event["relativeMs"] if event["name"] == "ProcessCreate" else None})
             elif event["name"] == "ExistingProcess":
-                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog takes the last one's time.
+                lives[-1]["startMs"] = event["relativeMs"]  # TraceLog uses the time of the last one.
             if event["name"] == "ProcessExit":
                 lives[-1]["endMs"] = event["relativeMs"]
             else:
@@ -87,7 +87,7 @@ class Comparison:
                         self._same(f"process {pid}: {key}", value, process[key])
 
     def values(self, where, ours, theirs):
-        """Compares two values as JSON has them."""
+        """Compares two values in the form that JSON has for them."""
         self._value(where, ours, theirs)
 
     def _event(self, where, ours, theirs):
@@ -174,7 +174,7 @@ class Comparison:
 
 
 def _integer(value):
-    """The number that a string of digits stands for in the JSON of `nettrace dump`; other values as they are."""
+    """Returns the number that a string of digits stands for in the JSON of `nettrace dump`; other values unchanged."""
     if isinstance(value, str) and re.fullmatch("-?[0-9]{16,20}", value) and abs(int(value)) > 2**53:
         return int(value)
     return value
@@ -185,7 +185,8 @@ def _in_order(events):
 
 
 def _nanoseconds(utc):
-    """Nanoseconds since 1970 of "2026-11-21T10:00:00.1234567Z", with any number of digits. TraceEvent shows 100 ns."""
+    """Returns the nanoseconds since 1970 of "2026-11-21T10:00:00.1234567Z", with any number of digits. TraceEvent's
+    times have a resolution of 100 ns."""
     seconds, _, fraction = utc.removesuffix("Z").partition(".")
     whole = datetime.datetime.fromisoformat(seconds + "+00:00")
     return round(whole.timestamp()) * 10**9 + int(fraction[:9].ljust(9, "0"))
@@ -211,8 +212,8 @@ def _same_number(ours, theirs):
         return True
     if float not in (type(ours), type(theirs)):
         return False
-    # One may show a double that has no fraction without a point; a single with the digits it needs or with
-    # those of the double it became.
+    # A reader may show a double without a fraction without a point. It may show a single with the digits that it needs,
+    # or with those of the double that it was converted to.
     if float(ours) == float(theirs):
         return True
     try:

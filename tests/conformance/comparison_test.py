@@ -1,4 +1,4 @@
-"""The comparison must see every difference: otherwise the conformance tests could not fail."""
+"""Tests that the comparison finds every difference. Otherwise the conformance tests could not fail."""
 
 import copy
 import unittest
@@ -46,7 +46,7 @@ class ComparisonTest(unittest.TestCase):
                                   ("2026-11-21T11:00:00.1234567Z", 1)):
             self.assertEqual(compare([ours], [changed(THEIRS, time=time)]).count, differences, time)
 
-    def test_own_ids_still_tell_schemas_apart(self):
+    def test_own_ids_still_distinguish_schemas(self):
         theirs = changed(THEIRS, id=7)
         self.assertEqual(compare(theirs=[theirs], own_ids=True).differences, [])
         ours = [OURS, changed(OURS, timestamp=11, name="F")]
@@ -67,10 +67,10 @@ class ComparisonTest(unittest.TestCase):
     def test_singles_may_be_shown_as_doubles(self):
         ours, theirs = changed(OURS, payload={"x": 2.6049651e+16}), changed(THEIRS, payload={"x": 26049650960105470})
         self.assertEqual(compare([ours], [theirs]).differences, [])
-        theirs = changed(THEIRS, payload={"x": 26049648812621824})  # The single below.
+        theirs = changed(THEIRS, payload={"x": 26049648812621824})  # The next value, as a single.
         self.assertEqual(compare([ours], [theirs]).count, 1)
 
-    def test_what_the_file_does_not_say_is_shown_as_something(self):
+    def test_values_missing_in_the_file_may_be_shown(self):
         ours = changed(OURS, pid=None, tid=None, cpu=None, name="")
         theirs = changed(THEIRS, pid=0, tid=-1, cpu=7, name="EventID(1)")
         self.assertEqual(compare([ours], [theirs]).differences, [])
@@ -144,7 +144,7 @@ class ComparisonTest(unittest.TestCase):
             result.files([event], [theirs], TOTALS, 0, log=log)
             self.assertEqual(result.count, differences, (log, allowed, labelled))
 
-    def test_processes_are_those_of_their_events(self):
+    def test_processes_match_their_events(self):
         def event(name, pid, time, path=None):
             payload = {"Name": path} if path else {}
             return changed(THEIRS, provider="Universal.System", name=name, pid=pid, relativeMs=time, payload=payload)
@@ -188,6 +188,6 @@ class ComparisonTest(unittest.TestCase):
         self.assertEqual(with_text(1, 1.0).count, 0)
         self.assertEqual(with_text(1e300, 1.0).count, 1)
 
-    def test_only_so_many_differences_are_kept(self):
+    def test_keeps_a_bounded_number_of_differences(self):
         result = compare([OURS] * 50, [changed(THEIRS, name="F")] * 50)
         self.assertEqual((result.count, len(result.differences)), (50, comparison.MAX_SHOWN))

@@ -1,7 +1,8 @@
-"""Compares what a reader shows of an exported CTF trace, of 1.8 or 2, with what `nettrace dump --json --raw` shows of its
-file: the same events in the order of time, with the same names, values, times, threads, CPUs and labels, and as many lost.
+"""Compares what a reader shows of an exported CTF trace, of version 1.8 or 2, with what `nettrace dump --json --raw`
+shows of its file: the same events in the order of time, with the same names, values, times, threads, CPUs and labels,
+and the same number of lost events.
 
-Values are compared in one form: what CTF has another type for is turned into what dump shows."""
+Values are compared in one form: a value whose type differs in CTF is converted to the form that dump shows."""
 
 import collections
 import datetime
@@ -12,13 +13,13 @@ import struct
 from support import script
 
 MAX_SHOWN = 20
-OF_ROWS = ("OpCode", "Keywords", "Level", "Version")  # Labels in the place of what metadata rows say.
+OF_ROWS = ("OpCode", "Keywords", "Level", "Version")  # Labels that replace what metadata rows say.
 NUL_SHOWN = "\u2400"  # A NUL would end a string in CTF.
 EMPTY_SHOWN = "\u200b"  # babeltrace2 2.0.4 shows an earlier event's text in place of an empty one.
 
 
 def babeltrace():
-    """The Python module of babeltrace2; Skipped if it is not installed."""
+    """Returns the Python module of babeltrace2; raises Skipped if it is not installed."""
     try:
         import bt2
     except ImportError as reason:
@@ -30,7 +31,8 @@ Trace = collections.namedtuple("Trace", "events discarded environment")
 
 
 def read(folder):
-    """The Trace that babeltrace2 makes of the directory. `discarded`: (begin, end, count) of each loss, times in ns."""
+    """Returns the Trace that babeltrace2 reads from the directory. `discarded`: (begin, end, count) of each loss, times
+    in ns."""
     bt2 = babeltrace()
     events, discarded, environment = [], [], {}
     for message in bt2.TraceCollectionMessageIterator(str(folder)):
@@ -51,12 +53,12 @@ def _event(bt2, message):
     level = event.cls.log_level
     return {"time": message.default_clock_snapshot.ns_from_origin, "name": event.name,
             "cpu": int(packet["cpu_id"]) if "cpu_id" in packet else None,
-            "log_level": getattr(level, "value", level),  # From 2.1 on it is an Enum's.
+            "log_level": getattr(level, "value", level),  # From 2.1 on, it is an Enum.
             "context": context, "payload": _value(bt2, event.payload_field) if event.payload_field is not None else {}}
 
 
 def _value(bt2, field):
-    """A field as Python's own values, without the lengths of sequences."""
+    """Returns a field as Python values, without the lengths of sequences."""
     if isinstance(field, bt2._StructureFieldConst):
         members = {name: _value(bt2, field[name]) for name in field}
         return {name: value for name, value in members.items()
@@ -75,13 +77,13 @@ def _value(bt2, field):
 
 
 def _labels(field):
-    # babeltrace2 2.0.4's own list is missing for a number without a name that comes before all with one.
+    # babeltrace2 2.0.4's own list of labels is empty if a number without a name comes before all numbers that have one.
     return tuple(label for label, mapping in field.cls.items()
                  if any(part.lower <= int(field) <= part.upper for part in mapping.ranges))
 
 
 class Named(int):
-    """A number of an enumeration, with the names that it has there."""
+    """A number of an enumeration, with its names."""
 
     def __new__(cls, number, names):
         self = super().__new__(cls, number)
@@ -94,7 +96,7 @@ class Named(int):
 
 class Comparison:
     def __init__(self, is_ctf2=False):
-        self.is_ctf2 = is_ctf2  # Which keeps all names and texts as they are, but for NUL.
+        self.is_ctf2 = is_ctf2  # CTF 2 keeps all names and texts unchanged, except for NUL.
         self.count = 0
         self.differences = []
 
@@ -103,7 +105,7 @@ class Comparison:
         times = [event["time"] for event in trace.events]
         self._same("the order of time", sorted(times), times)
         self._same("events lost", lost, sum(count for _, _, count in trace.discarded))
-        # Among events of one time and several CPUs the order says nothing.
+        # The order of events with the same time on different CPUs is undefined.
         ours = sorted((_expected(event, self.is_ctf2) for event in dumped), key=_sort_key)
         theirs = sorted(trace.events, key=_sort_key)
         for number, (one, other) in enumerate(zip(ours, theirs), 1):
@@ -112,7 +114,7 @@ class Comparison:
                 self._same(f"{where}: {key}", one[key], other[key])
             for key, value in one["context"].items():
                 self.value(f"{where}: {key}", value, other["context"][key])
-            # JSON that names a label twice has its last value here.
+            # If JSON has a label twice, Python keeps its last value.
             labels = {label["name"]: label["value"] for label in other["context"]["labels"]}
             self._same(f"{where}: labels", one["labels"], labels)
             self._payload(where, one, other)
@@ -121,7 +123,7 @@ class Comparison:
         if one["error"] is not None:
             self._same(f"{where}: error", one["error"], other["payload"].get("error"))
             return
-        # Names are mangled: values are compared by their places.
+        # Names are mangled, so values are compared by position.
         self.value(f"{where}: payload", one["payload"], other["payload"])
 
     def value(self, where, ours, theirs):
@@ -135,7 +137,7 @@ class Comparison:
         elif isinstance(ours, list) and isinstance(theirs, list):
             self._same(f"{where}: number of elements", len(ours), len(theirs))
             for index, (one, other) in enumerate(zip(ours, theirs)):
-                # An array in an array is the member of a struct.
+                # In CTF, an array within an array is the member of a struct.
                 inner = isinstance(one, list) and isinstance(other, dict)
                 self.value(f"{where}[{index}]", one, other["value"] if inner else other)
         elif not _same_scalar(ours, theirs):
@@ -152,13 +154,14 @@ class Comparison:
 
 
 def printable(text):
-    """Text of the metadata, as programs show it to people: in one line, and without what a terminal obeys."""
+    """Returns text of the metadata as programs show it to people: on one line, without control characters that a
+    terminal obeys."""
     return re.sub("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]",
                   lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def identifier(name):
-    """The name that readers show for a field."""
+    """Returns the name that readers show for a field."""
     return re.sub(b"[^A-Za-z0-9]", b"_", name.encode()[:200]).decode()
 
 
@@ -167,7 +170,7 @@ def _sort_key(event):
 
 
 def _expected(dumped, is_ctf2):
-    """An event of dump as _event shows those of CTF."""
+    """Converts an event of dump to the form that _event returns for events of CTF."""
     name = f"{dumped['provider']}:{dumped['name']}"
     labels = dict(dumped["labels"])
     context = {
@@ -184,7 +187,7 @@ def _expected(dumped, is_ctf2):
 
 
 def nanoseconds(utc):
-    """Nanoseconds since 1970 of 2026-11-21T10:00:00.123456789Z."""
+    """Returns the nanoseconds since 1970 of 2026-11-21T10:00:00.123456789Z."""
     whole, _, fraction = utc.removesuffix("Z").partition(".")
     seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
     return round(seconds) * 10**9 + int(fraction.ljust(9, "0") or 0)
@@ -204,7 +207,7 @@ def _same_scalar(ours, theirs):
 
 
 def _single(number):
-    """What dump shows of a single is the shortest text that reads back as it."""
+    """Converts a single to what dump shows: the shortest text that reads back as the same number."""
     try:
         return struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:

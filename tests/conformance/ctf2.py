@@ -1,7 +1,8 @@
-"""A strict reader of the Common Trace Format 2, by its specification (CTF2-SPEC-2.0): whatever that does not allow is
-an Error, and so is what babeltrace2 would not read. A trace is a directory: its metadata, and a file for each stream.
+"""A strict reader of the Common Trace Format 2, by its specification (CTF2-SPEC-2.0). Whatever the specification does
+not allow is an Error, and so is anything that babeltrace2 could not read. A trace is a directory with its metadata, and
+a file for each stream.
 
-What read() returns has the form of ctf.read(), so that ctf.Comparison takes both."""
+read() returns the same form as ctf.read(), so that ctf.Comparison accepts both."""
 
 import collections
 import functools
@@ -32,9 +33,10 @@ ROLES = {
                             "discarded-event-record-counter-snapshot"},
     EVENT_HEADER: {"default-clock-timestamp", "event-record-class-id"}, COMMON: set(), SPECIFIC: set(), PAYLOAD: set()}
 
-# `packets`: each Packet, stream by stream. `fragments`: the metadata as it is, with its attributes.
+# `packets`: each Packet, stream by stream. `fragments`: the fragments of the metadata, unchanged, with their
+# attributes.
 Trace = collections.namedtuple("Trace", (*ctf.Trace._fields, "packets", "fragments"))
-# Times in ns, and None where the packet does not say. `discarded`: the counter's snapshot. `size`: in bytes.
+# Times are in ns, and None if the packet does not have them. `discarded`: the counter's snapshot. `size`: in bytes.
 Packet = collections.namedtuple("Packet", "stream begin end sequence discarded size context")
 
 
@@ -48,10 +50,10 @@ def need(condition, text):
 
 
 def read(folder):
-    """The Trace in the directory. An event is a dict of time (ns since the origin of its clock), name, cpu, context,
-    payload, specific (the specific context), and class, which is the fragment of its event record class.
+    """Returns the Trace in the directory. An event is a dict of time (ns since the origin of its clock), name, cpu,
+    context, payload, specific (the specific context), and class, which is the fragment of its event record class.
 
-    Fields that only say how long another one is, or which, are not shown. An optional that is not there is None."""
+    Fields that only hold the length or the selector of another field are not shown. A missing optional is None."""
     folder = pathlib.Path(folder)
     metadata = Metadata((folder / "metadata").read_bytes())
     streams, identities = [], set()
@@ -70,7 +72,7 @@ def read(folder):
 
 
 def parse(data):
-    """The fragments of a metadata stream: a JSON text sequence (RFC 7464)."""
+    """Returns the fragments of a metadata stream, which is a JSON text sequence (RFC 7464)."""
     before, *texts = data.split(b"\x1e")
     need(before == b"" and texts, "metadata: no record separator at the beginning")
     for number, text in enumerate(texts):
@@ -87,13 +89,13 @@ def parse(data):
 
 @functools.cache
 def _validator():
-    """What checks fragments by the schema; Skipped if there is no such module."""
+    """Returns the validator that checks fragments by the schema; raises Skipped if the module is missing."""
     try:
         import jsonschema
     except ImportError as reason:
         raise script.Skipped(f"python3-jsonschema cannot be had: {reason}")
     schema = json.loads(pathlib.Path(__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
-    # The draft's own checker takes 1.0 for an integer, and CTF 2 does not.
+    # The draft's own type checker accepts 1.0 as an integer; CTF 2 does not.
     return jsonschema.validators.extend(
         jsonschema.Draft202012Validator, type_checker=jsonschema.Draft4Validator.TYPE_CHECKER)(schema)
 
@@ -109,13 +111,13 @@ def _constant(text):
 
 class Metadata:
     """The classes of a metadata stream. A field class is the dict of its JSON object and what _effective() adds:
-    `align`, in bits; a structure's `members` by name, and `hidden`, the names of those not to be shown; an array's
-    `element`; an optional's or variant's `options`: (ranges, class)."""
+    `align`, in bits; for a structure `members` by name, and `hidden`, the names of the members that are not shown; for
+    an array `element`; for an optional or a variant `options`: (ranges, class)."""
 
     def __init__(self, data):
         self.aliases, self.clocks, self.streams, self.events = {}, {}, {}, {}
         self.uuid, self.environment, self.header, self.fragments = None, {}, None, []
-        self.roots = {}  # Structure classes, by origin, of what is decoded before the field whose class is checked.
+        self.roots = {}  # Structure classes that are decoded before the field being checked, by origin.
         self.selected, self.plain = set(), []
         for where, fragment in parse(data):
             try:
@@ -185,7 +187,7 @@ class Metadata:
         return root
 
     def _effective(self, field_class):
-        """The class without aliases, checked by itself."""
+        """Returns the class with its aliases resolved. Checks it without its surroundings."""
         if isinstance(field_class, str):
             need(field_class in self.aliases, f"alias {field_class!r} is not there")
             return self.aliases[field_class]
@@ -220,7 +222,8 @@ class Metadata:
         return result
 
     def _check_places(self, field_class, place, opened, name, has_clock):
-        """Roles and locations. `opened`: the structures around the class, outermost first, with the member it is in."""
+        """Checks roles and locations. `opened`: the structures around the class, outermost first, each with the member
+        that contains the class."""
         kind, roles = field_class["type"], field_class.get("roles", [])
         for role in roles:
             need(role in ROLES[place], f"role {role} in the {place}")
@@ -253,7 +256,8 @@ class Metadata:
                 need((target["type"] in BOOLEAN) == (field_class["options"][0][0] is None),
                      "a selector has ranges and is no integer, or has none and is one")
         if "options" in field_class and kinds.isdisjoint(BOOLEAN):
-            # Of several selectors, which a variant has as options, the longest.
+            # A variant between the location and the field can lead to several selectors; the one with the largest range
+            # counts.
             low, high = max((_bounds(target) for _, _, target in located), key=lambda bounds: bounds[1])
             options = [_check_ranges(ranges, low, high, "a selector") for ranges, _ in field_class["options"]]
             for one, other in itertools.combinations(options, 2):
@@ -261,11 +265,13 @@ class Metadata:
                          for first_of_other, last_of_other in other), "options of a variant overlap")
 
     def _locate(self, location, place, opened):
-        """The fields that a location can mean, several where it leads through variants: (structure, name, class)."""
+        """Returns the fields that a location can mean, as (structure, name, class). There are several if it leads
+        through variants."""
         path, origin = location["path"], location.get("origin")
         need(path[-1] is not None, "a location ends in a parent")
         need(origin is None or origin in self.roots, f"a location begins in a {origin}, which is not there yet")
-        # From the root to the structure that is reached: with the member being decoded, or None if all are.
+        # From the root to the structure that is reached, each with the member being decoded, or None if all are
+        # decoded.
         chains = [opened if origin is None else opened[:1] if origin == place else [(self.roots[origin], None)]]
         for element in path[:-1]:
             chains = [chain for before in chains for chain in _step(before, element, opened)]
@@ -273,19 +279,19 @@ class Metadata:
 
 
 def _inner(field_class):
-    """The classes in it that are no members."""
+    """Returns the classes within a class that are not members."""
     return [field_class["element"]] if "element" in field_class else [one for _, one in field_class.get("options", [])]
 
 
 def _unwrapped(field_class):
-    """What a path goes on with: the content of an optional, and of each option of a variant."""
+    """Returns the classes at which a path continues: the content of an optional, and of each option of a variant."""
     if "options" in field_class:
         return [one for inner in _inner(field_class) for one in _unwrapped(inner)]
     return [field_class]
 
 
 def _decoded(step, name):
-    """The classes of a member that is decoded already."""
+    """Returns the classes of a member, which must be decoded already."""
     structure, current = step
     names = list(structure["members"])
     need(name in names, f"a location leads to {name!r}, which is not among {names}")
@@ -294,11 +300,11 @@ def _decoded(step, name):
 
 
 def _step(chain, element, opened):
-    """The chains that an element of a path leads to."""
+    """Returns the chains that an element of a path leads to."""
     if element is None:
         need(len(chain) > 1, "a location leads to the parent of a root")
         return [chain[:-1]]
-    if element == chain[-1][1] and len(opened) > len(chain):  # What is around the class itself.
+    if element == chain[-1][1] and len(opened) > len(chain):  # A structure around the class itself.
         return [opened[:len(chain) + 1]]
     inner = _decoded(chain[-1], element)
     need(all(one["type"] == "structure" for one in inner), f"a location goes on in {element!r}, which is no structure")
@@ -306,7 +312,7 @@ def _step(chain, element, opened):
 
 
 def _bounds(field_class):
-    """The lowest and highest integer of a class, or index of a bit map."""
+    """Returns the lowest and highest integer of a class, or index of a bit map."""
     bits = field_class.get("length", 64)
     if field_class["type"] == "fixed-length-bit-map":
         return 0, bits - 1
@@ -320,7 +326,8 @@ def _check_ranges(ranges, low, high, name):
 
 
 class Structure(dict):
-    """A structure's fields by name. While it is decoded, `inner` is the structure in its member `current`."""
+    """The fields of a structure by name. While the structure is decoded, `inner` is the structure in its member
+    `current`."""
 
     def __init__(self, parent, hidden):
         super().__init__()
@@ -328,7 +335,7 @@ class Structure(dict):
 
 
 class Fields:
-    """The fields of a packet, decoded one after the other. Positions are in bits from the packet's beginning."""
+    """The fields of a packet, decoded in order. Positions are in bits from the packet's beginning."""
 
     def __init__(self, data, begin):
         self.data, self.begin = data, begin
@@ -337,7 +344,8 @@ class Fields:
         self.roots, self.roles = {}, {}
 
     def root(self, place, field_class):
-        """The fields of a root structure as they are shown, or None if there is no such class."""
+        """Returns the fields of a root structure in the form in which they are shown, or None if there is no such
+        class."""
         self.roots.pop(place, None)
         if field_class is None:
             return None
@@ -365,7 +373,8 @@ class Fields:
         for role in field_class.get("roles", ()):
             self.roles[role] = value
             if role == "default-clock-timestamp":
-                # The clock's lowest bits: if they are below those before, they have gone round once.
+                # A timestamp has the lowest bits of the clock. If they are below the previous ones, they have wrapped
+                # once.
                 self.clock += (value - self.clock) % (1 << field_class.get("length", (self.position - start) // 8 * 7))
                 need(self.clock < 2**64, "a timestamp is before the one before it")
         return value
@@ -384,7 +393,7 @@ class Fields:
         return result
 
     def _skip(self, bits):
-        """Goes on over these bits, and returns where they begin."""
+        """Skips these bits, and returns where they begin."""
         begin = self.position
         need(begin + bits <= self.limit, f"{bits} bits go on after the packet's content")
         self.position += bits
@@ -421,7 +430,7 @@ class Fields:
         return number
 
     def _text(self, field_class, length):
-        """A text of this many bytes, which a NUL may end before; or, without a length, up to a NUL."""
+        """Returns a text of this many bytes, which a NUL may end earlier. Without a length, the text ends at a NUL."""
         encoding, begin = field_class.get("encoding", "utf-8"), self.begin + self.position // 8
         unit, end = UNITS[encoding], self.begin + self.limit // 8
         if length is not None:
@@ -447,7 +456,7 @@ class Fields:
         return None
 
     def _located(self, location, parent):
-        """The value of the field at a location; `parent` is the structure around the field that needs it."""
+        """Returns the value of the field at a location; `parent` is the structure around the field that needs it."""
         value = self.roots.get(location["origin"]) if "origin" in location else parent
         for element in location["path"]:
             need(isinstance(value, Structure), f"location {location['path']} is not within a structure")
@@ -462,7 +471,7 @@ class Fields:
 
 
 def _names(field_class, value):
-    """The names of an integer or, by each of its bits, of a bit map."""
+    """Returns the names of an integer, or of each bit of a bit map."""
     if "flags" in field_class:
         return [name for name, ranges in field_class["flags"].items()
                 if any(value >> first & (1 << (last - first + 1)) - 1 for first, last in ranges)]
@@ -493,7 +502,7 @@ class DataStream:
                 raise Error(f"{name}: packet {len(self.packets)} at {position}, bit {fields.position}: {reason}")
 
     def _packet(self, fields):
-        """Returns its size."""
+        """Reads a packet; returns its size."""
         roles, metadata = fields.roles, self.metadata
         fields.root(HEADER, metadata.header)
         need(roles.get("packet-magic-number", MAGIC) == MAGIC, "no magic number")
@@ -539,7 +548,7 @@ class DataStream:
         if packet.discarded is not None:
             lost = packet.discarded - (before.discarded or 0)
             need(lost >= 0, f"the counter of discarded events goes back from {before.discarded} to {packet.discarded}")
-        # babeltrace2 counts from the first packet's counter.
+        # babeltrace2 counts from the counter of the first packet.
         need(self.packets or not lost, f"{lost} events are lost before the end of the first packet")
         if lost:
             self.losses.append((before.end, packet.end, lost))
@@ -570,6 +579,6 @@ class DataStream:
 
 
 def nanoseconds(clock, cycles):
-    """Nanoseconds from the clock's origin."""
+    """Returns nanoseconds from the clock's origin."""
     offset, frequency = clock.get("offset-from-origin", {}), clock["frequency"]
     return (offset.get("cycles", 0) + cycles) * 10**9 // frequency + offset.get("seconds", 0) * 10**9

@@ -1,5 +1,5 @@
-"""The reader of CTF 2 must read what the specification allows, and refuse everything else: traces made by hand, of
-every field class in both byte orders, and one for each rule that is broken."""
+"""Tests that the reader of CTF 2 reads what the specification allows, and refuses everything else. The traces are made
+by hand: they have every field class in both byte orders, and there is one for each rule that is broken."""
 
 import copy
 import json
@@ -53,7 +53,7 @@ def variant(selector, options):
 
 
 def fragments(payload=None, order=LITTLE):
-    """The metadata by names that the tests change it with."""
+    """Returns the fragments of the metadata by the names that the tests change them by."""
     def role(length, name):
         return unsigned(length, order, roles=[name])
     return {
@@ -82,12 +82,12 @@ def fragments(payload=None, order=LITTLE):
 
 
 def event(time, payload=b"\x05", order=LITTLE, number=1):
-    """An event whose payload begins 7 bytes after it."""
+    """Returns an event whose payload begins 7 bytes after the event."""
     return struct.pack("<BIH" if order == LITTLE else ">BIH", number, time % 2**32, 42) + payload
 
 
 def packet(*events, begin=100, end=200, sequence=0, discarded=0, padding=0, order=LITTLE, **more):
-    """A packet whose first event begins 74 bytes after it."""
+    """Returns a packet whose first event begins 74 bytes after the packet."""
     content = 74 + sum(map(len, events))
     head = struct.pack("<I" if order == LITTLE else ">I", more.get("magic", ctf2.MAGIC)) + more.get("uuid", UUID) + \
         bytes([more.get("kind", 0), more.get("stream", 0)])
@@ -101,7 +101,7 @@ def encoded(parts):
 
 
 def write(folder, parts=None, **files):
-    """A trace; without data streams, the one with one event."""
+    """Writes a trace; without data streams, one with a single event."""
     metadata = parts if isinstance(parts, bytes) else encoded((fragments() if parts is None else parts).values())
     pathlib.Path(folder, "metadata").write_bytes(metadata)
     for name, data in (files or {"s": packet(event(150))}).items():
@@ -115,7 +115,7 @@ def read(parts=None, **files):
 
 
 def plain(value):
-    """Numbers with names as pairs."""
+    """Converts numbers with names to pairs."""
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -136,7 +136,7 @@ def option(first, last, field_class, **more):
 
 
 def classes(order):
-    """(members of the payload, its bytes little-endian, its bytes big-endian, its values)."""
+    """Returns (members of the payload, its bytes little-endian, its bytes big-endian, its values) of each sample."""
     number = unsigned(8)
     points = structure({"n": number, "points": located("dynamic-length-array", ["n"], origin=None, **{
         "element-field-class": structure({"m": number, "texts": located("dynamic-length-array", ["m"], origin=None, **{
@@ -181,7 +181,7 @@ def classes(order):
                         "type": "static-length-array", "length": 2, "element-field-class": unsigned(16, order)}},
                     "n": number, "e": located("dynamic-length-array", ["n"], **{"element-field-class": number})},
                    "0100020003000400" "00", "0001000200030004" "00", {"s": [[1, 2], [3, 4]], "e": []}),
-        # The length of the texts in a point is in the structure around it.
+        # The structure around has the length of the texts in a point.
         "places": ({"x": points, "tid": blob(["cpu_id"], origin="packet-context"),
                     "v": blob(["x", "n"])},
                    *2 * ["02" "02" "6162" "6364" "00" "010203" "0405"],
@@ -198,12 +198,12 @@ def classes(order):
                      "b": blob(["w", "n"])},
                     "02" "ff" "3412" "01" "07" "aa", "02" "ff" "1234" "01" "07" "aa",
                     {"v": 0x1234, "w": {"x": 7}, "b": b"\xaa"}),
-        # The payload begins at byte 88, and not 81: it is aligned as the structure in it.
+        # The payload begins at byte 88, not 81: its alignment is that of the structure in it.
         "alignment": ({"a": number, "b": unsigned(16, order, align=16), "c": fixed("bit-array", 4, order, 4),
                        "d": leb128("un"), "e": {"type": "static-length-array", "length": 0, "minimum-alignment": 32,
                                                 "element-field-class": number}, "f": number,
                        "g": structure({"x": number}, **{"minimum-alignment": 64})},
-                      # Bytes 81 to 87, then from 88: a, padding, b, c, d, 2 of padding, f, 7 of padding, g.
+                      # Bytes 81 to 87, then from 88: a, padding, b, c, d, 2 bytes of padding, f, 7 bytes of padding, g.
                       "00" * 7 + "01" "00" "0300" "0f" "05" "0000" "06" + "00" * 7 + "07",
                       "00" * 7 + "01" "00" "0003" "f0" "05" "0000" "06" + "00" * 7 + "07",
                       {"a": 1, "b": 3, "c": 15, "d": 5, "e": [], "f": 6, "g": {"x": 7}}),
@@ -211,7 +211,7 @@ def classes(order):
 
 
 def sample(name, order):
-    """Metadata and a data stream with two packets, whose events have this payload."""
+    """Returns metadata and a data stream with two packets, whose events have this payload."""
     members, little, big, _ = classes(order)[name]
     payload = bytes.fromhex(little if order == LITTLE else big)
     parts = fragments(members, order)
@@ -220,7 +220,7 @@ def sample(name, order):
 
 
 def lossy():
-    """Two data streams, one with losses, and one with a slow clock."""
+    """Returns a trace with two data streams, one of which has losses, and one a slow clock."""
     parts = fragments()
     parts["slow clock"] = {"type": "clock-class", "id": "slow", "frequency": 3, "origin": "unix-epoch"}
     parts["slow"] = {**parts["stream"], "id": 1, "default-clock-class-id": "slow"}
@@ -292,7 +292,7 @@ class ReadTest(unittest.TestCase):
 
 
 def change(*path, **more):
-    """Metadata with another value (`to`), or without one, at a path: keys, and names of members."""
+    """Returns metadata with another value (`to`), or without a value, at a path of keys and names of members."""
     parts = fragments()
     at = parts
     for key in path[:-1]:
@@ -320,7 +320,7 @@ def twice(name, **more):
 
 
 def moved(*names):
-    """The metadata with these fragments before the others."""
+    """Returns the metadata with these fragments before the others."""
     parts = fragments()
     return {**{name: parts[name] for name in names}, **parts}
 
@@ -331,7 +331,7 @@ WIDE = unsigned(8, LITTLE, mappings={"x": [[1, 256]]})
 TWO = {"n": SIGNED_NUMBER, "v": variant("n", [option(0, 1, structure({"m": NUMBER})),
                                                                              option(2, 3, NUMBER)])}
 
-# What is wrong with each metadata stream, and what is said of it.
+# Wrong metadata streams: what is wrong with each, and the message of the error.
 METADATA = {
     "no separator": (encoded(fragments().values())[1:], "no record separator"),
     "nothing": (b"", "no record separator"),
@@ -457,7 +457,8 @@ METADATA = {
         option(0, 1, NUMBER, name="a"), option(2, 3, NUMBER, name="a")])), "an option is there twice"),
 }
 
-# What is wrong with each data stream of a trace, and what is said of it. None: the metadata of the others.
+# Wrong data streams of a trace: what is wrong with each, and the message of the error. None: the metadata of the
+# others.
 DATA = {
     "no magic number": (None, packet(magic=1), "no magic number"),
     "another UUID": (None, packet(uuid=bytes(16)), "the UUID is not that of the metadata"),

@@ -1,5 +1,5 @@
-"""Exports to CTF, of both versions, and what their readers show of them beside what `nettrace dump` shows of the file:
-babeltrace2 of 1.8, and our strict reader of 2."""
+"""Exports files to both versions of CTF, and compares what readers show with what `nettrace dump` shows of the file.
+The reader of 1.8 is babeltrace2, that of 2 is our strict reader."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ import ctf2
 
 
 def compare(nettrace, file, folder):
-    """Exports the file as 1.8 and 2, into folders below `folder`; the number of its events, and the Comparison of each
-    version with dump."""
+    """Exports the file as 1.8 and 2, into folders below `folder`. Returns the number of its events, and for each
+    version the Comparison with dump."""
     options = ("--processes", "--account")
     dumped = list(commands.dump(nettrace, file, "--raw", *options))
     lost = commands.info(nettrace, file)["lost"]
@@ -24,7 +24,7 @@ def compare(nettrace, file, folder):
 
 
 def export(nettrace, form, file, folder, *options):
-    """The directory that the file is exported to."""
+    """Exports the file; returns the directory."""
     directory = folder / f"{file.stem}{''.join(options)}.{form}"
     shutil.rmtree(directory, ignore_errors=True)
     subprocess.run([nettrace, "export", "--to", form, *options, file, "-o", directory], check=True, stderr=subprocess.DEVNULL)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Traces of the .NET runtime, before and after `nettrace repair`, `cut` and `merge`: PerfView's TraceLog shows
-the same events of the runtime's own providers, which it knows by their ids, and the same methods on stacks. One
-trace is written here, with the sample profiler and rundown on; the others are the shared vectors."""
+"""Tests that PerfView's TraceLog shows traces of the .NET runtime the same before and after `nettrace repair`, `cut`
+and `merge`: the same events of the runtime's own providers, which it identifies by their ids, and the same methods on
+stacks. One trace is written here, with the sample profiler and rundown enabled; the others are the shared vectors."""
 
 import os
 import pathlib
@@ -16,7 +16,8 @@ import reader
 
 WORKLOAD = pathlib.Path(__file__).resolve().parent / "workload" / "workload.csproj"
 WORKLOAD_MILLISECONDS = "500"
-# Keywords of dotnet-trace's profile "cpu-sampling", and the runtime's loaded methods; rundown comes by itself.
+# The keywords of dotnet-trace's profile "cpu-sampling", and the runtime's loaded methods. Rundown is enabled by
+# default.
 PROVIDERS = ("Microsoft-DotNETCore-SampleProfiler:0:5,Microsoft-Windows-DotNETRuntime:4c14fccbd:5,"
              "Workload:ffffffffffffffff:5")
 SAMPLE = "Microsoft-DotNETCore-SampleProfiler:Thread/Sample"
@@ -24,7 +25,7 @@ LOAD = "Microsoft-Windows-DotNETRuntime:Method/LoadVerbose"
 
 
 def record(args):
-    """A trace that the runtime writes of the workload."""
+    """Records the workload; returns the trace that the runtime writes."""
     file = args.out / "fresh.nettrace"
     program = reader.build_project(args.out / "workload", WORKLOAD)
     environment = {**os.environ, **reader.ENVIRONMENT, "DOTNET_EnableEventPipe": "1",
@@ -35,7 +36,7 @@ def record(args):
 
 
 def view(command, file):
-    """What TraceLog shows of a file, but for what depends on the file's name and format."""
+    """Returns what TraceLog shows of a file, without what depends on the file's name and format."""
     events, totals = reader.read(command, file, "--log")
     shown = [(event["time"], event["provider"], event["name"], event["id"], event["version"], event["opcode"],
               event["pid"], event["tid"], event["payload"], event["stack"]) for event in events]
@@ -63,7 +64,7 @@ def without(views, *keys):
 
 
 def check(args, command, file):
-    """Messages that say what is no longer as it was."""
+    """Returns messages about what has changed."""
     original = view(command, file)
     if original["exception"]:
         return [f"{file.name}: {original['exception']}"]
@@ -77,9 +78,9 @@ def check(args, command, file):
         return view(command, output)
 
     texts = differences(f"{file.name}, repaired", original, rewritten("repair", file))
-    # A filter that all events pass.
-    texts += differences(f"{file.name}, cut", original, rewritten("cut", "--from", "1990-01-01T00:00:00Z", file))
-    # Itself once more: everything twice, and the same stacks.
+    # All events pass this filter.
+    texts += differences(f"{file.name}, cut", original, rewritten("cut", "--since", "1990-01-01T00:00:00Z", file))
+    # The file merged with itself: every event is there twice, with the same stacks.
     merged = rewritten("merge", file, file)
     twice = {**original, "typed": {name: 2 * count for name, count in original["typed"].items()},
              "lost": 2 * original["lost"]}
@@ -93,7 +94,7 @@ def check_fresh(args, command):
     file = record(args)
     shown = view(command, file)
     texts = check(args, command, file)
-    # Else there would be nothing to lose.
+    # Without these events the test could not find a loss.
     if not shown["typed"].get(SAMPLE) or not shown["typed"].get(LOAD) or not shown["resolved"]:
         texts.append(f"{file.name}: no samples, method loads or stacks in it: {shown['typed']}")
     if commands.info(args.nettrace, file)["events"] < len(shown["events"]):

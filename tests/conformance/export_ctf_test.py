@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""babeltrace2 shows what `nettrace export --to ctf` writes, and a strict reader what `--to ctf2` writes, as `nettrace dump`
-shows the file: generated files with every type, label and loss, those of the .NET runtime, and recordings of kernel
-tracepoints."""
+"""Tests that babeltrace2 shows the output of `nettrace export --to ctf`, and a strict reader that of `--to ctf2`, as
+`nettrace dump` shows the file. The files are generated files with every type, label and loss, files of the .NET
+runtime, and recordings of kernel tracepoints."""
 
 import json
 import os
@@ -19,7 +19,7 @@ import ctf2
 import ctf_exports
 import recorded_test
 
-# Each file, and how many events it lost.
+# Each file with the number of its lost events.
 FILES = {"types": 0, "quirks": 0, "labels": 0, "activities": 0, "names": 0, "intervals": 0, "lost": 129, "account": 0, "empty": 0,
          "sections": 8, "sections-0": 5, "sections-1": 0, "sections-2": 3}
 SEEDS = range(1, 4)
@@ -30,7 +30,7 @@ def export(args, file, *options):
 
 
 def check(args, file):
-    """Whether the exported file, in both versions, is as dump shows it."""
+    """Returns whether both versions of the exported file match dump."""
     count, comparisons = ctf_exports.compare(args.nettrace, file, args.out)
     for form, comparison in comparisons.items():
         print(f"{file.name}: {count} events, {comparison.count} differences in {form}")
@@ -40,7 +40,7 @@ def check(args, file):
 
 
 def check_program(folder):
-    """Whether the program of babeltrace2 reads it without a word."""
+    """Returns whether the program babeltrace2 reads the folder without a message."""
     done = subprocess.run(["babeltrace2", folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, check=False)
     warnings = [line for line in done.stderr.splitlines() if "discarded" not in line and line]
@@ -64,14 +64,14 @@ def check_generated(args):
 
 
 def check_random(args):
-    """Schemas, values and losses that no one has thought of."""
+    """Checks random schemas, values and losses."""
     subprocess.run([args.random, args.out, "100", *map(str, SEEDS)], check=True)
     return all([check(args, args.out / f"random-{seed}.nettrace") for seed in SEEDS])
 
 
 def check_losses(args):
-    """Each loss is where it happened: between the events around it."""
-    # The times of the sequence points and events of the generator's file.
+    """Checks that each loss is between the events around it."""
+    # The times of the sequence points and events in the generator's file.
     start = ctf.nanoseconds("2026-11-21T12:30:45.678Z")
     wanted = [(start + 10, start + 10, 5), (start + 10, start + 20, 3), (start + 20, start + 30, 4),
               (start + 30, start + 30, 10), (start + 30, start + 30, 100), (start + 30, start + 40, 7)]
@@ -86,7 +86,7 @@ def check_losses(args):
 
 
 def check_profile(args):
-    """Trace Compass takes these for LTTng-UST's."""
+    """Checks that Trace Compass treats the traces as LTTng-UST's."""
     trace = ctf.read(export(args, args.out / "lost.nettrace", "--profile", "lttng"))
     environment = {key: trace.environment.get(key) for key in ("domain", "tracer_name", "tracer_major")}
     event = trace.events[0]["context"]
@@ -110,12 +110,13 @@ def check_vectors(args):
 
 
 def check_recorded(args):
-    """A recording of the kernel, and one that has lost events."""
+    """Checks a recording of the kernel, and one that has lost events."""
     if os.geteuid() != 0 or not recorded_test.TRACEFS.exists():
         print("kernel tracepoints are not recorded: that needs root and tracefs")
         return True
     files = [args.out / "kernel.nettrace", args.out / "small-ring.nettrace"]
-    # Those of which there are tens of thousands are in the second one, which loses most: babeltrace2's module is slow.
+    # Tracepoints with tens of thousands of events are in the second recording, which loses most of them: babeltrace2's
+    # module is slow.
     many = {"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kmem:kmalloc"}
     tracepoints = [[name for name in recorded_test.KERNEL_TRACEPOINTS if name not in many], sorted(many)]
     load_command = [sys.executable, workload.__file__, args.out, args.out / "times"]
@@ -126,7 +127,7 @@ def check_recorded(args):
 
 
 def check_names(args, file):
-    """Numbers that the kernel has names for are enumerations."""
+    """Checks that numbers for which the kernel has names are enumerations."""
     dumped = {(event["name"], event["payload"]["state"]): event["symbols"]["state"]
               for event in commands.dump(args.nettrace, file, "--event", "inet_sock_set_state") for event in [
                   dict(event, payload={"state": event["payload"]["newstate"]},
@@ -141,7 +142,7 @@ def check_names(args, file):
 
 
 def check_processes(args, file):
-    """An event has the name of its process."""
+    """Checks that an event has the name of its process."""
     events = ctf.read(export(args, file, "--event", "task_rename")).events
     names = {event["context"]["process"] for event in events}
     if not any(pathlib.PurePath(name).name.startswith("python3") for name in names):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What `nettrace export` writes as csv and json, read by Python's modules, and as fxt, read by a strict reader, is what
-`nettrace dump --json` shows: the same events in the same order, with the same values, times and threads, and as many
-lost."""
+"""Tests that the csv, json and fxt output of `nettrace export` has what `nettrace dump --json` shows: the same events
+in the same order, with the same values, times and threads, and the same number of lost events. Python's modules read
+csv and json; a strict reader reads fxt."""
 
 import csv
 import decimal
@@ -22,7 +22,7 @@ csv.field_size_limit(1 << 30)
 
 
 class Pairs(list):
-    """An object of JSON, which may have a name twice."""
+    """A JSON object, in which a name may occur twice."""
 
 
 class Differences(list):
@@ -49,7 +49,7 @@ def export(args, file, to):
 
 
 def leaves(payload, parent=""):
-    """The names and values of the payload's fields that are no structs."""
+    """Returns the names and values of the payload's fields that are not structs."""
     for name, value in payload:
         if isinstance(value, Pairs):
             yield from leaves(value, f"{parent}{name}.")
@@ -58,7 +58,7 @@ def leaves(payload, parent=""):
 
 
 def is_cell(value, cell):
-    """Whether the cell shows the value."""
+    """Returns whether the cell shows the value."""
     if value is None or isinstance(value, bool):
         return cell == {None: "", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -139,7 +139,7 @@ def check_json(args, file, events, lost):
 
 
 def arguments(event, labels):
-    """The arguments that an event of dump has in fxt before its fields'."""
+    """Returns the arguments of an event that come before those of its fields in fxt."""
     result = [("level", event["level"]), ("keywords", event["keywords"])]
     result += [("opcode", event["opcode"])] if event["opcode"] else []
     result += [("cpu", event["cpu"])] if event["cpu"] is not None else []
@@ -148,7 +148,7 @@ def arguments(event, labels):
 
 
 def all_leaves(value, name=""):
-    """The names and values of the payload's fields, their members and elements."""
+    """Returns the names and values of the payload's fields, and of their members and elements."""
     if isinstance(value, Pairs):
         members = [(f"{name}.{key}".removeprefix("."), member) for key, member in value]
     elif isinstance(value, list):
@@ -163,7 +163,8 @@ def all_leaves(value, name=""):
 
 
 def is_argument(ours, shown):
-    """Whether the argument of fxt is the value of dump, or as much of it as there was room for."""
+    """Returns whether the fxt argument is the value that dump shows, or the beginning of it if there was no room for
+    all."""
     if isinstance(ours, decimal.Decimal):
         return isinstance(shown, (float, int, decimal.Decimal)) and float(ours) == float(shown)
     if isinstance(ours, str) and isinstance(shown, str) and shown.endswith("…") and ours != shown:
@@ -178,7 +179,7 @@ def same_arguments(found, where, event, shown):
         name, more = shown.pop()
         found.same(f"{where}: name of the last argument", "more", name)
         expected, rest = expected[:14], expected[14:]
-        if more.endswith("…"):  # no JSON to its end
+        if more.endswith("…"):  # JSON that was cut
             more = re.sub(r",?[^,]*$", "}", more, count=1)
         if not more.startswith("}"):
             shown += load(more)

@@ -1,12 +1,12 @@
-"""A strict reader of the Fuchsia trace format, by its specification: whatever that does not allow is an Error with its
-offset, and so is what Perfetto would drop or misread."""
+"""A strict reader of the Fuchsia trace format, by its specification. Whatever the specification does not allow is an
+Error with its offset, and so is what Perfetto would drop or misread."""
 
 import collections
 import struct
 
 MAGIC = 0x0016547846040010
 
-# `number` is a counter's id, or what correlates asynchronous slices and flows. Arguments are pairs.
+# `number` is the id of a counter, or the id that correlates asynchronous slices and flows. Arguments are pairs.
 Event = collections.namedtuple("Event", "offset type time process thread category name arguments number")
 Object = collections.namedtuple("Object", "offset type koid name arguments")
 
@@ -26,7 +26,7 @@ class Koid(int):
 
 
 class Record:
-    """The words of a record, taken one after the other."""
+    """The words of a record, read in order."""
 
     def __init__(self, data, offset, size, strings):
         self.data, self.offset, self.end, self.strings = data, offset, offset + size, strings
@@ -111,7 +111,7 @@ class Reader:
         self.announced, self.initialized = False, False
 
     def records(self):
-        """Each Event and Object."""
+        """Yields each Event and Object."""
         data = self.data
         if len(data) % 8:
             raise Error(len(data), "the last word is cut")
@@ -193,7 +193,8 @@ class Reader:
 
 
 def check_timeline(events):
-    """Durations, slices and flows in the order of time: returns what Perfetto would count as a mistake."""
+    """Checks durations, slices and flows in the order of time. Returns messages about what Perfetto would count as
+    errors."""
     open_durations, open_slices, flows, wrong = collections.Counter(), collections.Counter(), {}, []
     for event in sorted(events, key=lambda event: event.time):
         thread = event.process, event.thread

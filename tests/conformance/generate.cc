@@ -1,7 +1,8 @@
 // Writes the files that the conformance tests read: every type, label and kind of sequence point,
-// threads that come and go, lost events, sections. Usage: generate DIR
-// types.expected, quirks.expected and account.expected have the payloads that readers must show of
-// the .nettrace of that name, one JSON object a line.
+// threads that start and end, lost events, and sections. Usage: generate DIR
+//
+// types.expected, quirks.expected and account.expected have the payloads that readers must show for
+// the .nettrace file with the same name, one JSON object on each line.
 
 #include <array>
 #include <cstdint>
@@ -40,7 +41,7 @@ using nettrace::Writer;
 
 constexpr std::uint64_t kStart = 5'000'000'000;  // ticks
 
-// A failed step ends the program: everything written here is valid.
+// Ends the program if a step failed: everything written here is valid.
 void Must(const absl::Status& status) {
   if (status.ok()) return;
   std::cerr << "generate: " << status << "\n";
@@ -105,8 +106,8 @@ nettrace::Guid Guid(int first) {
   return guid;
 }
 
-// Each case has three events, with another between them, so that nothing depends on being the
-// first.
+// Each case has three events with another event between them, so that no result depends on being
+// the first event.
 void WriteTypes(const std::string& path, const std::vector<TypeCase>& cases) {
   std::unique_ptr<Writer> writer = Create(path + ".nettrace");
   std::ofstream expected(path + ".expected");
@@ -157,7 +158,7 @@ std::vector<Labels> LabelCases() {
   return cases;
 }
 
-// Each label kind alone and all together, and between them events that have none.
+// Writes each kind of label alone, all kinds together, and events without labels between them.
 void WriteLabels(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventMetadata metadata = Numbered("Labelled", 1);
@@ -185,7 +186,7 @@ void WriteLabels(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Names and opcodes that TraceEvent shows in another way.
+// Names and opcodes that TraceEvent shows differently.
 void WriteNames(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventRow row;
@@ -206,9 +207,10 @@ void WriteNames(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Activities of two processes: one in another, ended on another thread, ended without a beginning
-// and not ended; related ones that are open, have ended, and never began. Then an event that has
-// more fields, and longer texts, than a Fuchsia trace has room for.
+// Activities of two processes: one nested in another, one that ends on another thread, one that
+// ends without a beginning, and one that does not end. Related activities are open, have ended, or
+// never began. At the end, an event with more fields and longer texts than a Fuchsia trace has room
+// for.
 void WriteActivities(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   const ThreadIndex threads[] = {AddThread(writer.get(), "accept", 100, 101),
@@ -261,8 +263,8 @@ void WriteActivities(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Four CPUs capture what six threads write, for twenty intervals. Every third sequence point
-// flushes threads, every fifth metadata.
+// Events of six threads on four CPUs, for twenty intervals. Every third sequence point flushes
+// threads, every fifth metadata.
 class Intervals {
  public:
   explicit Intervals(const std::string& path) : writer_(Create(path)) {}
@@ -271,7 +273,8 @@ class Intervals {
     for (int interval = 1; interval <= 20; ++interval) {
       Define();
       const std::uint64_t from = now_;
-      // One CPU's events after the other's: their times overlap, as rings' do.
+      // The events of each CPU follow those of the one before. Their times overlap, as in the rings
+      // of a recorder.
       for (std::uint32_t cpu = 0; cpu < cpus_.size(); ++cpu) WriteCpu(cpu, from);
       now_ += kTicks;
       std::uint32_t flags = 0;
@@ -297,7 +300,7 @@ class Intervals {
       have_threads_ = true;
     }
     if (!have_metadata_) {
-      // The order differs each time, so that metadata ids are not EventIds.
+      // The order differs each time, so that metadata ids differ from EventIds.
       for (std::uint32_t i = 0; i < kinds_.size(); ++i) {
         const std::uint32_t kind = (i + generation_) % static_cast<std::uint32_t>(kinds_.size());
         kinds_[kind] =
@@ -309,7 +312,7 @@ class Intervals {
   }
 
   std::uint32_t Random(std::uint32_t below) {
-    // The results of std distributions differ between libraries.
+    // std distributions have different results in different libraries.
     return static_cast<std::uint32_t>(random_() % below);
   }
 
@@ -320,7 +323,7 @@ class Intervals {
     row.timestamp = from;
     const std::uint32_t events = Random(300);
     for (std::uint32_t i = 0; i < events; ++i) {
-      // The least digits are the CPU: no two events have the same time.
+      // The lowest digits are the CPU, so that no two events have the same time.
       row.timestamp = (row.timestamp / 8 + 1 + Random(kTicks / 8 / 301)) * 8 + cpu;
       row.thread = threads_[Random(static_cast<std::uint32_t>(threads_.size()))];
       row.metadata_id = kinds_[Random(static_cast<std::uint32_t>(kinds_.size()))];
@@ -346,8 +349,8 @@ class Intervals {
   std::mt19937 random_{20261121};
 };
 
-// 5 lost before a CPU's first event, 3 between events, 4 across a sequence point, 10 before one,
-// 100 on a CPU without any event, and 7 after threads were flushed: 129.
+// Writes these losses: 5 before a CPU's first event, 3 between events, 4 across a sequence point,
+// 10 before one, 100 on a CPU without any event, and 7 after threads were flushed. The sum is 129.
 void WriteLost(const std::string& path) {
   std::unique_ptr<Writer> writer = Create(path);
   EventRow row;
@@ -378,8 +381,8 @@ void WriteLost(const std::string& path) {
   Must(writer->Finish());
 }
 
-// Three sections in which the same ids and indices are those of other rows, with 5 events lost in
-// the first and 3 in the last: one file with all, and one with each.
+// Three sections in which the same ids and indices mean different rows, with 5 lost events in the
+// first and 3 in the last. Writes one file with all sections, and one with each.
 void WriteSections(const std::string& path) {
   const auto sections = std::make_shared<nettrace::testing::Sections>();
   const std::unique_ptr<Writer> writer =
@@ -425,8 +428,8 @@ void WriteSections(const std::string& path) {
   }
 }
 
-// Each event of a recording's account, with the payloads that readers must show in the file of the
-// same name that ends with .expected.
+// Writes each event of a recording's account. The payloads that readers must show are in the file
+// with the same name that ends with .expected.
 void WriteAccount(const std::string& path) {
   using tools::AccountEvent;
   using Kind = AccountEvent::Kind;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Readers of the files that the generator writes with our writer: TraceEvent shows what `nettrace dump`
-shows, and both show the values that the generator says are in there."""
+"""Tests readers of the files that the generator writes with our writer. TraceEvent must show what `nettrace dump`
+shows, and both must show the values that the generator has written."""
 
 import json
 import subprocess
@@ -12,14 +12,14 @@ import check_files
 import comparison
 import reader
 
-# Each file, with what TraceEvent shows in its own way there: it may and it has to.
+# Each file, with the quirks that TraceEvent must show in it and may show.
 FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "activities": (), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
          "repaired": (), "sections": (), "sections-0": (), "sections-1": (), "sections-2": ()}
 LOST = {"lost": 129, "repaired": 129, "sections": 8, "sections-0": 5, "sections-2": 3}
 
 
 def check_expected(folder, name, nettrace):
-    """Messages that say where `nettrace dump` differs from what the generator wrote."""
+    """Returns messages about differences between `nettrace dump` and what the generator wrote."""
     expected = [json.loads(line) for line in (folder / f"{name}.expected").read_text().splitlines()]
     events = check_files.dump(nettrace, folder / f"{name}.nettrace")
     result = comparison.Comparison()
@@ -45,7 +45,7 @@ def check_file(folder, name, allowed, args, command):
 
 
 def repair(args):
-    """Writes repaired.nettrace: a file that lost its end, and says so in an event."""
+    """Writes repaired.nettrace: a file that lost its end, and that says so in an event."""
     cut = args.out / "cut.nettrace"
     cut.write_bytes((args.out / "lost.nettrace").read_bytes()[:-1])
     subprocess.run([args.nettrace, "repair", cut, "-o", args.out / "repaired.nettrace"], stderr=subprocess.DEVNULL, check=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`nettrace import --from ctf` reads what `nettrace export`, babeltrace2's own writer and perf write, and `nettrace dump`
-shows of it what it shows of the file that was exported, but for what CTF cannot hold (nettrace-import(1))."""
+"""Tests that `nettrace import --from ctf` reads what `nettrace export`, babeltrace2's own writer and perf write. For an
+exported file, `nettrace dump` must show the original events, except for what CTF cannot hold (nettrace-import(1))."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import ctf
 
 FILES = ("types", "quirks", "labels", "names", "intervals", "lost", "account", "empty", "sections")
 SEEDS = range(1, 4)
-# Those of the event itself, wherever a row or a label says them.
+# The properties of the event itself, which a row or a label may hold.
 SAME = ("time", "cpu", "level", "keywords", "opcode", "version", "pid", "tid", "thread", "activityId", "relatedActivityId",
         "stack")
 OF_ROWS = ("OpCode", "Keywords", "Level", "Version")
@@ -31,7 +31,7 @@ class Comparison:
     def event(self, where, one, other):
         for key in SAME:
             self.same(f"{where}: {key}", one.get(key), other.get(key))
-        # A control character in a name is \u and its digits in CTF's metadata.
+        # In CTF's metadata, a control character in a name is written as \u and its digits.
         name, shown = (f"{event['provider']}:{event['name']}" for event in (one, other))
         self.same(f"{where}: name", ctf.printable(name), shown)
         labels = {name: str(value) for name, value in one["labels"].items() if name not in OF_ROWS}
@@ -42,7 +42,7 @@ class Comparison:
             self.value(where, one["payload"], other["payload"])
 
     def value(self, where, ours, theirs):
-        """Names are mangled; members are compared by their places."""
+        """Names are mangled, so members are compared by position."""
         if isinstance(ours, dict) and isinstance(theirs, dict):
             self.same(f"{where}: number of members", len(ours), len(theirs))
             for (name, one), (mangled, other) in zip(ours.items(), theirs.items()):
@@ -65,7 +65,7 @@ def sort_key(event):
 
 
 def imported(args, folder):
-    """The file that the directory becomes, which keeps the rules."""
+    """Imports the directory; returns the file, which must pass nettrace verify."""
     file = folder.with_suffix(".imported.nettrace")
     subprocess.run([args.nettrace, "import", "--from", "ctf", folder, "-o", file], check=True, stderr=subprocess.DEVNULL)
     subprocess.run([args.nettrace, "verify", file], check=True, stdout=subprocess.DEVNULL)
@@ -81,12 +81,13 @@ def exported(args, file):
 
 
 def dump(args, file):
-    # Among events of one time and several CPUs the order says nothing.
+    # The order of events with the same time on different CPUs is undefined.
     return sorted(commands.dump(args.nettrace, file, "--raw", "--processes", "--account"), key=sort_key)
 
 
 def without_synthesized(events, original):
-    """Without the events that say the names of processes where the file that was exported has no event for it."""
+    """Returns the events without those that only the import adds: the names of processes for which the original file
+    has no event."""
     had = sum(event["provider"] == "Universal.System" for event in original)
     return events if had else [event for event in events if event["provider"] != "Universal.System"]
 
@@ -114,12 +115,12 @@ def check_round_trips(args):
 
 
 def check_babeltrace(args):
-    """The same trace, written again by babeltrace2: its metadata, headers and alignments are others."""
+    """Imports the same trace, rewritten by babeltrace2 with other metadata, headers and alignments."""
     if not shutil.which("babeltrace2"):
         print("babeltrace2 is not here: what it writes is not read")
         return True
     passed = True
-    # It aborts at lengths within structs in arrays, as those of "types" are.
+    # babeltrace2 aborts at lengths within structs in arrays, which "types" has.
     for name in ("lost", "intervals", "labels", "names", "quirks", "sections", "random-1", "random-2"):
         folder = args.out / f"{name}.babeltrace"
         shutil.rmtree(folder, ignore_errors=True)
@@ -130,7 +131,7 @@ def check_babeltrace(args):
 
 
 def check_perf(args):
-    """As many events as babeltrace2 shows, at the same times, on the same CPUs and of the same threads."""
+    """Checks that the file has as many events as babeltrace2 shows, with the same times, CPUs and threads."""
     data, folder = args.out / "perf.data", args.out / "perf.ctf"
     shutil.rmtree(folder, ignore_errors=True)
     record = ["perf", "record", "-o", data, "-e", "sched:sched_switch,cpu-clock", "-a", "-g", "--", "sleep", "0.1"]
@@ -147,7 +148,7 @@ def check_perf(args):
              for message in bt2.TraceCollectionMessageIterator(str(folder)) if type(message) is bt2._EventMessageConst]
     found = [(ctf.nanoseconds(event["time"]), event["cpu"], event["tid"], len(event["payload"]))
              for event in dump(args, imported(args, folder))]
-    # pid, tid, the call chain and its length are not among the fields.
+    # The fields do not include pid, tid, the call chain and its length.
     comparison = Comparison()
     comparison.same("events", sorted((time, cpu, tid) for time, cpu, tid, _ in shown),
                     sorted((time, cpu, tid) for time, cpu, tid, _ in found))

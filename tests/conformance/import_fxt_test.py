@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`nettrace import --from fxt` reads what `nettrace export` writes, and `nettrace dump` shows of it what it shows of the
-file that was exported, but for what the Fuchsia trace format cannot hold (nettrace-import(1))."""
+"""Tests that `nettrace import --from fxt` reads what `nettrace export` writes. `nettrace dump` must show the original
+events, except for what the Fuchsia trace format cannot hold (nettrace-import(1))."""
 
 import subprocess
 
@@ -15,7 +15,7 @@ CUT = "…"
 
 
 def leaves(value, name):
-    """The values of a payload by their names, as those of arguments are."""
+    """Yields the values of a payload by the names that their arguments have."""
     if isinstance(value, dict) and value:
         for key, member in value.items():
             yield from leaves(member, f"{name}.{key}" if name else key)
@@ -27,7 +27,7 @@ def leaves(value, name):
 
 
 def same(one, other):
-    """Whether the file has the value that was exported."""
+    """Returns whether the file has the value that was exported."""
     if one is None or one == {} or one == []:
         return other == {None: "", str({}): "{}", str([]): "[]"}[one if one is None else str(one)]
     if isinstance(one, str) and isinstance(other, str):
@@ -70,10 +70,10 @@ def differences(one, other):
     for key in ("pid", "tid"):
         if (one[key] or None) != other[key]:
             yield f"{key}: {one[key]} became {other[key]}"
-    # A name is that of a thread id.
+    # A name belongs to a thread id.
     if one["tid"] and one["thread"] != other["thread"]:
         yield f"thread: {one['thread']} became {other['thread']}"
-    # What ends a slice has the name of its beginning.
+    # The event that ends a slice has the name of the event that began it.
     if one["name"] != other["name"] and not (one["opcode"] == STOP and one["activityId"]):
         yield f"name: {one['name']} became {other['name']}"
     payload = dict(other["payload"])
@@ -81,7 +81,7 @@ def differences(one, other):
         if payload.pop("error", None) != one["error"]:
             yield "the error is not there"
     wanted = list(leaves(one["payload"], "")) if one["payload"] else []
-    # JSON that names a field twice has its last value here; those beyond the room of a record are one text.
+    # If JSON has a field twice, Python keeps its last value. Fields for which a record has no room are one text.
     if "more" not in payload and len(dict(wanted)) != len(payload):
         yield f"{one['payload']} became {payload}"
     for name, value in dict(wanted).items():

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""`nettrace import --from ctf` shows what babeltrace2 shows of traces that LTTng itself has written, in user space: all
-types of fields, both schemes of buffers, losses of both modes, rotations, snapshots, a pause longer than the header's
-timestamps, and a stream that is cut."""
+"""Tests that `nettrace import --from ctf` shows what babeltrace2 shows of traces that LTTng itself has written in user
+space: all types of fields, both buffer schemes, losses in both modes, rotations, snapshots, a pause longer than the
+header's timestamps can express, and a truncated stream."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ NOBODY = 65534
 CONTEXTS = ("vpid", "vtid", "procname", "pthread_id", "ip", "vuid", "cgroup_ns")
 OF_THREADS = {"vpid": "pid", "vtid": "tid", "procname": "thread"}
 LEVELS = (1, 1, 1, 2, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5)  # by LTTng's log level
-# Small buffers, for many packets; where the service may wait for them, little is lost.
+# Small buffers make many packets. Little is lost in sessions in which the service may wait for buffers.
 PACKET = 4096
 SMALL = ("--subbuf-size", str(PACKET), "--num-subbuf", "4")
 BLOCKING = (*SMALL, "--blocking-timeout", "inf")
@@ -30,15 +30,16 @@ TINY = ("--subbuf-size", str(PACKET), "--num-subbuf", "2")
 VALUES = ("conformance:*", "--exclude", "conformance:flood,conformance:large")
 FLOOD = ("conformance:flood",)
 LOST = ("conformance:flood,conformance:large",)
-# What LTTng itself says of a process: its libraries, with paths and build ids.
+# The events that LTTng itself writes about a process: its libraries, with paths and build ids.
 STATE = ("lttng_ust_statedump:*",)
 FLOODED = 3000
-HEADER_NANOSECONDS = 2**32  # that a timestamp in the event's header can tell apart
-SECONDS = 60  # for one command of lttng; none takes one
+HEADER_NANOSECONDS = 2**32  # range of the timestamps in the event's header
+SECONDS = 60  # time limit of one command of lttng, which normally takes none
 
 
 class Daemon:
-    """A session daemon of our own, with all it writes below `home`. Not as root: root's would be the system's."""
+    """A separate session daemon, which writes everything below `home`. It does not run as root, because root's daemon
+    would be the system's."""
 
     def __init__(self, home, stack):
         self.home = home
@@ -48,7 +49,7 @@ class Daemon:
                              "LTTNG_UST_REGISTER_TIMEOUT": "-1", "LTTNG_UST_ALLOW_BLOCKING": "1"}
         self._log = stack.enter_context(open(home / "sessiond.log", "w+b"))
         self.own(home)
-        # It ends with this process even if that is killed.
+        # The daemon ends with this process, even if this process is killed.
         self._process = self._start(["setpriv", "--pdeathsig", "TERM", "lttng-sessiond", "--no-kernel"],
                                     stdout=self._log, stderr=self._log, start_new_session=True)
         stack.callback(self._end)
@@ -68,7 +69,7 @@ class Daemon:
                                 **{"stdin": subprocess.DEVNULL, **options})
 
     def _end(self):
-        # SIGTERM has it end its consumers; whatever is left of its session of processes is killed.
+        # On SIGTERM, the daemon ends its consumers. The remaining processes of its process session are killed.
         self._process.terminate()
         try:
             self._process.wait(SECONDS)
@@ -101,7 +102,7 @@ class Daemon:
 
     @contextlib.contextmanager
     def buffers_not_read(self):
-        """As if the consumers were too slow."""
+        """Stops the consumers, as if they were too slow."""
         consumers = [int(name) for name in os.listdir("/proc") if name.isdigit() and self._is_consumer(name)]
         if not consumers:
             raise RuntimeError("there is no consumer of lttng-sessiond")
@@ -129,7 +130,7 @@ def _is_stopped(process):
 
 
 class Service:
-    """The instrumented program; counts what it has written."""
+    """The instrumented program. Returns the number of events that it has written."""
 
     def __init__(self, process):
         self._process = process
@@ -158,9 +159,10 @@ class Service:
 
 
 def record(args, home, stack):
-    """Returns the sessions' directories, and how many events were written to sessions of values, and to `discard`."""
+    """Records the services. Returns the sessions' directories, the number of events that were written to sessions of
+    values, and the number that were written to `discard`."""
     program = home / "service"
-    shutil.copy(args.service, program)  # Where it is built, another user need not reach it.
+    shutil.copy(args.service, program)  # The user may have no access to the build folder.
     daemon = Daemon(home, stack)
     folders = {"uid": daemon.session("uid", "uid", BLOCKING, VALUES),
                "pid": daemon.session("pid", "pid", BLOCKING, VALUES),
@@ -172,11 +174,12 @@ def record(args, home, stack):
     one, other = daemon.service(program), daemon.service(program)
     count = one.write("values 60") + other.write("values 30") + one.write("numbered")
     daemon.lttng("rotate", "rotated")
-    # Alone: LTTng loses events of all who write while one that writes is interrupted, also where they may wait.
+    # One service writes alone. While LTTng is interrupted in one writing process, it loses events of all writers, even
+    # if they may wait.
     count += other.write("values 20") + one.write("sleep")
     daemon.lttng("rotate", "rotated")
     count += one.write("values 10")
-    # A processor's first packet is read when the session stops: so that packets are missing after one.
+    # A processor's first packet is read when the session stops, so that packets are missing after one.
     one.stay()
     lost = one.write("flood 10")
     daemon.lttng("stop", "overwrite")
@@ -184,7 +187,7 @@ def record(args, home, stack):
     with daemon.buffers_not_read():
         lost += one.write(f"flood {FLOODED}")
     lost += one.write("flood 10")
-    # An event that is larger than the buffers is a loss which the first packet of a chunk counts.
+    # An event that is larger than the buffers is a loss, which the first packet of a chunk counts.
     for _ in range(2):
         daemon.lttng("rotate", "discard")
         lost += one.write("large 5") + one.write("flood 10")
@@ -198,7 +201,8 @@ def record(args, home, stack):
 
 
 def imported(args, folder, expect=0):
-    """The events of the file, as numbers and as they are shown, and what `info` says of it."""
+    """Imports the folder. Returns the events of the file with values as numbers and as they are shown, what `info` says
+    about the file, and the messages."""
     file = args.out / f"{folder.name}.nettrace"
     done = subprocess.run([args.nettrace, "import", "--from", "ctf", folder, "-o", file], stderr=subprocess.PIPE,
                           text=True, check=False)
@@ -244,13 +248,13 @@ class Comparison(ctf.Comparison):
                 self._same(f"{where}: {name} as shown", one["shown"][name], hex(theirs[name]))
 
     def fact(self, what, is_so):
-        """What the traces must have so that the comparison is one."""
+        """Checks a property that the traces must have, so that the comparison is meaningful."""
         if not is_so:
             self._differ(f"{what}: not so")
 
 
 def packets(folder):
-    """How many packets babeltrace2 sees in the streams, and how many that it says are missing."""
+    """Returns the number of packets that babeltrace2 reads in the streams, and the number that it reports missing."""
     bt2 = ctf.babeltrace()
     seen, missing = 0, 0
     for message in bt2.TraceCollectionMessageIterator(str(folder)):
@@ -308,7 +312,7 @@ def identity(event):
 
 
 def check_cut(args, folder):
-    """Of a stream that ends in the midst of a packet what comes before is read, and status 1 says so."""
+    """Checks a stream that is truncated within a packet: the part before is imported, and the exit status is 1."""
     whole, _, _ = imported(args, folder)
     copy = args.out / "cut"
     shutil.copytree(folder, copy)
@@ -330,10 +334,10 @@ def main():
     if not shutil.which("lttng") or not shutil.which("lttng-sessiond"):
         raise script.Skipped("lttng-tools are not installed")
     ctf.babeltrace()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The daemon is ended then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Also ends the daemon.
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
-    # Paths of sockets are short.
+    # The paths of sockets must be short.
     with tempfile.TemporaryDirectory(prefix="lttng-") as home:
         with contextlib.ExitStack() as stack:
             folders, count, lost = record(args, pathlib.Path(home), stack)

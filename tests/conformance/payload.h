@@ -1,4 +1,4 @@
-// Bytes of a NetTrace payload, written out by hand.
+// The bytes of a NetTrace payload, written by hand.
 #ifndef TESTS_CONFORMANCE_PAYLOAD_H_
 #define TESTS_CONFORMANCE_PAYLOAD_H_
 
@@ -13,7 +13,8 @@ namespace conformance {
 
 class Payload {
  public:
-  // The bytes of a number or of an array of bytes, in the host's order, which is little-endian.
+  // Appends the bytes of a number or of an array of bytes, in the host's byte order, which is
+  // little-endian.
   template <typename T>
   Payload& Put(const T& value) {
     const auto bytes = std::as_bytes(std::span(&value, 1));
@@ -23,7 +24,7 @@ class Payload {
   Payload& Count(std::size_t count) { return Put(static_cast<std::uint16_t>(count)); }
   Payload& Units(std::string_view units) { return PutUnits(units); }
   Payload& Units(std::u16string_view units) { return PutUnits(units); }
-  // An Array of code units.
+  // Appends an Array of code units.
   Payload& Text(std::string_view text) { return Count(text.size()).PutUnits(text); }
   Payload& Text(std::u16string_view text) { return Count(text.size()).PutUnits(text); }
   Payload& ZeroTerminated(std::u16string_view text) { return PutUnits(text).Put(char16_t{0}); }
@@ -35,7 +36,7 @@ class Payload {
     return VarUint(static_cast<std::uint64_t>(value) << 1 ^
                    static_cast<std::uint64_t>(value >> 63));
   }
-  // Where an array of `size` bytes is: the value of a DataLoc or RelLoc field.
+  // Appends the location of an array of `size` bytes: the value of a DataLoc or RelLoc field.
   Payload& Location(std::uint16_t size, std::uint16_t position) {
     return Put(std::uint32_t{size} << 16 | position);
   }

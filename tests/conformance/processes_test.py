@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""TraceLog, as PerfView has it, shows the processes of recordings made here and in the VM: their names, when
-they began and ended, and two of one pid as two. So it does after `nettrace cut`, which keeps the processes that
-there are when the cut begins."""
+"""Tests that TraceLog, as in PerfView, shows the processes of recordings made here and in the VM: their names, when
+they began and ended, and two processes with the same pid as two. After `nettrace cut`, it must show the processes that
+exist when the cut begins."""
 
 import datetime
 import json
@@ -15,12 +15,12 @@ from support import script
 import reader
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-# What TraceEvent rounds times to, and what the two clocks may differ by when the recorder reads them.
+# TraceEvent's rounding of times, plus the possible difference of the two clocks when the recorder reads them. In ns.
 CLOCK_ERROR = 2_000_000
 
 
 def record_here(args):
-    """None where that is not possible."""
+    """Records on this machine; returns None if that is not possible."""
     if os.geteuid() != 0 or not pathlib.Path("/sys/kernel/tracing/events").exists():
         print("not recorded here: that needs root and tracefs")
         return None
@@ -37,7 +37,7 @@ def record_in_vm(args):
 
 
 def nanoseconds(text):
-    """Since 1970; TraceEvent shows 100 ns."""
+    """Returns nanoseconds since 1970; TraceEvent's times have a resolution of 100 ns."""
     whole, _, fraction = text.removesuffix("Z").partition(".")
     seconds = datetime.datetime.fromisoformat(whole + "+00:00").timestamp()
     return int(seconds) * 10**9 + int(fraction[:9].ljust(9, "0"))
@@ -53,7 +53,8 @@ def problems(command, file, expected):
         return [totals["exception"]]
     texts = []
     for process in expected:
-        # Others may have had the pid before and after. Those that had ended when a cut begins have no duration.
+        # Other processes may have had the pid before and after. Processes that had ended when a cut begins have no
+        # duration.
         shown = [other for other in totals["processes"]
                  if other["pid"] == process["pid"] and other["start"] != other["end"]
                  and is_within(other["start"], process["began"])]
@@ -69,8 +70,8 @@ def problems(command, file, expected):
 
 
 def cuts(args, file, expected):
-    """Cuts of the file, without other events, each with the processes that there are from its beginning on."""
-    # While the first one lives; when it and its successor have ended.
+    """Yields cuts of the file, without other events, each with the processes that exist from its beginning on."""
+    # One cut begins while the first process lives, the other when it and its successor have ended.
     for number, time in enumerate((expected[0]["began"][1], expected[-1]["began"][0])):
         cut = file.with_suffix(f".cut{number}.nettrace")
         start = datetime.datetime.fromtimestamp(time // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")

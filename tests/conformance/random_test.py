@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Random traces, of random schemas, values, threads, labels, losses and flushes: TraceEvent shows, and
-`nettrace dump` prints, exactly the events and values that were written, and `nettrace verify --strict`
-finds nothing. Merged into one file, they are shown as `nettrace dump` shows that.
+"""Tests random traces, with random schemas, values, threads, labels, losses and flushes. TraceEvent and `nettrace dump`
+must show exactly the events and values that were written, and `nettrace verify --strict` must find nothing. TraceEvent
+must show the traces merged into one file as `nettrace dump` shows that file.
 
 examples:
   random_test.py --nettrace build/bin/nettrace --reader build/traceevent \\
     --generate build-gcc/tests/support/nettrace/write_random_traces --out /tmp/random --seeds 1-20
-  ... --seeds 1000-1999     # others than those that ./run test takes
+  ... --seeds 1000-1999     # seeds that ./run test does not use
 
-A failure names its seed: --seeds SEED is that one again.
+A failure names its seed; --seeds SEED repeats it.
 """
 
 import json
@@ -21,18 +21,18 @@ import check_files
 import comparison
 import reader
 
-# The random values have text that is not ASCII in UTF-8 code units, objects without fields, opcodes in labels.
+# The random values contain non-ASCII text in UTF-8 code units, objects without fields, and opcodes in labels.
 ALLOWED = ("latin1", "empty", "label")
 
 
 def seeds(text):
-    """"3" or "1-20"."""
+    """Parses "3" or "1-20"."""
     first, _, last = text.partition("-")
     return range(int(first), int(last or first) + 1)
 
 
 def check_seed(args, command, seed):
-    """Messages that say what is wrong, and the number of events."""
+    """Returns messages about what is wrong, and the number of events."""
     file = args.out / f"random-{seed}.nettrace"
     *expected, totals = [json.loads(line) for line in file.with_suffix(".expected").read_text().splitlines()]
     texts = []
@@ -41,7 +41,7 @@ def check_seed(args, command, seed):
     if verified.returncode != 0:
         texts += [f"nettrace verify: {line}" for line in verified.stdout.splitlines()]
     events = check_files.dump(args.nettrace, file)
-    # They are shown in the same form, but for what nettrace dump adds.
+    # The expected events have the same form as those of nettrace dump, without the keys that dump adds.
     ours = comparison.Comparison()
     ours.values("lost", totals["lost"], commands.info(args.nettrace, file)["lost"])
     ours.values("events", len(expected), len(events))
@@ -51,15 +51,16 @@ def check_seed(args, command, seed):
     if command:
         theirs = comparison.Comparison(ALLOWED)
         theirs.files(expected, *reader.read(command, file), totals["lost"])
-        # What was written does not say which opcodes are labels.
+        # The expected events do not say which opcodes are labels.
         theirs.files(events, *reader.read(command, file, "--log"), totals["lost"], log=True)
         texts += [f"TraceEvent: {text}" for text in theirs.differences]
     return texts, len(expected)
 
 
 def check_merged(args, command):
-    """Whether all of them, whatever their clocks, are shown right as one file."""
-    # The finest clock first: it is that of the merged file, and no two events get one time.
+    """Returns whether all files, with their different clocks, are shown correctly when they are merged."""
+    # The file with the finest clock comes first. The merged file uses this clock, so that no two events get the same
+    # time.
     files = sorted((args.out / f"random-{seed}.nettrace" for seed in args.seeds),
                    key=lambda file: commands.info(args.nettrace, file)["ticksPerSecond"])[::-1]
     merged = args.out / "merged.nettrace"

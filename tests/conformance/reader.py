@@ -1,7 +1,7 @@
 """Builds and runs traceevent/, a program around TraceEvent (C#).
 
-Nothing is written to the source tree. The tests are skipped where there is no .NET SDK, or where the
-package is neither in this machine's package cache nor to be downloaded.
+Nothing is written to the source tree. The tests are skipped if there is no .NET SDK, or if the package is not in this
+machine's package cache and cannot be downloaded.
 """
 
 import fcntl
@@ -14,13 +14,13 @@ import subprocess
 from support import script
 
 PROJECT = pathlib.Path(__file__).resolve().parent / "traceevent" / "traceevent.csproj"
-# The build servers that dotnet leaves behind would keep the caller's pipes open.
+# The build servers that dotnet leaves running would keep the caller's pipes open.
 NO_SERVERS = ["--disable-build-servers", "-p:UseSharedCompilation=false"]
 ENVIRONMENT = {"DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "DOTNET_CLI_UI_LANGUAGE": "en"}
 
 
 class Broken(Exception):
-    """TraceEvent is there, but the program does not build or run."""
+    """The program does not build or run although TraceEvent is available."""
 
 
 def build(folder):
@@ -29,13 +29,13 @@ def build(folder):
 
 
 def build_project(folder, project):
-    """Likewise, of any C# project."""
+    """Builds any C# project in the same way."""
     if not shutil.which("dotnet"):
         raise script.Skipped("there is no dotnet (the .NET SDK) on this machine")
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Several tests may ask for it at once.
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Several tests may build at the same time.
         artifacts = ["--artifacts-path", folder]
         restored = _dotnet("restore", project, *artifacts, *NO_SERVERS)
         if restored.returncode != 0:
@@ -50,7 +50,7 @@ def build_project(folder, project):
 
 
 def read(command, file, *options):
-    """The list of events that TraceEvent shows of a file, and its totals. `options`: those of Program.cs."""
+    """Returns the list of events that TraceEvent shows for a file, and its totals. `options`: those of Program.cs."""
     ran = subprocess.run([*command, *options, file], stdout=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}, check=False)
     lines = ran.stdout.splitlines()
     totals = json.loads(lines[-1]) if lines else {}
@@ -60,7 +60,7 @@ def read(command, file, *options):
 
 
 def read_totals(command, files):
-    """Only the totals, of many files at once."""
+    """Returns only the totals, for many files at once."""
     ran = subprocess.run([*command, "--totals", *files], stdout=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}, check=False)
     totals = [json.loads(line) for line in ran.stdout.splitlines()]
     if len(totals) != len(files):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""TraceEvent shows recordings as `nettrace dump` does: those of load_service, made in the VM, and two of
-kernel tracepoints, made here, one at a time and merged."""
+"""Tests that TraceEvent shows recordings as `nettrace dump` does: recordings of load_service, made in the VM, and two
+recordings of kernel tracepoints, made here, separately and merged."""
 
 import collections
 import json
@@ -20,8 +20,8 @@ import reader
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TRACEFS = pathlib.Path("/sys/kernel/tracing/events")
-# They have fields of every sort: fixed arrays, strings elsewhere in the record, signed and unsigned numbers;
-# and a name that TraceEvent would take apart if its metadata row had no opcode.
+# Tracepoints with fields of every sort: fixed arrays, strings elsewhere in the record, signed and unsigned numbers. One
+# has a name that TraceEvent would split if its metadata row had no opcode.
 KERNEL_TRACEPOINTS = ("sched:sched_switch", "sched:sched_process_exec", "sched:sched_process_fork",
                       "raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "timer:hrtimer_start",
                       "sock:inet_sock_set_state", "task:task_rename", "kmem:kmalloc", "workqueue:workqueue_queue_work")
@@ -36,7 +36,7 @@ def record_load(args):
 
 
 def check_load(args, command, file):
-    # An event's own id, 0 here, is not its row's.
+    # The event's own id, 0 here, differs from that of its row.
     result = check_files.check(args.nettrace, command, file, own_ids=True)
     service = json.loads(file.with_suffix(".json").read_text())
     problems = load.problems(args.nettrace, file, service, lossy=file.stem == "small-rings")
@@ -51,7 +51,7 @@ def check_load(args, command, file):
 
 
 def record_kernel(args):
-    """Records twice here; returns the files: none where that is not possible."""
+    """Records twice on this machine. Returns the files; none if recording is not possible."""
     if os.geteuid() != 0 or not TRACEFS.exists():
         print("kernel tracepoints are not recorded: that needs root and tracefs")
         return []
@@ -63,7 +63,7 @@ def record_kernel(args):
 
 
 def ids_of(events):
-    """Each schema's EventIds. One with text beyond ASCII has other types."""
+    """Returns the EventIds of each schema. A schema with non-ASCII text has different types."""
     ids = collections.defaultdict(set)
     for event in events:
         is_ascii = json.dumps(event["payload"], ensure_ascii=False).isascii()
@@ -72,11 +72,11 @@ def ids_of(events):
 
 
 def check_merged(args, command, files):
-    """Recordings that are merged are shown as one, and their events have the ids that they had."""
+    """Checks that merged recordings are shown as one, and that their events keep their ids."""
     if len(files) < 2:
         return True
     merged = args.out / "merged.nettrace"
-    # The later one first.
+    # The later recording comes first.
     subprocess.run([args.nettrace, "merge", *files[::-1], "-o", merged], check=True)
     result = check_files.check(args.nettrace, command, merged)
     passed = check_files.report(merged, result)
@@ -91,7 +91,7 @@ def check_merged(args, command, files):
         if len(ids) > 1 or after[schema] != ids:
             print(f"  {schema} has the ids {sorted(ids)} in the recordings, {sorted(after[schema])} merged")
             passed = False
-    # The first event of all is where the trace begins, though it is not the first file's.
+    # The first event of all is where the trace begins, although it is not in the first file.
     early = [event for event in shown if event["relativeMs"] <= 0 and event["timestamp"] > shown[0]["timestamp"]]
     if early:
         print(f"  {len(early)} events are shown at 0 ms")
@@ -101,7 +101,7 @@ def check_merged(args, command, files):
 
 def check_kernel(args, command, file):
     result = check_files.check(args.nettrace, command, file)
-    # The comparison is worth something only if such text is in the file.
+    # The comparison is meaningful only if the file has non-ASCII text.
     names = [event["payload"].get("newcomm") for event in commands.dump(args.nettrace, file, "--event", "task_rename")]
     if workload.THREAD_NAME not in names:
         print(f"{file}: no thread was named {workload.THREAD_NAME}")

@@ -19,7 +19,7 @@ constexpr TypeCode kUtf8 = TypeCode::kUtf8CodeUnit;
 constexpr TypeCode kZUtf16 = TypeCode::kNullTerminatedUtf16String;
 constexpr TypeCode kI32 = TypeCode::kInt32;
 
-// 00112233-4455-6677-8899-aabbccddeeff, as a file holds it.
+// The bytes of 00112233-4455-6677-8899-aabbccddeeff in a file.
 constexpr std::array<std::uint8_t, 16> kGuid = {0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66,
                                                 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
 constexpr char kGuidJson[] = "\"00112233-4455-6677-8899-aabbccddeeff\"";
@@ -38,7 +38,8 @@ Type O(std::vector<Field> fields) { return Type::Object(std::move(fields)); }
 
 constexpr std::int32_t kSentinel = 0x12345678;
 
-// A field `a` of this type, and one after it that shows whether its size was understood.
+// Returns a case with a field `a` of this type. The field after it shows whether its size was
+// decoded correctly.
 TypeCase One(std::string name, Type type, P payload, const std::string& json) {
   return {std::move(name),
           {{"a", std::move(type)}, {"z", S(kI32)}},
@@ -46,7 +47,7 @@ TypeCase One(std::string name, Type type, P payload, const std::string& json) {
           "{\"a\":" + json + ",\"z\":" + std::to_string(kSentinel) + "}"};
 }
 
-// These fields after one of variable size.
+// Returns a case with these fields after one of variable size.
 TypeCase Behind(std::string name, Type type, const P& payload, const std::string& json) {
   P all;
   all.ZeroTerminated(u"front");
@@ -60,7 +61,7 @@ TypeCase Behind(std::string name, Type type, const P& payload, const std::string
 template <typename T>
 using Limits = std::numeric_limits<T>;
 
-// A type of a fixed size, alone and in both kinds of arrays.
+// Adds cases of a type of a fixed size, alone and in both kinds of arrays.
 template <typename T>
 void AddFixed(const std::string& name, TypeCode code, T one, const std::string& one_json, T two,
               const std::string& two_json, std::vector<TypeCase>* cases) {
@@ -197,8 +198,8 @@ void AddObjects(std::vector<TypeCase>* cases) {
       One("ObjectsEightDeep", nested, P().Text(u"deep").Put(std::int32_t{3}), nested_json));
 }
 
-// `a` is somewhere after the fields; positions count from the payload's start, or from the end of
-// `a`.
+// The value of `a` is somewhere after the fields. Positions count from the payload's start, or from
+// the end of `a`.
 void AddLocations(std::vector<TypeCase>* cases) {
   const auto located = [cases](std::string name, Type type, P payload, std::string_view units,
                                const std::string& json) {

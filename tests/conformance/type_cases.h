@@ -1,5 +1,5 @@
-// One case for each type a field can have, alone and in the others, with its bytes written out by
-// hand and the value that every reader has to show.
+// One case for each type that a field can have, alone and within the others, with its bytes written
+// by hand and the value that every reader must show.
 #ifndef TESTS_CONFORMANCE_TYPE_CASES_H_
 #define TESTS_CONFORMANCE_TYPE_CASES_H_
 
@@ -12,15 +12,15 @@
 namespace conformance {
 
 struct TypeCase {
-  std::string name;  // of the event
+  std::string name;  // Name of the event.
   std::vector<nettrace::Field> fields;
   Payload payload;
-  std::string json;  // the payload as `nettrace dump --json` has to show it
+  std::string json;  // The payload that `nettrace dump --json` must show.
 };
 
-// TraceEvent shows these as they are.
+// Cases that TraceEvent shows correctly.
 std::vector<TypeCase> TypeCases();
-// These are right by the specification, and TraceEvent shows them differently.
+// Cases that are right by the specification, but that TraceEvent shows differently.
 std::vector<TypeCase> QuirkCases();
 
 }  // namespace conformance

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""Files that .NET wrote, from the shared vectors: our program around TraceEvent shows what the facts that
-came with the files say, so that the other tests can measure by it; and `nettrace dump` shows what TraceEvent
-shows."""
+"""Tests files that .NET wrote, from the shared vectors. Our program around TraceEvent must show the facts that come
+with the files, so that the other tests can rely on it, and `nettrace dump` must show what TraceEvent shows."""
 
 import collections
 import json
@@ -17,7 +16,7 @@ import reader
 
 
 def check_facts(name, facts, shown, totals):
-    """Messages that say where TraceEvent's view differs from the facts."""
+    """Returns messages about differences between TraceEvent's view and the facts."""
     texts = []
 
     def same(what, wanted, got):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the rows of threads say beside names and ids: executable, cgroup, unit, container, as they were at the time of
-each event. Needs root, tracefs, and a cgroup v2 that can be written to, whose perf_event no other hierarchy has."""
+"""Tests what the rows of threads say besides names and ids: executable, cgroup, unit and container, as they were at the
+time of each event. Needs root, tracefs, and a writable cgroup v2 hierarchy. No other hierarchy may have perf_event."""
 
 import collections
 import contextlib
@@ -39,7 +39,8 @@ class CloneArgs(ctypes.Structure):
 
 
 def clone_into(folder, pid=0):
-    """A child that is in the cgroup from its first moment, as systemd makes them; with this pid."""
+    """Returns a child that is in the cgroup from its first moment, as systemd creates processes; with this pid if it is
+    not 0."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     args = CloneArgs(flags=CLONE_INTO_CGROUP, exit_signal=SIGCHLD, cgroup=fd)
     wanted = ctypes.c_int(pid)
@@ -63,7 +64,7 @@ def calls(count=3):
 
 
 def run_in(folder, child, action):
-    """In the child it moves there, if it is not there yet, and acts."""
+    """Calls `action` in the child, after moving it into the cgroup if it is not there yet."""
     if child == 0:
         with contextlib.suppress(BaseException):
             action()
@@ -72,10 +73,10 @@ def run_in(folder, child, action):
     return child
 
 
-# What the load does, in cgroups below `top`; returns what the test is to find.
+# The functions below are loads in cgroups below `top`. Each returns what the test must find.
 
 def many(top):
-    """Processes that live for a moment, each in a cgroup that does, too."""
+    """Makes processes that live for a moment, each in a cgroup that exists for a moment."""
     pids = {}
     for i in range(1000):
         folder = top / f"u{i}.service"
@@ -93,7 +94,7 @@ def many(top):
 
 
 def moved(top):
-    """A process that moves, and has another name from the third part on."""
+    """Makes a process that moves between cgroups, and changes its name from the third part on."""
     for part in range(100):
         move(top / ("a.service" if part % 2 else "b.service"))
         if part == 2:
@@ -103,14 +104,14 @@ def moved(top):
 
 
 def reused(top):
-    """A pid that is used again, in another cgroup."""
+    """Makes two processes with the same pid in different cgroups."""
     first = run_in(top, clone_into(top / "a.service"), calls)
     run_in(top, clone_into(top / "b.service", first), calls)
     return first
 
 
 def programs(top):
-    """A program that runs another one of its name, in a container."""
+    """Makes a program that runs another one with the same name, in a container."""
     folder = top / f"docker-{ID}.scope"
     with tempfile.TemporaryDirectory(prefix="identity-") as temporary:
         paths = [pathlib.Path(temporary) / part / "app" for part in ("1", "2")]
@@ -124,7 +125,7 @@ def programs(top):
 
 
 def hostile(top):
-    """Cgroups with any names."""
+    """Makes cgroups with arbitrary names."""
     paths = []
     for name in (b"\xff\xfe.service", b'quotes"\'\\\x01.service', b"x" * 255, b"." + b"nginx.service", "größe".encode()):
         paths.append(os.path.join(os.fsencode(top), name))
@@ -154,7 +155,7 @@ class IdentityTest(unittest.TestCase):
             folder.rmdir()
 
     def record(self, load, selectors=(CALL,), options=("--identity",)):
-        """Returns what the load says, and the events of its pids."""
+        """Records while the load runs. Returns what the load returns, and the events of its pids."""
         with tempfile.TemporaryDirectory(prefix="identity-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
             printed = commands.record(ARGS.nettrace, file, selectors, [sys.executable, __file__, LOAD, load, self.top],
@@ -183,16 +184,16 @@ class IdentityTest(unittest.TestCase):
         self.assertEqual(names[6:], ["renamed"] * len(names[6:]))
         self.assertNotIn("renamed", names[:6])
 
-    def test_pid_that_is_used_again(self):
+    def test_reused_pid(self):
         pid = self.record("reused")
         self.assertEqual([info["Unit"] for info in self.infos(pid)], ["a.service"] * 3 + ["b.service"] * 3)
 
-    def test_program_of_the_same_name(self):
+    def test_program_with_the_same_name(self):
         pid, paths = self.record("programs", ["syscalls:sys_enter_execve", "syscalls:sys_enter_exit_group"])
         unit = f"docker-{ID}.scope"
         cgroup = {"Cgroup": f"/{self.top.name}/{unit}", "Unit": unit, "Container": ID}
         self.assertEqual(self.infos(pid)[-2:], [{"Executable": path} | cgroup for path in paths])
-        # What is no sample has the executable alone.
+        # Events that do not come from samples have only the executable.
         self.assertEqual([event["threadInfo"] for event in self.process_events if event["pid"] == pid][-1],
                          {"Executable": paths[1]})
 
@@ -200,7 +201,7 @@ class IdentityTest(unittest.TestCase):
         pids, paths = self.record("hostile")
         for pid, path in zip(pids, paths):
             info = self.infos(pid)[0]
-            # A path that is too long for perf's record is not said.
+            # The identity leaves out a path that is too long for perf's record.
             if len(path) < 3900:
                 self.assertTrue(path.endswith(info["Cgroup"]), (path, info["Cgroup"]))
             self.assertNotEqual(info.get("Unit"), "nginx.service")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""nettraced on the running kernel: what its files hold, what it tells systemd and its control, and what becomes of it
-when directories, disks and processes go away. Needs root and the tracepoints of system calls."""
+"""Tests nettraced on the running kernel: the contents of its files, its notifications to systemd, its control
+interface, and its behavior when directories, disks and processes disappear. Needs root and the tracepoints of system
+calls."""
 
 import os
 import pathlib
@@ -20,7 +21,7 @@ from support.kernel import tracepoints
 from support.load import load
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "load")
-# The rings hold all that a load writes, so that a machine on which much else runs loses nothing.
+# The rings hold everything that a load writes, so that nothing is lost on a busy machine.
 SELECT = f'select = ["{load.CALL_TRACEPOINT}"]\nring_size = "8M"\n'
 
 
@@ -31,7 +32,7 @@ class NettracedTest(unittest.TestCase):
         return daemon
 
     def pipe(self):
-        """The path of a named pipe."""
+        """Makes a named pipe; returns its path."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         path = pathlib.Path(folder.name) / "pipe"
@@ -39,21 +40,22 @@ class NettracedTest(unittest.TestCase):
         return path
 
     def bytes_in(self, folder):
-        """What its files take, and never more than they took at once: the one that is being written is looked at first."""
+        """Returns the space that the files in the folder take, never more than they took at one moment: the file that
+        is being written is counted first."""
         block, total = os.statvfs(folder).f_frsize, 0
         for name in sorted(os.listdir(folder), key=lambda name: not name.endswith(".partial")):
             try:
                 total += -(-os.stat(folder / name).st_size // block) * block
             except FileNotFoundError:
                 if name.endswith(".partial"):
-                    return 0  # It has its last name now: the next look has it.
+                    return 0  # It was renamed just now; the next call counts it.
         return total
 
     def names(self, daemon):
         return [nettraced.json.loads(line)["name"] for line in daemon.ask("list", "--json").splitlines()]
 
     def load(self, events=20_000, threads=2, pause=0):
-        """Makes the calls; returns what load_service says of them."""
+        """Makes the calls; returns what load_service prints."""
         command = [ARGS.load, "--calls", "--events", str(events), "--threads", str(threads)]
         if pause:
             command += ["--pause", str(pause)]
@@ -61,7 +63,8 @@ class NettracedTest(unittest.TestCase):
         return nettraced.json.loads(done.stdout)
 
     def background_load(self, **options):
-        """Makes the calls in a thread; the function that it returns waits for them, and returns what was said."""
+        """Makes the calls in a thread. Returns a function that waits for them, and returns what load_service
+        printed."""
         said = []
         thread = threading.Thread(target=lambda: said.append(self.load(**options)))
         thread.start()
@@ -73,8 +76,9 @@ class NettracedTest(unittest.TestCase):
         return finish
 
     def check_files(self, files, services, lossy=None):
-        """Every file verifies and says what is in those before it, which are all of the daemon's run, and over all of
-        them each call of `services` is there once or counted as lost."""
+        """Checks that every file verifies and states the events and losses of the files before it. `files` are all
+        files of one run of the daemon. Over all of them, each call of `services` must be there once or be counted as
+        lost."""
         calls = sum(thread["written"] for service in services for thread in service["threads"])
         seen, lost = set(), 0
         for file in files:
@@ -96,7 +100,7 @@ class NettracedTest(unittest.TestCase):
         if lossy is not None:
             self.assertEqual(lost != 0, lossy)
 
-    def test_it_is_ready_when_it_collects_and_ends_with_everything_in_the_file(self):
+    def test_is_ready_when_it_collects_and_stops_with_all_events_in_the_file(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=1)
         service = self.load()
@@ -106,14 +110,14 @@ class NettracedTest(unittest.TestCase):
         for _ in range(20):
             daemon.hear(0.1)
         self.assertGreater(daemon.said.count("WATCHDOG=1"), 4)
-        # One that takes its time to start says so first, and that it collects in its next status.
+        # A daemon that takes long to start reports that first, and that it collects in its next status.
         if not any(line.startswith("STATUS=1 collecting") for line in daemon.said):
             daemon.wait_for_said("STATUS=1 collecting")
         self.assertEqual(daemon.stop(), 0)
         daemon.hear(0)
         self.check_files(daemon.files("one"), [service], lossy=False)
 
-    def test_threads_say_what_they_run(self):
+    def test_threads_have_their_executable(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start()
         service = self.load(events=100)
@@ -123,7 +127,7 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(len(events), sum(thread["written"] for thread in service["threads"]))
         self.assertEqual({event["threadInfo"]["Executable"] for event in events}, {os.path.realpath(ARGS.load)})
 
-    def test_wrong_settings_end_it_with_their_place(self):
+    def test_wrong_settings_stop_the_daemon_and_name_the_place(self):
         daemon = self.daemon(wrong="[session.one]\nselct = []\n")
         daemon.start(ready=False)
         self.assertEqual(daemon.process.wait(60), 78)
@@ -133,7 +137,43 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(check.returncode, 78)
         self.assertRegex(check.stderr, r"wrong\.toml:2:1: ")
 
-    def test_files_that_follow_one_another_have_each_event_once_within_their_bounds(self):
+    def test_wrong_file_affects_only_its_sessions_at_start_and_reload(self):
+        wrong = "[session.wrong]\nselct = []\n"
+        daemon = self.daemon(good="[session.good]\n" + SELECT, wrong=wrong)
+        daemon.start()
+        self.assertIn("invalid settings; the sessions of these files are left out", daemon.log())
+        self.assertRegex(daemon.log(), r"wrong\.toml:2:1: ")
+        self.assertEqual(self.names(daemon), ["good"])
+        daemon.set(wrong="[session.wrong]\n" + SELECT)
+        daemon.ask("reload")
+        self.assertEqual(self.names(daemon), ["good", "wrong"])
+        daemon.set(wrong=wrong, more="[session.more]\n" + SELECT)
+        failed = daemon.ctl("reload")
+        self.assertEqual(failed.returncode, 1)
+        self.assertRegex(failed.stderr, r"wrong\.toml:2:1: ")
+        self.assertEqual(self.names(daemon), ["good", "more", "wrong"])
+        self.assertEqual(daemon.status("wrong")["state"], "running")
+        (daemon.path / "conf/wrong.toml").unlink()
+        daemon.ask("reload")
+        self.assertEqual(self.names(daemon), ["good", "more"])
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_a_second_daemon_on_the_state_directory_ends_with_an_error(self):
+        first, second = self.daemon(), self.daemon()
+        state = first.path / "state"
+        (second.path / "state").rmdir()
+        (second.path / "state").symlink_to(state)
+        first.start()
+        self.assertEqual(os.stat(state / ".lock").st_mode & 0o777, 0o600)
+        second.start(ready=False)
+        self.assertEqual(second.process.wait(60), 1)
+        self.assertIn("another nettraced uses this state directory; stop it, or choose another directory with "
+                      "--state-directory", second.log())
+        first.kill()
+        second.start()
+        self.assertEqual(second.stop(), 0)
+
+    def test_rotated_files_have_each_event_once_within_their_bounds(self):
         bound = 256 << 10
         daemon = self.daemon(
             all="[session.all]\n" + SELECT + 'interval = "100ms"\nfiles = { rotate_every = "1s" }\n',
@@ -159,7 +199,7 @@ class NettracedTest(unittest.TestCase):
         for file in daemon.files("few"):
             self.assertTrue(commands.info(ARGS.nettrace, file)["complete"], file)
 
-    def test_a_reload_takes_no_event_from_a_session_that_stays(self):
+    def test_reload_loses_no_event_of_an_unchanged_session(self):
         daemon = self.daemon(stays="[session.stays]\n" + SELECT, changes="[session.changes]\n" + SELECT,
                              goes="[session.goes]\n" + SELECT)
         daemon.start()
@@ -200,21 +240,27 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("one"), [service], lossy=False)
         self.check_files(daemon.files("more"), [service], lossy=False)
         self.assertEqual(daemon.ctl("start", "none").returncode, 1)
+        shared = f'[session.other.files]\ndirectory = "{daemon.path}/conf/../state/one"\nname = "one-{{time}}"\n'
+        text.write_text("[session.other]\n" + SELECT + shared)
+        refused = daemon.ctl("start", "--from", str(text))
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("session other has the directory and file names of session one", refused.stderr)
         text.write_text("[session.wrong]\nselect = 5\ninterval = 5\n")
         self.assertEqual(daemon.ctl("start", "--from", str(text)).returncode, 1)
-        # Each error is a message.
+        # Each error is a separate log message.
         self.assertRegex(daemon.log(), r"(?m)^<5>nettraced: .*the request:2:10: .*\n<5>nettraced: the request:3:12: ")
 
-    def test_a_slow_tail_loses_its_own_events_only(self):
+    @script.more
+    def test_slow_tail_loses_only_its_events(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start()
         tail = subprocess.Popen([ARGS.nettrace, "ctl", "--socket", daemon.path / "run/control", "tail", "one"],
                                 stdout=subprocess.PIPE)
         with open(daemon.path / "tail.nettrace", "wb") as file:
-            file.write(tail.stdout.read(4))  # it has begun
+            file.write(tail.stdout.read(4))  # wait until tail has begun
             service = self.load(events=800_000, pause=1000)
             time.sleep(1.5)
-            # Once its session has ended, it has 2 s for the rest.
+            # After its session has ended, tail has 2 s for the rest.
             copy = threading.Thread(target=shutil.copyfileobj, args=(tail.stdout, file))
             copy.start()
             daemon.ask("stop", "one")
@@ -240,7 +286,8 @@ class NettracedTest(unittest.TestCase):
             status = daemon.status("box")
             return status["snapshots"], status["snapshotsRefused"]
 
-        # One by one: triggers that are drained together are one, and what comes within 10 ms of one is not looked at.
+        # One by one: triggers that are drained together count as one, and triggers within 10 ms of the last are
+        # ignored.
         for expected in ((1, 0), (2, 0), (2, 1), (2, 2)):
             time.sleep(0.02)
             self.load(events=1000, threads=1)
@@ -272,7 +319,7 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("one"), [service])
         self.assertEqual(daemon.stop(), 0)
 
-    def test_a_directory_that_is_removed_and_a_full_disk_cost_exactly_what_is_said(self):
+    def test_removed_directory_and_full_disk_lose_exactly_the_counted_events(self):
         daemon = self.daemon(
             gone="[session.gone]\n" + SELECT + 'interval = "100ms"\n',
             full="[session.full]\n" + SELECT + 'interval = "100ms"\nqueue_bytes = "256K"\n')
@@ -296,14 +343,38 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("full"), services, lossy=True)
         self.check_files(daemon.files("gone"), services, lossy=False)
 
-    def test_a_session_that_cannot_start_is_tried_again_and_costs_the_others_nothing(self):
+    def test_a_disk_below_its_reserve_suspends_the_session_at_once_and_a_stop_counts_what_it_discards(self):
+        daemon = self.daemon(low="[session.low]\n" + SELECT + 'interval = "50ms"\n'
+                             '[session.low.files]\nkeep_free_bytes = "1M"\n')
+        disk = daemon.path / "state/low"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        daemon.start()
+        self.load(events=100)
+        daemon.wait_for_state("low", "suspended", seconds=3)
+        self.assertEqual(daemon.status("low")["files"], 0)
+        for name in ("one", "two", "three"):  # Each changes the free space.
+            (disk / name).write_bytes(bytes(4096))
+            time.sleep(1.2)
+        self.assertEqual(daemon.log().count("session low cannot write"), 1, daemon.log())
+        self.assertIn("keep_free_bytes", daemon.status("low")["error"])
+        daemon.ctl("stop", "low")
+        status = daemon.status("low")
+        self.assertGreaterEqual(status["discarded"], 100)
+        self.assertEqual(status["discarded"], status["events"])
+        self.assertIn(f"{status['discarded']} events were discarded", daemon.log())
+        self.assertIn(f'nettraced_session_discarded_events_total{{session="low"}} {status["discarded"]}',
+                      daemon.ask("metrics"))
+
+    def test_session_that_cannot_start_is_retried_without_affecting_others(self):
         daemon = self.daemon(
             one="[session.one]\n" + SELECT,
             bad='[session.bad]\nselect = ["nonesuch:nonesuch"]\n')
         daemon.start()
         self.assertEqual(daemon.status("bad")["state"], "failed")
         self.assertIn("nonesuch", daemon.status("bad")["error"])
-        daemon.wait_for_log("it is tried again in 2s")
+        daemon.wait_for_log("retrying in 2s")
         service = self.load()
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("one"), [service], lossy=False)
@@ -325,7 +396,7 @@ class NettracedTest(unittest.TestCase):
         daemon = self.daemon(piped="[session.piped]\n" + SELECT + f'pipe.path = "{pipe}"\n',
                              one="[session.one]\n" + SELECT)
         daemon.start()
-        with open(pipe, "rb"):  # Nobody reads from it.
+        with open(pipe, "rb"):  # The pipe has no reader.
             service = self.load()
             time.sleep(1.5)
             began = time.monotonic()
@@ -336,13 +407,13 @@ class NettracedTest(unittest.TestCase):
             daemon.process.send_signal(signal.SIGTERM)
             self.assertEqual(daemon.process.wait(60), 0)
             self.assertLess(time.monotonic() - began, 5)  # SessionOutput::kStuck
-        self.assertIn("asked to end again", daemon.log())
+        self.assertIn("second stop signal", daemon.log())
         self.assertRegex(daemon.log(), r"session piped has stopped: the last \d+ bytes could not be written")
         self.check_files(daemon.files("one"), [service], lossy=False)
 
-    def test_without_descriptors_for_all_it_names_what_it_leaves_out(self):
+    def test_names_tracepoints_without_descriptors(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT, many='[session.many]\nselect = ["syscalls:*"]\n')
-        # Root with all its rights would raise the limit.
+        # Root with all capabilities would raise the limit.
         daemon.start(prefix=("setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource",
                              "prlimit", "--nofile=100:100"))
         service = self.load(events=1000)
@@ -351,20 +422,21 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(many["state"], "running")
         self.assertGreater(many["tracepoints"], 0)
         self.assertRegex(many["leftOut"][0],
-                         r"^tracepoint syscalls:\w+ needs \d+ descriptors, and \d+ of 100 are left for tracepoints; raise")
+                         r"^tracepoint syscalls:\w+ needs \d+ descriptors, but only \d+ of 100 are left for tracepoints; raise")
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("one"), [service], lossy=False)
 
+    @script.more
     def test_a_thread_that_does_not_drain_is_not_alive(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=2)
-        time.sleep(1.5)  # It has nothing to do any more but to drain.
+        time.sleep(1.5)  # From here on, it only drains.
         with threads.stopped(daemon.process.pid, "capture"):
             time.sleep(2.5)
             while daemon.hear(0.1):
                 pass
             daemon.said.clear()
-            self.assertEqual(daemon.status("one")["state"], "running")  # What it was when it was seen last.
+            self.assertEqual(daemon.status("one")["state"], "running")  # The last state it was seen in.
             for _ in range(20):
                 daemon.hear(0.1)
             self.assertNotIn("WATCHDOG=1", daemon.said)
@@ -373,14 +445,15 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("one"), [service], lossy=False)
 
-    def test_a_session_whose_disk_hangs_keeps_nobody_waiting(self):
+    @script.more
+    def test_session_with_a_hanging_disk_does_not_delay_others(self):
         daemon = self.daemon(hangs="[session.hangs]\n" + SELECT, one="[session.one]\n" + SELECT)
         daemon.start()
         with threads.stopped(daemon.process.pid, "o:hangs"):
             service = self.load()
             rotated = daemon.ctl("rotate", "hangs")
             self.assertEqual(rotated.returncode, 1)
-            self.assertRegex(rotated.stderr, "session hangs: it has not answered for 15s, as where a disk hangs")
+            self.assertRegex(rotated.stderr, "session hangs: no answer for 15s; its disk may hang")
             path = daemon.ask("rotate", "one")
         nettraced.until(lambda: daemon.files("hangs"), 60, lambda: daemon.log())
         self.assertEqual(daemon.stop(), 0)
@@ -388,14 +461,14 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("one"), [service], lossy=False)
         self.check_files(daemon.files("hangs"), [service], lossy=False)
 
-    def test_a_target_and_a_filter_have_a_capture_of_their_own(self):
+    def test_targets_and_filters_have_separate_captures(self):
         pid = 1 << load.NUMBER_BITS
         daemon = self.daemon(
             all="[session.all]\n" + SELECT,
             some=f'[session.some]\nselect = [{{ tracepoint = "{load.CALL_TRACEPOINT}", filter = "pid < {pid + 10}" }}]\n')
         daemon.start()
         self.load(events=1000, threads=1)
-        # What comes just after an interval's end waits in the rings until that is closed.
+        # Events just after the end of an interval stay in the rings until the interval is closed.
         for session, events in (("all", 1000), ("some", 10)):
             nettraced.until(lambda name=session, least=events: daemon.status(name)["events"] >= least, 60, daemon.log)
             self.assertEqual(daemon.status(session)["events"], events)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Patterns of kernel tracepoints: what they select, what they leave out, and what selects nothing. Needs root
-and tracefs."""
+"""Tests patterns of kernel tracepoints: what they select, what they leave out, and patterns that select nothing. Needs
+root and tracefs."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from support.kernel import tracepoints
 
 ARGS = script.options(__doc__, "nettrace")
 EVENTS = tracepoints.EVENTS
-# More than these are not named one by one.
+# Messages name at most this many tracepoints one by one.
 MAX_NAMED = 20
 
 
@@ -27,7 +27,7 @@ def there_are(system):
 
 
 def entry_point(path):
-    """The offset in the file at which an ELF program of 64 bits begins to run."""
+    """Returns the file offset at which a 64-bit ELF program begins to run."""
     data = pathlib.Path(path).read_bytes()
     entry, headers = struct.unpack_from("=QQ", data, 24)
     size, count = struct.unpack_from("=HH", data, 54)
@@ -45,7 +45,7 @@ class PatternsTest(unittest.TestCase):
         self.file = pathlib.Path(folder.name) / "trace.nettrace"
 
     def record(self, *selectors, command=("/bin/true",), status=0):
-        """What it prints as JSON, and its messages."""
+        """Records; returns the summary from JSON, and the messages."""
         chosen = [word for selector in selectors for word in ("-e", selector)]
         done = subprocess.run([ARGS.nettrace, "record", "-o", self.file, "--json", *chosen, "--", *command],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=800, check=False)
@@ -83,7 +83,7 @@ class PatternsTest(unittest.TestCase):
         timestamps = [event["timestamp"] for event in commands.dump(ARGS.nettrace, self.file)]
         self.assertEqual(len(timestamps), len(set(timestamps)))
 
-    def test_what_cannot_be_recorded_is_named_and_left_out(self):
+    def test_names_and_leaves_out_unrecordable_tracepoints(self):
         summary, said = self.record("ftrace:*", "sched:sched_process_exec", status=3)
         left_out = {f"ftrace:{entry.name}" for entry in (EVENTS / "ftrace").iterdir() if entry.is_dir()}
         self.assertEqual(set(summary["leftOut"]), left_out)
@@ -91,7 +91,7 @@ class PatternsTest(unittest.TestCase):
         self.assertEqual(said.count("left out: tracepoint ftrace:"), min(len(left_out), MAX_NAMED))
 
     def test_many_that_cannot_be_recorded_are_counted(self):
-        # With few descriptors, most of the tracepoints have none.
+        # With few descriptors, most tracepoints cannot be recorded.
         summary, said = self.record_with_limit(100, "-e", "syscalls:sys_enter_*")
         self.assertEqual(said.count("of 100 are left for tracepoints; raise the limit of open files"), MAX_NAMED)
         self.assertRegex(said, rf"left out: {len(summary['leftOut']) - MAX_NAMED} more tracepoints")
@@ -99,7 +99,7 @@ class PatternsTest(unittest.TestCase):
                          len([name for name in there_are("syscalls") if name.startswith("sys_enter_")]))
         self.assertGreater(summary["tracepoints"], 0)
 
-    def test_what_is_named_has_descriptors_before_what_a_pattern_selects(self):
+    def test_named_tracepoints_get_descriptors_before_patterns(self):
         summary, _ = self.record_with_limit(100, "-e", "syscalls:sys_enter_*", "-e", "sched:sched_process_exec",
                                             "-e", "sched:sched_process_exit")
         self.assertEqual(summary["unmatched"], [])
@@ -115,18 +115,18 @@ class PatternsTest(unittest.TestCase):
         attached["syscalls:"] = summary["tracepoints"] - attached["sched:"] - attached["irq:"]
         self.assertGreater(attached["syscalls:"], 0)
         for system, count in attached.items():
-            # Each has as many as any other, as far as it has so many.
+            # Each system gets as many as any other, unless it has fewer.
             self.assertGreaterEqual(count, min(max(attached.values()) - 1, len(there_are(system[:-1]))), attached)
 
-    def test_too_few_descriptors_for_what_is_named(self):
-        # Eight, two for each CPU's rings, and one on each CPU for the tracepoint.
+    def test_too_few_descriptors_for_a_named_tracepoint(self):
+        # Eight descriptors, two for the rings of each CPU, and one on each CPU for the tracepoint.
         command = self.with_limit(min(14, 8 + 3 * os.cpu_count()), "-e", "sched:sched_process_exec")
         failures.check_failure(self, command, "Too many open files.*ulimit -Hn")
         self.assertFalse(self.file.exists())
 
-    def test_what_had_no_descriptors_is_recorded_when_they_come_free(self):
-        # The recorder's limit is raised while it runs.
-        # Half of them fit beside what the recorder has open and keeps back.
+    def test_records_skipped_tracepoints_when_descriptors_become_free(self):
+        # The recorder's limit is raised while it runs. With that limit, there are descriptors for half of the
+        # tracepoints, besides those that the recorder has open and reserves.
         cpus = os.cpu_count()
         limit = (13 + 2 * cpus + len(there_are("sched")) * cpus // 2) * 4 // 3
         if subprocess.run(["prlimit", f"--nofile={limit}", "prlimit", "--nofile=4096:4096", "true"],
@@ -143,7 +143,7 @@ class PatternsTest(unittest.TestCase):
         self.assertEqual(json.loads(printed)["tracepoints"], len(there_are("sched")), said)
 
     def with_limit(self, limit, *options, until="--duration", command=("100ms",)):
-        """The command line of a recording that may have so many descriptors."""
+        """Returns the command line of a recording with this limit on descriptors."""
         return ["setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource", "prlimit", f"--nofile={limit}",
                 ARGS.nettrace, "record", "-o", self.file, "--json", *options, until, *command]
 
@@ -152,15 +152,15 @@ class PatternsTest(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         return json.loads(done.stdout), done.stderr
 
-    def test_what_matches_nothing_has_an_exit_code(self):
+    def test_selectors_without_matches_have_an_exit_code(self):
         summary, said = self.record("nosuchsystem:*", "sched:sched_process_exec", status=3)
         self.assertEqual(summary["unmatched"], ["nosuchsystem:*"])
         self.assertIn("selector 'nosuchsystem:*' matched no tracepoint", said)
         self.record("sched:nosuch*", status=3)
-        # The command's own failure says more.
+        # The failure of the command itself is more useful.
         self.record("sched:nosuch*", command=("sh", "-c", "exit 42"), status=42)
 
-    def test_a_tracepoint_that_comes_later_is_found(self):
+    def test_finds_a_tracepoint_that_appears_later(self):
         control = pathlib.Path("/sys/kernel/tracing/uprobe_events")
         if not control.exists():
             self.skipTest("this kernel has no uprobe events")
@@ -173,8 +173,9 @@ class PatternsTest(unittest.TestCase):
         self.assertEqual((summary["tracepoints"], summary["unmatched"]), (1, []))
         self.assertIn(tuple(probe.split("/")), self.names())
 
+    @script.more
     def test_everything(self):
-        # The recorder's own work is not recorded: with that in it, the recording would feed itself.
+        # The recorder's own work is not recorded. Otherwise the recording would feed itself.
         pid_file = self.file.with_name("pid")
         summary, said = self.record("*:*", command=("sh", "-c", f"/bin/true; sleep 0.5; echo $PPID > {pid_file}"))
         systems = [entry.name for entry in EVENTS.iterdir() if entry.is_dir()]

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""`perf record` and `nettrace record` on the same tracepoints at the same time: every event of perf's is one of
-ours with the same fields, every event of ours one of perf's, and what perf script says in words, we say too.
+"""Compares `perf record` and `nettrace record` on the same tracepoints at the same time. Every event of perf must be
+one of nettrace with the same fields, and the other way round. Text that perf script shows for numbers must be the same,
+too.
 
-perf's side is read from the bytes of its samples, by the tracepoints' format files, and so by no code of ours. The
-recordings are nested: perf runs inside ours, the workload inside perf. Needs root, tracefs and perf."""
+perf's events are read from the bytes of its samples with the tracepoints' format files, without code of this project.
+The recordings are nested: perf runs inside nettrace's, the workload inside perf's. Needs root, tracefs and perf."""
 
 import collections
 import datetime
@@ -28,7 +29,7 @@ SYSTEMS = """block capability csd exceptions ext4 fib fib6 filelock filemap ipi 
     writeback""".split()
 SYSTEM_CALLS = """openat close read write futex mmap munmap clone clone3 execve exit_group wait4 sendto recvfrom connect
     rename unlink epoll_wait newfstatat getpid ioctl fcntl""".split()
-# No workload reaches them, or the whole machine does, all the time.
+# Tracepoints that are left out: the workload does not hit them, or the whole machine hits them all the time.
 LEFT_OUT = re.compile("""
     block:(blk_zone|blkdev|disk_zone) | filelock:(break|generic|leases|time) | net:(napi_gro|.*_list)
     | ext4:ext4_(collapse|insert|punch|zero|fc|mballoc|es_shrink|fsmap|getfsmap|prefetch|ind_map|journalled|lazy|load)
@@ -38,11 +39,12 @@ MIN_ATTACHED = 200
 MIN_HIT = 60
 
 ATTEMPTS = 3
-# MiB of each ring: those of up to 32 CPUs take 128 together.
+# MiB of each ring. The rings of up to 32 CPUs take 128 MiB together.
 RING = max(4, 1 << (128 // os.cpu_count()).bit_length() - 1) if os.cpu_count() < 128 else 4
-# Both of them see a hit one after the other; interrupts, and the machine below a virtual one, may come between.
+# Maximum difference of the two times of a hit, in ns. Both recorders see the hit one after the other; interrupts, and
+# the host of a virtual machine, may delay the second.
 MAX_DIFFERENCE = 250_000_000
-# All but one in a hundred are as near as this.
+# Maximum difference, in ns, for all but one in a hundred.
 USUAL_DIFFERENCE = 1_000_000
 MAX_SHOWN = 10
 
@@ -57,14 +59,14 @@ def selected():
 
 
 class Recording:
-    """What both of them wrote, and the threads that are theirs."""
+    """The events that both recorders wrote, and the threads that belong to them."""
 
     def __init__(self, folder, chosen):
         self.file = folder / "trace.nettrace"
         self.perf_file = folder / "perf.data"
         pids = folder / "pids"
         times = folder / "times"
-        # The shell becomes perf; its parent is our recorder.
+        # exec replaces the shell with perf; its parent is our recorder.
         perf = ["perf", "record", "--quiet", "--all-cpus", "--clockid", "mono", "--raw-samples", "--no-buildid",
                 "--mmap-pages", f"{RING}M", "--output", self.perf_file,
                 *(word for point in chosen for word in ("-e", str(point))),
@@ -76,18 +78,18 @@ class Recording:
         self.samples, self.lost = perf_data.read(self.perf_file)
         info = commands.info(ARGS.nettrace, self.file)
         self.lost += info["lost"]
-        # Ours begins before perf has attached, and ends after it.
+        # Our recording begins before perf has attached, and ends after it.
         times = [sample.time for sample in self.samples]
         sync = datetime.datetime.strptime(info["syncTime"][:26], "%Y-%m-%dT%H:%M:%S.%f")
         sync_ticks = int(info["syncTicks"])
         self.around_perfs = []
-        for option, time in (("--from", min(times) - MAX_DIFFERENCE), ("--to", max(times) + MAX_DIFFERENCE)):
+        for option, time in (("--since", min(times) - MAX_DIFFERENCE), ("--until", max(times) + MAX_DIFFERENCE)):
             moment = sync + datetime.timedelta(microseconds=(time - sync_ticks) // 1000)
             self.around_perfs += [option, moment.isoformat(timespec="microseconds") + "Z"]
 
 
 class Event:
-    """One event, of either side."""
+    """One event, of either recorder."""
 
     __slots__ = ("time", "cpu", "point", "values", "symbols", "payload", "match")
 
@@ -104,7 +106,7 @@ class Event:
 
 
 def same_form(field, value):
-    """A field's value in the form in which those of both sides can be compared."""
+    """Converts a field's value to a form in which both recorders can be compared."""
     if isinstance(value, list):
         return tuple(same_form(field, element) for element in value)
     if field.type == "char" and isinstance(value, str) and (field.array or field.located):
@@ -114,8 +116,8 @@ def same_form(field, value):
 
 
 def perf_events(recording, by_id):
-    """perf's events, and how many of its samples are one of them again: of the same nanosecond on the same CPU, in
-    which no tracepoint is hit twice. On a busy machine perf writes some hundred samples twice."""
+    """Returns perf's events, and the number of its samples that repeat one: on one CPU, no tracepoint is hit twice in
+    the same nanosecond. On a busy machine perf writes some hundred samples twice."""
     events = {}
     samples = 0
     for sample in recording.samples:
@@ -153,7 +155,7 @@ def our_events(recording, by_name, problems):
 
 
 def match(theirs, ours):
-    """Gives each of perf's events the one of ours that has the same values and is nearest in time."""
+    """Matches each event of perf with the event of ours that has the same values and is nearest in time."""
     groups = collections.defaultdict(list)
     for event in sorted(ours, key=lambda event: event.time):
         groups[event.key()].append(event)
@@ -170,7 +172,7 @@ def match(theirs, ours):
 
 
 def difference(event, others):
-    """The event, and the fields in which its nearest neighbour of the other side has other values."""
+    """Returns the event, and the fields in which the nearest event of the other recorder has different values."""
     near = min((other for other in others if (other.cpu, other.point) == (event.cpu, event.point)),
                key=lambda other: abs(other.time - event.time), default=None)
     if near is None:
@@ -190,7 +192,7 @@ def check_fields(recording, theirs, ours, problems):
 
 
 def words_of_perf(recording):
-    """What perf script shows of each event, by CPU, time and tracepoint."""
+    """Returns what perf script shows for each event, by CPU, time and tracepoint."""
     command = ["perf", "script", "--input", recording.perf_file, "--ns", "--fields", "cpu,time,event,trace"]
     line_of = re.compile(r"^\s*\[(\d+)\]\s+(\d+)\.(\d{9}):\s+(\w+:\w+):\s?(.*)$")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -203,7 +205,7 @@ def words_of_perf(recording):
 
 
 def check_symbols(recording, theirs, problems):
-    """Compares our symbols with perf script's text; returns how many, and of how many fields."""
+    """Compares our symbols with perf script's text. Returns the number of symbols, and of their fields."""
     events = {(event.cpu, event.time, str(event.point)): event.match for event in theirs}
     compared, fields = 0, set()
     for key, text in words_of_perf(recording):
@@ -212,14 +214,14 @@ def check_symbols(recording, theirs, problems):
             continue
         for name, symbol in event.symbols.items():
             if is_kernel_address(event.point, name) and symbol.split("+")[0] not in text:
-                continue  # perf may choose another of several names
+                continue  # perf may choose a different one of several names
             compared += 1
             fields.add((str(event.point), name))
             missing = [word for word in symbol.split(" ") if word not in text]
             if missing:
                 problems.append(f"{event.point}: {name} is {symbol!r}, but perf script shows {text!r}")
         for name, word in re.findall(r"(\w+)=([A-Za-z_][^\s,;)\]]*)", text):
-            # libtraceevent takes a flag whose value it does not know for the name of 0.
+            # For a flag with an unknown value, libtraceevent shows the name of 0.
             if name in event.payload and event.payload[name] not in (0, "0x0") and not shows(event, name, word):
                 problems.append(f"{event.point}: perf script shows {name}={word}, not {event.symbols.get(name)!r}")
     return compared, fields
@@ -230,7 +232,7 @@ def is_kernel_address(point, name):
 
 
 def shows(event, name, word):
-    """Whether we show `word` for the field: as its text, its symbol, or its number in hexadecimal."""
+    """Returns whether we show `word` for the field: as its text, its symbol, or its number in hexadecimal."""
     value = event.payload[name]
     symbol = event.symbols.get(name, "")
     if isinstance(value, str) and value.startswith(word):

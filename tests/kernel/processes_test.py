@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Whose events they are, and what a recording says of processes: names, beginnings, ends. Needs root and
-tracefs."""
+"""Tests which processes the recorded events belong to, and what a recording says about processes: names, beginnings and
+ends. Needs root and tracefs."""
 
 import collections
 import ctypes
@@ -22,12 +22,12 @@ from support.kernel import tracepoints
 PROVIDER = "Universal.System"
 LOAD = "load"
 ARGS = None if sys.argv[1:2] == [LOAD] else script.options(__doc__, "nettrace")
-# Of prev_state: EXIT_DEAD and EXIT_ZOMBIE.
+# Bits of prev_state: EXIT_DEAD and EXIT_ZOMBIE.
 DEAD = 0x30
 
 
 class Recording:
-    """What `nettrace record` makes of `command`, recorded with `selectors`."""
+    """The file that `nettrace record` writes while `command` runs, recorded with `selectors`."""
 
     def __init__(self, command, selectors, options=()):
         with tempfile.TemporaryDirectory(prefix="processes-") as folder:
@@ -39,13 +39,13 @@ class Recording:
             self.process_events = list(commands.dump(ARGS.nettrace, file, "--provider", PROVIDER))
 
     def of(self, pid):
-        """What the file says of the process: (event, name), in order."""
+        """Returns what the file says about the process: (event, name), in order."""
         return [(event["name"], event["payload"].get("Name"))
                 for event in self.process_events if event["pid"] == pid]
 
     def life(self, pid):
-        """The first and the last event of the process, and its last name. On a busy machine exec may come in a
-        later interval than the process's creation; then the name has another event."""
+        """Returns the first and the last event of the process, and its last name. On a busy machine, exec may come in a
+        later interval than the creation of the process; then another event has the name."""
         events = self.of(pid)
         return [events[0][0], [name for _, name in events if name][-1], events[-1][0]]
 
@@ -59,7 +59,7 @@ class ProcessesTest(unittest.TestCase):
         recording = sh("true")
         own = recording.of(os.getpid())
         self.assertEqual(own, [("ExistingProcess", os.path.realpath(sys.executable))])
-        # The kernel's own threads have no executable.
+        # Kernel threads have no executable.
         self.assertEqual(recording.of(2), [("ExistingProcess", "kthreadd")])
         self.assertEqual(recording.of(0), [("ExistingProcess", "swapper")])
         existing = [event["pid"] for event in recording.process_events if event["name"] == "ExistingProcess"]
@@ -82,7 +82,7 @@ class ProcessesTest(unittest.TestCase):
         times = [event["timestamp"] for event in recording.process_events]
         self.assertEqual(times, sorted(times))
 
-    def test_a_program_that_is_run_later_is_the_same_process(self):
+    def test_program_that_is_executed_later_is_the_same_process(self):
         recording = sh("echo $$; sleep 1.5; exec /bin/sleep 0.01")
         self.assertEqual(recording.of(int(recording.printed))[-3:], [
             (mock.ANY, os.path.realpath("/bin/sh")), ("ExistingProcess", os.path.realpath("/bin/sleep")),
@@ -106,7 +106,7 @@ class ProcessesTest(unittest.TestCase):
 
 
 class ExitingThreadsTest(unittest.TestCase):
-    def test_switches_of_dying_threads_are_theirs(self):
+    def test_switches_of_dying_threads_are_attributed_to_them(self):
         recording = Recording([sys.executable, __file__, LOAD, "short_lives"], ["sched:sched_switch"],
                               ["--ring-size", "8M"])
         done = json.loads(recording.printed)
@@ -124,7 +124,7 @@ class ExitingThreadsTest(unittest.TestCase):
 
 
 def short_lives():
-    """Ends threads and processes."""
+    """Starts and ends threads and processes."""
     tids, pids = [], []
     for _ in range(300):
         thread = threading.Thread(target=lambda: tids.append(threading.get_native_id()))

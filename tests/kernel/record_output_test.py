@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""How a recording ends, and what it leaves: signals, files that may not grow, full disks, a file that is
-being recorded into already. Needs root and tracefs; the events are the kernel's own."""
+"""Tests how a recording ends, and what it leaves: signals, files with a size limit, full disks, and a file that is
+already being recorded into. Needs root and tracefs; the events come from the kernel."""
 
 import datetime
 import fcntl
@@ -21,8 +21,9 @@ from support.kernel import tracepoints
 
 ARGS = script.options(__doc__, "nettrace")
 SELECTOR = "sched:sched_switch"
-# Starts and ends processes, which are switches.
-LOAD = ["sh", "-c", "while :; do /bin/true; done"]
+# Starts and ends processes, which causes context switches. Ends by itself after minutes, because a recorder that a
+# failed test kills leaves its command running.
+LOAD = ["sh", "-c", "i=0; while [ $((i += 1)) -le 200000 ]; do /bin/true; done"]
 SHORT_LOAD = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; sleep 1.5"]
 
 
@@ -41,7 +42,7 @@ class RecordOutputTest(unittest.TestCase):
         return subprocess.Popen([ARGS.nettrace, *words], stderr=subprocess.PIPE, text=True, **popen)
 
     def finish(self, recorder, expect=0):
-        """Waits for the end; returns what the recorder said."""
+        """Waits for the end; returns the recorder's messages."""
         try:
             _, said = recorder.communicate(timeout=60)
         finally:
@@ -81,7 +82,8 @@ class RecordOutputTest(unittest.TestCase):
             self.finish(recorder)
 
     def check_account(self, said, reason, compressed=False):
-        """The recorder named the reason, and the events that it says are in the file are there."""
+        """Checks that the recorder named the reason, and that the file has the number of events that the recorder
+        printed."""
         self.assertRegex(said, reason)
         account = re.search(r"(\d+) events are in the file, (?:at most )?(\d+) more are not", said)
         self.assertIsNotNone(account, said)
@@ -90,9 +92,9 @@ class RecordOutputTest(unittest.TestCase):
         subprocess.run([ARGS.nettrace, "repair", self.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
         info = self.info(whole)
         self.assertGreater(info["events"], 0)
-        there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # What repair adds.
+        there_are = info["events"] + info["processEvents"] + info["collectorEvents"] - 1  # Repair adds one.
         if compressed:
-            # The beginning of a chunk may be there, too.
+            # The file may also have the beginning of a chunk.
             self.assertRegex(said, "at least .* are in the file, at most")
             self.assertGreaterEqual(there_are, int(account[1]), said)
             self.assertLessEqual(there_are, int(account[1]) + int(account[2]), said)
@@ -118,8 +120,8 @@ class RecordOutputTest(unittest.TestCase):
         self.check_account(said, "No space left")
 
     def fill_disk(self, *options, **popen):
-        """Records onto a disk that is nearly full until the recorder says that it waits; returns it and the file
-        whose removal makes space for it."""
+        """Records onto a disk that is nearly full until the recorder prints that it waits. Returns the recorder, and a
+        file whose removal makes space."""
         disk = pathlib.Path(tempfile.mkdtemp(prefix="disk-", dir=self.folder))
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", disk], check=True)
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
@@ -128,17 +130,17 @@ class RecordOutputTest(unittest.TestCase):
             os.posix_fallocate(file.fileno(), 0, (40 << 20) - (150 << 10))
         self.file = disk / "trace.nettrace"
         self.selector = "raw_syscalls:sys_enter"
-        # Small rings, so that they fill while it waits.
+        # Small rings, so that they become full while the recorder waits.
         recorder = self.start("--when-full", "wait", "--ring-size", "16K", *options, start_new_session=True, **popen)
         self.addCleanup(end_group, recorder)
-        self.expect_line(recorder, f"{self.file}: no space left on the disk: waiting")
+        self.expect_line(recorder, f"{self.file}: the disk is full: waiting")
         return recorder, filler
 
     def expect_line(self, recorder, text):
         self.assertIn(text, recorder.stderr.readline())
 
     def check_losses(self, out, said):
-        """Some were lost, and summary, file and kernel agree on how many."""
+        """Checks that events were lost, and that summary, file and kernel agree on the number."""
         summary = json.loads(out)
         self.assertGreater(summary["lost"], 0, said)
         self.assertEqual(summary["events"] + summary["lost"], summary["hits"], said)
@@ -162,17 +164,19 @@ class RecordOutputTest(unittest.TestCase):
         self.check_losses(out, said)
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], stdout=subprocess.DEVNULL, check=True)
 
-    def test_a_recording_waits_for_space_and_goes_on_where_it_stopped(self):
+    def test_recording_waits_for_space_and_continues(self):
         self.check_waiting_for_space(seconds=1)
 
-    def test_a_compressed_recording_waits_for_space_and_goes_on_where_it_stopped(self):
-        # 4 MB wait for the thread that compresses before the rings fill.
+    @script.more
+    def test_compressed_recording_waits_for_space_and_continues(self):
+        # 4 MB can wait for the compressing thread before the rings become full.
         self.check_waiting_for_space("--compress", seconds=20)
 
+    @script.more
     def test_waiting_for_space_ends_with_the_recording(self):
         for compressed in ((), ("--compress",)):
-            for name, options, command in (("request", (), LOAD), ("duration", ("--duration", "15s"), LOAD),
-                                           ("command", (), ["timeout", "15", *LOAD])):
+            for name, options, command in (("request", (), LOAD), ("duration", ("--duration", "8s"), LOAD),
+                                           ("command", (), ["timeout", "8", *LOAD])):
                 with self.subTest((name, *compressed)):
                     recorder, _ = self.fill_disk(*options, *compressed, command=command)
                     if name == "request":
@@ -182,7 +186,7 @@ class RecordOutputTest(unittest.TestCase):
                     said = self.finish(recorder, expect=1)
                     self.check_account(said, "No space left", compressed=bool(compressed))
 
-    def test_a_reader_that_stops_for_a_while_costs_no_event_that_is_not_counted(self):
+    def test_events_lost_by_a_paused_reader_are_counted(self):
         load = subprocess.Popen(LOAD)
         self.addCleanup(load.wait)
         self.addCleanup(load.kill)
@@ -214,7 +218,7 @@ class RecordOutputTest(unittest.TestCase):
         first.send_signal(signal.SIGINT)
         self.finish(first)
         self.assertTrue(self.info(self.file)["complete"])
-        # The next one may: it replaces the file.
+        # Another recording may start now: it replaces the file.
         self.finish(self.start("--duration", "200ms"))
 
     def test_compressed_recordings_hold_all_events(self):
@@ -240,13 +244,13 @@ class RecordOutputTest(unittest.TestCase):
         self.assertGreater(len(threads), 0, done.stderr)
         self.assertNotIn("nettrace-zstd", threads)
 
-    def test_a_killed_recording_is_whole_to_its_last_second_and_says_what_it_cannot_know(self):
+    def test_killed_recording_is_intact_to_its_last_second_and_records_the_unknown_time(self):
         for options in ((), ("--compress",)):
             with self.subTest(options):
                 recorder = self.start(*options, command=LOAD, start_new_session=True)
                 self.wait_for_events()
                 time.sleep(3.5)
-                os.killpg(recorder.pid, signal.SIGKILL)  # The load, too.
+                os.killpg(recorder.pid, signal.SIGKILL)  # Kills the load, too.
                 recorder.communicate()
                 killed = time.time_ns()
                 whole = self.folder / "whole.nettrace"
@@ -255,7 +259,7 @@ class RecordOutputTest(unittest.TestCase):
                 info = self.info(whole)
                 self.assertGreaterEqual(info["sequencePoints"], 2)
                 self.assertGreater(info["lastTimestamp"] - info["firstTimestamp"], 1.5 * info["ticksPerSecond"])
-                # Of the last two seconds, at most; on a busy machine, more.
+                # At most the last two seconds; on a busy machine, more.
                 unknown = info["unknown"]
                 self.assertEqual(unknown, self.info(self.file, expect=1)["unknown"])
                 since, until = (nanoseconds(unknown[key]) for key in ("since", "until"))
@@ -263,7 +267,7 @@ class RecordOutputTest(unittest.TestCase):
                 self.assertLess(killed - 3_500_000_000, since)
                 self.assertLess(since, until)
                 self.assertLessEqual(until, killed)
-                self.assertIn(f"what is missing is not known from {unknown['since']} to at least {unknown['until']}",
+                self.assertIn(f"losses are unknown from {unknown['since']} to at least {unknown['until']}",
                               done.stderr)
 
     def test_the_file_is_private_unless_asked_otherwise(self):
@@ -275,7 +279,7 @@ class RecordOutputTest(unittest.TestCase):
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-        # A reader has a second after the first request; on a busy machine one try in a few is that fast.
+        # A reader has a second after the first request. On a busy machine, only one try in several is fast enough.
         for _ in range(12):
             recorder = self.start(command=LOAD, output="-", stdout=writer)
             self.assertTrue(select.select([reader], [], [], 60)[0], "it has written nothing")
@@ -286,7 +290,7 @@ class RecordOutputTest(unittest.TestCase):
             recorder.send_signal(signal.SIGINT)
             said = self.finish(recorder, expect=1)
             took = time.monotonic() - first
-            self.assertRegex(said, "reader takes nothing.*events are in the file")
+            self.assertRegex(said, "reader has stopped reading.*events are in the file")
             os.set_blocking(reader, False)
             while read_or_none(reader):
                 pass
@@ -298,13 +302,13 @@ class RecordOutputTest(unittest.TestCase):
 
 
 def nanoseconds(text):
-    """Since 1970, of a time such as 2026-11-21T10:00:00.123456789Z."""
+    """Returns the nanoseconds since 1970 of a time such as 2026-11-21T10:00:00.123456789Z."""
     seconds, fraction = text.removesuffix("Z").split(".")
     return int(datetime.datetime.fromisoformat(seconds + "+00:00").timestamp()) * 10**9 + int(fraction)
 
 
 def end_group(process):
-    """Ends the process, which leads its process group, and all others of that."""
+    """Ends the process, which leads its process group, and all other processes of the group."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

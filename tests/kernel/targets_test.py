@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Recordings of some processes, threads or cgroups, and of what passes a filter: the events are those that the
-load made, each once or counted as lost, and none is anybody else's. Needs root and tracefs."""
+"""Tests recordings of some processes, threads or cgroups, and of events that pass a filter. Each event of the load must
+be there once or be counted as lost, and no event may come from another process. Needs root and tracefs."""
 
 import collections
 import contextlib
@@ -28,7 +28,7 @@ SMALL_RINGS = ("--ring-size", "4K")
 
 
 class Load:
-    """thread_load, which begins when it is told to."""
+    """The program thread_load, which waits for a command to begin."""
 
     def __init__(self, test, rounds=20, calls=100, cgroup=None):
         enter = (lambda: (cgroup / "cgroup.procs").write_text("0")) if cgroup else None
@@ -47,7 +47,8 @@ class Load:
                 pipe.close()
 
     def run(self):
-        """Lets it call, and returns when it has ended: `calls` are those of each thread, by pid and tid."""
+        """Lets the program make its calls, and returns when it has ended. `calls` has the calls of each thread, by pid
+        and tid."""
         printed, _ = self.process.communicate("\n", timeout=120)
         done = json.loads(printed)
         self.calls = {(self.pid, int(tid)): count for tid, count in done["threads"].items()}
@@ -65,17 +66,17 @@ class TargetsTest(unittest.TestCase):
         self.file = self.folder / "trace.nettrace"
 
     def record(self, options, loads, selectors=("-e", CALL), ends_itself=False, status=0):
-        """Records while the loads run one after the other; returns the summary. The recording ends after them, or
-        has to end by itself."""
+        """Records while the loads run one after the other; returns the summary. The recording is stopped after them, or
+        must end by itself."""
         go = self.folder / "go"
         with contextlib.suppress(FileExistsError):
             os.mkfifo(go)
-        # It is there when the recording has begun.
+        # The pipe is opened once the recording has begun.
         command = ["sh", "-c", f"echo > {go}; exec sleep 1000"]
         with subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "--json", *selectors, *options, "--", *command],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as recorder:
-            # A recorder that fails never opens it.
+            # A recorder that fails never starts the command that opens the pipe.
             watch = threading.Thread(target=lambda: recorder.wait() and os.close(os.open(go, os.O_RDWR | os.O_NONBLOCK)))
             watch.start()
             go.read_text()
@@ -91,7 +92,7 @@ class TargetsTest(unittest.TestCase):
         return json.loads(printed), said
 
     def events(self):
-        """How many events there are of each pid and tid."""
+        """Returns the number of events of each pid and tid."""
         return dict(collections.Counter((event["pid"], event["tid"])
                                         for event in commands.dump(ARGS.nettrace, self.file)))
 
@@ -171,12 +172,12 @@ class TargetsTest(unittest.TestCase):
         top = f"nettraced-test-{os.getpid()}.slice"
         with self.cgroups(top, f"{top}/a.service", f"{top}/a.service/below", f"{top}/b.service") as groups:
             for options in (["--cgroup", f"{top}/a.service"], ["--cgroup", str(groups[1])],
-                            # What is below another one is recorded once.
+                            # A cgroup below another selected one is recorded once.
                             ["--cgroup", f"/{top}/a.service/below", "--cgroup", f"{top}/a.service"]):
                 with self.subTest(options):
                     inside, below = Load(self, cgroup=groups[1]), Load(self, cgroup=groups[2])
                     other, outside = Load(self, cgroup=groups[3]), Load(self)
-                    # The processes that it starts belong to it.
+                    # Processes that a target starts belong to it.
                     self.check_exact(options, [outside, inside, other, below],
                                      lambda i=inside, b=below: i.calls | i.child | b.calls | b.child)
 
@@ -211,7 +212,7 @@ class TargetsTest(unittest.TestCase):
                 self.assertEqual(summary["events"] + summary["lost"], inside.total() + sum(inside.child.values()))
 
     def test_a_unit_that_starts_stops_and_starts_again(self):
-        # Calls that have numbers and times, in a cgroup of its own that is there as long as they last.
+        # A load of calls with numbers and times, in a cgroup that exists only while they run.
         load = '''if 1:
             import json, os, pathlib, sys, time
             folder = pathlib.Path(sys.argv[1])
@@ -257,7 +258,7 @@ class TargetsTest(unittest.TestCase):
                 told.append((int(payload["NotRecordedSince"]), int(payload["NotRecordedUntil"])))
         self.assertEqual(len(told), 3)
         self.assertEqual(set(shown.values()), {1})
-        # The account's clock is not set after its beginning; that of the calls may be.
+        # The clock of the account is not adjusted after the beginning; that of the calls may be.
         slack = 5_000_000
         missing = set(times) - set(shown)
         not_told = [number for number in missing
@@ -282,11 +283,11 @@ class TargetsTest(unittest.TestCase):
                 ([*every, "--filter", main, *every, "--filter", worker], lambda m: of(m, m.pid, m.worker)),
                 ([*every, "--filter", main, "-e", "syscalls:*_enter_getppi[d]", "--filter", worker],
                  lambda m: of(m, m.pid, m.worker)),
-                # Of a system call's number.
+                # Filters by the number of the system call.
                 (["-e", "raw_syscalls:sys_enter", "--filter", f"id == 110 && {main}"], lambda m: of(m, m.pid))):
             mine, other = Load(self), Load(self)
             words = [word.replace("{pid}", str(mine.pid)) for word in selectors]
-            # The numbers of a load are those of its own.
+            # Replaces the ids in the filters with those of `mine`.
             words = [re.sub(r"common_pid == \d+", lambda found, text=word: f"common_pid == "
                             f"{mine.pid if found[0] == main else mine.worker}", word) for word in words]
             with self.subTest(words):
@@ -297,7 +298,7 @@ class TargetsTest(unittest.TestCase):
         self.check_exact(["--pid", f"{mine.pid},{other.pid}"], [mine, other], lambda: mine.calls | other.calls,
                          selectors=["-e", CALL, "--filter", "common_pid == 1", "-e", CALL], ends_itself=True)
 
-    def test_what_the_recorder_does_passes_no_filter(self):
+    def test_events_of_the_recorder_pass_no_filter(self):
         pid_file = self.folder / "pid"
         subprocess.run([ARGS.nettrace, "record", "-o", self.file, "-e", "raw_syscalls:sys_enter", "--filter",
                         "id >= 0 || id < 0", "--", "sh", "-c", f"echo $PPID > {pid_file}; /bin/true; sleep 0.5"], check=True)
@@ -306,7 +307,7 @@ class TargetsTest(unittest.TestCase):
         self.assertGreater(len(tids), 0)
         self.assertNotIn(recorder, tids)
 
-    def test_a_pattern_leaves_out_what_lacks_the_field(self):
+    def test_pattern_leaves_out_tracepoints_without_the_field(self):
         summary, said = self.record([], [], selectors=["-e", "sched:*", "--filter", "prev_prio < 1000"])
         self.assertEqual(summary["tracepoints"], 1)
         self.assertEqual(summary["unmatched"], [])
@@ -315,7 +316,7 @@ class TargetsTest(unittest.TestCase):
         self.assertRegex(said, "left out: tracepoint sched:sched_process_exit: the kernel refuses the filter "
                                "'prev_prio < 1000': Field not found, at '< 1000'; its fields are .*pid")
         self.assertEqual({event["name"] for event in commands.dump(ARGS.nettrace, self.file)}, {"sched_switch"})
-        # Another selector still has them.
+        # The tracepoint is still selected by another selector.
         summary, _ = self.record([], [], selectors=["-e", "sched:*", "--filter", "prev_prio < 1000", "-e", "sched:*_fork"])
         self.assertEqual(summary["tracepoints"], 2)
         self.assertNotIn("sched:sched_process_fork", summary["leftOut"])
@@ -338,9 +339,9 @@ class TargetsTest(unittest.TestCase):
                                     ("prev_pid == 1 &&& 2", "sched_switch.*refuses.*(permitted|argument)")):
             with self.subTest(expression):
                 self.check_failure(["--filter", expression], message, selectors=switch)
-        self.check_failure([], "--filter 'a == 1': no -e stands before it", 2,
+        self.check_failure([], "--filter 'a == 1': --filter must follow the -e", 2,
                            selectors=["--filter", "a == 1", *switch])
-        self.check_failure(["--filter", ""], "--filter: it is empty", 2)
+        self.check_failure(["--filter", ""], "--filter: the expression is empty", 2)
         self.assertEqual([name for name in os.listdir(TRACEFS / "instances") if name.startswith("nettrace-")], [])
 
     def test_targets_that_are_wrong(self):
@@ -353,9 +354,9 @@ class TargetsTest(unittest.TestCase):
                 self.check_failure([f"{option}={text}"], f"{option} '{text}'.*12,345", 2)
         self.check_failure(["--pid", str(mine.worker)], f"a thread of process {mine.pid}; use --pid {mine.pid} or --tid")
         if cgroups.mount() is not None:
-            self.check_failure(["--cgroup", "no-such.service"], "no cgroup of that name below /.*does the unit run")
+            self.check_failure(["--cgroup", "no-such.service"], "no cgroup of that name below /.*is the unit running")
             self.check_failure(["--cgroup", "/no/such"], "no such cgroup below /")
-            self.check_failure(["--cgroup", "/tmp"], "not a cgroup of version 2")
+            self.check_failure(["--cgroup", "/tmp"], "not a cgroup v2")
 
     def test_targets_exclude_each_other(self):
         for options in (("--pid", "1", "--tid", "1"), ("--pid", "1", "--cgroup", "a"), ("--tid", "1", "--cgroup", "a")):

@@ -1,5 +1,5 @@
-// Captures on this machine's own kernel: every hit of a tracepoint is an event or counted as lost,
-// in each session of a capture.
+// Tests captures on the kernel of this machine: every hit of a tracepoint is an event or counted as
+// lost, in each session of a capture.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/sched.h>
@@ -63,8 +63,8 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-// A process that calls the traced system call until it is killed, with this pid if it is not 0. -1
-// if there is none to be had.
+// Returns a process that calls the traced system call until it is killed, with this pid if it is
+// not 0; -1 if that is not possible.
 pid_t StartCaller(pid_t pid = 0) {
   clone_args arguments = {};
   arguments.exit_signal = SIGCHLD;
@@ -81,7 +81,7 @@ pid_t StartCaller(pid_t pid = 0) {
   return child;
 }
 void EndCaller(pid_t pid) {
-  if (pid <= 0) return;  // which would be many
+  if (pid <= 0) return;  // kill() would end many processes
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
 }
@@ -147,7 +147,7 @@ class CaptureTest : public ::testing::Test {
     return summary;
   }
 
-  // Reads how many events, and how much time, are between two sequence points at most.
+  // Reads the maximum number of events, and the maximum time, between two sequence points.
   void ReadIntervals(const tests::FileInMemory& file) {
     EXPECT_EQ(file.Verify(), "");
     const auto reader = file.Read();
@@ -169,8 +169,8 @@ class CaptureTest : public ::testing::Test {
     EXPECT_TRUE(reader->status().ok()) << reader->status();
   }
 
-  // Expects that the file's account, its numbers and the summary tell of the same losses, at each
-  // sequence point: so it is, too, where a file ends at one.
+  // Expects that the file's account, its numbers and the summary have the same losses, at each
+  // sequence point. A file that ends at a sequence point must be consistent, too.
   static void CheckAccount(const tests::FileInMemory& file, const SessionSummary& summary) {
     const auto reader = file.Read();
     ASSERT_NE(reader, nullptr);
@@ -200,8 +200,8 @@ class CaptureTest : public ::testing::Test {
     }
   }
 
-  // How many events the file has of each system call that this process has made: what else runs on
-  // the machine makes some, too.
+  // Returns the number of events of each system call by this process, because other processes make
+  // calls, too.
   static std::map<std::string, std::uint64_t> OwnEvents(const tests::FileInMemory& file) {
     EXPECT_EQ(file.Verify(), "");
     std::map<std::string, std::uint64_t> events;
@@ -217,7 +217,7 @@ class CaptureTest : public ::testing::Test {
   }
 
   std::unique_ptr<Capture> capture_;
-  bool polls_ = true;  // the rings are drained while the load runs
+  bool polls_ = true;  // Drains the rings while the load runs.
   std::uint64_t most_events_ = 0;
   std::uint64_t longest_ = 0;  // ns
 };
@@ -245,17 +245,17 @@ TEST_F(CaptureTest, EventsAndLostAreTheHitsWhereTheRingsAreTooSmall) {
   EXPECT_GE(*summary.hits, 400'000u);
 }
 
-// What the files of a session's sections say: of each CPU, and in all.
+// The contents of the files of a session's sections: for each CPU, and in total.
 struct Continuity {
   struct Counts {
     std::uint64_t events = 0;
-    std::uint64_t lost = 0;  // by the account
+    std::uint64_t lost = 0;  // According to the account.
   };
   std::map<std::uint32_t, Counts> cpus;
   std::uint64_t events = 0;
-  std::uint64_t lost = 0;  // by the numbers of the events
+  std::uint64_t lost = 0;  // According to the numbers of the events.
 
-  // Adds a file, which is to say what those before it have.
+  // Adds a file, whose counts of earlier events must match the files before it.
   void Add(const std::string& file, std::size_t section) {
     const auto source = [&file] {
       return std::make_unique<nettrace::MemorySource>(std::as_bytes(std::span(file)));
@@ -319,8 +319,8 @@ TEST_P(SectionsTest, AreFilesThatContinueEachOtherAlsoWhereTheSinkWasFull) {
     }
   }
   sections->is_full = true;
-  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());  // it is seen, however fast the load is
-  Run(1, 1000);                                            // the session ends while it is suspended
+  ASSERT_TRUE(capture_->Poll(absl::ZeroDuration()).ok());  // Detects it, however fast the load is.
+  Run(1, 1000);  // The session ends while it is suspended.
   const bool was_suspended = (*started)->is_suspended();
   const SessionSummary summary = Stop(*started);
   EXPECT_TRUE(was_suspended);
@@ -339,7 +339,7 @@ TEST_P(SectionsTest, AreFilesThatContinueEachOtherAlsoWhereTheSinkWasFull) {
 
 INSTANTIATE_TEST_SUITE_P(RingSizes, SectionsTest, ::testing::Values(64 << 10, 16 << 20));
 
-TEST_F(CaptureTest, ASessionWithTheSameFiltersMayJoinAndNoOther) {
+TEST_F(CaptureTest, OnlySessionsWithTheSameFiltersJoinACapture) {
   const auto filtered = [](const std::string& filter) {
     SessionOptions options = Selecting({kTracepoint});
     options.selectors[0].filter = filter;
@@ -369,7 +369,7 @@ TEST_F(CaptureTest, ASessionWithTheSameFiltersMayJoinAndNoOther) {
   EXPECT_EQ(OwnEvents(second), OwnEvents(first));
 }
 
-// The load ends while the rings are full: nothing comes after what they lost.
+// The load ends while the rings are full, so no event follows the losses.
 TEST_F(CaptureTest, LossesAtTheEndOfALoadAreKnownAtTheNextSequencePoint) {
   CaptureOptions options;
   options.ring_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -427,7 +427,7 @@ TEST_F(CaptureTest, CaptureThatWasAwayEndsTheIntervalsThatItMissed) {
   EXPECT_EQ(summary.late, 0u);
 }
 
-TEST_F(CaptureTest, TracepointThatPerfMayNotSampleLeavesNoFileAndTheOthersAsTheyAre) {
+TEST_F(CaptureTest, TracepointThatPerfMayNotSampleLeavesNoFileAndOthersUnchanged) {
   if (!Tracefs::Find()->ReadTracepoint("irq_vectors", "irq_work_exit").ok()) {
     GTEST_SKIP() << "this kernel has no such tracepoint (irq_vectors:irq_work_exit)";
   }
@@ -459,7 +459,7 @@ TEST_F(CaptureTest, UnknownTracepointIsNamed) {
   EXPECT_FALSE(file.made());
 }
 
-// What is announced need not have happened: a CPU whose events go on keeps them.
+// An announcement may be wrong: a CPU that is still online keeps its events.
 TEST_F(CaptureTest, AnnouncementOfACpuThatWasThereChangesNothing) {
   const UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
@@ -482,9 +482,9 @@ TEST_F(CaptureTest, AnnouncementOfACpuThatWasThereChangesNothing) {
   EXPECT_EQ(*summary.hits, summary.events);
 }
 
-// The descriptors of a session that has ended are closed while the other goes on, by a thread whose
-// system calls are no events.
-TEST_F(CaptureTest, SessionThatEndsIsClosedByAThreadOfItsOwn) {
+// When a session ends, its descriptors are closed by a separate thread, whose system calls are not
+// recorded, while the other session continues.
+TEST_F(CaptureTest, SessionThatEndsIsClosedByASeparateThread) {
   const auto descriptors = [] {
     const std::filesystem::directory_iterator folder("/proc/self/fd");
     return std::distance(begin(folder), end(folder));
@@ -513,7 +513,7 @@ TEST_F(CaptureTest, SessionThatEndsIsClosedByAThreadOfItsOwn) {
   EXPECT_EQ(OwnEvents(first_file), (Events{{"sys_enter_getpgid", 1'000}}));
 }
 
-TEST_F(CaptureTest, SessionsThatOverlapHaveEachItsOwnEvents) {
+TEST_F(CaptureTest, OverlappingSessionsRecordSeparateEvents) {
   CaptureOptions options;
   options.ring_size = 16 << 20;
   Open(options);
@@ -539,12 +539,12 @@ TEST_F(CaptureTest, SessionsThatOverlapHaveEachItsOwnEvents) {
   EXPECT_EQ(of_second.lost, 0u);
   EXPECT_EQ(of_first.tracepoints, 1u);
   EXPECT_EQ(of_second.tracepoints, 2u);
-  // The tracepoint went on being hit when the first one ended.
+  // The tracepoint was still being hit when the first session ended.
   EXPECT_FALSE(of_first.hits.has_value());
   EXPECT_FALSE(of_second.hits.has_value());
 }
 
-TEST_F(CaptureTest, LossesAreThoseOfTheSessionsOwnTracepoints) {
+TEST_F(CaptureTest, CountsLossesOnlyForTracepointsOfTheSession) {
   CaptureOptions options;
   options.ring_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   Open(options);
@@ -578,7 +578,7 @@ TEST_F(CaptureTest, LossesAreThoseOfTheSessionsOwnTracepoints) {
   }
 }
 
-TEST_F(CaptureTest, SessionWhoseFileFailsCostsTheOthersNothing) {
+TEST_F(CaptureTest, SessionWithAFailedFileDoesNotAffectOthers) {
   CaptureOptions options;
   options.ring_size = 16 << 20;
   Open(options);
@@ -601,7 +601,7 @@ TEST_F(CaptureTest, SessionWhoseFileFailsCostsTheOthersNothing) {
   EXPECT_EQ(good.Verify(), "");
 }
 
-// Until it is stopped, nothing is to be done for it.
+// A failed session needs no work until it is stopped.
 TEST_F(CaptureTest, CaptureWhoseOnlySessionHasFailedSleeps) {
   Open({});
   tests::FileInMemory file;
@@ -620,8 +620,8 @@ TEST_F(CaptureTest, CaptureWhoseOnlySessionHasFailedSleeps) {
   EXPECT_FALSE(capture_->StopSession(session).status.ok());
 }
 
-// A tracepoint that nobody has any more is attached anew for the next session.
-TEST_F(CaptureTest, SessionsOneAfterTheOtherHaveEachTheirHits) {
+// A tracepoint that no session uses any more is attached again for the next session.
+TEST_F(CaptureTest, ConsecutiveSessionsCountSeparateHits) {
   CaptureOptions options;
   options.ring_size = 16 << 20;
   Open(options);
@@ -638,8 +638,8 @@ TEST_F(CaptureTest, SessionsOneAfterTheOtherHaveEachTheirHits) {
   }
 }
 
-// Events are opened by number when a tracepoint is attached, and when a CPU comes online.
-TEST_F(CaptureTest, NumberOfATargetThatHasEndedIsNoTarget) {
+// Events are opened by process id when a tracepoint is attached, and when a CPU comes online.
+TEST_F(CaptureTest, ReusedPidOfATargetIsNotATarget) {
   for (const bool as_thread : {false, true}) {
     const pid_t target = StartCaller();
     ASSERT_GT(target, 0) << strerror(errno);

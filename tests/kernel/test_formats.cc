@@ -1,5 +1,5 @@
-// The formats of all tracepoints of the running kernel: each becomes a metadata row that the
-// strict writer takes, with all of its fields.
+// Tests the formats of all tracepoints of the running kernel: each becomes a metadata row that the
+// strict writer accepts, with all of its fields.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ std::vector<Format> AllFormats() {
   return formats;
 }
 
-// The names of the fields that `text` declares, without the common ones.
+// Returns the names of the fields that `text` declares, without the common ones.
 std::vector<std::string> DeclaredNames(const std::string& text) {
   static const std::regex kField("\tfield:[^;]*?(\\w+)(\\[[^;]*\\])?;\toffset:");
   std::vector<std::string> names;
@@ -63,7 +63,7 @@ TEST(KernelFormats, EachBecomesARowWithAllItsFields) {
   std::size_t rows = 0;
   std::size_t notes = 0;
   for (const Format& format : formats) {
-    if (format.system == "ftrace") continue;  // perf takes none of these; their sizes are not given
+    if (format.system == "ftrace") continue;  // perf records none; no sizes
     SCOPED_TRACE(format.system + ":" + format.event);
     const auto schema = ParseTracepointFormat(format.system, format.event, format.id, format.text);
     ASSERT_TRUE(schema.ok()) << schema.status();
@@ -72,7 +72,7 @@ TEST(KernelFormats, EachBecomesARowWithAllItsFields) {
     EXPECT_EQ(names, DeclaredNames(format.text));
     for (const TextForm form : {TextForm::kBytes, TextForm::kUtf16}) {
       nettrace::EventMetadata metadata = schema->MetadataOf(form);
-      metadata.provider = "formats";  // of all systems, so that each has an id of its own
+      metadata.provider = "formats";  // One for all systems, so that ids are unique.
       metadata.event_id = static_cast<std::uint32_t>(++rows);
       const auto added = (*writer)->AddMetadata(metadata);
       EXPECT_TRUE(added.ok()) << added.status();

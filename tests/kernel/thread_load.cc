@@ -1,11 +1,12 @@
-// Calls getppid in threads that come and go, and prints which thread did how often, as JSON:
+// Calls getppid in threads that start and end, and prints the number of calls of each thread, as
+// JSON:
 //
 //   thread_load ROUNDS CALLS
 //
-// prints {"pid", "worker"} once it is there: `worker` is a thread that stays. Then two threads
-// create others, most of which end at once, while some stay, until there is a line on its standard
-// input. From then on the main thread, the worker, all that have stayed, three new threads in each
-// of ROUNDS and a child process call CALLS times each. At the end it prints
+// At the start it prints {"pid", "worker"}: `worker` is a thread that lives until the end. Then two
+// threads create other threads, most of which end at once while some stay, until there is a line on
+// standard input. From then on the main thread, the worker, all threads that have stayed, three new
+// threads in each of ROUNDS and a child process make CALLS calls each. At the end it prints
 // {"threads": {"TID": calls, ...}, "child", "childCalls"}.
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -49,8 +50,8 @@ class Load {
   std::map<int, long> calls_of_;
 };
 
-// Creates threads until `go`, and waits for them. Those that stay call then: one in 2 ms, as long
-// as a recorder may need to begin.
+// Creates threads until `go` is set, and waits for them. Every 2 ms, for as long as a recorder may
+// need to begin, one of the threads stays. These threads make their calls after `go`.
 void CreateThreads(const std::atomic<bool>& go, Load* load) {
   constexpr std::size_t kMaxStaying = 150;
   constexpr auto kPause = std::chrono::milliseconds(2);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The Debian packages for arm64, as `./run package --arch arm64` builds them: lintian has nothing to say, all that is compiled
-in them is for arm64, and programs from them run under qemu-user."""
+"""Tests the Debian packages for arm64 that `./run package --arch arm64` builds: lintian finds nothing, all compiled
+files are for arm64, and programs from the packages run under qemu-user."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ VECTORS = pathlib.Path(os.environ.get("SHARED_DIR", roots.REPOSITORY.parent / "s
 class CrossTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # Below the checkout, which the root that the programs run in has at the same path.
+        # The folder is below the checkout, which has the same path inside the root in which the programs run.
         below = roots.REPOSITORY / "build-package"
         below.mkdir(exist_ok=True)
         folder = tempfile.TemporaryDirectory(prefix="arm64-", dir=below)
@@ -30,12 +30,12 @@ class CrossTest(unittest.TestCase):
             roots.call("dpkg-deb", "--extract", package, cls.files)
 
     def run_program(self, name, *arguments):
-        """What a program of the packages prints, with the libraries of the packages."""
+        """Returns what a program of the packages prints, with the libraries of the packages."""
         return roots.call(roots.REPOSITORY / "scripts/cross/in_root.sh", "arm64", "qemu-aarch64", "-E",
                           f"LD_LIBRARY_PATH={self.files / 'usr/lib/aarch64-linux-gnu'}", self.files / "usr/bin" / name,
                           *arguments, cwd=roots.REPOSITORY)
 
-    def test_these_packages(self):
+    def test_builds_the_expected_packages_for_arm64(self):
         self.assertEqual({name for name in self.packages if not name.endswith("-dbgsym")},
                          {"libeventheader0", "libeventheader-dev", "libnettrace0", "libnettrace-dev", "nettrace-tools", "nettraced"})
         for package in self.packages.values():

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs in the VM, under systemd, in a fresh root (systemd_test.py): the packages of /out/old are installed, a service
-# writes, and those of /out/new are installed over them, then purged. Ends with status 0 if all is as it should be.
+# Runs in the VM, under systemd, in a fresh root (systemd_test.py). Installs the packages of /out/old, lets a service
+# write events, installs the packages of /out/new over them, and purges them. Ends with status 0 if all checks pass.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 trap 'echo "inside.sh: line $LINENO: $BASH_COMMAND"; systemctl --no-pager status nettraced || :; journalctl --no-pager -u nettraced | tail -n 30 || :' ERR
@@ -13,7 +13,7 @@ systemctl is-active --quiet $unit
 before=$(systemctl show --property MainPID --value $unit)
 old=$(nettraced --version)
 
-# Settings of the administrator's, and a service with an account of its own that may write events.
+# Settings of the administrator, and a service with a separate user that may write events.
 cat >/etc/nettraced/example.toml <<TOML
 [session.example]
 select = ["user_events:ExampleService_L4K1", "user_events:ExampleService_L4K2", "user_events:ExampleService_L2K2"]

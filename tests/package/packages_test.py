@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The Debian packages as `./run package` builds them: lintian has nothing to say, and what they have and depend on is what
-is meant. Nothing is installed."""
+"""Tests the Debian packages that `./run package` builds: lintian finds nothing, and their contents and dependencies are
+the intended ones. Installs nothing."""
 
 import re
 import subprocess
@@ -27,12 +27,12 @@ class PackagesTest(unittest.TestCase):
     def field(self, package, name):
         return roots.call("dpkg-deb", "--field", self.packages[package], name).strip()
 
-    def test_these_packages(self):
+    def test_builds_the_expected_packages(self):
         self.assertEqual({name for name in self.packages if not name.endswith("-dbgsym")},
                          {"libeventheader0", "libeventheader-dev", "libnettrace0", "libnettrace-dev", "nettrace-tools", "nettraced",
                           "eventheader-doc"})
 
-    def test_checkout_stays_as_it_is(self):
+    def test_checkout_is_unchanged(self):
         self.assertEqual(self.changed, set())
 
     def test_version_is_the_libraries(self):
@@ -82,7 +82,7 @@ class PackagesTest(unittest.TestCase):
 
 
 def checkout():
-    """What git finds changed or new."""
+    """Returns what git reports as changed or new."""
     return set(roots.call("git", "-c", "safe.directory=*", "-C", roots.REPOSITORY, "status", "--porcelain").splitlines())
 
 

@@ -1,11 +1,12 @@
 #!/bin/bash
-# Runs in a fresh root in which what README.md says has been done (root_test.py), in the checkout: programs in C, C++17 and
-# C++20 are built by pkg-config, by CMake and with a Meson subproject, and run. Ends with status 0 if all is as it should be.
+# Runs in the checkout, in a fresh root that was set up as README.md describes (root_test.py). Builds programs in C,
+# C++17 and C++20 with pkg-config, with CMake and with a Meson subproject, and runs them. Ends with status 0 if all
+# checks pass.
 set -euo pipefail
 checkout=$PWD examples=$PWD/examples projects=$PWD/tests/programs/examples/projects
 work=$(mktemp -d)
 
-# Runs what a folder has.
+# Runs the programs of a folder.
 check() {
   (
     cd "$1"
@@ -21,7 +22,7 @@ check() {
 
 mkdir "$work/pkg-config"
 cd "$work/pkg-config"
-# What pkg-config says is several words.
+# The output of pkg-config is several words.
 # shellcheck disable=SC2046
 {
   gcc -std=c11 "$examples/c_service.c" $(pkg-config --cflags --libs eventheader) -o service_c
@@ -40,7 +41,7 @@ check "$work/cmake"
 cp -r "$projects/meson" "$work/project"
 cp "$projects/c_api.c" "$examples"/{service.cc,c_service.c,cxx17_service.cc,logger_bridge.cc} "$examples"/nettrace/{read,write}.cc "$work/project"
 ln -s "$checkout" "$work/project/subprojects/nettraced"
-# Not what is installed.
+# Uses the subproject instead of the installed libraries.
 meson setup "$work/meson" "$work/project" -Doptimization=0 -Ddebug=false --force-fallback-for=eventheader,nettrace
 ninja -C "$work/meson" service service_c service_cxx17 service_cxx c_api write read
 check "$work/meson"

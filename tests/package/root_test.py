@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The Debian packages in fresh minimal Debian 12 roots, by chroot: installed, upgraded, removed and purged, with their
-autopkgtests; what README.md says of building, installing and a first program, word for word; and programs in each
-language by each way to find the libraries."""
+"""Tests the Debian packages in fresh minimal Debian 12 roots, by chroot: installed, upgraded, removed and purged, with
+their autopkgtests. Also runs the commands of README.md for building, installing and a first program, word for word, and
+builds programs in each language with each way to find the libraries."""
 
 import pathlib
 import re
@@ -15,8 +15,8 @@ from support import documents
 from support import script
 
 TOOLS = ("nettrace-tools", "nettraced")
-# Accounts stay: files elsewhere may be theirs (debian/nettraced.postrm). The others are caches and what made the root's
-# first systemd its own.
+# Accounts remain, because files elsewhere may belong to them (debian/nettraced.postrm). The others are caches, and
+# files of the first start of systemd in the root.
 STAYS = {"/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-", "/etc/shadow", "/etc/shadow-", "/etc/gshadow",
          "/etc/gshadow-", "/etc/.pwd.lock", "/etc/ld.so.cache"}
 
@@ -34,7 +34,7 @@ class PackagesTest(unittest.TestCase):
 
     def test_upgrade_keeps_settings_and_files_and_purge_leaves_nothing(self):
         with roots.fresh() as root:
-            # What they depend on is no concern of theirs.
+            # The dependencies are not part of the test, so they are installed before.
             root.satisfy(*self.files(self.old, TOOLS))
             before = root.files()
 
@@ -69,7 +69,7 @@ class PackagesTest(unittest.TestCase):
         self.assertIn("/var/lib/nettraced", root.run("getent", "passwd", "nettraced"))
 
     def test_autopkgtests(self):
-        """As a package's tests are run in Debian: with the packages installed, and the source beside them."""
+        """Runs a package's tests as Debian does: with the packages installed, and the source beside them."""
         names = [name for name in self.new if not name.endswith("-dbgsym")]
         control = (roots.REPOSITORY / "debian/tests/control").read_text()
         with roots.fresh() as root:
@@ -93,7 +93,7 @@ class PackagesTest(unittest.TestCase):
             self.assertRegex(done.stdout, r"^SKIP: .+\n\Z")
 
     def test_two_builds_are_the_same(self):
-        # Without the compiler's cache, which would give the second build the first one's objects.
+        # Without ccache, which would give the second build the objects of the first.
         with tempfile.TemporaryDirectory(prefix="packages-") as folder:
             again = roots.build_packages(folder, environment={
                 "CCACHE_DISABLE": "1", "TZ": "Pacific/Chatham", "LC_ALL": "C", "HOME": folder})
@@ -105,7 +105,7 @@ class ReadmeTest(unittest.TestCase):
     def test_first_program_word_for_word(self):
         blocks = documents.of_tree(roots.REPOSITORY)["README.md"]
         [program] = [block.text for block in blocks if block.marker.get("as") == "service.cc"]
-        [commands] = [block.text for block in documents.taken_by(__file__, roots.REPOSITORY)]
+        commands = "".join(block.text for block in documents.taken_by(__file__, roots.REPOSITORY))
         self.assertIn("./run build", commands)
         with roots.fresh() as root:
             checkout = root.path / "nettraced"

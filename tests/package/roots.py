@@ -1,4 +1,4 @@
-"""Fresh minimal Debian roots, and the packages that are installed in them."""
+"""Fresh minimal Debian roots, and packages that are installed in them."""
 
 import contextlib
 import os
@@ -10,15 +10,15 @@ import tempfile
 from support import script
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-# Lower than any version that debian/changelog has had.
+# Lower than every version in debian/changelog.
 OLD_VERSION = "0.0.1"
-# To compile all without optimization and debug information takes half the time; who sets options has what they say.
+# Compiling without optimization and debug information takes half the time. The caller's options take precedence.
 QUICK = {} if "DEB_BUILD_OPTIONS" in os.environ else {
     "DEB_BUILD_OPTIONS": "noopt noautodbgsym", "DEB_CFLAGS_APPEND": "-g0", "DEB_CXXFLAGS_APPEND": "-g0"}
 
 
 def need_root():
-    """Ends a test that cannot make a root."""
+    """Skips the test if it cannot make a root."""
     if os.geteuid() != 0:
         raise script.Skipped("a fresh Debian root is made and entered by root only")
     if not shutil.which("mmdebstrap"):
@@ -26,7 +26,7 @@ def need_root():
 
 
 def call(*command, **options):
-    """The output, of both streams, of a command that has to succeed."""
+    """Returns the output, of both streams, of a command that must succeed."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False, **options)
     if done.returncode != 0:
@@ -41,7 +41,7 @@ def build_packages(folder, *options, environment=None):
 
 
 def _sources(release):
-    """Where this machine gets that release of Debian from, as it gets its own."""
+    """Returns the sources of that release of Debian, from the mirror that this machine uses."""
     folder = pathlib.Path("/etc/apt")
     files = [file for file in (folder / "sources.list", *sorted((folder / "sources.list.d").glob("*")))
              if file.suffix in (".list", ".sources") and file.exists() and "bookworm" in file.read_text()]
@@ -61,7 +61,7 @@ class Root:
                     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *command)
 
     def install(self, *files):
-        """Installs packages, of these files or of Debian by name, with what they depend on."""
+        """Installs packages, given as files or by name, with their dependencies."""
         names = []
         for file in files:
             if isinstance(file, pathlib.Path):
@@ -71,7 +71,7 @@ class Root:
         self._apt("install", *names)
 
     def satisfy(self, *files):
-        """Installs what these packages depend on, and not them."""
+        """Installs the dependencies of these packages, but not the packages."""
         for file in files:
             self._apt("satisfy", call("dpkg-deb", "--field", file, "Depends").strip())
 
@@ -80,8 +80,8 @@ class Root:
                  "--no-install-recommends", *words)
 
     def files(self):
-        """What there is: its type, mode, owner, and target or content, by path; without what any use of apt, dpkg or a
-        program changes."""
+        """Returns type, mode, owner, and target or content of each file, by path, without the files that any use of
+        apt, dpkg or a program changes."""
         changing = ("/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/log/", "/tmp/", "/run/", "/proc/", "/sys/", "/dev/")
         found = {}
         for folder, folders, names in os.walk(self.path):
@@ -98,12 +98,12 @@ class Root:
 
 @contextlib.contextmanager
 def _folder():
-    """A temporary folder, in which there may be mounts."""
+    """Yields a temporary folder that may contain mounts."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="debian-", dir="/var/tmp"))
     try:
         yield folder
     finally:
-        # Also those that a test has made; nothing is deleted of what cannot be unmounted.
+        # Unmounts everything, including the mounts of the test. Nothing below a mount that stays is deleted.
         mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
         for mount in reversed([mount for mount in mounts if mount.startswith(f"{folder}/")]):
             call("umount", mount)
@@ -112,7 +112,7 @@ def _folder():
 
 @contextlib.contextmanager
 def fresh(release="bookworm"):
-    """A minimal Debian, 12 by default."""
+    """Makes a minimal Debian, 12 by default."""
     with _folder() as folder:
         path = folder / "root"
         sources = folder / "debian.sources"
@@ -120,13 +120,13 @@ def fresh(release="bookworm"):
         call("mmdebstrap", "--quiet", "--variant=minbase", "--dpkgopt=force-unsafe-io", release, path, sources)
         shutil.copy("/etc/resolv.conf", path / "etc/resolv.conf")
         for file in pathlib.Path("/etc/apt/apt.conf.d").glob("*"):
-            # How this machine gets packages: a proxy, dates that are not checked.
+            # The settings by which this machine gets packages: a proxy, dates that are not checked.
             if "Acquire::" in file.read_text():
                 shutil.copy(file, path / "etc/apt/apt.conf.d")
         (path / "dev").mkdir(exist_ok=True)
         for kind, where in (("proc", "proc"), ("sysfs", "sys")):
             call("mount", "-t", kind, kind, path / where)
-        # Nothing is started in a chroot.
+        # No service is started in a chroot.
         policy = path / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)

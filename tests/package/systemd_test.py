@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""The packages in a fresh root under systemd, in the VM: nettraced is started by its installation, has the events of a
-service with an account of its own, and goes on with its settings and files after an upgrade; a purge leaves nothing."""
+"""Tests the packages in a fresh root under systemd, in the VM. The installation starts nettraced, nettraced records a
+service that runs as a separate user, and it continues with its settings and files after an upgrade. A purge leaves
+nothing."""
 
 import pathlib
 import shutil
@@ -25,7 +26,7 @@ class SystemdTest(unittest.TestCase):
                 (out / name).mkdir()
                 for package in PACKAGES:
                     shutil.copy(built[package], out / name)
-            # What they depend on, which needs the network; the packages themselves are installed in the VM.
+            # Installs the dependencies, which needs the network; the packages themselves are installed in the VM.
             root.satisfy(*(built[package] for package in PACKAGES))
             (root.path / "usr/sbin/policy-rc.d").unlink()
             shutil.copy(ARGS.service, root.path / "usr/local/bin/example-service")

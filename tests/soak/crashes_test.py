@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""nettraced is killed --kills times while a load writes, and started again: every file is whole, none lacks more than the
-events of an interval, and no event is there twice. Needs root and the tracepoints of system calls; in the VM
-tests/vm/systemd/crashes_test.py does it with systemd."""
+"""Kills nettraced --kills times while a load writes, and starts it again. Every file must be intact, no file may lack
+more than the events of an interval, and no event may occur twice. Needs root and the tracepoints of system calls.
+tests/vm/systemd/crashes_test.py does the same with systemd in the VM."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from support.kernel import tracepoints
 from support.load import load
 
 ARGS = script.options(__doc__, "nettrace", "nettraced", "load", "numbers", kills=10)
-# So late a machine on which much else runs may be.
+# Delay that is possible on a busy machine.
 MARGIN = crashes.SECOND
 
 
@@ -24,7 +24,7 @@ def until(condition):
 
 
 class CrashesTest(unittest.TestCase):
-    def test_a_crash_costs_no_more_than_the_interval(self):
+    def test_crash_loses_at_most_the_interval(self):
         daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {
             name: f'[session.{name}]\nselect = ["{load.CALL_TRACEPOINT}"]\n{more}' for name, more in crashes.SESSIONS.items()})
         self.addCleanup(daemon.close)
@@ -37,7 +37,7 @@ class CrashesTest(unittest.TestCase):
 
             def restart():
                 daemon.process.wait()
-                # What is not heard keeps the next one waiting.
+                # Unread notifications would make the daemon wait.
                 while daemon.hear(0.01):
                     pass
                 daemon.start(ready=False)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What a recording shows and what it counts as lost are together what the kernel counted and what the load wrote, to
-the last event, whatever happens to the recorder: each case --runs times, with large rings and with rings of one page.
-Where the kernel has no user_events, the load makes system calls; --pause, in microseconds, is how long it sleeps after
-16 of them, where it is not to be as fast as it can. Needs root, tracefs and perf."""
+"""Tests that a recording's events and losses together are exactly what the kernel counted and what the load wrote,
+whatever happens to the recorder. Each case runs --runs times, with large rings and with rings of one page. If the
+kernel has no user_events, the load makes system calls; --pause is the time in microseconds that it sleeps after every
+16 of them, so that it does not run at full speed. Needs root, tracefs and perf."""
 
 import collections
 import contextlib
@@ -31,10 +31,11 @@ VERY_LARGE, LARGE, PAGE = "8M", "1M", "4K"
 RINGS = (LARGE, PAGE)
 RUNS = [(run, ring) for run in range(ARGS.runs) for ring in RINGS]
 PIPE_SIZE = 4096
-# Each thread of this load writes for 5 s at least.
+# Each thread of this load writes for at least 5 s.
 PACED = ["--pause", str(ARGS.pause), "--pin", "--threads", str(CPUS)]
 PACED_EVENTS = 5_000_000 // ARGS.pause * 16 * CPUS
-# KiB. How much it grows says something where it takes so many processes that 100 bytes of each would be more.
+# Limits in KiB. The growth limit is meaningful for a number of processes at which 100 bytes for each process would
+# exceed it.
 MAX_MEMORY = 64 << 10
 MAX_GROWTH = 16 << 10
 MANY_PROCESSES = 200_000
@@ -68,6 +69,7 @@ class ExactnessTest(unittest.TestCase):
                 recording.wait()
                 self.check(recording, events, lossy=True if ring == PAGE else None)
 
+    @script.more
     def test_recorder_that_is_stopped_for_three_seconds(self):
         for run, ring in RUNS:
             with self.subTest(run=run, ring=ring), self.record(ring, PACED_EVENTS, PACED) as recording:
@@ -78,6 +80,7 @@ class ExactnessTest(unittest.TestCase):
                 recording.wait()
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
+    @script.more
     def test_pipe_with_a_slow_reader(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
@@ -90,12 +93,13 @@ class ExactnessTest(unittest.TestCase):
                 reader.join()
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
+    @script.more
     def test_full_disk_that_has_space_again(self):
         for run, ring in RUNS:
             with self.subTest(run=run, ring=ring), nearly_full_disk(self.folder) as (disk, filler), \
                  self.record(ring, PACED_EVENTS, PACED, options=["--when-full", "wait"],
                              file=disk / "trace.nettrace") as recording:
-                watched.until(lambda: "no space left on the disk: waiting" in recording.said())
+                watched.until(lambda: "the disk is full: waiting" in recording.said())
                 time.sleep(2)
                 filler.unlink()
                 recording.wait()
@@ -103,7 +107,8 @@ class ExactnessTest(unittest.TestCase):
                 self.check(recording, PACED_EVENTS, lossy=True if ring == PAGE else None)
 
     def test_processes_that_live_for_a_moment(self):
-        # The rings of thread records are a quarter of the others: with these they hold what comes in a second or two.
+        # The rings of thread records have a quarter of the size of the others. With these sizes they hold the records
+        # of one or two seconds.
         for run, ring in RUNS[:max(1, ARGS.runs // 10) * len(RINGS)]:
             ring = VERY_LARGE if ring == LARGE else ring
             with self.subTest(run=run, ring=ring), self.record(ring, ARGS.processes, ["--processes"]) as recording:
@@ -120,7 +125,7 @@ class ExactnessTest(unittest.TestCase):
                     self.assertLess(peaks.at(1) - peaks.at(1 / 4), MAX_GROWTH)
 
     def check_processes(self, recording):
-        """The file has the beginning, the name and the end of each of the load's processes."""
+        """Checks that the file has the beginning, the name and the end of each of the load's processes."""
         path = os.path.realpath(ARGS.service)
         living, ended = {}, 0
         for event in commands.dump(ARGS.nettrace, recording.file, "--provider", "Universal.System"):
@@ -129,14 +134,15 @@ class ExactnessTest(unittest.TestCase):
                 self.assertNotIn(pid, living)
                 living[pid] = event["payload"]["Name"]
             elif event["name"] == "ExistingProcess" and pid in living:
-                # What it runs became known when its beginning was written already; the last name is right.
+                # The process was already recorded when its executable became known; the last name is right.
                 living[pid] = event["payload"]["Name"]
             elif event["name"] == "ProcessExit" and pid in living:
                 ended += living.pop(pid) == path
-        # load_service itself is one, too.
+        # load_service itself is a process, too.
         self.assertEqual(ended, ARGS.processes + 1)
         self.assertNotIn(path, living.values())
 
+    @script.more
     def test_recorder_that_is_killed(self):
         for run in range(2 * ARGS.runs):
             with self.subTest(run=run), self.record(VERY_LARGE, PACED_EVENTS, PACED, perf=False) as recording:
@@ -147,7 +153,7 @@ class ExactnessTest(unittest.TestCase):
                 self.check_killed(recording)
 
     def check_killed(self, recording):
-        """The file is whole to its last block, and has no holes that it does not tell of."""
+        """Checks that the file is intact up to its last block, and that all its gaps are counted as losses."""
         whole = self.folder / "whole.nettrace"
         subprocess.run([ARGS.nettrace, "repair", recording.file, "-o", whole], stderr=subprocess.DEVNULL, check=True)
         subprocess.run([ARGS.nettrace, "verify", "--strict", whole], stdout=subprocess.DEVNULL, check=True)
@@ -167,7 +173,7 @@ class ExactnessTest(unittest.TestCase):
 
 @contextlib.contextmanager
 def nearly_full_disk(folder):
-    """A disk with little space left, and the file on it that takes the rest."""
+    """Makes a disk with little space left, and a file on it that takes the rest."""
     size, space = 64 << 20, 150 << 10
     disk = pathlib.Path(tempfile.mkdtemp(prefix="disk-", dir=folder))
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
@@ -181,7 +187,7 @@ def nearly_full_disk(folder):
 
 
 class SlowReader:
-    """Copies a pipe into a file: a little now and then, with stops of two seconds, until it is told to hurry."""
+    """Copies a pipe into a file slowly, with pauses of two seconds, until hurry() is called."""
 
     def __init__(self, fifo, file):
         self._hurry = threading.Event()
@@ -205,7 +211,7 @@ class SlowReader:
 
 
 class Peaks:
-    """The most memory, in KiB, that a process had so far, looked at again and again."""
+    """Samples the peak memory of a process in KiB."""
 
     def __init__(self, pid):
         self._pid = pid

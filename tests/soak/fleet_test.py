@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Many services that a pattern finds while it is being recorded: the numbered events of each are in the file, or
-counted as lost, to the last one, with large rings and with rings of one page. Needs root and a kernel with user_events
+"""Tests many services that a pattern finds while it is being recorded. All numbered events of each service must be in
+the file or be counted as lost, with large rings and with rings of one page. Needs root and a kernel with user_events
 (./run vm)."""
 
 import collections
@@ -23,7 +23,7 @@ LARGE, PAGE = "2M", "4K"
 
 
 def perf_events(pid):
-    """How many descriptors of perf events the process has."""
+    """Returns the number of perf event descriptors of the process."""
     count = 0
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -47,16 +47,17 @@ class FleetTest(unittest.TestCase):
                     self.check(services, summary, said, lossy=ring == PAGE)
 
     def record(self, ring):
-        """Pids of the services; what the recorder says, as JSON and in words."""
+        """Returns the pids of the services, and the recorder's output, as JSON and as messages."""
         with subprocess.Popen([ARGS.nettrace, "record", "-o", self.file, "--json", "-e", PATTERN, "--ring-size", ring],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
-            # Once it has written the beginning of the file, it looks for new tracepoints.
+            # The recorder looks for new tracepoints after it has written the beginning of the file.
             watched.until(lambda: self.file.exists() and self.file.stat().st_size > 0)
             own = perf_events(recorder.pid)
             with subprocess.Popen([ARGS.fleet, str(ARGS.services), str(ARGS.events)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True) as fleet:
                 self.assertEqual(fleet.stdout.readline(), "enabled\n")
-                # A service is enabled when the first CPU's event is opened, and recorded when all are.
+                # A service is enabled when the event of the first CPU is opened, and recorded when the events of all
+                # CPUs are.
                 watched.until(lambda: perf_events(recorder.pid) - own >= ARGS.services * os.cpu_count())
                 time.sleep(1)
                 printed, _ = fleet.communicate("go\n")

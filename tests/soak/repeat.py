@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs a test so many times: repeat.py TIMES PROGRAM [ARGUMENT...]. Fails if one of the runs does, and is skipped if the
-first one is."""
+"""Runs a test several times: repeat.py TIMES PROGRAM [ARGUMENT...]. Fails if one of the runs fails, and is skipped if
+the first run is."""
 
 import subprocess
 import sys

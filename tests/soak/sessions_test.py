@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Ten sessions of nettraced at once, whose selectors overlap, with files that are rotated each second, of which some keep
-few, under a load on all CPUs for --seconds: every file is clean, and TraceEvent reads --sample files of each session (0:
-all); what the files of a session show and what they count as lost is what the load wrote, and nothing is there twice; the
-disk has at no time more than the settings allow; memory does not grow. Needs root and the tracepoints of system calls."""
+"""Tests ten sessions of nettraced at once, under a load on all CPUs for --seconds. Their selectors overlap, and their
+files are rotated every second; some sessions keep few files. Every file must verify, and TraceEvent must read --sample
+files of each session (0: all). The events and losses in the files of a session must be what the load wrote, without
+duplicates. The disk must never hold more than the settings allow, and memory must not grow. Needs root and the
+tracepoints of system calls."""
 
 import contextlib
 import json
@@ -38,8 +39,8 @@ def filtered(tracepoint, expression):
     return f'[{{ tracepoint = "{tracepoint}", filter = "{expression}" }}]'
 
 
-# What each session selects, how many events that is for a call, of which of the load's threads (None: all), and what else
-# its settings are.
+# For each session: its selectors, the number of events for each call, the threads of the load that it records (None:
+# all), and its other settings.
 SESSIONS = {
     "entries": (ENTRIES, 1, None, ""),
     "both": (BOTH, 2, None, ""),
@@ -50,13 +51,14 @@ SESSIONS = {
     "named": (BOTH, 2, 1, 'target.command = "load-1"'),
     "few": (BOTH, 2, None, f"files.keep_bytes = {BOUND}"),
     "fewest": (ENTRIES, 1, None, f"compression = 1\nfiles.keep_bytes = {BOUND // 8}\nfiles.keep_files = 3"),
-    "disk": (ENTRIES, 1, None, f"files.keep_bytes = {BOUND}"),
+    "disk": (ENTRIES, 1, None, f"files.keep_bytes = {BOUND}\nfiles.keep_free_bytes = 'off'"),
 }
-# The sessions whose oldest files go. Those of "disk" have a file system of this size, which nothing can pass for a moment.
+# Sessions whose oldest files are deleted, with the limit of their space. The files of "disk" are on a file system of
+# this size, so they cannot exceed it even for a moment.
 BOUNDS = {"few": BOUND, "fewest": BOUND // 8, "disk": BOUND}
-# By so much memory may vary: by what waits for a disk that is slow, in each session's queue and what the rings bring before
-# it is seen to be full (docs/guides/operating-nettraced.md, Sizes). In the five minutes of the long form a leak of a byte
-# for each event is several times as much, and so is one of 10 KiB for each file.
+# Limit for the variation of memory: the data that waits for a slow disk in each session's queue, plus what the rings
+# deliver before the queue is known to be full (docs/guides/operating-nettraced.md, Sizes). In the five minutes of the
+# long form, a leak of a byte for each event is several times this limit, and so is a leak of 10 KiB for each file.
 MAX_GROWTH = len(SESSIONS) * (QUEUE + CPUS * RING)
 
 
@@ -67,18 +69,18 @@ def settings(name):
 
 
 class Watch:
-    """Looks again and again, until it is ended, how much the files of the sessions with bounds take, and how much memory
-    the daemon; links files of theirs to where they stay.
+    """Samples repeatedly, until it is ended, how much space the files of the sessions with bounds take, and how much
+    memory the daemon uses. Links some of their files into a folder, so that they are kept.
 
-    A look at a session's folder takes the file that is being written first, and then the complete ones, which do not grow:
-    what it adds up was there when it looked first, so that it is never too much. It does not see a file that is removed
-    while it looks."""
+    A sample of a session's folder counts the file that is being written first, and then the complete files, which do
+    not grow. All counted data existed when the sample began, so the sum is never too large. It misses a file that is
+    removed during the sample."""
 
     def __init__(self, pid, folders, kept):
         self._pid, self._folders, self._kept = pid, folders, kept
         self._block = {name: os.statvfs(folder).f_frsize for name, folder in folders.items()}
         self.largest = {name: 0 for name in folders}
-        self.memory = []  # (seconds of CLOCK_MONOTONIC, bytes)
+        self.memory = []  # (CLOCK_MONOTONIC in s, bytes)
         self.looks = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -89,7 +91,7 @@ class Watch:
         self._thread.join()
 
     def _run(self):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)  # the load is on all CPUs
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)  # the load uses all CPUs
         while not self._ended.wait(0.002):
             for name in self._folders:
                 self.look(name)
@@ -98,7 +100,7 @@ class Watch:
                 self.memory.append((time.monotonic(), self._memory()))
 
     def _memory(self):
-        """What is its own of what is resident: the rings are of one size all the time."""
+        """Returns the private resident memory: the rings have a constant size."""
         status = pathlib.Path(f"/proc/{self._pid}/status").read_text(encoding="utf-8")
         [kib] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")]
         return kib << 10
@@ -114,7 +116,7 @@ class Watch:
                     os.link(folder / file, self._kept[name] / file)
             except FileNotFoundError:
                 if file.endswith(".partial"):
-                    return  # It has its name now: the next look sees it.
+                    return  # It has its final name now; the next sample counts it.
                 continue
             sizes[facts.st_ino] = -(-facts.st_size // self._block[name]) * self._block[name]
         self.largest[name] = max(self.largest[name], sum(sizes.values()))
@@ -125,7 +127,7 @@ class SessionsTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        """Everything happens here; the tests look at what came of it."""
+        """Runs the daemon and the load; the tests check the results."""
         cls.daemon = nettraced.Daemon(ARGS.nettraced, ARGS.nettrace, {name: settings(name) for name in SESSIONS})
         cls.addClassCleanup(cls.daemon.close)
         state = cls.daemon.path / "state"
@@ -139,7 +141,7 @@ class SessionsTest(unittest.TestCase):
         watch = cls.watch = Watch(cls.daemon.process.pid, folders, kept)
         try:
             cls.calls = cls.load()
-            # What memory shows from now on is how the daemon ends.
+            # From now on, changes in memory come from the end of the daemon.
             cls.status = {name: cls.daemon.status(name) for name in SESSIONS}
         finally:
             watch.end()
@@ -152,25 +154,26 @@ class SessionsTest(unittest.TestCase):
 
     @classmethod
     def load(cls):
-        """Runs one load after the other: those that pause between events, and those that overrun the rings, on a machine
-        that is slow so many that the oldest files have to go. Returns the calls of each process's threads."""
+        """Runs one load after the other: loads that pause between events, and loads that overrun the rings. On a slow
+        machine, there are enough loads that the oldest files must be deleted. Returns the calls of each process's
+        threads."""
         calls = {}
         end = time.monotonic() + ARGS.seconds
         with contextlib.ExitStack() as processes:
             while time.monotonic() < end or len(calls) < 6:
                 for options in (["--events", str(16_000 * CPUS), "--pause", "8000"], ["--events", str(30_000 * CPUS)]):
-                    # One of them overruns the rings for certain.
+                    # The second load certainly overruns the rings.
                     overruns = len(calls) == 1
                     if overruns:
                         os.kill(cls.daemon.process.pid, signal.SIGSTOP)
-                    # It is not waited for until the end, so that no other one gets its pid.
+                    # The process is not reaped until the end, so that no other process gets its pid.
                     process = processes.enter_context(subprocess.Popen(
                         [ARGS.load, "--calls", "--threads", str(2 * CPUS), "--pin", *options], stdout=subprocess.PIPE))
                     service = json.loads(process.stdout.read())
                     if overruns:
                         os.kill(cls.daemon.process.pid, signal.SIGCONT)
                     calls[service["pid"]] = [thread["written"] for thread in service["threads"]]
-                # What it tells of itself would fill the socket.
+                # Unread notifications would fill the socket.
                 while cls.daemon.hear(0.01):
                     pass
         return calls
@@ -189,7 +192,7 @@ class SessionsTest(unittest.TestCase):
             for file in files:
                 self.assertEqual((file["complete"], file["findings"]), (True, 0), file["file"])
 
-    def test_events_shown_and_lost_are_those_that_the_load_wrote(self):
+    def test_events_shown_and_lost_match_the_load(self):
         lossy = 0
         for name, files in self.files.items():
             with self.subTest(name):
@@ -203,7 +206,8 @@ class SessionsTest(unittest.TestCase):
         self.assertGreater(lossy, 0, "the load has not overrun anything")
 
     def check_account(self, name):
-        """Each file's account is that of its gaps, and each file says what those before it had. Returns that of the first."""
+        """Checks that the account of each file matches its gaps, and that each file states the counts of the files
+        before it. Returns the counts of the first file."""
         before = None
         for path, file in zip(self.paths[name], self.files[name]):
             info = commands.info(ARGS.nettrace, path)
@@ -215,7 +219,7 @@ class SessionsTest(unittest.TestCase):
             before = (before[0], said + file["numbered"] + file["returns"] + file["lost"])
         return before[0]
 
-    def test_no_event_is_there_twice(self):
+    def test_no_event_occurs_twice(self):
         for name, files in self.files.items():
             with self.subTest(name):
                 ranges = sorted(each for file in files for each in file["numbers"])
@@ -227,9 +231,9 @@ class SessionsTest(unittest.TestCase):
         for name, bound in BOUNDS.items():
             print(f"{name}: {self.watch.largest[name]} of {bound} bytes at most in {self.watch.looks} looks", flush=True)
             self.assertLessEqual(self.watch.largest[name], bound)
-            # It would prove nothing if nothing had to go.
+            # Without deleted files, the test would prove nothing.
             self.assertGreater(self.watch.largest[name], bound // 4)
-        # Not that there was no space.
+        # No session had an error, such as a full disk.
         self.assertEqual({status["error"] or None for status in self.status.values()}, {None})
         for name in ("few", "fewest"):
             self.assertGreater(len(self.paths[name]), len(self.daemon.files(name)))
@@ -258,7 +262,7 @@ class SessionsTest(unittest.TestCase):
         print(f"TraceEvent has read {read} files", flush=True)
 
     def plain(self, paths):
-        """The files, or copies that are not compressed."""
+        """Returns the files, or decompressed copies of them."""
         folder = self.daemon.path / "plain"
         folder.mkdir(exist_ok=True)
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)

@@ -1,5 +1,5 @@
-// Counts the allocations of a test program, for tests of how much there are. To be included by one
-// source file of a program: it replaces operator new and delete.
+// Counts the allocations of a test program, for tests of memory use. Only one source file of a
+// program may include it, because it replaces operator new and delete.
 #ifndef TESTS_SUPPORT_ALLOCATIONS_H_
 #define TESTS_SUPPORT_ALLOCATIONS_H_
 
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 
-// ThreadSanitizer's own operators cannot be replaced: there, nothing is counted.
+// ThreadSanitizer's own operators cannot be replaced, so nothing is counted with it.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define COUNTS_ALLOCATIONS 0
@@ -24,15 +24,15 @@ namespace tests {
 
 struct Allocations {
   std::size_t count = 0;
-  std::size_t held = 0;       // bytes that are not freed
-  std::size_t most_held = 0;  // bytes, the maximum
+  std::size_t held = 0;       // Bytes that are not freed yet.
+  std::size_t most_held = 0;  // Maximum of `held`, in bytes.
 };
 inline Allocations allocations;
 
 }  // namespace tests
 
 #if COUNTS_ALLOCATIONS
-// Not inlined: GCC would take the one's malloc and the other's free for a mismatch.
+// Not inlined, because GCC would report the malloc of one and the free of the other as a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   void* const memory = std::malloc(size);
   if (memory == nullptr) std::abort();

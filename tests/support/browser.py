@@ -1,16 +1,17 @@
-"""Chromium for tests of pages: opened at a width and in a colour scheme, asked by JavaScript, and pressed keys."""
+"""Runs Chromium for tests of pages: opens a page with a width and a colour scheme, evaluates JavaScript, and sends key
+presses."""
 
 import itertools
 import json
 import os
 import subprocess
 
-# CSS pixels: the narrowest telephones, common ones, a tablet, a desk.
+# CSS pixels: the narrowest phones, common phones, a tablet, a desktop.
 WIDTHS = (320, 360, 390, 768, 1280)
 HEIGHT = 844
-# What the page takes; a telephone's browser makes the window as wide as that, and a desk's has a bar for scrolling in it.
+# The width of the page's content. The browser of a phone widens the window to it; that of a desktop shows a scroll bar.
 WIDTH = "Math.max(document.documentElement.scrollWidth, innerWidth)"
-# Colours of text and ground of everything that has text of its own, as lightness contrast (WCAG 2).
+# The lowest contrast ratio (WCAG 2) between text and background of all elements that contain text.
 CONTRAST = """(() => {
   const light = c => { const v = c.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
     .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
@@ -31,7 +32,7 @@ class Browser:
 
     def __init__(self, folder):
         to_browser, from_browser = os.pipe(), os.pipe()
-        # The protocol's ends are descriptors 3 and 4, so the shell puts them there.
+        # The protocol uses descriptors 3 and 4, so the shell opens the pipes there.
         command = ["sh", "-c", f'exec "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}', "sh", "chromium", "--headless=new", "--no-sandbox",
                    "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
                    f"--user-data-dir={folder}", "about:blank"]
@@ -77,7 +78,7 @@ class Browser:
         return result["result"].get("value")
 
     def press(self, key):
-        """A key by its name, or the character that it types."""
+        """Presses a key, given by its name or by the character that it types."""
         codes = {"Tab": 9, "Enter": 13, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", key=key, code=key if key in codes else "",

@@ -1,11 +1,11 @@
-"""The commands of nettrace as tests use them. `nettrace` is the program's path."""
+"""Runs the commands of nettrace for tests. `nettrace` is the program's path."""
 
 import json
 import os
 import subprocess
 import sys
 
-# What a process has taken at most counts from what the one had that started it: that is to be a small one.
+# The peak memory of a process starts with that of the process that started it, so a small process must start it.
 _MEASURE = """if 1:
     import os, sys
     child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
@@ -16,15 +16,15 @@ _MEASURE = """if 1:
 
 
 def record(nettrace, file, selectors, command, options=()):
-    """Records while `command` runs; returns what that printed."""
+    """Records while `command` runs; returns the command's output."""
     chosen = [word for selector in selectors for word in ("-e", selector)]
     return subprocess.run([nettrace, "record", "-o", file, *chosen, *options, "--", *command],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def dump(nettrace, file, *options):
-    """The events of a file, one at a time: all of them may be more than a small machine holds. Their timestamps are
-    numbers; others beyond +-2^53 are strings of digits, as in the JSON."""
+    """Yields the events of a file one at a time, because all of them may exceed the memory of a small machine. Their
+    timestamps are numbers; other numbers beyond +-2^53 are strings of digits, as in the JSON."""
     command = [nettrace, "dump", "--json", *options, file]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         for line in process.stdout:
@@ -40,8 +40,8 @@ def info(nettrace, file):
 
 
 def peak_memory(*command):
-    """The most memory that a program takes which ends well, in KiB."""
-    # AddressSanitizer would keep what is freed.
+    """Returns the peak memory, in KiB, of a program that must succeed."""
+    # AddressSanitizer would keep freed memory.
     options = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
     ran = subprocess.run([sys.executable, "-ISc", _MEASURE, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          env={**os.environ, "ASAN_OPTIONS": options}, check=True)

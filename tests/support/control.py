@@ -9,7 +9,8 @@ import tempfile
 
 @contextlib.contextmanager
 def serving(program, look_group="", control_group=""):
-    """The path of a socket that tests/programs/nettrace/control_server.cc serves, in a folder that is open to all."""
+    """Yields the path of a socket that tests/programs/nettrace/control_server.cc serves, in a folder that all users can
+    access."""
     with tempfile.TemporaryDirectory(prefix="control.") as folder:
         os.chmod(folder, 0o755)
         path = pathlib.Path(folder) / "control"
@@ -22,7 +23,7 @@ def serving(program, look_group="", control_group=""):
 
 
 class Control:
-    """Runs `nettrace ctl` on a socket, as the user and groups that `identity` has for subprocess."""
+    """Runs `nettrace ctl` on a socket, as the user and groups in `identity`, which are arguments for subprocess."""
 
     def __init__(self, nettrace, socket, **identity):
         self.command = [nettrace, "ctl", "--socket", socket]
@@ -33,7 +34,7 @@ class Control:
                               check=False, timeout=40, **self.identity)
 
     def __call__(self, *arguments, expect=0, stdin=None):
-        """What it prints on standard output, or on standard error if it is to fail."""
+        """Returns its standard output, or its standard error if it must fail."""
         ran = self.run(*arguments, stdin=stdin)
         assert ran.returncode == expect, (arguments, ran.returncode, ran.stdout, ran.stderr)
         return ran.stderr if expect else ran.stdout

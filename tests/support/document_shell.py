@@ -1,4 +1,4 @@
-"""Runs the commands of a document in one shell, in order, in a folder of its own; and compares what they print."""
+"""Runs the commands of a document in order, in one shell in a temporary folder, and compares their output."""
 
 import json
 import os
@@ -9,10 +9,10 @@ import subprocess
 import tempfile
 
 TIMEOUT = 600
-# These run until they are ended: by SIGINT, as one would. Not those that a shell has in the background.
+# Commands that run until they get SIGINT, as from a user. Commands in the background are not included.
 ENDLESS = re.compile(r"^(?=nettrace record (?!.*(--duration| -- ))|eventheader (watch|register --hold)|nettrace ctl tail)(?!.* &( |$))", re.MULTILINE)
-# Whether events come late is up to the machine and what else it does, so that no document shows it.
-INCIDENTAL = re.compile(r"^ +\d+ events came late; .*\n", re.MULTILINE)
+# This line depends on the machine and its load, so no document shows it.
+INCIDENTAL = re.compile(r"^ +\d+ events arrived late; .*\n", re.MULTILINE)
 
 START = r"""
 set -o pipefail
@@ -42,12 +42,12 @@ allowed=
 
 
 class ShellError(Exception):
-    """A command of a document failed."""
+    """A command of a document that failed."""
 
 
 def shapes(output):
-    """The lines as what does not vary: numbers are N, times T, JSON its keys and the types of its values; lines that are
-    then the same count once, in any order."""
+    """Returns the lines without what varies: numbers become N, times T, JSON its keys and the types of its values.
+    Lines that are then equal count once, in any order."""
     return {_shape(line) for line in output.splitlines()}
 
 
@@ -74,7 +74,7 @@ def _put_programs(folder, programs):
 
 
 def _command_file(folder, block, number, text):
-    """A file to source; a script of its own is run."""
+    """Writes a file to source; a script with a "#!" line is run instead."""
     file = folder / f"{block.document.replace('/', '.').replace(' ', '.')}-{block.line}-{number}"
     if text.startswith("#!"):
         script = file.with_suffix(".script")
@@ -86,9 +86,9 @@ def _command_file(folder, block, number, text):
 
 
 def run(blocks, programs, before=None, each=False, files=(), environment=None):
-    """Runs the blocks. `before` is a script that the shell reads first, or, with `each`, before each block, which is in
-    $NEXT then; it may define clean(), which is called at the end. `files` are blocks that the shell finds under the names
-    that their markers say. Raises ShellError where a command fails or prints another thing."""
+    """Runs the blocks. `before` is a script that the shell reads first or, with `each`, before each block, which is
+    then in $NEXT. It may define clean(), which is called at the end. `files` are blocks that the shell finds under the
+    names in their markers. Raises ShellError if a command fails or its output differs."""
     with tempfile.TemporaryDirectory(prefix="document-") as name:
         top = pathlib.Path(name)
         folder, commands = top / "here", top / "commands"
@@ -110,13 +110,13 @@ def run(blocks, programs, before=None, each=False, files=(), environment=None):
                     outputs.append((block, text, printed, pathlib.Path(f"{file}.out")))
                     script.append(f"source {file} >{file}.out 2>&1\n")
         path = f"{top / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        script.append("true\n")  # The last command may have ended with a status that is allowed.
+        script.append("true\n")  # The last command may have ended with an accepted status.
         done = subprocess.run(["bash", "-c", "".join(script)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=TIMEOUT, check=False,
                               env={**os.environ, **(environment or {}), "PATH": path})
         if done.returncode != 0:
             said = "".join(file.read_text() for *_, file in outputs if file.exists())
-            raise ShellError(f"{done.stdout[-3000:]}{said[-3000:]}")
+            raise ShellError(f"{done.stdout[-3000:]}{said[-3000:]}the shell ended with {done.returncode}")
         for block, text, printed, file in outputs:
             shown, wanted = shapes(INCIDENTAL.sub("", file.read_text())), shapes(printed)
             if shown != wanted:

@@ -1,28 +1,31 @@
-"""The blocks of code in the documents, the examples of manual pages and of --help, and how each is tested.
+"""Finds the blocks of code in the documents and the examples of manual pages and of --help, and defines how each is
+tested.
 
-What is done with a block follows from its language (an indented block is `sh`):
+By default, the language of a block determines how it is tested (an indented block is `sh`):
 
   c, cpp    it is compiled, linked and run; without main(), only compiled
-  sh        it is run; all of a document's in order, in one shell (document_shell.py); lines that begin with ./run are only
-            compared with what its scripts know
-  console   likewise, and what comes out is compared: after "$ " a command, then its output
-  toml      nettraced --check-config takes it
-  ini       systemd takes it as a unit, or as a drop-in of one
-  json      it is JSON
-  grammar   what it refers to is defined
+  sh        it is run, with the document's other blocks in order, in one shell (document_shell.py); ./run lines are only
+            compared with the commands that the scripts know
+  console   as sh, and the output is compared: after "$ " a command, then its output
+  toml      nettraced --check-config accepts it
+  ini       systemd accepts it as a unit, or as a drop-in of one
+  json      it is valid JSON
+  grammar   every name that it uses is defined
 
-and from a comment on the line before it, or on the one before an empty line: <!-- test: WORDS -->, with commas between
+A comment on the line before it, or on the one before an empty line, changes this: <!-- test: WORDS -->, with commas
+between the words:
 
-  here, vm, systemd   where a shell runs it: on this kernel, in the VM, in a VM with systemd; else by its commands (PLACES)
-  exit N              a command of it may end with this status
-  within FILE         it is compiled within this file of frames/, in place of the line "// The block."
-  std STANDARD        it is compiled as this, not as C++20 or C11
+  here, vm, systemd   a shell runs it on this kernel, in the VM, or in a VM with systemd; default: see PLACES
+  exit N              one of its commands may end with this status
+  within FILE         it is compiled in this file of frames/, in place of the line "// The block."
+  std STANDARD        it is compiled with this standard instead of C++20 or C11
   as FILE             the document's shells find it as this file
-  by FILE             this test takes it, by taken_by()
+  by FILE             this test reads it with taken_by()
   in FILE             each of its lines is in this file
-  none: REASON        nothing is done, to the comment's end
+  none: REASON        it is not tested; the reason ends with the comment
 
-A block of another language needs one of the last three. An example of a manual page or of --help is a line, and is `sh`.
+A block of another language needs one of the last three. An example of a manual page or of --help is a line, and is
+`sh`. A line of --help that ends with a backslash continues on the next one.
 """
 
 import dataclasses
@@ -36,24 +39,24 @@ PAGES = "docs/man/*"
 LANGUAGES = {"c": "compile", "cpp": "compile", "sh": "run", "console": "run", "toml": "settings", "ini": "unit", "json": "json",
              "grammar": "grammar"}
 WORDS = ("within", "std", "as", "by", "in", "exit")
-# Where commands are run that say no place: the first that one of them needs.
+# Default places of commands: the first place that one of the commands needs.
 PLACES = {
     "systemd": r"\b(systemctl|journalctl|systemd-\w+|eventheader doctor)\b",
     "vm": r"\b(nettrace record|nettrace ctl|nettrace top .*(-e|--session) |eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
     "here": "",
 }
-# What they may end with where all is as it should be: doctor has found something.
+# Accepted exit statuses of commands, besides 0: doctor has found something.
 EXITS = {"eventheader doctor": "6"}
 
 
 class MarkerError(Exception):
-    """A comment that says how a block is tested is not understood."""
+    """A comment about a block's test that cannot be parsed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    document: str  # Relative to the tree, or the command whose --help it is.
-    line: int  # Of its first line.
+    document: str  # Path in the tree, or the command whose --help it is.
+    line: int  # Number of its first line.
     language: str
     text: str
     marker: dict
@@ -64,7 +67,7 @@ class Block:
 
     @property
     def way(self):
-        """How it is tested; None if there is no known way."""
+        """Returns how the block is tested; None if there is no known way."""
         for word in ("none", "by", "in"):
             if word in self.marker:
                 return word
@@ -82,11 +85,11 @@ class Block:
 
     @property
     def exits(self):
-        """The statuses beside 0 that its commands may end with."""
+        """Returns the exit statuses besides 0 that are accepted."""
         return " ".join([self.marker.get("exit", ""), *(status for command, status in EXITS.items() if command in self.text)])
 
     def commands(self):
-        """The commands of a console block, each with what it prints; of another one, all of it."""
+        """Yields the commands of a console block, each with its output; for another block, its whole text."""
         if self.language != "console":
             return [(self.text, None)]
         parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]
@@ -94,7 +97,7 @@ class Block:
 
 
 def parse_marker(text):
-    """{"place": "vm", "exit": "6"} of "vm, exit 6"."""
+    """Parses "vm, exit 6" to {"place": "vm", "exit": "6"}."""
     marker = {}
     if text.startswith("none:"):
         marker["none"] = text.removeprefix("none:").strip()
@@ -113,7 +116,7 @@ def parse_marker(text):
 
 
 def of_markdown(document, text):
-    """The blocks of a document, fenced and indented ones."""
+    """Yields the blocks of a document, both fenced and indented."""
     result, lines = [], text.splitlines()
     marker, in_list, number = None, False, 0
     while number < len(lines):
@@ -145,7 +148,7 @@ def of_markdown(document, text):
 
 
 def of_page(document, text):
-    """The command lines and files in the examples of a manual page."""
+    """Yields the command lines and files in the examples of a manual page."""
     result, content, in_examples = [], None, False
     for number, line in enumerate(text.splitlines(), 1):
         line = line.replace(r"\(dq", '"').replace(r"\e", "\\").replace(r"\&", "")
@@ -168,34 +171,35 @@ def of_page(document, text):
 
 
 def of_help(program):
-    """The examples that the --help of a program and of each of its commands shows."""
+    """Yields the examples in the --help of a program and of each of its commands."""
     result, waiting = [], [()]
     while waiting:
         words = waiting.pop(0)
         shown = subprocess.run([program, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
         name = " ".join([program.name, *words, "--help"])
         _, _, examples = shown.partition("\nExamples:\n" if "\nExamples:\n" in shown else "\nExample:\n")
-        result += [Block(name, number, "sh", line.strip() + "\n", {}) for number, line in enumerate(examples.rstrip().splitlines(), 1)]
+        examples = re.sub(r"\s*\\\n\s*", " ", examples.rstrip())
+        result += [Block(name, number, "sh", line.strip() + "\n", {}) for number, line in enumerate(examples.splitlines(), 1)]
         _, _, commands = shown.partition("\nSubcommands:\n")
         waiting += [(*words, command) for command in re.findall(r"^  (\w+)", commands.partition("\n\n")[0], flags=re.MULTILINE)]
     return result
 
 
 def of_tree(source):
-    """The blocks of all documents, by their paths."""
+    """Returns the blocks of all documents, by their paths."""
     paths = sorted({path for pattern in DOCUMENTS for path in source.glob(pattern)})
     names = [str(path.relative_to(source)) for path in paths]
     return {name: of_markdown(name, path.read_text(encoding="utf-8")) for name, path in zip(names, paths)}
 
 
 def of_pages(source):
-    """The examples of all manual pages, by their paths."""
+    """Returns the examples of all manual pages, by their paths."""
     names = sorted(str(path.relative_to(source)) for path in source.glob(PAGES))
     return {name: of_page(name, (source / name).read_text(encoding="utf-8")) for name in names}
 
 
 def taken_by(test, source):
-    """The blocks that say "by" and the name of this test."""
+    """Returns the blocks whose marker has "by" and the name of this test."""
     name = pathlib.Path(test).name
     return [block for blocks in of_tree(source).values() for block in blocks if block.marker.get("by") == name]
 

@@ -1,19 +1,19 @@
-"""Surroundings in which programs fail, and what every failure has to look like: an exit status that says so,
-and one line that says what and what to do."""
+"""Environments in which programs fail, and the check of every failure: a specific exit status, and one line that names
+the problem and the remedy."""
 
 import os
 import subprocess
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-# A mount namespace of its own, with no tracefs in it.
+# Runs a command in a separate mount namespace without tracefs.
 WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
                    "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; exec \"$@\"", "sh"]
 
 
 def check_failure(test, command, pattern, status=1, stdout=subprocess.DEVNULL):
-    """`command` ends with `status` and one line on stderr, in which `pattern` is found; `test` is the
-    unittest.TestCase that it fails otherwise."""
+    """Checks that `command` ends with `status` and one line on stderr, which `pattern` matches. `test` is the
+    unittest.TestCase that fails otherwise."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
                           timeout=120, check=False)
     said = f"exit status {done.returncode}, stderr:\n{done.stderr}"

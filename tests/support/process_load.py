@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""Records processes that come and go, one of them with the pid of another, into FILE, and prints what they
-were: {"name", "pid", "began", "ended"} with times of CLOCK_REALTIME in ns, within which each began and ended.
-Needs root and tracefs."""
+"""Records processes that start and end into FILE; one has the pid of another. Prints the processes as {"name", "pid",
+"began", "ended"}, where "began" and "ended" are ranges of CLOCK_REALTIME in ns. Needs root and tracefs."""
 
 import json
 import os
@@ -16,7 +15,7 @@ LAST_PID = pathlib.Path("/proc/sys/kernel/ns_last_pid")
 
 
 def run(*command, pid=None):
-    """Runs a program, with this pid if that can be had."""
+    """Runs a program, with this pid if that is possible."""
     if pid is not None:
         LAST_PID.write_text(str(pid - 1), encoding="ascii")
     before = time.time_ns()
@@ -32,7 +31,7 @@ def run(*command, pid=None):
 def load():
     processes = [run("/bin/sleep", "1.2")]
     again = None
-    # Another process may be faster.
+    # Another process may take the pid first.
     for _ in range(100 if LAST_PID.exists() else 0):
         again = run("/bin/true", pid=processes[0]["pid"])
         if again["pid"] == processes[0]["pid"]:

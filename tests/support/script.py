@@ -1,19 +1,20 @@
-"""The command lines of tests that are scripts, and how they end."""
+"""Parses the command lines of tests that are scripts, and ends them with the right exit status."""
 
 import argparse
 import pathlib
 import sys
+import time
 import unittest
 
 EXIT_SKIPPED = 77
 
 
 class Skipped(Exception):
-    """The test cannot be run here; the message is the reason, in one line."""
+    """The test cannot run here; the message is the reason, in one line."""
 
 
 def parser(description, *paths):
-    """A parser that requires `--NAME PATH` for each of `paths`."""
+    """Returns a parser that requires `--NAME PATH` for each of `paths`."""
     result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in paths:
         result.add_argument(f"--{name}", required=True, type=pathlib.Path, metavar="PATH")
@@ -21,8 +22,8 @@ def parser(description, *paths):
 
 
 def options(description, *paths, **numbers):
-    """The paths that the command line gives, and the numbers, which have these defaults: `--NAME N`; what else it has
-    is left to unittest."""
+    """Returns the paths and numbers of the command line. The keyword arguments are numbers with their defaults: `--NAME
+    N`. Other arguments are left to unittest."""
     known = parser(description, *paths)
     for name, default in numbers.items():
         known.add_argument(f"--{name}", type=int, default=default, metavar="N")
@@ -32,7 +33,7 @@ def options(description, *paths, **numbers):
 
 
 def main(check):
-    """Ends the script: status 0 or 1 where `check` returns whether all is well, 77 where it raises Skipped."""
+    """Ends the script: with status 0 or 1 if `check` returns whether it passed, with 77 if it raises Skipped."""
     try:
         sys.exit(0 if check() else 1)
     except Skipped as reason:
@@ -40,13 +41,54 @@ def main(check):
         sys.exit(EXIT_SKIPPED)
 
 
+class TimedResult(unittest.TextTestResult):
+    """Prints the seconds that each case took as `took NAME: SECONDS`, which the test runner reads."""
+
+    def startTest(self, test):
+        self._began = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        print(f"took {_name(test)}: {time.monotonic() - self._began:.2f}", flush=True)
+
+
+class TimedRunner(unittest.TextTestRunner):
+    resultclass = TimedResult
+
+
+def _name(test):
+    return test.id().removeprefix("__main__.")
+
+
+def more(case):
+    """Marks a slower case. The option --quick leaves it out; the option --more runs only such cases."""
+    case.takes_longer = True
+    return case
+
+
+class Loader(unittest.TestLoader):
+    """Loads the cases for which `takes_longer` matches; all cases if it is None."""
+    takes_longer = None
+
+    def getTestCaseNames(self, testCaseClass):
+        return [name for name in super().getTestCaseNames(testCaseClass)
+                if self.takes_longer in (None, hasattr(getattr(testCaseClass, name), "takes_longer"))]
+
+
 def run_cases(require=lambda: None):
-    """Ends the script as `main` does, with the cases of its unittest classes, which need what `require` checks. Of each
-    case that is skipped it says so in a line of its own, `skipped case NAME: REASON`, which the test runner counts."""
+    """Ends the script like `main`, with the cases of its unittest classes, if `require` does not raise Skipped. Prints
+    `skipped case NAME: REASON` for each skipped case, which the test runner counts."""
+    loader = Loader()
+    for option, takes_longer in (("--quick", False), ("--more", True)):
+        if option in sys.argv:
+            sys.argv.remove(option)
+            loader.takes_longer = takes_longer
+
     def check():
         require()
-        result = unittest.main(exit=False).result
+        result = unittest.main(exit=False, testRunner=TimedRunner, testLoader=loader).result
         for test, reason in result.skipped:
-            print(f"skipped case {test.id().removeprefix('__main__.')}: {' '.join(reason.split())}", flush=True)
+            print(f"skipped case {_name(test)}: {' '.join(reason.split())}", flush=True)
         return result.wasSuccessful()
     main(check)

@@ -1,4 +1,4 @@
-"""Stops one thread of a process, as a disk that hangs does; the others go on."""
+"""Stops one thread of a process, like a disk that hangs; the other threads continue."""
 
 import contextlib
 import ctypes
@@ -7,7 +7,7 @@ import pathlib
 import time
 
 _SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17  # ptrace(2)
-_WALL = 0x40000000  # waitpid(2): of threads, too
+_WALL = 0x40000000  # waitpid(2): includes threads
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 _libc.ptrace.restype = ctypes.c_long
@@ -19,7 +19,7 @@ def _ptrace(request, tid):
 
 
 def find(pid, name):
-    """The thread of this name."""
+    """Returns the id of the thread with this name."""
     [tid] = [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
              if (task / "comm").read_text().strip() == name]
     return tid
@@ -27,7 +27,8 @@ def find(pid, name):
 
 @contextlib.contextmanager
 def stopped(pid, name):
-    """Meanwhile the thread does not run, unless somebody kills the process. Has to end in the thread that began it."""
+    """Stops the thread while the context is active, unless the process is killed. The thread that entered the context
+    must leave it."""
     tid = find(pid, name)
     _ptrace(_SEIZE, tid)
     _ptrace(_INTERRUPT, tid)
@@ -35,7 +36,7 @@ def stopped(pid, name):
     try:
         yield
     finally:
-        # One that was killed has to be waited for, or its process stays.
+        # A thread that was killed must be waited for, or its process remains.
         with contextlib.suppress(ProcessLookupError):
             _ptrace(_DETACH, tid)
         with contextlib.suppress(ChildProcessError):

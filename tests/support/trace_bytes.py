@@ -1,4 +1,4 @@
-"""Parts of V6 traces as bytes, for tests that need what no writer writes, or much of the same."""
+"""Parts of V6 traces as bytes, for tests that need what no writer writes, or very large traces."""
 
 import struct
 
@@ -22,8 +22,8 @@ def varint(number):
 
 
 def begin(fields=(), threads=(1,)):
-    """A trace that begins at 2026-11-21T10:00:00Z, counts nanoseconds, and has events E of the provider P with these
-    fields, which are descriptions without their sizes, and these threads."""
+    """Returns the beginning of a trace that starts at 2026-11-21T10:00:00Z and counts nanoseconds. It has these
+    threads, and events E of the provider P with these fields, which are descriptions without their sizes."""
     trace = struct.pack("<8HqqII", 2026, 11, 6, 21, 10, 0, 0, 0, 0, 10**9, 8, 0)
     metadata = b"\x01\x01P\x07\x01E" + struct.pack("<H", len(fields)) + b"".join(map(row, fields)) + row(b"")
     return b"Nettrace" + struct.pack("<III", 0, 6, 0) + block(TRACE, trace) + block(METADATA, b"\0\0" + row(metadata)) + \
@@ -31,15 +31,15 @@ def begin(fields=(), threads=(1,)):
 
 
 def write_long(path, intervals, fields, payload, events=50_000):
-    """Writes a trace of one thread's events, so many in each interval, which ends with a sequence point. All have the
+    """Writes a trace of one thread's events, `events` in each interval, which ends with a sequence point. All have this
     payload, and each is a nanosecond after the one before."""
     with open(path, "wb") as file:
         file.write(begin(fields))
         for interval in range(intervals):
             start = 1 + interval * events
             end = start + events - 1
-            # The first row has metadata id, the number before its own, capture thread, processor, thread, no stack, no
-            # labels, a time and the payload's size; each of the others is one tick later.
+            # The first row has metadata id, the number of the event before, capture thread, processor, thread, no
+            # stack, no labels, a time and the payload's size. Each other row is one tick later.
             first = struct.pack("<B", 0x9F) + b"\x01" + varint(start - 1) + b"\x01\0" + b"\x01\0" + varint(start) + \
                 b"\0" + varint(len(payload)) + payload
             rows = first + (b"\0\x01" + payload) * (events - 1)

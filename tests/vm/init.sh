@@ -1,7 +1,7 @@
 #!/bin/bash
-# Process 1 of the test VM, started by scripts/vm.py with a folder of the host. Lays a writable overlay, kept in memory,
-# over that folder, which is the host's read-only root or a tree within it, mounts what a Linux system has, runs one command, and leaves its output and
-# exit status in the folder the host shares under the tag "control":
+# Process 1 of the test VM, started by scripts/vm.py with a folder of the host. Lays a writable overlay in memory over
+# that folder, which is the host's read-only root or a tree within it, mounts the file systems of a Linux system, runs
+# one command, and leaves its output and exit status in the folder that the host shares under the tag "control":
 #   argv, env  (from the host) NUL-terminated strings     cwd  (from the host) a folder
 #   tty  (from the host, if there) use /dev/hvc0, with these rows and columns
 #   systemd  (from the host, if there) systemd boots and starts this script again, which runs the command
@@ -27,7 +27,7 @@ mount_what_init_needs() {
   mount -t proc proc /proc
   mount -t sysfs sysfs /sys
   mountpoint -q /dev || mount -t devtmpfs devtmpfs /dev
-  # devtmpfs leaves these links to udev.
+  # devtmpfs does not have these links, which udev would make.
   ln -s /proc/self/fd /dev/fd
   ln -s fd/0 /dev/stdin
   ln -s fd/1 /dev/stdout
@@ -45,7 +45,7 @@ mount_what_init_needs() {
   echo vm >/proc/sys/kernel/hostname
   cwd=$(</run/control/cwd)
   for folder in /tmp /var/tmp; do
-    # A checkout below /tmp must stay visible; the overlay keeps that /tmp writable, too.
+    # A checkout below /tmp must stay visible. The overlay keeps /tmp writable in this case, too.
     case $cwd/ in
       "$folder"/*) ;;
       *) mount -t tmpfs -o mode=1777 tmpfs "$folder" ;;
@@ -64,8 +64,9 @@ mount_what_systemd_mounts() {
   ulimit -Sn 1024
 }
 
-# Boots vm.target, with what its folder vm.target.wants has, and of basic.target and sysinit.target, after which
-# ordinary services start, only the journal, users, files and tracefs: all that the host has there takes minutes.
+# Boots vm.target with the units in its folder vm.target.wants. Ordinary services start after basic.target and
+# sysinit.target, which are reduced to the journal, users, files and tracefs, because all of the host's units take
+# minutes.
 become_systemd() {
   local units=/run/systemd/system wants=/etc/systemd/system/sysinit.target.wants
   rm -rf {/etc,/usr/lib}/systemd/system/{sysinit,sockets,timers,paths}.target.wants
@@ -90,11 +91,11 @@ Delegate=yes
 OOMPolicy=continue
 UNIT
   : >/etc/fstab
-  # /tmp, which may have the checkout, is not to be emptied.
+  # /tmp may contain the checkout, so it must not be emptied.
   ln -sf /dev/null /etc/tmpfiles.d/tmp.conf
   # The host may be a container; the VM is not.
   rm -f /.dockerenv
-  # Has systemd-sysusers run, as after an installation.
+  # Makes systemd-sysusers run, as after an installation.
   rm -f /etc/.updated
   echo 0123456789abcdef0123456789abcdef >/etc/machine-id
   exec /lib/systemd/systemd --unit=vm.target --log-target=kmsg --log-level=notice --show-status=0
@@ -106,14 +107,14 @@ run_command() {
   cd "$(</run/control/cwd)" || exit 1
   if [ -e /run/control/tty ]; then
     read -r rows columns </run/control/tty
-    # Held open: the terminal's last close forgets its size.
+    # The descriptor stays open, because the last close of the terminal resets its size.
     exec 8<>/dev/hvc0
     stty rows "$rows" columns "$columns" <&8
     setsid -c env -i "${environment[@]}" "${argv[@]}" </dev/hvc0 >/dev/hvc0 2>&1
     status=$?
     return
   fi
-  # Through pipes, so that a command may open /dev/stdout or /dev/stderr again without truncating it.
+  # The output goes through pipes, so that a command may open /dev/stdout or /dev/stderr again without truncating it.
   mkfifo /run/stdout /run/stderr
   cat </run/stdout >>/run/control/stdout &
   copies=$!
@@ -121,7 +122,7 @@ run_command() {
   copies="$copies $!"
   env -i "${environment[@]}" "${argv[@]}" </dev/null >/run/stdout 2>/run/stderr
   status=$?
-  # A process that the command left behind may hold the pipes open: it gets two seconds.
+  # If a process that the command left running holds the pipes open, the script waits at most two seconds.
   for ((i = 0; i < 20; i++)); do
     # shellcheck disable=SC2086
     kill -0 $copies 2>/dev/null || break
@@ -143,7 +144,7 @@ run_command
 sync
 echo "$status" >/run/control/status.partial
 mv /run/control/status.partial /run/control/status
-# The host ends the machine as soon as it has seen the status; this is for when it is gone.
+# The host ends the machine as soon as it sees the status. The poweroff is for a host that no longer exists.
 sleep 10
 echo o >/proc/sysrq-trigger
 sleep 10

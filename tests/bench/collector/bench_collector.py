@@ -1,14 +1,13 @@
 #!/usr/bin/python3
-"""`nettrace record` beside `perf record`, which copies what the kernel gives it and understands nothing of it.
+"""Compares `nettrace record` with `perf record`, which copies the kernel's data without interpreting it.
 
-Both record the whole machine, one after the other, again and again, with the same tracepoint, the same filter of the
-kernel (not the recorder's own system calls: the one that nettrace sets), rings of the same size, and the same load,
-which is a process of its own. A recorder's CPU time counts from when it waits for events to its end; what it needs
-to begin does not.
+Both record the whole machine, in turns, many times. They use the same tracepoint, the same kernel filter (the one of
+nettrace, which excludes the recorder's own system calls), rings of the same size, and the same load in a separate
+process. The CPU time of a recorder counts from when it waits for events to its end; the time to start does not count.
 
-Needs root and perf. With --instructions, in a VM whose nanoseconds are instructions: what an event of 8 fields costs
-its service and the recorder, in instructions. Each row is nettrace's value, perf's as its floor, and their ratio; of two
-sessions of one process, the floor is one session.
+Needs root and perf. With --instructions, the benchmark runs in a VM in which one nanosecond is one instruction. It then
+counts the instructions that an event of 8 fields costs the service and the recorder. Each row is nettrace's value,
+perf's value as its floor, and their ratio. For two sessions of one process, the floor is one session.
 """
 
 import argparse
@@ -29,16 +28,16 @@ import time
 LOST, SAMPLE, LOST_SAMPLES = 2, 9, 13  # perf_event.h, perf's event.h
 TRACEPOINTS = {"getppid": "syscalls:sys_enter_getppid", "raw_syscalls": "raw_syscalls:sys_enter",
                "events": "user_events:Bench_Collector_L4K1"}
-# Of what Write() costs with one session.
+# Maximum cost of Write() with two sessions, relative to one session.
 MAX_SECOND_SESSION = 1.01
 
 
 class BenchError(Exception):
-    """The benchmark cannot be run here, or its programs do not what they should."""
+    """The benchmark cannot run on this machine, or its programs do not do what they should."""
 
 
 class Run:
-    """What one recording cost, and what it holds."""
+    """The cost and the contents of one recording."""
 
     def __init__(self, cpu, peak, file_size, samples, lost, load_cpu, other):
         self.samples = samples
@@ -47,7 +46,7 @@ class Run:
         self.peak = peak
         self.bytes = file_size / samples
         self.load_cpu = load_cpu  # s
-        self.other = other        # the part of the machine's time that others took
+        self.other = other  # Share of the machine's time that other processes used.
 
 
 def nettrace_command(args, tracepoint, ring, file):
@@ -69,7 +68,7 @@ def size_of(ring):
 def perf_command(args, tracepoint, ring, file):
     command = f'exec "$0" record -q -a -N -B -m {ring} -o "$1" -e {tracepoint}'
     if not tracepoint.startswith("user_events:"):
-        command += ' --filter "common_pid != $$"'  # exec keeps the pid
+        command += ' --filter "common_pid != $$"'  # exec keeps the process id.
     return ["sh", "-c", command, args.perf, file]
 
 
@@ -79,7 +78,7 @@ def nettrace_counts(_, stdout):
 
 
 def perf_counts(file, _):
-    """Counts the samples of a perf.data file, and those lost."""
+    """Returns the number of samples in a perf.data file, and of lost samples."""
     with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         magic, _, _, _, _, begin, size = struct.unpack_from("<8s6Q", data)
         if magic != b"PERFILE2":
@@ -96,7 +95,7 @@ def perf_counts(file, _):
             elif kind == LOST_SAMPLES:
                 at_end += number(data, position + 8)[0]
             position += length
-    return samples, max(in_rings, at_end)  # two accounts of the same
+    return samples, max(in_rings, at_end)  # Both count the same losses.
 
 
 def cpu_seconds(pid):
@@ -104,7 +103,7 @@ def cpu_seconds(pid):
 
 
 def machine_seconds():
-    """The time that all CPUs were busy since the machine started."""
+    """Returns the time that all CPUs have been busy since the machine started, in s."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _, _, irq, softirq = map(int, fields[:7])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
@@ -118,8 +117,9 @@ def peak_kib(pid):
 
 
 def cpu_when_idle(process, file):
-    """The CPU time of a recorder once it has begun and does nothing but wait for events; None if it does not."""
-    deadline = time.monotonic() + 120  # A virtual machine on a busy host is slow.
+    """Returns the CPU time of a recorder once it has started and only waits for events; None if this does not
+    happen."""
+    deadline = time.monotonic() + 120  # s; a virtual machine on a busy host is slow.
     while time.monotonic() < deadline:
         before = cpu_seconds(process.pid)
         time.sleep(0.25)
@@ -132,7 +132,7 @@ def cpu_when_idle(process, file):
 
 
 def record(command, counts, load_command, folder):
-    """Records a load; returns the Run."""
+    """Records a load and returns the Run."""
     file = os.path.join(folder, "recording")
     with subprocess.Popen(load_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as load, \
          open(os.path.join(folder, "stdout"), "w+", encoding="utf-8") as stdout, \
@@ -148,7 +148,7 @@ def record(command, counts, load_command, folder):
             output, _ = load.communicate("go\n")
             if load.returncode != 0:
                 raise BenchError(f"failed: {load_command}")
-            # What is in the rings after the load is drained at the end, and counts too.
+            # Events that are still in the rings after the load are drained at the end. Their cost counts, too.
             peak = peak_kib(recorder.pid)
             recorder.send_signal(signal.SIGINT)
             _, _, usage = os.wait4(recorder.pid, 0)
@@ -219,7 +219,7 @@ def compare(args, reporter, tracepoint, threads, ring, events, folder):
 
 
 def count_instructions(args, reporter, folder):
-    """CPU time is in instructions here, that of the kernel's work for the event included."""
+    """Measures CPU time in instructions, including the kernel's work for the event."""
     load = [args.load, "events", "1", str(args.events)]
 
     def run(command):
@@ -230,7 +230,7 @@ def count_instructions(args, reporter, folder):
 
     pairs = [Pair(args, "events", "1M", load, folder) for _ in range(args.rounds)]
     compressed = run(compressed_command)
-    # Interrupts are counted, too.
+    # Interrupts are counted, too, so the least value of two runs is used.
     one, two = (min((run(sessions_command(count)) for _ in range(2)), key=write_of) for count in (1, 2))
 
     def medians(what):
@@ -246,7 +246,7 @@ def count_instructions(args, reporter, folder):
     reporter.report(f"{case}: recorder that compresses", "instructions/event", compressed.per_event, recorder[1])
     reporter.report(case, "bytes/event", *size)
     reporter.report(f"{case}, compressed", "bytes/event", compressed.bytes, size[1])
-    # Beside one session, not beside perf.
+    # Compared with one session, not with perf.
     reporter.report(f"{case}: Write(), two sessions", "instructions/event", write_of(two), write_of(one))
     reporter.report(f"{case}: recorder, two sessions", "instructions/event", two.per_event, one.per_event)
     reporter.report(case, "events lost", *medians(lambda run: run.lost))

@@ -1,12 +1,14 @@
-// The cost of the engine for an event: from a ring in memory, which no kernel fills, to a sink.
+// Measures what the engine costs for each event, from a ring in memory, which no kernel fills, to a
+// sink.
 //
 //   bench_engine [--json] [--instructions]
 //
-// The records are those that the kernel writes for an event, as many as wake a recorder. The engine
-// reads them by its PerfRing, converts and writes them by its Distributor and Session, and ends
-// intervals as a recording does. Its floor is what a recorder does that understands nothing, as
-// perf: with a sink that takes everything and keeps nothing a memcpy of the records, with a file a
-// write() of them from the ring. Two sessions on the same tracepoint stand beside one.
+// The records are those that the kernel writes for an event, in batches that wake up a recorder.
+// The engine reads them with its PerfRing, converts and writes them with its Distributor and
+// Session, and ends intervals as a recording does. The floor is a recorder that does not interpret
+// records, like perf. If the sink discards its data, the floor is a memcpy of the records. If the
+// sink is a file, it is a write() of the records from the ring. For two sessions on the same
+// tracepoint, the floor is one session.
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/testing/recording_transport.h>
@@ -37,11 +39,11 @@ using Bytes = std::vector<std::byte>;
 using collector::MemoryRing;
 
 constexpr std::size_t kRingSize = 1 << 20;
-constexpr std::size_t kWatermark = kRingSize / 4;  // at which a recorder wakes up
+constexpr std::size_t kWatermark = kRingSize / 4;  // Fill level at which a recorder wakes up.
 constexpr std::uint32_t kPid = 1000;
-constexpr std::uint32_t kFirstTid = 4'000'000;  // none that runs
+constexpr std::uint32_t kFirstTid = 4'000'000;  // Larger than the id of any running thread.
 
-// The tracepoints' formats, as tracefs has them.
+// The formats of the tracepoints, as in tracefs.
 #define COMMON_FIELDS                                                            \
   "format:\n"                                                                    \
   "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
@@ -70,7 +72,7 @@ const Format kEventHeader = {9, "user_events", "Bench_Engine_L4K1",
 
 #undef COMMON_FIELDS
 
-// The tracepoint's record: the common fields, then `body`.
+// Returns a record of the tracepoint: the common fields, then `body`.
 Bytes Raw(const Format& format, std::span<const std::byte> body) {
   constexpr std::size_t kCommonFields = 8;
   Bytes raw(kCommonFields + body.size());
@@ -79,7 +81,7 @@ Bytes Raw(const Format& format, std::span<const std::byte> body) {
   return raw;
 }
 
-// The events of a case, written by the library for services.
+// Makes the events of a case, with the library that services use.
 class Service {
  public:
   Service() : provider_("Bench_Engine") {
@@ -87,7 +89,7 @@ class Service {
     set_.emplace(provider_, eh::Level::kInformation, 1);
   }
 
-  // 5 numbers and 3 strings.
+  // Returns an event with 5 numbers and 3 strings.
   Bytes Eight(const std::string& name, const eh::ActivityId* activity) {
     event_.Reset(name);
     int value = 1;
@@ -100,7 +102,7 @@ class Service {
     return Written(activity);
   }
 
-  // 15 numbers and 5 strings.
+  // Returns an event with 15 numbers and 5 strings.
   Bytes Twenty(const eh::ActivityId* activity) {
     event_.Reset("Bench20");
     for (int i = 0; i < 15; ++i) event_.AddField(absl::StrCat("f", i), i);
@@ -126,7 +128,7 @@ class Service {
   eh::DynamicEvent event_;
 };
 
-// What the kernel writes: `raws` in turns, from `threads` threads in turns.
+// The records that the kernel writes: `raws` in turns, from `threads` threads in turns.
 struct Load {
   std::string name;
   const Format* format;
@@ -140,7 +142,7 @@ std::vector<Load> Loads() {
   std::vector<Bytes> kinds;
   kinds.reserve(64);
   for (int i = 0; i < 64; ++i) kinds.push_back(service.Eight(absl::StrCat("Kind", i), nullptr));
-  // The activities of a service with so many requests at a time.
+  // The events of a service with this many requests at a time, in activities.
   std::vector<Bytes> eight_in_activities;
   std::vector<Bytes> twenty_in_activities;
   for (unsigned i = 0; i < 64; ++i) {
@@ -164,7 +166,7 @@ std::vector<Load> Loads() {
   };
 }
 
-// The ring, which Fill fills up to the watermark as the kernel does.
+// A ring. Fill() fills it up to the watermark, as the kernel does.
 class Kernel {
  public:
   explicit Kernel(const Load& load) : ring_(kRingSize) {
@@ -195,7 +197,7 @@ class Kernel {
     }
   }
 
-  // The bytes that wait, in two parts, the second of which may be empty.
+  // Returns the unread bytes in two parts; the second part may be empty.
   std::array<std::span<const std::byte>, 2> Waiting() {
     const std::size_t offset = ring_.control()->data_tail & (kRingSize - 1);
     const std::size_t first = std::min(size_, kRingSize - offset);
@@ -220,10 +222,10 @@ class File {
   ~File() { close(fd_); }
 
   int fd() const { return fd_; }
-  // Another descriptor of it; both write at the same place.
+  // Returns another descriptor of the file; both share the file position.
   int Duplicate() const { return fcntl(fd_, F_DUPFD_CLOEXEC, 0); }
-  // Empties it once it has grown large: until then each write needs new pages, as a recording's
-  // do, that are not in the processor's caches.
+  // Truncates the file once it is large. Until then, each write needs new pages that are not in the
+  // processor's caches, as in a recording.
   void EmptyIfLarge() {
     constexpr off_t kLarge = 64 << 20;
     if (lseek(fd_, 0, SEEK_CUR) < kLarge) return;
@@ -247,7 +249,7 @@ class NullSink : public nettrace::Sink {
   std::uint64_t* bytes_;
 };
 
-// All between a ring and the sinks of some sessions, which all have the tracepoint.
+// Everything between a ring and the sinks of several sessions, which all select the tracepoint.
 class Engine {
  public:
   Engine(Kernel* kernel, const Format& format, std::vector<std::unique_ptr<nettrace::Sink>> sinks)
@@ -275,7 +277,7 @@ class Engine {
     }
   }
 
-  // All that was written came through, and was understood.
+  // Fails unless all records were written and decoded.
   void CheckAll() const {
     if (ring_.corrupt() != 0) bench::Fail("the engine did not read every event");
     for (const auto& session : sessions_) {
@@ -410,7 +412,7 @@ int main(int argc, char** argv) {
   const bench::InstructionCounter counter;
   std::vector<std::unique_ptr<Case>> cases;
   for (const Load& load : Loads()) cases.push_back(std::make_unique<Case>(load));
-  // Each case comes up again and again: the machine may be busy for seconds on end.
+  // All cases run in many passes, because the machine may be busy for several seconds at a time.
   for (int pass = 0; pass < (options.instructions ? 1 : 25); ++pass) {
     for (const auto& each : cases) each->Measure(options.instructions ? 3 : 10, counter);
   }

@@ -1,10 +1,11 @@
-// A load for recorders: threads that make events as fast as they can.
+// A load for recorders: threads that write events as fast as they can.
 //
 //   collector_load getppid|events THREADS COUNT
 //
-// getppid: system calls; events: EventHeader events of 8 fields, 3 of them strings, of provider
-// Bench_Collector. Prints "ready" once the tracepoint is registered, begins when a line comes from
-// stdin, and prints the nanoseconds of CPU time that all threads took for COUNT events together.
+// getppid makes system calls; events writes EventHeader events of 8 fields, 3 of them strings, of
+// provider Bench_Collector. The program prints "ready" once the tracepoint is registered, and
+// starts when it reads a line from stdin. It prints the CPU time that all threads together used for
+// COUNT events, in ns.
 #include <eventheader/eh.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -37,13 +38,13 @@ std::int64_t CpuNanoseconds() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Returns the CPU time, or -1 if an event was not written.
+// Returns the CPU time in ns, or -1 if an event was not written.
 std::int64_t Run(bool events, long count) {
   bool written = true;
   const std::int64_t begin = CpuNanoseconds();
   for (long i = 0; i < count; ++i) {
     if (events) {
-      // Some numbers that vary as those of a service do: compression shall not have it easier.
+      // Numbers that vary as in a service, so that they do not compress better.
       const auto number = static_cast<std::int32_t>(i);
       const auto random = static_cast<std::uint32_t>(i) * 2654435761u;
       written &= event.Write(number, number % 16 == 0 ? 404 : 200, 80,

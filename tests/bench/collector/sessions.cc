@@ -1,9 +1,10 @@
-// A recorder with several sessions of one capture, which all have the same tracepoint:
+// A recorder with several sessions of one capture, which all select the same tracepoint:
 //
 //   collector_sessions SESSIONS TRACEPOINT RING-BYTES FILE
 //
-// The first session writes FILE, the others FILE.1, FILE.2, … Ends on SIGINT, and prints what the
-// sessions have, as JSON; fails unless that is the same for all.
+// The first session writes FILE, the others FILE.1, FILE.2, … On SIGINT the program prints the
+// counts of the sessions as JSON and ends. It fails unless the counts are the same for all
+// sessions.
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ T Check(absl::StatusOr<T> result) {
 
 void Check(const absl::Status& status) { Check(status.ok() ? absl::StatusOr<int>(0) : status); }
 
-// A descriptor that is readable once SIGINT has come.
+// Returns a descriptor that is readable once SIGINT has been received.
 int CatchInterrupt() {
   sigset_t signals;
   sigemptyset(&signals);

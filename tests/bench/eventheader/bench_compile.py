@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Measures what events cost a compiler: a source file with 100 events of 8 fields, 3 of them strings, compiled
-with -O2 by each front end, beside a file that prints the same fields with fprintf.
+"""Measures the time that a compiler needs for events: a source file with 100 events of 8 fields, 3 of them strings,
+compiled with -O2 for each front end. The floor is a file that prints the same fields with fprintf.
 
   bench_compile.py --include FOLDER [--json]
 
-CPU time is the least of several runs, which take turns: what else runs on the machine only ever adds.
+The result is the least CPU time of several runs, which take turns: other processes can only add time.
 """
 
 import argparse
@@ -63,7 +63,7 @@ CXX = ("const Request&", ".")
 C = ("const struct Request*", "->")
 CXX_FLOOR = ("c++17", printed("#include <string>", CXX_REQUEST, *CXX, ".c_str()"))
 C_FLOOR = ("c11", printed("", C_REQUEST, *C, ""))
-# Front end: the language, what makes its source, and the floor.
+# For each front end: the language, the function that makes its source, and its floor.
 FRONT_ENDS = {
     "static events": ("c++20", static_events, CXX_FLOOR),
     "macros of C++17": ("c++17", macros("#include <eventheader/macros.h>\n#include <string>", CXX_REQUEST, *CXX), CXX_FLOOR),
@@ -72,7 +72,7 @@ FRONT_ENDS = {
 
 
 class Compiled:
-    """A source file, and the least that compiling it took."""
+    """A source file, and the least time that compiling it took."""
 
     def __init__(self, folder, name, compiler, language, lines, include):
         suffix = ".c" if language == "c11" else ".cc"
@@ -94,7 +94,7 @@ class Compiled:
         self.kilobytes = min(self.kilobytes, usage.ru_maxrss)
 
     def code(self):
-        """Bytes of code for each event."""
+        """Returns the bytes of code for each event."""
         sections = subprocess.run(["size", "-A", self.object], check=True, capture_output=True, text=True).stdout
         return sum(int(size) for size in re.findall(r"^\.text\S*\s+(\d+)", sections, re.MULTILINE)) / EVENTS
 

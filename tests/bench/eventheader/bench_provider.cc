@@ -1,6 +1,7 @@
-// Measures the cost of an event: in guest instructions beside a bare write() of the same bytes from
-// the same buffer, and in bytes beside a plain call with the same arguments. In the VM with its
-// instructions counted a nanosecond is an instruction, user and kernel together.
+// Measures the cost of an event. Time is in guest instructions, compared with a bare write() of the
+// same bytes from the same buffer. Size is in bytes, compared with a plain call with the same
+// arguments. In the VM that counts instructions, one nanosecond is one instruction, in user and
+// kernel mode together.
 #include <eventheader/dynamic_event.h>
 #include <eventheader/eh.h>
 #include <eventheader/eventheader_c.h>
@@ -26,7 +27,7 @@
 #include "macros_c_calls.h"
 #include "object_size.h"
 
-// The events' values. External linkage keeps them unknown to the compiler.
+// The values of the events. External linkage hides them from the compiler.
 struct Input {
   std::int32_t numbers[15] = {1, 200, 80, 4096, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
   std::string path = "/index.html", host = "example.org", agent = "curl/7";
@@ -72,7 +73,7 @@ template <auto&, eh::FixedString kName, eh::Traits kEventTraits, typename... Fie
 using DescribedAs = eh::internal::Described<kName, kEventTraits, Fields...>;
 using Described8 = Eight<DescribedAs>;
 
-// Each writes its event, with an Activity before the fields' values or without.
+// Each method writes its event, with or without an Activity before the values of the fields.
 template <typename... Activity>
 bool Write0(const Activity&... activity) {
   return event0.Write(activity...) == eh::WriteResult::kWritten;
@@ -97,8 +98,8 @@ bool Write20(const Activity&... activity) {
                        s[4]) == eh::WriteResult::kWritten;
 }
 
-// The macros of C++17 and of C, with the same eight fields. They say nothing of what came of it, so
-// each writes as often as the others.
+// The macros of C++17 and of C, with the same eight fields. They return no result, so each calls
+// write() as often as the others.
 bool Write8ByMacro() {
   const auto& n = input.numbers;
   EVENTHEADER_EVENT(provider, "Bench8", 4, 1, EVENTHEADER_FIELD("number", n[0]),
@@ -139,8 +140,8 @@ class Dynamic {
   eh::DynamicEvent event_;
 };
 
-// The C API, with the same eight fields and its own provider for the same tracepoint. Lives until
-// the end.
+// The C API, with the same eight fields and a separate provider for the same tracepoint. Never
+// destroyed.
 class CApi {
  public:
   CApi()
@@ -157,7 +158,7 @@ class CApi {
 
   const eh_event_set* set() const { return set_; }
 
-  // Uses metadata that was prepared before, as a C program or another language's binding does.
+  // Uses metadata that was prepared before, as in a C program or a binding for another language.
   bool WritePrepared(const eh_activity* activity = nullptr) {
     char data[256];
     char* out = data;
@@ -211,7 +212,7 @@ std::int64_t Now() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// The median of several runs: a timer's interrupt falls into some.
+// Returns the median of several runs, because timer interrupts disturb some of them.
 template <typename Body>
 double PerCall(const Body& body) {
   constexpr int kRuns = 9;
@@ -252,7 +253,7 @@ class Report {
   std::string unit_;
 };
 
-// Takes the place of user_events for an event, to see its bytes.
+// Replaces user_events as the transport of an event, to capture its bytes.
 class Capture final : public eh::Transport {
  public:
   int Register(const char*, std::uint64_t* word, unsigned bit, std::uint64_t*) noexcept override {
@@ -269,7 +270,7 @@ class Capture final : public eh::Transport {
     return 0;
   }
 
-  // The alignment is that of the events' buffers.
+  // Aligned as the buffers of events.
   alignas(8) std::byte bytes[1024];
   std::size_t size = 0;
 };
@@ -282,7 +283,7 @@ bool EnableTracepoint(bool on) {
   return static_cast<bool>(file);
 }
 
-// Bare writes to the same tracepoint, with a descriptor and index that the library does not have.
+// Writes to the same tracepoint without the library, with a separate descriptor and index.
 class BareWrite {
  public:
   BareWrite() : fd_(eh::internal::user_events::OpenData()) {
@@ -318,10 +319,10 @@ int Fail(const std::string& why) {
   return 1;
 }
 
-// Whether the clock counts instructions: a loop of two must take two.
+// Returns whether the clock counts instructions: an iteration of two instructions must take 2 ns.
 bool CountsInstructions() {
   constexpr int kIterations = 100'000;
-  double least = std::numeric_limits<double>::max();  // interrupts fall into some
+  double least = std::numeric_limits<double>::max();  // Interrupts disturb some runs.
   for (int run = 0; run < 5; ++run) {
     const std::int64_t begin = Now();
     int left = kIterations;
@@ -355,7 +356,7 @@ int MeasureEnabled(Report* report, const BareWrite& bare) {
   struct Case {
     const char* name;
     bool (*write)();
-    bool (*same)();  // writes the same bytes by `provider`, if `write` has another
+    bool (*same)();  // Writes the same bytes by `provider`, if `write` uses another provider.
   };
   constexpr auto kPlain8 = [] { return Write8(); };
   constexpr auto kActivity8 = [] { return Write8(eh::Activity{input.activity}); };
@@ -421,7 +422,7 @@ int MeasureSizes(Report* report, const std::filesystem::path& folder) {
   if (!base || !sites || !events || !plain || !plains) {
     return Fail("no object files of call sites in " + folder.string());
   }
-  // The part of one of eight more.
+  // Returns the size of one of the eight additional calls or events.
   const auto each = [](std::size_t more, std::size_t less) {
     return (static_cast<double>(more) - static_cast<double>(less)) / 8;
   };

@@ -1,10 +1,11 @@
 // Measures why an event is one buffer whatever its size: the cost that a second segment adds to a
-// system call, beside the copy that it saves.
+// system call, compared with the copy that it saves.
 //
 //   bench_segment [--json]
 //
-// On the machine itself, in time: a copy has as many instructions as the C library chooses, and
-// they say little of what it costs. The call is to a file in memory, as /dev/null reads nothing.
+// Runs on the machine itself and measures time: the C library chooses how many instructions a copy
+// has, and their number says little about its cost. The call writes to a file in memory, because
+// /dev/null does not read the data.
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@
 
 namespace {
 
-constexpr std::size_t kHead = 128;  // header and metadata, which are copied in any case
+constexpr std::size_t kHead = 128;  // Header and metadata, always copied.
 constexpr std::size_t kSteps = 2000;
 
 class Segment {
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
   const bench::Reporter reporter("segment", options.json);
   const int file = memfd_create("bench", MFD_CLOEXEC);
   if (file < 0) bench::Fail(std::string("memfd_create: ") + std::strerror(errno));
-  // The last is the maximum that an event can hold beside its head.
+  // The last size is the maximum that an event can have after its header and metadata.
   for (const std::size_t size : {64, 1024, 4096, 8000}) {
     Segment segment(file, size);
     for (int pass = 0; pass < 10; ++pass) segment.Measure();

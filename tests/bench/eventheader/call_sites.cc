@@ -1,6 +1,6 @@
-// Call sites that are compiled and looked at, not run: EVENTS events (1 or 9), SITES calls of the
-// first of them (1 or 9). With PLAIN_CALL the calls are of a function that does nothing else, which
-// is the least that a call with these arguments can be.
+// Call sites that are compiled and measured, but not run: EVENTS events (1 or 9), and SITES calls
+// of the first event (1 or 9). With PLAIN_CALL, the calls are calls of a function that does nothing
+// else, which is the minimum for a call with these arguments.
 #include <eventheader/eh.h>
 
 #include <cstdint>
@@ -41,7 +41,7 @@ void Plain(std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t,
 #else
 #define WRITE(DIGIT) event<DIGIT>.Write
 #endif
-// Each has a different number: compilers make one of functions that are the same.
+// Each site has a different number, because compilers merge identical functions.
 #define SITE(NUMBER, DIGIT)                                                             \
   void Site##NUMBER(const Request& r) {                                                 \
     WRITE(DIGIT)                                                                        \

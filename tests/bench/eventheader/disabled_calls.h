@@ -13,11 +13,11 @@ struct Request {
 };
 
 extern "C" {
-// Its arguments are at hand already.
+// The arguments are already in registers.
 void WriteDisabled(std::int32_t number, std::int32_t status, std::string_view path);
-// Its arguments are not fetched unless the event is enabled.
+// The arguments are not loaded unless the event is enabled.
 void WriteDisabledByMacro(const Request& request);
-// The same with the event's fields in place.
+// Like WriteDisabledByMacro, with the fields of the event written in place.
 void WriteDisabledByCxx17(const Request& request);
 }
 

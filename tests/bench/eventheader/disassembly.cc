@@ -29,7 +29,7 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-// Lines of instructions are "  address:\tname operands # comment".
+// Lines with instructions have the form "  address:\tname operands # comment".
 std::vector<Instruction> Parse(std::string_view listing) {
   std::vector<Instruction> instructions;
   while (!listing.empty()) {
@@ -77,7 +77,8 @@ class Walk {
  public:
   explicit Walk(const std::vector<Instruction>& code) : code_(code) {}
 
-  // Returns "" or what is not as it should be; the instructions between entry and exit in `*count`.
+  // Returns "" or a message about what is wrong; sets `*count` to the number of instructions
+  // between entry and exit.
   std::string Check(int* count) {
     while (HasNext() && IsEntry(Next())) ++at_;
     const std::size_t first = at_;

@@ -1,17 +1,16 @@
-// Checks that compilers make of a disabled event what is promised: a load, a test and a branch.
+// Checks the promise that compilers make a load, a test and a branch of a disabled event.
 #ifndef TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_
 #define TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_
 
 #include <string>
 
 struct DisabledPath {
-  int instructions = 0;  // besides the function's own entry and exit
-  std::string error;     // what is wrong, with the disassembly; "" if nothing
+  int instructions = 0;  // Without the function's entry and exit.
+  std::string error;     // Error message with the disassembly; "" if nothing is wrong.
 };
 
-// Reads `function` of `program` with objdump. It must be x86-64 code that, but for what every
-// function has at its entry and exit, loads the provider's word, tests it and branches, and returns
-// when it is 0.
+// Reads `function` of `program` with objdump. The function must be x86-64 code. Apart from its
+// entry and exit, it must load the provider's word, test it, and return if it is 0.
 DisabledPath FindDisabledPath(const std::string& program, const std::string& function);
 
 #endif  // TESTS_BENCH_EVENTHEADER_DISASSEMBLY_H_

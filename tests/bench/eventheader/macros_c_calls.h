@@ -1,4 +1,4 @@
-/* Events by the macros of C: one that is measured, and one whose disassembly is checked. */
+/* Events that the C macros define: one is measured, and the disassembly of the other is checked. */
 #ifndef TESTS_BENCH_EVENTHEADER_MACROS_C_CALLS_H_
 #define TESTS_BENCH_EVENTHEADER_MACROS_C_CALLS_H_
 

@@ -8,12 +8,12 @@
 
 struct ObjectSize {
   std::size_t code = 0;
-  std::size_t read_only = 0;  // data, without the next
+  std::size_t read_only = 0;  // Read-only data, without .eh_frame.
   std::size_t unwind = 0;     // .eh_frame
 };
 
-// Adds up the sections that are loaded. nullopt if `path` is not a 64-bit ELF file of this
-// machine's byte order.
+// Adds up the sections that are loaded. Returns nullopt if `path` is not a 64-bit ELF file with
+// this machine's byte order.
 std::optional<ObjectSize> SizeOfObject(const std::string& path);
 
 #endif  // TESTS_BENCH_EVENTHEADER_OBJECT_SIZE_H_

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What `nettrace export` costs an event of 8 fields, 3 of them text: CPU time, beside that of `nettrace dump --json` of
-the same file, and the most memory, beside that of a file with a tenth of the events, which it must not outgrow. And what
-babeltrace2 takes to read the CTF.
+"""Measures what `nettrace export` costs for an event of 8 fields, 3 of them text. The floor for CPU time is `nettrace
+dump --json` of the same file. The floor for peak memory is the export of a file with a tenth of the events, because
+memory must not grow with the file. Also measures how long babeltrace2 takes to read the CTF.
 
   bench_export.py --nettrace PATH [--events N] [--json]
 """
@@ -17,7 +17,7 @@ import tempfile
 from support import script
 from support import trace_bytes
 
-# Name and type: 8, 4, 4 and 8 bytes of numbers, one of truth, texts of 8-bit units.
+# Names and types: numbers of 8, 4, 4 and 8 bytes, one boolean, and texts of 8-bit units.
 FIELDS = [b"\x02id\x0c", b"\x04port\x0a", b"\x06status\x09", b"\x04took\x0e", b"\x02ok\x1a", b"\x06method\x13\x17",
           b"\x04path\x13\x17", b"\x05agent\x13\x17"]
 TEXTS = (b"GET", b"/index.html?page=3", b"curl/7.88.1")
@@ -30,7 +30,7 @@ def payload():
 
 
 def run(command):
-    """CPU time in s and most memory in MiB of the command."""
+    """Runs the command and returns its CPU time in s and its peak memory in MiB."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

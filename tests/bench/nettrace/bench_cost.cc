@@ -1,8 +1,10 @@
-// The cost of writing and reading an event, beside a memcpy of the same payloads in the same run.
+// Measures the cost of writing and reading an event, compared with a memcpy of the same payloads in
+// the same run.
 //
 //   bench_nettrace_cost [--json] [--instructions]
 //
-// The floor of both is PayloadCopier (streams.h). The written stream is read from memory.
+// PayloadCopier (streams.h) is the floor for both. The stream is written to memory and read from
+// there.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -21,7 +23,7 @@ using bench::Interned;
 using bench::Stream;
 using bench::StreamWriter;
 
-// A stream to read: its tables, a sequence point, its events.
+// A stream to read: its tables, a sequence point, and its events.
 class Recording {
  public:
   Recording(const Stream& stream, std::size_t events) : events_(events) {
@@ -54,8 +56,8 @@ class Recording {
   std::optional<bench::StreamReader> reader_;
 };
 
-// All that is read stays in the second cache, as all that is copied and written does. Where
-// metadata rows take turns, there are enough events that many rows are used.
+// Returns a number of events with which all data stays in the second-level cache. If metadata rows
+// take turns, there are enough events to use many rows.
 std::size_t CountEvents(const Stream& stream) {
   constexpr std::size_t kMost = 1 << 14;
   constexpr std::size_t kBytes = 1 << 19;
@@ -63,7 +65,7 @@ std::size_t CountEvents(const Stream& stream) {
   return std::min(kMost, kBytes / std::max<std::size_t>(stream.payload_size, 1));
 }
 
-// One stream, copied, written and read.
+// One stream that is copied, written and read.
 class Case {
  public:
   explicit Case(const Stream& stream)
@@ -107,7 +109,7 @@ class Case {
        {[this] { recording_.ReadEvents(); }, [this] { recording_.ReadTables(); }}}};
 };
 
-// All rows are used, in turns. Also with 2 rows each event states its row.
+// The events use all rows in turns. Even with 2 rows, each event states its row.
 constexpr std::size_t kMetadataRows[] = {2, 10, 1000, 100'000};
 
 std::vector<Stream> Streams() {
@@ -138,7 +140,7 @@ int main(int argc, char** argv) {
                                  options.json);
   std::vector<std::unique_ptr<Case>> cases;
   for (const Stream& stream : Streams()) cases.push_back(std::make_unique<Case>(stream));
-  // Each case comes up again and again: the machine may be busy for seconds on end.
+  // All cases run in many passes, because the machine may be busy for several seconds at a time.
   for (int pass = 0; pass < (options.instructions ? 1 : 25); ++pass) {
     for (const auto& each : cases) each->Measure(options.instructions ? 3 : 10);
   }

@@ -1,6 +1,6 @@
-// The memory that writing and reading take, by the length of the stream: events of 64 bytes,
-// written and read back as they come, first those of one thread, then those of four threads in one
-// interval, sorted by time. The floor: the process's peak at a million events.
+// Measures how memory use for writing and reading depends on the length of the stream. Events of 64
+// bytes are written and immediately read back: first events of one thread, then of four threads in
+// one interval, sorted by time. The floor is the process's peak after a million events.
 //
 //   bench_nettrace_memory [--json]
 #include <sys/resource.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr std::uint64_t kBatch = 1'000'000;  // events between sequence points
+constexpr std::uint64_t kBatch = 1'000'000;  // Number of events between sequence points.
 
 double PeakMemoryMiB() {
   rusage usage = {};
@@ -28,11 +28,11 @@ double PeakMemoryMiB() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// The bytes that a Writer writes while they are read.
+// A source of the bytes that a Writer writes while they are read.
 class WriterSource : public nettrace::Source {
  public:
-  // Sequence points come after `interval` events each. `at_point` is called with the number of
-  // events before each of them.
+  // Writes a sequence point after each `interval` events. `at_point` is called with the number of
+  // events before each sequence point.
   WriterSource(std::uint64_t events, std::uint64_t interval, const bench::Stream& stream,
                std::function<void(std::uint64_t)> at_point)
       : events_(events),
@@ -55,7 +55,7 @@ class WriterSource : public nettrace::Source {
   }
 
  private:
-  // Writes a thousand events, and now and then a sequence point.
+  // Writes a thousand events, and a sequence point if an interval is over.
   void WriteMore() {
     const std::uint64_t written = stream_.writer().stats().events;
     if (written == events_) {

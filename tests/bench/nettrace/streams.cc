@@ -20,7 +20,7 @@ const char* NameOf(Interned interned) {
   return interned == Interned::kNone ? "no" : interned == Interned::kOne ? "1" : "256";
 }
 
-// 0 to count - 1 again and again, every step-th, without a division.
+// Returns 0 to count - 1 repeatedly, every step-th number, without a division.
 class Turn {
  public:
   Turn(std::size_t step, std::size_t count) : step_(step % count), count_(count) {}
@@ -45,7 +45,7 @@ Words WordsAt(const std::byte* at) {
   return words;
 }
 
-// Reads every byte at about the speed of a copy, so that this is not what is measured.
+// Reads every byte at about the speed of a copy, so that summing does not dominate the result.
 std::uint64_t Sum(std::span<const std::byte> bytes) {
   Words even = {};
   Words odd = {};
@@ -120,7 +120,8 @@ StreamWriter::StreamWriter(const Stream& stream, std::unique_ptr<nettrace::Sink>
 }
 
 void StreamWriter::Write(std::size_t events) {
-  // Locals, as the calls cannot change them: they are not loaded again for each event.
+  // Local copies: the calls cannot change them, so the compiler does not load them again for each
+  // event.
   const Stream stream = stream_;
   const Payloads payloads = payloads_;
   nettrace::Writer& writer = *writer_;
@@ -130,7 +131,7 @@ void StreamWriter::Write(std::size_t events) {
                             .capture_thread = nettrace::ThreadIndex{1},
                             .thread = nettrace::ThreadIndex{1}};
   Turn thread(1, stream.threads);
-  Turn metadata(7919, stream.metadata_rows);  // never two rows of one cache line in a row
+  Turn metadata(7919, stream.metadata_rows);  // Consecutive rows differ in cache line.
   Turn labels(1, labels_.size());
   Turn stacks(1, stacks_.size());
   for (std::uint64_t i = events_; i < end; ++i) {

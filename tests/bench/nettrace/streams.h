@@ -14,7 +14,7 @@
 
 namespace bench {
 
-// How many different label lists or stacks a stream's events take turns with.
+// Number of different label lists or stacks in a stream; events use them in turns.
 enum class Interned { kNone, kOne, kMany };
 
 struct Stream {
@@ -27,7 +27,7 @@ struct Stream {
   std::string Name() const;
 };
 
-// Takes everything and keeps nothing.
+// Accepts all data and discards it.
 class NullSink : public nettrace::Sink {
  public:
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
@@ -36,7 +36,7 @@ class NullSink : public nettrace::Sink {
   }
 };
 
-// Memory that begins with a cache line: where it lies must not make a run faster than another.
+// Memory that begins at a cache line, so that its address does not change the speed of a run.
 class CacheLines {
  public:
   explicit CacheLines(std::size_t size) : lines_(size / sizeof(Line) + 1) {}
@@ -50,7 +50,7 @@ class CacheLines {
   std::vector<Line> lines_;
 };
 
-// Payloads as they lie in a ring: one after another.
+// Payloads one after another, as in a ring.
 class Payloads {
  public:
   explicit Payloads(std::size_t size) : size_(size), bytes_(kCount * (size + 1)) {}
@@ -64,8 +64,8 @@ class Payloads {
   CacheLines bytes_;
 };
 
-// The minimum that writing can cost: copies payloads one after another into a block of the writer's
-// size, which then goes to the same sink.
+// The minimum cost of writing: copies payloads one after another into a block of the writer's size,
+// and writes the block to the same sink.
 class PayloadCopier {
  public:
   PayloadCopier(std::size_t payload_size, std::unique_ptr<nettrace::Sink> sink);
@@ -79,7 +79,7 @@ class PayloadCopier {
   std::byte* next_;
 };
 
-// Writes events of a stream; labels and stacks are looked up for each.
+// Writes the events of a stream. Labels and stacks are looked up for each event.
 class StreamWriter {
  public:
   StreamWriter(const Stream& stream, std::unique_ptr<nettrace::Sink> sink);
@@ -102,9 +102,9 @@ class StreamWriter {
 class StreamReader {
  public:
   explicit StreamReader(std::unique_ptr<nettrace::Source> source);
-  // Reads up to the next sequence point; there must be one.
+  // Reads up to the next sequence point, which must exist.
   void SkipToSequencePoint();
-  // The whole stream must have so many events.
+  // Fails unless the whole stream has this many events.
   void ReadToEnd(std::uint64_t events);
 
  private:

@@ -1,5 +1,5 @@
-// Shows EventHeader events as libeventheader's JSON: a line of JSON for each line of hexadecimal
-// digits, which are an event from its header on.
+// Prints EventHeader events as libeventheader's JSON. Each input line is an event, from its header
+// on, in hexadecimal digits; each output line is its JSON.
 #include <cstddef>
 #include <cstdio>
 #include <iostream>

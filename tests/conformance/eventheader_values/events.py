@@ -1,4 +1,4 @@
-"""The events of the table, packed by hand, and what is shown of them."""
+"""The events of the table, packed by hand, and what is shown for them."""
 
 import itertools
 import struct
@@ -7,26 +7,27 @@ import table
 
 CONSTANT, VARIABLE, HAS_FORMAT, STRUCT = 0x20, 0x40, 0x80, 1
 ORDERS = {"little": "<", "big": ">"}
-LAST = ("last", 4, None)  # Its value shows whether the sizes of those before it were understood.
+LAST = ("last", 4, None)  # The value shows whether the sizes of earlier fields were decoded correctly.
 LAST_VALUE = 0x0a0b0c0d
 
 
 def event(order, name, definitions, payload):
-    """An EventHeader event of level 4. A definition is (name, encoding byte, format or None[, array length])."""
+    """Returns an EventHeader event of level 4. A definition is (name, encoding byte, format or None[, array
+    length])."""
     metadata = name.encode() + b"\0"
     for field, encoding, shown_as, *length in definitions:
         metadata += field.encode() + b"\0"
         metadata += bytes([encoding] if shown_as is None else [encoding | HAS_FORMAT, shown_as])
         for count in length:
             metadata += struct.pack(order + "H", count)
-    # Pointers have 8 bytes, an extension follows.
+    # Pointers have 8 bytes; an extension follows.
     flags = 0x05 | (0x02 if order == "<" else 0)
     header = struct.pack(order + "BBHHBB", flags, 0, 0, 0, 0, 4)
     return header + struct.pack(order + "HH", len(metadata), 1) + metadata + payload
 
 
 def pack(order, encoding, value):
-    """A value with what delimits it."""
+    """Returns the bytes of a value, with its length or terminator."""
     data = value.pack(order)
     unit = int(encoding.partition("_char")[2] or 8) // 8
     if encoding.startswith("zstring"):
@@ -37,8 +38,8 @@ def pack(order, encoding, value):
 
 
 def of_row(order, row, shown_as):
-    """Definitions, payload, and what is shown in JSON and by TraceEvent, of an event with the values in every place
-    that they can be in."""
+    """Returns definitions and payload of an event with the values in every position where they can be, and what JSON
+    and TraceEvent show for it."""
     encoding = table.ENCODINGS[row.encoding]
     one, two = (pack(order, row.encoding, value) for value in row.written)
     both, count, none = one + two, struct.pack(order + "H", 2), struct.pack(order + "H", 0)
@@ -71,7 +72,7 @@ def _shown(row, values, alike, wrapped):
 
 
 def all_events():
-    """(name, bytes, what JSON shows, what TraceEvent shows) of each event."""
+    """Yields (name, bytes, what JSON shows, what TraceEvent shows) of each event."""
     numbers = itertools.count()
     for row in table.ROWS:
         for shown_as, (order_name, order) in itertools.product(row.formats.split(), ORDERS.items()):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""libeventheader's JSON of the events that are packed by hand has the values of the table."""
+"""Tests that libeventheader's JSON of the events that are packed by hand has the values of the table."""
 
 import json
 import subprocess

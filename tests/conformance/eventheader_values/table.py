@@ -1,17 +1,16 @@
-"""What every encoding of EventHeader means with every format: written by hand from the specification
-(docs/format/eventheader.md) and from the rules by which NetTrace types are shown (docs/format/nettrace-v6.md),
-not from what our programs print.
+"""The meaning of every encoding of EventHeader with every format. The table is written by hand from the specification
+(docs/format/eventheader.md) and from the rules by which NetTrace types are shown (docs/format/nettrace-v6.md), not from
+what our programs print.
 
-A Row has values as they are written and as they are shown: by `nettrace dump --json`, and by TraceEvent
-where that is something else. Why it is something else there:
+A Row has values as they are written and as they are shown: by `nettrace dump --json`, and by TraceEvent if that is
+different. It is different for these reasons:
 
-- NetTrace has numbers, but no hexadecimal ones, errnos, times or booleans of 2 bytes: TraceEvent shows the
-  number.
-- It has no addresses: TraceEvent shows their bytes, and in an array each in an Object with the member
-  Value, because TraceEvent misreads arrays of arrays. Binary data likewise.
-- It has no null. Where all values of a nullable field in an event are null, they are empty texts, which
-  PerfView shows as it shows null. Where only some are, each is an array of one or no element, and in an
-  array that is the member Value of an Object.
+- NetTrace has no hexadecimal numbers, errnos, times or booleans of 2 bytes: TraceEvent shows the number.
+- NetTrace has no addresses: TraceEvent shows their bytes. In an array, each is in an Object with the member Value,
+  because TraceEvent misreads arrays of arrays. The same applies to binary data.
+- NetTrace has no null. If all values of a nullable field in an event are null, they are empty texts, which PerfView
+  shows like null. If only some are, each value is an array of one or no element. In an array, this array is the member
+  Value of an Object.
 """
 
 import dataclasses
@@ -25,7 +24,7 @@ FORMATS = {
     "default": 0, "unsigned_int": 1, "signed_int": 2, "hex_int": 3, "errno": 4, "pid": 5, "time": 6, "boolean": 7,
     "float": 8, "hex_bytes": 9, "string8": 10, "string_utf": 11, "string_utf_bom": 12, "string_xml": 13,
     "string_json": 14, "uuid": 15, "port": 16, "ip_address": 17, "ip_address_obsolete": 18,
-    # No formats: a field with one of these has its encoding's default.
+    # Numbers that are not formats: a field with one of these is shown in the default format of its encoding.
     "number19": 19, "number127": 127}
 UNKNOWN = "number19 number127"
 
@@ -51,7 +50,7 @@ class Raw:
 
 
 class Text:
-    """Code units of UTF-16 or UTF-32 in the event's byte order, or in the other one."""
+    """Code units of UTF-16 or UTF-32, in the event's byte order or in the other one."""
 
     def __init__(self, bits, text, swapped=False):
         self._bits, self._text, self._swapped = bits, text, swapped
@@ -62,7 +61,7 @@ class Text:
 
 
 def of(make, first, *values):
-    """`make` of each value: of(u8, 1, 2)."""
+    """Applies `make` to each value: of(u8, 1, 2)."""
     return [make(value) for value in (first, *values)]
 
 
@@ -115,17 +114,17 @@ NULL = Raw("")
 
 @dataclasses.dataclass
 class Row:
-    """A field of `encoding` and each of `formats`, in an event with all `written` as scalars, as arrays, and as
+    """A field of `encoding` with each of `formats`, in an event that has all of `written` as scalars, as arrays, and as
     members of structs."""
     encoding: str
     formats: str
     written: list
-    json: list  # Of a scalar.
-    traceevent: list = None  # Of a scalar; None: as in JSON.
-    text: str = None  # An array of the values is this one text: they are characters.
+    json: list  # For a scalar.
+    traceevent: list = None  # For a scalar; None: as in JSON.
+    text: str = None  # Text that an array of the values is shown as, if the values are characters.
     wrapped: bool = False  # TraceEvent shows elements of arrays as Objects with the member Value.
-    # TraceEvent shows of elements that are not alike, in arrays and in arrays of structs, not what it shows of
-    # scalars, but this.
+    # Values that TraceEvent shows for elements that are not alike, in arrays and in arrays of structs, if they differ
+    # from those of scalars.
     alike: list = None
 
     def __post_init__(self):
@@ -142,7 +141,7 @@ def characters(encoding, formats, written, json, text):
 
 
 def sequences(encoding, formats, written, json, traceevent):
-    """Bytes, as which TraceEvent shows them."""
+    """Values that TraceEvent shows as bytes."""
     return Row(encoding, formats, written, json, traceevent, wrapped=True)
 
 
@@ -151,7 +150,7 @@ def texts(encoding, formats, written, json):
 
 
 def nullable(encoding, formats, written, json, traceevent, some_null):
-    """A value and null; `some_null`: as TraceEvent shows them where the field has both."""
+    """Returns a Row with a value and null. `some_null`: what TraceEvent shows if the field has both."""
     return Row(encoding, formats, written, json, traceevent, alike=some_null, wrapped=True)
 
 
@@ -174,7 +173,7 @@ LOOPBACK6_BYTES = [0] * 15 + [1]
 NO_CHARACTER = "\ufffd"
 
 VALUES = [
-    # encoding, formats, as written, in JSON, by TraceEvent
+    # encoding, formats, written values, JSON, TraceEvent
     numbers("value8", f"default unsigned_int {NOT_OF_VALUE8} {UNKNOWN}", of(u8, 5, 251), [5, 251]),
     numbers("value8", "signed_int", of(u8, 5, 251), [5, -5]),
     numbers("value8", "hex_int", of(u8, 5, 251), ["0x5", "0xfb"], [5, 251]),
@@ -226,19 +225,19 @@ VALUES = [
               ["::1", "2001:db8::10"], [LOOPBACK6_BYTES, [0x20, 0x01, 0x0d, 0xb8] + 11 * [0] + [0x10]]),
 ]
 
-# In UTF-8 each stray byte, and each sequence that breaks off, is one U+FFFD.
+# In UTF-8, each stray byte and each incomplete sequence is one U+FFFD.
 BROKEN_UTF8 = ("ff 41 e282 42", f"{NO_CHARACTER}A{NO_CHARACTER}B")
 
 
 def of_char8(encoding, utf_formats):
-    """Text in code units of 8 bits."""
+    """Returns the rows of text in code units of 8 bits."""
     return [
         texts(encoding, utf_formats, of(utf8, "plain", ""), ["plain", ""]),
         texts(encoding, utf_formats, of(utf8, "gr\u00fcn", "\U0001f600"), ["gr\u00fcn", "\U0001f600"]),
         texts(encoding, utf_formats, [Raw(BROKEN_UTF8[0]), utf8("\u20ac")], [BROKEN_UTF8[1], "\u20ac"]),
         texts(encoding, "string8", of(Raw, "6162", "63"), ["ab", "c"]),
         texts(encoding, "string8", of(Raw, "e4f6fc", "80ff"), ["\u00e4\u00f6\u00fc", "\u0080\u00ff"]),
-        # A byte order mark overrides what else is known of the encoding, and is not part of the text.
+        # A byte order mark overrides other information about the encoding, and is not part of the text.
         texts(encoding, WITH_MARK, of(utf8, "\ufeffplain", "plain"), ["plain", "plain"]),
         texts(encoding, WITH_MARK, of(Raw, "fffe ac20 e920", "feff 20ac 20e9"), ["\u20ac\u20e9", "\u20ac\u20e9"]),
         texts(encoding, "string_utf", of(utf8, "\ufeffmark", "no"), ["\ufeffmark", "no"]),
@@ -247,14 +246,14 @@ def of_char8(encoding, utf_formats):
 
 
 def of_wide(encoding, bits):
-    """Text in code units of 16 or 32 bits."""
+    """Returns the rows of text in code units of 16 or 32 bits."""
     plain = f"default string_utf {NOT_OF_STRINGS} string8 {UNKNOWN}"
     swapped = [Text(bits, "\ufeffA\u20ac", swapped=True), Text(bits, "\ufeffB")]
     return [
         texts(encoding, plain, [Text(bits, "plain"), Text(bits, "")], ["plain", ""]),
         texts(encoding, plain, [Text(bits, "gr\u00fcn"), Text(bits, "\U0001f600\u20ac")],
               ["gr\u00fcn", "\U0001f600\u20ac"]),
-        # Half of a pair of surrogates is no character.
+        # Half of a surrogate pair is not a character.
         texts(encoding, plain, [Text(bits, "\ud83dx"), Text(bits, "x\ude00")], [f"{NO_CHARACTER}x", f"x{NO_CHARACTER}"]),
         texts(encoding, WITH_MARK, [Text(bits, "plain"), Text(bits, "\U0001f600")], ["plain", "\U0001f600"]),
         texts(encoding, WITH_MARK, swapped, ["A\u20ac", "B"]),
@@ -287,8 +286,8 @@ COUNTED = [
 
 
 def of_counted_bytes(encoding):
-    """Formats of a fixed size on an encoding that counts bytes: the value has its size, or is null, or is shown in
-    the encoding's own format."""
+    """Formats of a fixed size on an encoding that counts bytes: the value has this size, or is null, or is shown in the
+    default format of the encoding."""
     is_binary = encoding == "binary_length16_char8"
     misfit = ["414243", "4445464748"] if is_binary else ["ABC", "DEFGH"]
     misfit_bytes = [[65, 66, 67], [68, 69, 70, 71, 72]]
@@ -333,7 +332,7 @@ def of_counted_bytes(encoding):
                  [[127, 0, 0, 1], ""], [[127, 0, 0, 1], []]),
         Row(encoding, "unsigned_int signed_int hex_int errno pid time boolean float uuid port ip_address",
             [NULL, NULL], [None, None], ["", ""]),
-        # Sizes that do not suit the format.
+        # Sizes that do not fit the format.
         Row(encoding, "unsigned_int signed_int hex_int errno pid time boolean float uuid port ip_address",
             of(Raw, "414243", "4445464748"), misfit, misfit_bytes if is_binary else misfit, wrapped=is_binary),
     ]
@@ -345,17 +344,17 @@ ROWS = [*VALUES, *ZSTRINGS, *COUNTED, *of_counted_bytes("string_length16_char8")
 
 @dataclasses.dataclass
 class Case:
-    """An event of several fields: definitions are (name, encoding byte, format or None), a struct's format being the
+    """An event of several fields. Definitions are (name, encoding byte, format or None); the format of a struct is the
     number of its members."""
     name: str
     definitions: list
-    values: list  # Each a value, or a u16 count.
+    values: list  # Each is a value, or a u16 count.
     json: dict
     traceevent: dict = None  # None: as in JSON.
 
 
 def counted(*values):
-    """The count of bytes, and the bytes, of texts in code units of 8 bits."""
+    """Returns the byte counts and the bytes of texts in code units of 8 bits."""
     result = []
     for value in values:
         result += [u16(len(value.pack("<"))), value]
@@ -390,7 +389,7 @@ CASES = [
          [("a", 13, 2), ("b", 13, 2), ("c", 10, 8), ("d", 13, 17)],
          [*counted(i32(-5), NULL, f64(0.5), NULL)],
          {"a": -5, "b": None, "c": 0.5, "d": None}, {"a": -5, "b": "", "c": 0.5, "d": ""}),
-    # Nothing can be said of all of them but that they are bytes; those of numbers are little-endian.
+    # The values have only their bytes in common. The bytes of numbers are little-endian.
     Case("nullable values of several sizes",
          [("f", 13 | 0x40, 2), ("number", 4, None)],
          [u16(3), *counted(i32(-5), u16(258), NULL), u32(1)],

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Recordings of the events that write_events.py packs by hand: `nettrace dump --json`, and TraceEvent, show the
-values that the table has, which is written from the specification.
+"""Records the events that write_events.py packs by hand, and tests that `nettrace dump --json` and TraceEvent show the
+values of the table, which is written from the specification.
 
-Without --reader: records here, which needs root and a kernel with user_events, and leaves TraceEvent out. With it:
-records in the VM."""
+With --reader, the events are recorded in the VM. Without it, they are recorded on this machine, which needs root and a
+kernel with user_events, and TraceEvent is left out."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ MAX_SHOWN = 20
 
 
 def check_table():
-    """Messages that say which encodings and formats the table leaves out."""
+    """Returns messages about encodings and formats that the table leaves out."""
     covered = {(row.encoding, shown_as) for row in table.ROWS for shown_as in row.formats.split()}
     return [f"the table lacks {encoding} {shown_as}"
             for encoding, shown_as in itertools.product(table.ENCODINGS, table.FORMATS)
@@ -31,7 +31,7 @@ def check_table():
 
 
 def check_shown(by, wanted, shown):
-    """Messages that say where the payloads `shown`, by the events' names, are not those that are `wanted`."""
+    """Returns messages about payloads in `shown`, by the events' names, that differ from those in `wanted`."""
     problems = [f"{by} shows no event {name}" for name in wanted if name not in shown]
     for name in wanted.keys() & shown.keys():
         for field in wanted[name].keys() | shown[name].keys():

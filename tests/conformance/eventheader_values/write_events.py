@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the events of the table into the tracepoint TRACEPOINT of user_events, by the kernel's own calls."""
+"""Writes the events of the table to the user_events tracepoint TRACEPOINT, with direct system calls."""
 
 import ctypes
 import fcntl
@@ -16,7 +16,8 @@ REGISTER = 0xC0082A00  # DIAG_IOCSREG
 
 
 def register(file):
-    """Returns the number of the tracepoint for writes, and the memory in which the kernel sets a bit if it is enabled."""
+    """Returns the index of the tracepoint for writes, and the memory in which the kernel sets a bit while it is
+    enabled."""
     enabled = ctypes.c_uint32(0)
     name = ctypes.create_string_buffer(f"{TRACEPOINT} {FIELDS}".encode())
     # struct user_reg: size, enable_bit, enable_size, flags, enable_addr, name_args, write_index.

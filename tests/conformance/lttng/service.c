@@ -1,5 +1,5 @@
-// Writes events of LTTng as the lines of standard input say, and answers each with the number of
-// events it has written:
+// Writes LTTng events as the lines of standard input request, and answers each line with the number
+// of events that it has written:
 //   values N    N rounds of events of all types, from each of two threads
 //   numbered    one event of each of the numbered tracepoints
 //   flood N     N small events
@@ -39,7 +39,7 @@ static const uint64_t kIntegers[] = {0,
                                      0x0123456789ABCDEF};
 static const double kFloats[] = {0.0,     -0.0,        1.5,      0.1,       -1e300,
                                  FLT_MIN, DBL_MIN / 4, INFINITY, -INFINITY, NAN};
-// No empty one: babeltrace2 2.0.4 shows the text of an earlier event in its place.
+// There is no empty text, because babeltrace2 2.0.4 shows the text of an earlier event instead.
 static const char* const kTexts[] = {"text", "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80",
                                      "a\nb\t\"c\"\\", "x"};
 static const int kStates[] = {-1, 0, 1, 2, 90, 91, -2};

@@ -1,10 +1,10 @@
-// Prints what TraceEvent makes of a .nettrace file: one JSON object per event, in the order in which
-// TraceEvent shows them, and one last object with its totals.
+// Prints what TraceEvent reads from a .nettrace file: one JSON object per event, in the order in
+// which TraceEvent shows them, and a last object with its totals.
 //
 //   traceevent FILE                   as programs that read events do (EventPipeEventSource)
 //   traceevent --log FILE             as PerfView does: converted to a TraceLog, with processes and stacks
-//   traceevent --log --continue FILE  likewise, with "continue on error"
-//   traceevent --totals FILE...       as without options, but of each file only the last object
+//   traceevent --log --continue FILE  as --log, with "continue on error"
+//   traceevent --totals FILE...       as without options, but only the last object of each file
 //
 // Exit code 0: read to the end; 1: TraceEvent threw (the last line says what); 2: wrong usage.
 
@@ -54,8 +54,8 @@ internal static class Program
         try
         {
             using EventPipeEventSource source = new(file);
-            // Subscribing to the dynamic parser is what makes TraceEvent use the file's own metadata;
-            // AllEvents comes after it and sees also what no parser knows.
+            // TraceEvent uses the file's own metadata only if the dynamic parser has a subscriber.
+            // AllEvents comes after it, and also sees events that no parser knows.
             source.Dynamic.All += static _ => { };
             source.AllEvents += traceEvent =>
             {
@@ -97,7 +97,7 @@ internal static class Program
             TraceLogOptions options = new() { ContinueOnError = continueOnError, ConversionLog = TextWriter.Null };
             TraceLog.CreateFromEventPipeDataFile(file, converted, options);
             log = new TraceLog(converted);
-            // To enumerate a log without events is an error, of TraceEvent's.
+            // Enumerating a log without events is an error in TraceEvent.
             if (log.EventCount > 0)
             {
                 foreach (TraceEvent traceEvent in log.Events)
@@ -128,8 +128,8 @@ internal static class Program
         return failure == null ? 0 : 1;
     }
 
-    // Counts the events that TraceEvent's own parsers of the .NET runtime's providers recognise. They go by
-    // provider and id, and know nothing of the file's metadata.
+    // Counts the events that TraceEvent's own parsers of the .NET runtime's providers recognise.
+    // The parsers identify events by provider and id, without the file's metadata.
     private static void CountTyped(TraceLog log, SortedDictionary<string, long> typed)
     {
         TraceLogEventSource source = log.Events.GetSource();
@@ -144,7 +144,7 @@ internal static class Program
         source.Process();
     }
 
-    // What stacks are made of, and how much of that has the name of a method.
+    // Writes the number of code addresses in stacks, and how many of them have a method name.
     private static void WriteCodeAddresses(Utf8JsonWriter json, TraceLog? log)
     {
         int resolved = 0;
@@ -191,8 +191,8 @@ internal static class Program
         output.WriteByte((byte)'\n');
     }
 
-    // Returns false if a payload value could not be read; its place then says why. An event of a TraceLog has
-    // a process, a time since the trace's start, and a stack.
+    // Returns false if a payload value could not be read; its place then has the reason. An event
+    // of a TraceLog has a process, a time since the trace's start, and a stack.
     private static bool WriteEvent(Stream output, TraceEvent traceEvent, TraceLog? log = null)
     {
         bool readable = true;
@@ -239,7 +239,7 @@ internal static class Program
         return readable;
     }
 
-    // Returns false if a payload value could not be read; `value` then says why.
+    // Returns false if a payload value could not be read; `value` then has the reason.
     private static bool TryRead(TraceEvent traceEvent, int field, out object? value)
     {
         try
@@ -251,7 +251,7 @@ internal static class Program
             value = "EXCEPTION " + exception.GetType().Name + ": " + exception.Message;
             return false;
         }
-        // What TraceEvent gives in place of a value when its own code threw.
+        // TraceEvent returns this text instead of a value if its own code threw.
         return !(value is string text && text.StartsWith("<<<EXCEPTION"));
     }
 
@@ -262,7 +262,7 @@ internal static class Program
         return readable;
     }
 
-    // The frames, innermost first: a method's name, or an address.
+    // Writes the frames, innermost first: a method's name, or an address.
     private static void WriteStack(Utf8JsonWriter json, TraceCallStack? stack)
     {
         json.WriteStartArray("stack");
@@ -311,7 +311,7 @@ internal static class Program
         }
     }
 
-    // JSON has no infinities and no NaN.
+    // JSON has neither infinities nor NaN.
     private static void WriteDouble(Utf8JsonWriter json, double number)
     {
         if (double.IsFinite(number)) json.WriteNumberValue(number);

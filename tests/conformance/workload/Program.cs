@@ -1,5 +1,5 @@
-// What there is to trace in it: threads to sample, methods that are compiled while it runs, activities with
-// Start and Stop, events of one name with several layouts, a collection of garbage.
+// A workload for traces: threads to sample, methods that are compiled while it runs, activities
+// with Start and Stop, events of one name with several layouts, and a garbage collection.
 // Usage: workload MILLISECONDS
 
 using System;

@@ -1,5 +1,5 @@
-// Takes any bytes for the path of a cgroup: what comes of it are parts of the path, a unit has a
-// name that systemd would give it, and what is below a unit or a container changes neither.
+// Parses any bytes as the path of a cgroup: the results are parts of the path, a unit has a name
+// that systemd could give it, and text below a unit or a container changes neither of them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

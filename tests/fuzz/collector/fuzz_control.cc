@@ -1,6 +1,6 @@
-// Takes any bytes for what a client of the control socket sends: the first byte chooses what the
-// client may do, the rest are messages, each of which ends with a NUL. Each is replied to with one
-// message that the client can parse. The same bytes are taken for a session's status.
+// Processes any bytes as messages of a client of the control socket. The first byte selects the
+// client's rights; the rest are messages, each of which ends with a NUL. Each message gets one
+// reply that the client can parse. The same bytes are also parsed as a session's status.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ std::string SessionText(const collector::SessionStatus& session) {
   return buffer.GetString();
 }
 
-// A session that can be read can be written, and is read as the same again.
+// Requires that a session that can be read can also be written, and reads back unchanged.
 void CheckSession(const rapidjson::Document& document) {
   const auto session = collector::ParseSession(document);
   if (!session.ok()) return;

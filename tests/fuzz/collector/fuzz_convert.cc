@@ -1,6 +1,6 @@
-// Converts any event as a recorder does, into the form of its values and into the forms that serve
-// more events: the payload fits its row in each, and nettrace dump shows of each what
-// libeventheader's JSON shows of the event.
+// Converts any event as a recorder does, into the form for its values and into the forms for
+// several events. The payload must fit its row in each form, and nettrace dump must show what
+// libeventheader's JSON shows.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -46,7 +46,8 @@ bool IsSame(const Value& ours, const Value& theirs) {
     }
     return true;
   }
-  // A boolean that is neither 0 nor 1, the name of an errno, a number above 2^53.
+  // Accepted differences: a boolean that is neither 0 nor 1, the name of an errno, a number above
+  // 2^53.
   const bool is_number = ours.IsNumber() || theirs.IsNumber();
   if (is_number && (ours.IsBool() || theirs.IsBool() || ours.IsString() || theirs.IsString())) {
     return true;
@@ -60,7 +61,8 @@ void Parse(const std::string& json, rapidjson::Document* document) {
   Require(!document->HasParseError() && document->IsObject());
 }
 
-// `json` is what libeventheader shows of the event, which has no error; `consumed` its payload.
+// `json` is what libeventheader shows for the event, which has no error; `consumed` is the size of
+// its payload.
 void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const ValueForms& forms,
                const Value& json, std::size_t consumed) {
   const absl::StatusOr<EventSchema> schema = CompileEventSchema(event, name, kTracepoint, forms);
@@ -78,7 +80,7 @@ void CheckForm(const eh::EventView& event, const eh::TracepointName& name, const
       tools::PayloadJson(tools::PayloadStyle::kForPrograms).Put(shown, &writer);
   rapidjson::Document ours;
   Parse(buffer.GetString(), &ours);
-  // The reader's bound on the number of values counts otherwise than the decoder's.
+  // The reader's limit on the number of values counts differently from the decoder's.
   if (status.ok()) Require(IsSame(ours, json));
 }
 

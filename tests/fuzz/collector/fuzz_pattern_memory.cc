@@ -1,5 +1,6 @@
-// Any text in the place of the names that patterns have met, and then any names met: what is
-// remembered are names of tracepoints within the bounds, and is read again as it was written.
+// Reads any text as the names that patterns have found, and then adds any names. The remembered
+// names must be names of tracepoints, must stay within the limits, and must be read again as they
+// were written.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

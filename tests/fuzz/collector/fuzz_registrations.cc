@@ -1,5 +1,5 @@
-// Any text in the place of a file of registrations: what comes of it are definitions that the
-// kernel could take, each once, that are read again as they are, and errors that name a line.
+// Reads any text as a file of registrations. The results must be definitions that the kernel could
+// accept, each only once, that are read again unchanged, and errors that name a line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::set<std::string> names;
   std::size_t checked = 0;
   for (const auto& definition : registrations.definitions()) {
-    if (++checked > 64) break;  // a provider may have thousands, which are all alike
+    if (++checked > 64) break;  // A provider may have thousands, which are all alike.
     Require(names.insert(definition.name).second);
     Require(eh::IsValidProviderName(definition.name));
     Require(definition.Text().size() < eh::internal::user_events::kMaxCommand);
@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         definition.fields.empty() ? definition.name + ";" : definition.Text());
     Require(again.ok() && *again == definition);
   }
-  // The same bytes as what a kernel says of a tracepoint that somebody else has defined.
+  // Reads the same bytes as the kernel's description of a tracepoint that another process has
+  // defined.
   Require(collector::FieldsOfFormat(text).size() <= 2 * size);
   return 0;
 }

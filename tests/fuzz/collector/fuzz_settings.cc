@@ -1,5 +1,5 @@
-// Takes any bytes for a file of the daemon's settings: they are settings that agree with each
-// other, or an error whose message is bounded and may be shown.
+// Reads any bytes as a settings file of the daemon. The result must be settings that are
+// consistent, or an error whose message is bounded and printable.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (session.name.empty() || session.name.find('/') != std::string::npos) std::abort();
     if (session.select.empty() || session.ring_size == 0 || !session.SameAs(session)) std::abort();
   }
-  // Sessions are the same whoever asks for them.
+  // ParseSessions must return the same sessions.
   const auto sessions = collector::ParseSessions(text, "f");
   if (sessions.ok() && sessions->size() != settings->sessions.size()) std::abort();
   return 0;

@@ -1,6 +1,6 @@
-// Takes any bytes for the format of a tracepoint that another process has defined, and what follows
-// a NUL for a record of it: a format that is parsed makes payloads of bounded size, that a writer
-// takes.
+// Parses any bytes as the format of a tracepoint that another process has defined, and the bytes
+// after a NUL as a record of it. A format that is parsed must make payloads of bounded size that a
+// writer accepts.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,8 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 
-// libtraceevent 1.7.1 loses a token where it gives up a line. AddressSanitizer gives the name.
+// libtraceevent 1.7.1 leaks a token when it rejects a line. AddressSanitizer defines this
+// function's name.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
 extern "C" const char* __lsan_default_suppressions() { return "leak:libtraceevent.so"; }
 
@@ -34,13 +35,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> out;
     std::span<const std::byte> payload;
     const auto outcome = schema->program.Run(record, form, &out, &payload);
-    // One field more than a payload has, at the most, before it is given up.
+    // A payload is rejected after at most one field too many.
     if (out.size() > 4 * 65536) std::abort();
     if (!outcome.fits) continue;
     nettrace::EventMetadata metadata = schema->MetadataOf(form);
     metadata.event_id = ++id;
     const auto row = (*writer)->AddMetadata(metadata);
-    if (!row.ok()) continue;  // a name that is too long, or is there twice
+    if (!row.ok()) continue;  // A name that is too long, or occurs twice.
     const auto thread = (*writer)->AddThread({});
     nettrace::EventRow event;
     event.metadata_id = *row;

@@ -1,5 +1,5 @@
-// Takes any bytes for a note on a kernel tracepoint's field: one that is parsed is what it is
-// written as, and makes no more of an event's values than a bounded text.
+// Parses any bytes as a note on a field of a kernel tracepoint. A note that is parsed must be
+// written as the same text, and make text of bounded size from the values of an event.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = tools::TracepointValue::Kind;
 
-// An event that has a field of each kind, by the names x, t, a and l.
+// Returns the values of an event with a field of each kind, named x, t, a and l.
 tools::TracepointValues SampleValues(const absl::flat_hash_map<std::string, std::size_t>& names,
                                      const nettrace::Labels& labels) {
   tools::TracepointValues values;
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!note) return 0;
   const std::string formatted = tools::FormatTracepointNote(*note);
   const auto again = tools::ParseTracepointNote(formatted);
-  // A NUL is in no text of the kernel's, and left out.
+  // No text of the kernel contains a NUL, so such text is left out.
   if (text.find('\0') == std::string_view::npos && (!again || *again != *note)) std::abort();
   const auto symbol = tools::FormatSymbol(*note, values);
   if (symbol && (symbol->empty() || symbol->size() > 4096)) std::abort();

@@ -1,5 +1,5 @@
-// Takes the first line for a trigger, and the rest for the payloads of an event with a field of
-// each kind.
+// Parses the first line as a trigger, and the rest as payloads of an event with a field of each
+// kind.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Reads the kernel's list of user_events with any names in it, as the kernel writes it, and any
-// text in its place: no name without line feeds is hidden by others, and where no name has line
-// feeds, the list is read as it is.
+// text instead of the list. A name without line feeds must not be hidden by others. If no name has
+// line feeds, the list must be read exactly.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ Listed Read(std::string_view text, const std::set<std::string>& folders) {
   return listed;
 }
 
-// What of `data` can be names: the kernel ends them at blanks and NUL.
+// Returns the parts of `data` that can be names: the kernel ends them at blanks and NUL.
 std::vector<std::string> Names(std::string_view data) {
   std::set<std::string> names;
   while (!data.empty()) {

@@ -1,5 +1,4 @@
-// Takes any bytes for a program: its catalogue is an error, or event sets and events that are
-// valid.
+// Reads any bytes as a program. Its catalogue must be an error, or valid event sets and events.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

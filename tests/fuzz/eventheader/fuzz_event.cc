@@ -1,5 +1,5 @@
-// Takes any bytes for an event, which is parsed, decoded and formatted, and checks what is promised
-// of every event.
+// Parses, decodes and formats any bytes as an event, and checks what the library promises for every
+// event.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

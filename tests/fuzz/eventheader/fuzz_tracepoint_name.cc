@@ -1,4 +1,5 @@
-// Takes any bytes for a tracepoint name: one that is parsed is what its parts are formatted as.
+// Parses any bytes as the name of a tracepoint. If that succeeds, formatting the parts must return
+// the same name.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

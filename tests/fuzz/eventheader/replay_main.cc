@@ -1,6 +1,6 @@
-// Runs a fuzz target over the files of the folders it is given, once each, without libFuzzer: the
-// corpus as a test that any compiler builds. Exit code 0 if all went well, 2 if nothing was found
-// to run; a broken promise aborts, after the file's name was printed.
+// Runs a fuzz target once on each file of the given folders, without libFuzzer, so that any
+// compiler can build the corpus as a test. Exit code 0: all files passed; 2: no file was found. A
+// failed check prints the file's name and aborts.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       std::ifstream file(entry.path(), std::ios::binary);
-      // A copy of exactly the file's size, so that the address sanitizer sees a byte too many read.
+      // The copy has exactly the file's size, so that the address sanitizer detects a read of one
+      // byte too many.
       const std::vector<char> read((std::istreambuf_iterator<char>(file)), {});
       const std::vector<std::uint8_t> bytes(read.begin(), read.end());
       std::printf("%s\n", entry.path().c_str());

@@ -1,5 +1,5 @@
-// Shows the events of hostile files in the order of time and in every style: each is one line of
-// valid JSON.
+// Shows the events of hostile files in the order of time and in every style. Each output must be
+// one line of valid JSON.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace {
 
-// No C0 or C1 control character, and no override of the direction of text.
+// Requires that the text has neither C0 nor C1 control characters, and does not override the
+// direction of text.
 void RequirePrintable(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
@@ -29,7 +30,7 @@ void RequirePrintable(const std::string& text) {
 void RequireLineOfJson(const std::string& text) {
   RequirePrintable(text);
   rapidjson::Document document;
-  // Iterative: types may be nested deeper than the stack of an instrumented parser allows.
+  // Iterative, because types may be nested deeper than the stack of an instrumented parser allows.
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
       text.data(), text.size());
   if (document.HasParseError() || !document.IsObject()) __builtin_trap();
@@ -47,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tools::PayloadJson for_programs(tools::PayloadStyle::kForPrograms);
   tools::PayloadJson for_people(tools::PayloadStyle::kForPeople);
   using Step = nettrace::Reader::Step;
-  // A small file may hold very many events; a few thousand of them show all that matters.
+  // A small file may have very many events; a few thousand are enough.
   int events = 0;
   for (Step step = steps.Next(); step != Step::kEnd && events < 4096; step = steps.Next()) {
     if (step == Step::kSequencePoint) {

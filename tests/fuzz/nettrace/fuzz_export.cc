@@ -1,5 +1,6 @@
-// Exports hostile files in every format: the JSON is valid, each record of fxt is as long as it
-// says and refers to what came before it, and all lines of csv have the same columns.
+// Exports hostile files in every format. The JSON must be valid, each fxt record must have the
+// length that it states and refer to earlier records only, and all csv lines must have the same
+// columns.
 #include <rapidjson/document.h>
 
 #include <cstddef>
@@ -28,14 +29,14 @@ using nettrace::MemorySink;
 using nettrace::Reader;
 using tools::exporting::Exporter;
 
-// A small file may hold very many events; a few thousand of them show all that matters.
+// A small file may have very many events; this many are enough.
 constexpr int kMaxEvents = 1024;
 
 void Require(bool condition) {
   if (!condition) __builtin_trap();
 }
 
-// Ends the export after kMaxEvents, in the middle.
+// Stops the export after kMaxEvents.
 class Limited : public Exporter {
  public:
   explicit Limited(Exporter* exporter) : exporter_(exporter) {}
@@ -59,7 +60,7 @@ std::unique_ptr<Reader> Open(std::span<const std::byte> bytes) {
   return opened.ok() ? *std::move(opened) : nullptr;
 }
 
-// Whether all of the file was exported.
+// Returns whether the whole file was exported.
 bool Run(std::span<const std::byte> bytes, Exporter* exporter) {
   const tools::EventFilter filter;
   tools::ExportFeed feed(filter, tools::PayloadStyle::kForPrograms, Open(bytes));
@@ -77,7 +78,7 @@ void ExportJson(std::span<const std::byte> bytes, tools::json::Profile profile) 
   tools::json::TraceEventExporter exporter(*reader, profile, &sink);
   if (!Run(bytes, &exporter)) return;
   rapidjson::Document document;
-  // Iterative: types may be nested deeper than the stack of an instrumented parser allows.
+  // Iterative, because types may be nested deeper than the stack of an instrumented parser allows.
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
       TextOf(sink).data(), TextOf(sink).size());
   Require(!document.HasParseError() && document.IsObject());
@@ -139,7 +140,7 @@ void ExportFxt(std::span<const std::byte> bytes) {
 
 void ExportCtf(std::span<const std::byte> bytes, tools::ctf::Version version) {
   const std::unique_ptr<Reader> reader = Open(bytes);
-  // It is removed, as it is not kept.
+  // The folder is not kept, so its destructor removes it.
   tools::AtomicFolder folder((std::filesystem::temp_directory_path() / "fuzz-export").string());
   if (!folder.Create({}).ok()) return;
   tools::ctf::CtfExporter exporter(*reader, version, tools::ctf::Profile::kPlain, &folder);

@@ -1,6 +1,6 @@
-// Imports hostile CTF traces: what is written is a file without errors. The input is the number of
-// bytes of the metadata, in 4 bytes; the metadata; a byte that says where the rest is parted, in
-// 256ths of it; and the rest, which are two streams.
+// Imports hostile CTF traces. The written file must have no errors. The input has four parts: the
+// size of the metadata in 4 bytes; the metadata; a byte that says where the rest is divided, in
+// 256ths; and the rest, which is two streams.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

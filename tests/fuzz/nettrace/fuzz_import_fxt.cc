@@ -1,4 +1,4 @@
-// Imports hostile Fuchsia traces: what is written is a file without errors.
+// Imports hostile Fuchsia traces. The written file must have no errors.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,7 @@
-// Reads hostile streams of any version to their end, payloads included: by file order out of
-// memory, and by time from a source that gives a few bytes at a time, in memory and by way of a
-// temporary file. All must see the same, and the latter two in the same order, that of time.
+// Reads hostile streams of any version to their end, including payloads: in file order from memory,
+// and by time from a source that returns a few bytes at a time, with events held in memory and in a
+// temporary file. All must read the same events, and both readers by time must return them in the
+// same order, that of time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ void Require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-// A digest of all values, every byte of them.
+// A digest of every byte of all values.
 class Digest : public nettrace::PayloadVisitor {
  public:
   void OnName(std::string_view name) override { Touch(std::as_bytes(std::span(name))); }
@@ -53,7 +54,7 @@ class Digest : public nettrace::PayloadVisitor {
   int depth_ = 0;
 };
 
-// Gives 1 byte, then 2, up to 64, then 1 again, as a pipe might at worst.
+// Returns 1 byte, then 2, up to 64, then 1 again, like a pipe in the worst case.
 class PieceSource : public nettrace::Source {
  public:
   explicit PieceSource(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -71,9 +72,12 @@ class PieceSource : public nettrace::Source {
 };
 
 constexpr nettrace::ReaderOptions kOptions = {.max_table_bytes = std::size_t{16} << 20};
+constexpr nettrace::ReaderOptions kSkipping = {.max_table_bytes = std::size_t{16} << 20,
+                                               .skip_damage = true};
 
-std::unique_ptr<Reader> Open(std::unique_ptr<nettrace::Source> source) {
-  auto reader = Reader::Open(std::move(source), kOptions);
+std::unique_ptr<Reader> Open(std::unique_ptr<nettrace::Source> source,
+                             const nettrace::ReaderOptions& options = kOptions) {
+  auto reader = Reader::Open(std::move(source), options);
   return reader.ok() ? *std::move(reader) : nullptr;
 }
 
@@ -99,11 +103,11 @@ std::uint64_t DigestOf(const nettrace::Event& event) {
 
 struct Seen {
   std::uint64_t events = 0;
-  std::uint64_t sum = 0;  // of the events' digests: in any order
+  std::uint64_t sum = 0;  // Sum of the events' digests, independent of their order.
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 
-// A digest of all events in their order, which must be that of time in each interval.
+// Returns a digest of all events in their order, which must be that of time within each interval.
 std::uint64_t ReadInOrder(nettrace::TimeOrderedReader* reader) {
   std::uint64_t time = 0;
   std::uint64_t digest = 0;
@@ -135,7 +139,7 @@ bool Same(const Reader::Stats& a, const Reader::Stats& b) {
          a.blocks == b.blocks && a.complete == b.complete;
 }
 
-// Rows that are read as short rows where possible equal those read without.
+// Rows that are read as short rows where possible must equal rows that are not.
 void CompareRows(nettrace::internal::EventRows rows) {
   nettrace::internal::EventRows expected = rows;
   while (rows.ok() && !rows.AtEnd()) {
@@ -176,17 +180,30 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (reader == nullptr) return 0;
   const Seen seen = ReadAll(reader.get());
   Require(seen.events == reader->stats().events);
-  // A stream ends at its end or at its damage, and nowhere else.
+  // A stream ends only at its end or at damage.
   Require(reader->status().ok() == reader->stats().complete);
   Require(reader->damage().has_value() != reader->stats().complete);
   nettrace::TimeOrderedReader ordered(std::move(from_pieces));
   Require(ReadAll(&ordered) == seen);
   Require(Same(ordered.reader().stats(), reader->stats()));
-  // It says what was damaged, and where.
+  // The error names the damage and its place.
   Require(ordered.reader().status() == reader->status());
   nettrace::TimeOrderedReader in_memory(Open(std::make_unique<nettrace::MemorySource>(bytes)));
   nettrace::TimeOrderedReader by_file(Open(std::make_unique<nettrace::MemorySource>(bytes)),
                                       {.max_memory = 1000});
   Require(ReadInOrder(&in_memory) == ReadInOrder(&by_file));
+  // A reader that skips damage reads the same events however the bytes arrive, and keeps what
+  // events refer to.
+  const auto skipping = Open(std::make_unique<nettrace::MemorySource>(bytes), kSkipping);
+  const Seen seen_skipping = ReadAll(skipping.get());
+  Require(skipping->status().ok() == skipping->stats().complete);
+  // A complete stream with nothing after it is read in the same way, unless a block in it looks
+  // like damage: one of an unknown kind, or with content that no writer would write.
+  const bool is_whole = reader->stats().complete && reader->stats().bytes == size;
+  Require(!is_whole || !skipping->skipped().empty() || seen_skipping == seen);
+  nettrace::TimeOrderedReader skipping_pieces(
+      Open(std::make_unique<PieceSource>(bytes), kSkipping));
+  Require(ReadAll(&skipping_pieces) == seen_skipping);
+  Require(skipping_pieces.reader().skipped().size() == skipping->skipped().size());
   return 0;
 }

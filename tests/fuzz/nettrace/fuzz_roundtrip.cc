@@ -1,5 +1,5 @@
-// Merges hostile streams, one at a time; the copy must be whole, without errors, and have the same
-// events.
+// Merges hostile streams, one at a time. The copy must be complete, have no errors, and have the
+// same events.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     *taken = block.size();
     return absl::OkStatus();
   };
-  // A stream can hold rows that the writer refuses: an error, not a crash.
+  // A stream can have rows that the writer refuses. That must be an error, not a crash.
   if (!merger.Run(std::make_unique<nettrace::CallbackSink>(keep)).ok()) return 0;
   const auto report = nettrace::Verify(std::make_unique<nettrace::MemorySource>(copy));
   if (!report.ok() || report->events != merger.stats().events) __builtin_trap();
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     __builtin_trap();
   for (const nettrace::Finding& finding : report->findings) {
     const std::string_view rule = finding.rule->name;
-    // Payloads and types are copied as they are, with their faults.
+    // Payloads and types are copied unchanged, including their faults.
     const bool own = rule == "payload" || rule == "location-element" || rule == "trace-fields" ||
                      rule == "stack-size";
     if (finding.rule->severity == nettrace::Severity::kError && !own) __builtin_trap();

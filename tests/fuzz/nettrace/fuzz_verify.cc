@@ -1,4 +1,4 @@
-// Verifies hostile streams; what is clean must be readable to its end.
+// Verifies hostile streams. A stream without findings must be readable to its end.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

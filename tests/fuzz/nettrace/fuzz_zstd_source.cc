@@ -1,5 +1,5 @@
-// Decompresses hostile bytes: the result does not depend on the sizes of the pieces in which they
-// come and are read, and whatever it is, the reader can be given it.
+// Decompresses hostile bytes. The result must not depend on the sizes of the pieces in which they
+// arrive and are read, and a reader must be able to process any result.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 using nettrace::testing::AllBytes;
 using nettrace::testing::PiecesSource;
 
-// A few bytes may hold very many; the first of them show all that matters.
+// A few bytes may decompress to very many; reading this many is enough.
 constexpr std::size_t kMax = 1 << 20;
 
 AllBytes Read(std::string_view bytes, std::size_t in_pieces, std::size_t out_pieces) {
@@ -32,9 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const AllBytes in_pieces = Read(bytes, 7, 1021);
   const std::size_t both = std::min(at_once.bytes.size(), in_pieces.bytes.size());
   if (at_once.bytes.substr(0, both) != in_pieces.bytes.substr(0, both)) __builtin_trap();
-  // What was given before an error may differ by what zstd could show of the block that is damaged;
-  // and zstd notices that an empty frame says it holds something only where it has all of the
-  // frame.
+  // The bytes before an error may differ by the part of the damaged block that zstd could
+  // decompress. And zstd detects an empty frame that claims to have content only if it has the
+  // whole frame.
   const bool whole = at_once.status.ok() && in_pieces.status.ok();
   if (whole && both < kMax && at_once.bytes.size() != in_pieces.bytes.size()) __builtin_trap();
 

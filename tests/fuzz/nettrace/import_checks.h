@@ -1,4 +1,4 @@
-// What every import must write, whatever it read.
+// Checks of the file that every import must write, whatever its input.
 #ifndef TESTS_FUZZ_NETTRACE_IMPORT_CHECKS_H_
 #define TESTS_FUZZ_NETTRACE_IMPORT_CHECKS_H_
 
@@ -13,7 +13,7 @@
 
 namespace nettrace::testing {
 
-// Appends to a vector that outlives it.
+// Appends to a vector that outlives the sink.
 class KeepingSink : public Sink {
  public:
   explicit KeepingSink(std::vector<std::byte>* bytes) : bytes_(bytes) {}
@@ -27,7 +27,7 @@ class KeepingSink : public Sink {
   std::vector<std::byte>* bytes_;
 };
 
-// A file without errors that has so many events.
+// Requires that the file has no errors, and has this many events.
 inline void RequireRightFile(std::span<const std::byte> file, std::uint64_t events) {
   const auto report = Verify(std::make_unique<MemorySource>(file));
   if (!report.ok() || report->errors > 0 || report->events < events) __builtin_trap();

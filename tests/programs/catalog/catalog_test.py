@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""eventheader catalog: the event sets and events of programs and shared objects, however they are linked."""
+"""Tests `eventheader catalog`: it lists the event sets and events of programs and shared objects, however they are
+linked."""
 
 import json
 import pathlib
@@ -20,7 +21,7 @@ EVENTS = {
     "Probe_Shared_L4K4Ggroup": ["Uncalled()"],
     "Probe_Shared_L4K8000000000000000Ggroup": ["Both(path, status)"],
 }
-# Not called: whether a linker takes it for code of the program is the linker's affair.
+# Never called: linkers differ in whether they keep it in the program.
 UNCALLED = "Probe_Shared_L4K4Ggroup"
 
 
@@ -32,7 +33,7 @@ def run(*arguments, status=0):
 
 
 def shown(table):
-    """{tracepoint: its events} of what is printed for people."""
+    """Returns {tracepoint: its events} from the table that is printed for people."""
     events = {}
     tracepoint = None
     for line in table.splitlines()[1:]:
@@ -47,7 +48,7 @@ def shown(table):
 class CatalogTest(unittest.TestCase):
     maxDiff = None
 
-    def test_each_event_set_and_event_is_there_however_it_is_linked(self):
+    def test_lists_all_events_for_each_way_of_linking(self):
         for name, probe in PROBES.items():
             with self.subTest(name):
                 found = shown(run("catalog", probe)[0])
@@ -85,8 +86,8 @@ class CatalogTest(unittest.TestCase):
             _, said = run("catalog", path, status=1)
             self.assertIn(path, said)
         _, said = run("catalog", "no-such-package", status=1)
-        self.assertIn("neither such a file nor an installed Debian package", said)
-        # The others are shown all the same.
+        self.assertIn("no such file, and no such installed Debian package", said)
+        # The other files are shown anyway.
         self.assertEqual(shown(run("catalog", "/no/such/program", ARGS.plain, status=1)[0]), EVENTS)
 
 

@@ -3,7 +3,7 @@
 namespace probe {
 
 constexpr eh::Event<shared_provider, "Elsewhere", eh::Traits{.keyword = 0x2}> elsewhere;
-// It has code, and nobody calls it.
+// The event is in code that is never called.
 constexpr eh::Event<shared_provider, "Uncalled", eh::Traits{.keyword = 0x4}> uncalled;
 
 void WriteElsewhere() {

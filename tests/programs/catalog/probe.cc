@@ -1,5 +1,5 @@
-// A program, or a shared object, of which the test knows the events. It writes none while nobody
-// has them enabled.
+// A program, or a shared object, whose events the test knows. It writes events only while they are
+// enabled.
 #include "probe.h"
 
 #include <eventheader/macros.h>

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The table of folders in docs/architecture.md is that of the tree, and the sources include no others."""
+"""Tests that the table of folders in docs/architecture.md matches the tree, and that the sources include only the
+folders that it allows."""
 
 import re
 import unittest
@@ -15,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
 def table():
-    """The folders in the last column, by the folder in the first."""
+    """Returns the folders in the last column, by the folder in the first."""
     text = (SOURCE / "docs/architecture.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `")]
     return {CELL.search(cells[0])[1]: set(CELL.findall(cells[2]))
@@ -23,7 +24,7 @@ def table():
 
 
 def reachable(folders):
-    """All folders that each folder may include."""
+    """Returns all folders that each folder may include."""
     result = {}
     for folder in folders:
         found, new = {folder}, [folder]
@@ -40,7 +41,7 @@ def sources():
 
 
 def folder_of_include(path, included):
-    """The folder of this tree that an include leads to; None if it is elsewhere."""
+    """Returns the folder of this tree that an include leads to; None if the file is elsewhere."""
     for root in (path.parent, SOURCE / "include", SOURCE, *(SOURCE / room for room in ROOMS)):
         if (root / included).is_file():
             return str((root / included).resolve().parent.relative_to(SOURCE.resolve()))
@@ -52,7 +53,7 @@ class ArchitectureTest(unittest.TestCase):
         folders = {str(path.parent.relative_to(SOURCE)) for path in sources()}
         self.assertEqual(set(table()), folders)
 
-    def test_sources_include_what_their_folder_may_include(self):
+    def test_sources_include_only_allowed_folders(self):
         allowed = reachable(table())
         for path in sources():
             folder = str(path.parent.relative_to(SOURCE))
@@ -62,8 +63,8 @@ class ArchitectureTest(unittest.TestCase):
                     self.assertIn(target, {None, *allowed.get(folder, ())})
 
     def test_only_record_uses_the_engine(self):
-        """The commands that read files need no kernel: their folder may include what record.cc alone does, and what ctl
-        alone does."""
+        """Tests that the commands that read files need no kernel. Their folder may include what only record.cc, or only
+        ctl, includes."""
         below = reachable(table())["tools/common"] | {"tools/collector/output"}
         read = ("tools/nettrace/export", "tools/nettrace/import", "tools/nettrace/report")
         below |= {folder for folder in table() if folder.startswith(read)}

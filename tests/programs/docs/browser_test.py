@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The site of the documents in Chromium: no page scrolls sideways, at the widths of telephones and of desks, and the
-keyboard reaches it. By name only (./run test browser); needs Debian's package chromium."""
+"""Tests the documentation site in Chromium: no page scrolls sideways at the widths of phones and desktops, and the
+keyboard reaches everything that scrolls. By name only (./run test browser); needs Debian's package chromium."""
 
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ from support import script
 from support.browser import CONTRAST, WIDTH, WIDTHS, Browser
 
 SOURCE = script.options(__doc__, "source").source
-# Tags of what is wider than the page and scrolls by itself.
+# Tags of elements that are wider than the page and do not scroll by themselves.
 WIDER = """[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest("pre, .scroll, div.Bd")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
 

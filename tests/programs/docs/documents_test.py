@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every file and folder that a document names is there, and every relative link leads somewhere."""
+"""Tests that every file and folder that a document names exists, and that the target of every relative link exists."""
 
 import fnmatch
 import os
@@ -12,11 +12,11 @@ from support import script
 SOURCE = script.options(__doc__, "source").source
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/**/*.md"]
-# A path may be written from the tree's root or from an include root, or be relative to the document.
+# A path may be relative to the tree's root, to an include root, or to the document.
 INCLUDE_ROOT = "include"
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh", ".md", ".build", ".map", ".supp"}
 # Folders that builds make are not in the tree.
-MADE = ("build/", "build-gcc/", "build-clang/", "build-asan/", "build-tsan/")
+MADE = ("build/", "build-gcc/", "build-asan/", "build-tsan/")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -26,7 +26,7 @@ PATH = re.compile(r"[A-Za-z0-9_.*{},+-]+(/[A-Za-z0-9_.*{},+-]*)*")
 
 
 def files_of_tree():
-    """Every file and folder below the source tree, as relative paths; folders made by builds are left out."""
+    """Returns every file and folder below the source tree, as relative paths, without folders that builds make."""
     paths = []
     for folder, folders, files in os.walk(SOURCE):
         folders[:] = [name for name in folders
@@ -37,7 +37,7 @@ def files_of_tree():
 
 
 def alternatives(pattern):
-    """'a/{b,c}' as 'a/b' and 'a/c'."""
+    """Expands 'a/{b,c}' to 'a/b' and 'a/c'."""
     braces = re.search(r"\{([^{}]*)\}", pattern)
     if not braces:
         return [pattern]
@@ -57,7 +57,8 @@ class Tree:
         self._names = {os.path.basename(path) for path in self._paths}
 
     def has(self, path, relative_to):
-        """A path from a root or from the document's folder; a bare file name may be anywhere."""
+        """Returns whether a path exists, from a root or from the document's folder; a bare file name may be
+        anywhere."""
         path = PLACEHOLDER.sub("*", path.removeprefix("./").rstrip("/"))
         if "/" not in path:
             return any(fnmatch.filter(self._names, path))
@@ -65,7 +66,7 @@ class Tree:
         return any(start in self._paths or ("*" in start and fnmatch.filter(self._paths, start)) for start in starts)
 
     def missing(self, text, relative_to):
-        """The paths that a document names and that are not there."""
+        """Returns the paths that a document names and that do not exist."""
         text = FENCE.sub("", text)
         named = [code for code in CODE.findall(text) if looks_like_a_path(code)]
         wanting = [code for code in named
@@ -86,20 +87,20 @@ class DocumentsTest(unittest.TestCase):
         root = SOURCE
         cls.documents = sorted({path for pattern in DOCUMENTS for path in root.glob(pattern)})
 
-    def test_all_that_documents_name_is_there(self):
+    def test_all_paths_in_documents_exist(self):
         self.assertGreater(len(self.documents), 5)
         for path in self.documents:
             with self.subTest(document=str(path.relative_to(SOURCE))):
                 relative_to = str(path.parent.relative_to(SOURCE))
                 self.assertEqual(self.tree.missing(path.read_text(encoding="utf-8"), relative_to), [])
 
-    def test_what_is_missing_is_found(self):
+    def test_finds_missing_paths(self):
         for text in ("`tools/none/`", "`libeventheader/base/{utf,none}.h`", "`none.cc`", "`docs/none*.md`",
                      "`docs/NAME.none`", "[a guide](guides/none.md)", "`nettrace/none.h`", "[`code`](none)"):
             with self.subTest(text=text):
                 self.assertEqual(len(self.tree.missing(text, "docs")), 1)
 
-    def test_what_is_there_is_found(self):
+    def test_finds_existing_paths(self):
         for text in ("`tools/collector/`", "`libeventheader/{base,decode}/*.h`", "`docs/man/NAME.1`", "`utf.h`", "`eventheader/wire.h`",
                      "`build/bin/nettrace`", "`/sys/kernel/tracing`", "`1/2 of it`", "[here](../README.md#more)",
                      "```\n`tools/none`\n```", "[there](https://example.com/none)"):

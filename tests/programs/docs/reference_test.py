@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The pages of docs/reference say what the programs do: exit codes, keys of JSON, the control interface."""
+"""Tests that the pages of docs/reference describe what the programs do: exit codes, keys of JSON, and the control
+interface."""
 
 import importlib.util
 import json
@@ -16,6 +17,10 @@ CELL = re.compile(r"(?<!\\)\|")
 NUMBER = re.compile(r"\b\d+\b")
 TYPES = {"number": (int, float), "string": str, "time": str, "boolean": bool, "object": dict, "array": list}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+SUBCOMMAND = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
+# The paragraph of --help, which is wrapped; the words before the codes may be on its first line.
+EXIT_CODES = re.compile(r"\bExit code: (.*?)(?:\n\n|\Z)", re.DOTALL)
+PROGRAMS = {"nettrace": ARGS.nettrace, "eventheader": ARGS.eventheader, "nettraced": ARGS.nettraced}
 PUT = re.compile(r'(?:Put\w+\(&?json, |[Kk]ey\()"(\w+)"')
 
 
@@ -24,14 +29,19 @@ def read(path):
 
 
 def run(*command, expected=(0,), **options):
-    """What a program prints on standard output."""
+    """Returns what a program prints on standard output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=60, **options)
     assert done.returncode in expected, (command, done.returncode, done.stderr)
     return done.stdout
 
 
+def subcommands(text):
+    """The part of --help that lists subcommands."""
+    return text.partition("Subcommands:\n")[2].partition("\n\n")[0]
+
+
 def tables(document):
-    """The rows of each table of a document, without its head, by the heading that it is below."""
+    """Returns the rows of each table of a document, without its head, by the heading above it."""
     result, heading, rows = {}, None, None
     for line in read(f"docs/reference/{document}").splitlines():
         if line.startswith("#"):
@@ -63,7 +73,7 @@ class ExitCodesTest(unittest.TestCase):
                 cls.pages.setdefault(page, []).append(program)
             cls.by_program.setdefault(program, set()).update({code} - {"any"})
 
-    def test_numbers_are_those_of_the_sources(self):
+    def test_numbers_match_the_sources(self):
         numbers = set(map(int, re.findall(r"constexpr int kExit\w+ = (\d+);", read("tools/common/exit_codes.h"))))
         self.assertEqual(self.by_number, numbers)
         self.assertGreater(len(numbers), 8)
@@ -77,24 +87,49 @@ class ExitCodesTest(unittest.TestCase):
                 shown = set().union(*(self.by_program[program] for program in programs))
                 self.assertEqual(shown, set(NUMBER.findall(section)))
 
-    def test_every_page_of_a_program_is_there(self):
+    def test_program_pages_are_complete(self):
         pages = {path.name for path in (ARGS.source / "docs/man").iterdir() if path.suffix in (".1", ".8")}
         self.assertEqual(set(self.pages), pages)
 
-    def test_subcommands_are_those_that_help_lists(self):
+    def test_subcommands_match_the_help(self):
         for program, command in (("nettrace", ARGS.nettrace), ("eventheader", ARGS.eventheader)):
-            commands = run(command, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
-            listed = {f"{program} {word}" for word in re.findall(r"^  ([a-z]+) ", commands, re.MULTILINE)} - {f"{program} completion"}
+            listed = {f"{program} {word}" for word in SUBCOMMAND.findall(subcommands(run(command, "--help")))}
+            listed -= {f"{program} completion"}
             self.assertGreater(len(listed), 5)
             self.assertEqual({name for name in self.by_program if name.startswith(program + " ")}, listed)
 
+    def help_of(self, name):
+        """Returns what --help prints for a program, or for a subcommand and all its own subcommands."""
+        program, *words = name.split()
+        text = run(PROGRAMS[program], *words, "--help")
+        if not words:
+            return text
+        own = SUBCOMMAND.findall(subcommands(text))
+        return text + "".join(run(PROGRAMS[program], *words, word, "--help") for word in own)
+
+    def test_help_has_the_numbers_of_the_document(self):
+        for name, documented in self.by_program.items():
+            with self.subTest(program=name):
+                shown = set().union(*(NUMBER.findall(codes) for codes in EXIT_CODES.findall(self.help_of(name))))
+                # A program with subcommands may leave the codes to them.
+                self.assertEqual(shown or {"0", "2"}, documented)
+
+    def test_help_of_eventheader_has_the_numbers_of_its_subcommands(self):
+        [shown] = EXIT_CODES.findall(run(ARGS.eventheader, "--help"))
+        documented = set().union(*(codes for name, codes in self.by_program.items() if name.startswith("eventheader ")))
+        self.assertEqual(set(NUMBER.findall(shown)), documented)
+
+    def test_numbers_by_number_are_those_by_program(self):
+        # 128 stands for codes that are sums.
+        documented = {int(code) for codes in self.by_program.values() for code in codes}
+        self.assertEqual(documented, self.by_number - {128})
+
     def test_help_and_wrong_usage_have_their_numbers(self):
-        programs = {"nettrace": ARGS.nettrace, "eventheader": ARGS.eventheader, "nettraced": ARGS.nettraced}
         for name in self.by_program:
             with self.subTest(program=name):
                 program, *words = name.split()
-                run(programs[program], *words, "--help")
-                run(programs[program], *words, "--no-such-option", expected=(2,))
+                run(PROGRAMS[program], *words, "--help")
+                run(PROGRAMS[program], *words, "--no-such-option", expected=(2,))
                 self.assertLessEqual({"0", "2"}, self.by_program[name])
 
 
@@ -104,12 +139,13 @@ class JsonTest(unittest.TestCase):
         cls.tables = tables("json.md")
 
     def table(self, heading, number=0):
-        """{key: (types, whether it may be left out)}"""
+        """Returns {key: (types, whether it may be left out)}."""
         return {key.strip("`"): (types.replace(", optional", "").split(", "), "optional" in types)
                 for key, types, _ in self.tables[heading][number]}
 
     def check(self, keys, value):
-        """An object has the keys that it must have and no others, with values of their types; a number may be text."""
+        """Checks that an object has the required keys and no unknown ones, with values of their types; a number may be
+        text."""
         self.assertLessEqual(set(value), set(keys))
         self.assertLessEqual({key for key, (_, optional) in keys.items() if not optional}, set(value))
         for key, member in value.items():
@@ -126,7 +162,8 @@ class JsonTest(unittest.TestCase):
                     self.assertRegex(member, TIME)
 
     def check_lines(self, heading, text):
-        """Each line is an object with the keys of the heading's table; returns them, and which keys there were."""
+        """Checks that each line is an object with the keys of the heading's table; returns the objects, and the keys
+        that occurred."""
         keys, objects = self.table(heading), [json.loads(line) for line in text.splitlines()]
         for value in objects:
             self.check(keys, value)
@@ -143,7 +180,7 @@ class JsonTest(unittest.TestCase):
             with self.subTest(file=file.name):
                 text = run(ARGS.nettrace, "dump", "--json", "--processes", "--account", file, expected=(0, 1))
                 seen |= self.check_lines("nettrace dump", text)[1]
-        # The corpus has no row of a thread that says more, and no payload that does not fit.
+        # The corpus has no row of a thread with threadInfo, and no payload that does not fit its fields.
         self.assertLessEqual(set(self.table("nettrace dump")) - seen, {"threadInfo", "error"})
 
     def test_info(self):
@@ -156,7 +193,7 @@ class JsonTest(unittest.TestCase):
                         self.check(keys, element)
 
     def elements(self):
-        """The tables of the elements of arrays, by the key of the array."""
+        """Returns the tables of the elements of arrays, by the key of the array."""
         result, array = {}, None
         for name, key, types, _ in self.tables["Losses"][0]:
             array = name.strip("`") or array
@@ -219,7 +256,7 @@ class JsonTest(unittest.TestCase):
         text = run(ARGS.eventheader, "doctor", "--json", "--for", 1, expected=(0, 6))
         self.check_lines("eventheader doctor", text)
 
-    def test_what_needs_a_kernel_has_the_keys_of_the_sources(self):
+    def test_output_that_needs_a_kernel_has_the_keys_of_the_sources(self):
         account = PUT.findall(read("tools/common/account_summary.cc"))
         record = re.search(r"^void PrintJson\(.*?^\}", read("tools/nettrace/record.cc"), re.MULTILINE | re.DOTALL)[0]
         elements = {key for keys in self.elements().values() for key in keys}
@@ -237,23 +274,23 @@ class ControlTest(unittest.TestCase):
     def blocks(self, language):
         return re.findall(rf"^```{language}\n(.*?)^```$", read("docs/reference/control.md"), re.MULTILINE | re.DOTALL)
 
-    def test_interface_is_what_the_daemon_says(self):
+    def test_interface_matches_the_daemon(self):
         [shown] = self.blocks("text")
         said = re.search(r'kCollectorDescription =\s*R"\((.*?)\)";', read("tools/collector/control/messages.cc"), re.DOTALL)[1]
         self.assertEqual(shown, said)
 
-    def test_methods_need_the_access_that_the_table_says(self):
+    def test_methods_need_the_access_in_the_table(self):
         access = {who: re.findall(r"`(\w+)`", methods) for methods, who in tables("control.md")["The socket"][2]}
         table = re.findall(r'\{kControlInterface, "(\w+)", Access::k(\w+)', read("tools/collector/control/dispatcher.cc"))
         for who in ("look", "change"):
             self.assertEqual(access[who], [method for method, needs in table if needs.lower() == who])
 
-    def test_limits_are_those_of_the_sources(self):
+    def test_limits_match_the_sources(self):
         limits = dict(tables("control.md")["The socket"][1])
         messages, server = read("tools/collector/control/messages.h"), read("tools/collector/control/server.h")
         self.assertIn("kMaxLookRequest = std::size_t{16} << 10", messages)
         self.assertIn("kMaxRequest = std::size_t{1} << 20", messages)
-        self.assertEqual(limits["a request"], "16 KiB of somebody who may only look, else 1 MiB")
+        self.assertEqual(limits["a request"], '16 KiB from a client whose access is "look", otherwise 1 MiB')
         self.assertIn("kMaxReply = std::size_t{64} << 20", messages)
         self.assertEqual(limits["a reply"], "64 MiB")
         depth = re.search(r"kMaxDepth = (\d+)", read("tools/collector/control/messages.cc"))[1]

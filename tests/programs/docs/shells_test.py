@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The commands of the documents, of the manual pages' examples and of --help do what is said there: those that need no
-more than this kernel, or in a VM what needs user_events or systemd (--place)."""
+"""Tests that the commands of the documents, of the manual pages' examples and of --help do what is described. Runs
+those that need only this kernel, or in a VM those that need user_events or systemd (--place)."""
 
 import pathlib
 import re
@@ -16,12 +16,12 @@ from support import script
 PARSER = script.parser(__doc__, "source")
 PARSER.add_argument("--place", required=True, choices=documents.PLACES)
 PARSER.add_argument("--program", action="append", required=True, type=pathlib.Path, metavar="PATH", dest="programs")
-# The programs with examples of their own.
+# The programs whose --help has examples.
 OURS = ("eventheader", "nettrace", "nettraced")
 
 
 def shells():
-    """What each shell runs: its name and blocks; examples are commands of their own, and each is run once."""
+    """Returns what each shell runs: its name and blocks. Each example runs in its own shell, and only once."""
     result = {name: blocks for name, blocks in documents.of_tree(ARGS.source).items() if blocks}
     pages = documents.of_pages(ARGS.source)
     for program in [program for program in ARGS.programs if program.name in OURS]:
@@ -35,8 +35,8 @@ def shells():
 
 
 def unregister_all():
-    """Other tests in a VM begin without tracepoints (under systemd they do not: nettraced runs and holds what it records).
-    The kernel lets go of those of a process a moment after its end."""
+    """Unregisters all tracepoints, because other tests in a VM begin without any. Under systemd, nettraced runs and
+    holds the tracepoints that it records. The kernel deletes the tracepoints of a process a moment after its end."""
     [eventheader] = [program for program in ARGS.programs if program.name == "eventheader"]
     end = time.monotonic() + 60
     while True:
@@ -62,7 +62,7 @@ class ShellsTest(unittest.TestCase):
 
 
 def add_cases():
-    """A case for each document that has commands for this place."""
+    """Adds a case for each document that has commands for this place."""
     for name, blocks in shells().items():
         if any(block.way == "run" and block.place == ARGS.place for block in blocks):
             def case(self, name=name, blocks=blocks):

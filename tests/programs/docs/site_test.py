@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The site of the documents that scripts/docs.py makes: every page is there, whole, and all its links lead somewhere."""
+"""Tests the documentation site that scripts/docs.py makes: every page is there and complete, and the target of every
+link exists."""
 
 import hashlib
 import html.parser
@@ -18,20 +19,20 @@ SOURCE = script.options(__doc__, "source").source
 DOCS = SOURCE / "scripts/docs.py"
 NEEDED = ("cmark-gfm", "mandoc")
 
-# Elements without an end.
+# Elements without an end tag.
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}
-# Attributes that a browser fetches something for; a link in the text is followed by people only.
+# Attributes for which a browser fetches a file; links in the text are followed only when the user clicks them.
 FETCHED = {"src", "srcset", "poster", "data", "background"}
 
 
 class Page(html.parser.HTMLParser):
-    """What a page has: ids, links, elements; `wrong` says what is not well-formed."""
+    """The contents of a page: ids, links, elements; `wrong` says what is not well-formed."""
 
     def __init__(self, text):
         super().__init__()
         self.ids, self.links, self.fetched, self.wrong = [], [], [], []
         self.elements, self.title, self.description, self.current = [], "", "", 0
-        self.sections = {True: 0, False: 0}  # of the navigation: how many are open, how many are not
+        self.sections = {True: 0, False: 0}  # number of open and closed sections of the navigation
         self._open = []
         self.feed(text)
         self.close()
@@ -91,7 +92,7 @@ class SiteTest(unittest.TestCase):
         cls.pages = {path.relative_to(cls.folder).as_posix(): Page(path.read_text(encoding="utf-8"))
                      for path in sorted(cls.folder.rglob("*.html"))}
 
-    def test_every_document_and_manual_page_is_there(self):
+    def test_site_has_every_document_and_manual_page(self):
         documents = [path for path in (SOURCE / "docs").rglob("*.md") if path.name != "README.md"]
         wanted = {path.relative_to(SOURCE / "docs").with_suffix(".html").as_posix() for path in documents}
         wanted |= {f"man/{path.name}.html" for path in (SOURCE / "docs/man").iterdir()}
@@ -137,7 +138,7 @@ class SiteTest(unittest.TestCase):
                         self.assertIsNotNone(target)
                         self.assertIn(urllib.parse.unquote(url.fragment), ["", *target.ids])
 
-    def test_nothing_comes_from_the_network_and_nothing_is_run(self):
+    def test_pages_fetch_nothing_and_have_no_scripts(self):
         for place, page in self.pages.items():
             with self.subTest(page=place):
                 self.assertNotIn("script", page.elements)
@@ -149,8 +150,9 @@ class SiteTest(unittest.TestCase):
         self.assertNotIn("url(", style)
         self.assertNotIn("@import", style)
 
-    def test_navigation_shows_where_one_is(self):
-        """All pages but examples that the index does not name are marked in it, and of its sections one is open."""
+    def test_navigation_marks_the_current_page(self):
+        """Tests that each page is marked in the navigation, except examples that the index does not name, and that one
+        section is open."""
         marked = [place for place, page in self.pages.items() if page.current]
         self.assertEqual({place for place in self.pages if not place.startswith("examples/")} - set(marked), set())
         self.assertIn("examples/service.cc.html", marked)
@@ -165,11 +167,11 @@ class SiteTest(unittest.TestCase):
         self.assertIn("nettrace-record.1.html", self.pages["man/nettrace-dump.1.html"].links)
         self.assertIn("../examples/service.cc.html", self.pages["guides/instrumenting.html"].links)
 
-    def test_it_is_the_same_each_time(self):
+    def test_output_is_reproducible(self):
         again = pathlib.Path(self.temporary.name) / "again"
         make(again)
         self.assertEqual(contents(again), contents(self.folder))
-        make(again)  # over what is there
+        make(again)  # over the existing site
         self.assertEqual(contents(again), contents(self.folder))
 
     def test_a_folder_with_something_else_stays(self):
@@ -178,12 +180,12 @@ class SiteTest(unittest.TestCase):
         (folder / "letter.txt").write_text("dear", encoding="utf-8")
         done = subprocess.run([DOCS, "--output", folder], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("something else", done.stderr)
+        self.assertIn("other files", done.stderr)
         self.assertEqual([path.name for path in folder.iterdir()], ["letter.txt"])
 
 
 class ConversionTest(unittest.TestCase):
-    """Single pages, from a tree of their own."""
+    """Tests single pages, from a small tree made for the test."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="site.")
@@ -207,7 +209,7 @@ class ConversionTest(unittest.TestCase):
         self.write("docs/README.md", f"# All\n\nText.\n\n## Pages\n\n{text}\n")
 
     def page(self, markdown):
-        """The HTML of docs/b.md."""
+        """Returns the HTML of docs/b.md."""
         self.write("docs/b.md", markdown)
         self.docs.make_site(self.tree / "site")
         return (self.tree / "site/b.html").read_text(encoding="utf-8").split("<main", 1)[1].split("</main>")[0]
@@ -220,11 +222,21 @@ class ConversionTest(unittest.TestCase):
     def test_link_whose_text_is_a_path_has_the_title(self):
         self.assertIn('<a href="contributing.html#x">Contributing</a>', self.page("# B\n\nSee [CONTRIBUTING.md](../CONTRIBUTING.md#x).\n"))
 
+    def test_pictures_are_copied(self):
+        self.write("docs/pictures/a.svg", "<svg/>")
+        self.assertIn('<img src="pictures/a.svg" alt="A">', self.page("# B\n\nText.\n\n![A](pictures/a.svg)\n"))
+        self.assertEqual((self.tree / "site/pictures/a.svg").read_text(encoding="utf-8"), "<svg/>")
+
+    def test_picture_that_does_not_exist_is_an_error(self):
+        for picture in ("none.svg", "../README.md"):
+            with self.subTest(picture=picture), self.assertRaisesRegex(self.docs.DocumentError, "docs/b.md: .* " + picture):
+                self.page(f"# B\n\nText.\n\n![A]({picture})\n")
+
     def test_manual_pages_in_text_are_links_and_others_are_not(self):
         page = self.page("# B\n\nSee a(1), `a(1)` and ls(1); then a(1).\n\n    a(1)\n")
         self.assertEqual(page.count('<a href="man/a.1.html">a(1)</a>'), 3)
 
-    def test_anchors_are_those_of_github(self):
+    def test_anchors_match_github(self):
         page = self.page("# B\n\nText.\n\n## What `is`, and isn't_x (2)\n\n## Twice\n\n## Twice\n")
         self.assertEqual(re.findall(r'<h2 id="(.*?)"', page), ["what-is-and-isnt_x-2", "twice", "twice-1"])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The tables of docs/format have the numbers of the headers and the formats of the golden bytes."""
+"""Tests that the tables of docs/format have the numbers of the headers and the formats of the golden bytes."""
 
 import re
 import unittest
@@ -14,7 +14,7 @@ def read(path):
 
 
 def table(document, heading):
-    """The rows, without the first two, of the table whose first row begins with `heading`."""
+    """Returns the rows, without the first two, of the table whose first row begins with `heading`."""
     lines = read(f"docs/format/{document}").splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {heading}"))
     rows = []
@@ -30,18 +30,18 @@ def numbers(cell):
 
 
 def enum(header, name):
-    """The values of an enum by their names."""
+    """Returns the values of an enum by their names."""
     body = re.search(rf"enum class {name} [^{{]*\{{(.*?)\}};", read(header), re.DOTALL)[1]
     return {key: int(value, 0) for key, value in re.findall(r"k(\w+) = (\w+)", body)}
 
 
 def snake(name):
-    """ZStringChar8 as zstring_char8."""
+    """Converts ZStringChar8 to zstring_char8."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def formats_of_golden_bytes():
-    """The names of the formats that have golden bytes, by the name of the encoding."""
+    """Returns the names of the formats that have golden bytes, by the name of the encoding."""
     body = re.search(r"FormatsOf\(Encoding encoding\) \{(.*?)\n\}", read("tests/unit/eventheader/golden/golden.cc"), re.DOTALL)[1]
     result, cases = {}, []
     for case, formats in re.findall(r"case Encoding::k(\w+):|return \{([^}]+)\}", body):

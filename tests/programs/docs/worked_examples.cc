@@ -1,4 +1,4 @@
-// Makes the bytes of the worked examples in docs/format, in hexadecimal:
+// Prints the bytes of the worked examples in docs/format, in hexadecimal:
 //
 //   worked_examples eventheader    the event
 //   worked_examples json           the same event as JSON
@@ -44,7 +44,8 @@ eh::RecordingTransport::Record RecordEvent() {
   return transport.Take().at(0);
 }
 
-// What `nettrace record` makes of two such events of a CPU, with three lost between them.
+// Writes the file that `nettrace record` makes of two such events of a CPU, with three lost between
+// them.
 absl::Status WriteFile(const eh::RecordingTransport::Record& record,
                        std::unique_ptr<nettrace::Sink> sink) {
   eh::EventView event;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The worked examples of docs/format are what the libraries write and the programs read."""
+"""Tests that the worked examples of docs/format are what the libraries write and the programs read."""
 
 import json
 import pathlib
@@ -17,19 +17,19 @@ ROW = re.compile(r"^ *(\d+) +(\d+) {2}(.+?)(?: {2,}\S.*)?$")
 
 
 def blocks(document, language):
-    """The contents of the document's blocks in a language that name this test."""
+    """Returns the contents of the document's blocks in a language that name this test."""
     return [block.text for block in documents.taken_by(__file__, ARGS.source)
             if (block.document, block.language) == (f"docs/format/{document}", language)]
 
 
 def parse_bytes(text):
-    """'4E 65 "ttrace"' as bytes: pairs of hexadecimal digits, and text in double quotes."""
+    """Converts '4E 65 "ttrace"' to bytes: pairs of hexadecimal digits, and text in double quotes."""
     parts = re.findall(r'"([^"]*)"|([0-9A-Fa-f]{2})', text)
     return b"".join(quoted.encode() if quoted or not digits else bytes.fromhex(digits) for quoted, digits in parts)
 
 
 def example(document):
-    """The bytes of the document's one `bytes` block: rows of offset, size, bytes, meaning."""
+    """Returns the bytes of the document's only `bytes` block, whose rows are offset, size, bytes, meaning."""
     [content] = blocks(document, "bytes")
     result = b""
     for line in content.splitlines():
@@ -66,7 +66,7 @@ class WorkedExamplesTest(unittest.TestCase):
     def test_nettrace_bytes_are_what_the_writer_writes(self):
         self.assert_same_bytes("nettrace-v6.md", "nettrace")
 
-    def test_nettrace_verify_finds_nothing_and_dump_shows_what_the_document_says(self):
+    def test_verify_finds_nothing_and_dump_matches_the_document(self):
         with tempfile.TemporaryDirectory(prefix="worked-examples-") as folder:
             file = pathlib.Path(folder) / "example.nettrace"
             file.write_bytes(example("nettrace-v6.md"))

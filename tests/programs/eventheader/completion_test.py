@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What shells complete of the programs' command lines: every command and option that --help shows, in its place."""
+"""Tests the command lines of the programs: --help, --version, and shell completion."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from support import script
 ARGS = script.options(__doc__, "eventheader", "nettrace", "nettraced")
 
 PROGRAMS = {"eventheader": ARGS.eventheader, "nettrace": ARGS.nettrace, "nettraced": ARGS.nettraced}
-# Calls the function of bash-completion's kind on the words that follow its name, of which the last is completed.
+# Calls a completion function of bash-completion on the words that follow its name; the last word is completed.
 COMPLETE = """
 eval "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
@@ -26,7 +26,7 @@ def scripts_of(shell):
 
 
 def help_of(name, *words):
-    """The commands and the options that its help shows."""
+    """Returns the commands and the options that the help shows."""
     text = subprocess.run([PROGRAMS[name], *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     commands = re.search(r"^Subcommands:\n((?:  .*\n)*)", text, re.MULTILINE)
     options = re.search(r"^Options:\n((?: +.*\n)*)", text, re.MULTILINE)
@@ -35,11 +35,25 @@ def help_of(name, *words):
 
 
 def tree(name, *words):
-    """(words, commands, options) of each command."""
+    """Yields (words, commands, options) of each command."""
     commands, options = help_of(name, *words)
     yield words, commands, options
     for command in commands:
         yield from tree(name, *words, command)
+
+
+class HelpTest(unittest.TestCase):
+    def test_no_line_of_help_has_more_than_80_columns(self):
+        for name, program in PROGRAMS.items():
+            for words, _, _ in tree(name):
+                text = subprocess.run([program, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+                for line in text.splitlines():
+                    self.assertLessEqual(len(line), 80, f"{name} {words}: {line}")
+
+    def test_every_program_prints_its_version(self):
+        for name, program in PROGRAMS.items():
+            printed = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+            self.assertRegex(printed, rf"^{name} \d+\.\d+\.\d+\n$")
 
 
 class BashTest(unittest.TestCase):
@@ -69,7 +83,7 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.complete("eventheader", "register", "--input", "re"), set())
         self.assertEqual(self.complete("nettrace", "verify", "some"), set())
 
-    def test_it_is_hidden(self):
+    def test_completion_option_is_hidden(self):
         for name in PROGRAMS:
             self.assertNotIn("completion", help_of(name)[0])
             self.assertNotIn("completion", self.complete(name, ""))
@@ -83,7 +97,7 @@ class BashTest(unittest.TestCase):
 
 
 class OtherShellsTest(unittest.TestCase):
-    def test_they_have_every_command_and_option(self):
+    def test_completions_have_every_command_and_option(self):
         for shell, place in (("zsh", "'{}'"), ("fish", '"{}"')):
             for name, text in scripts_of(shell).items():
                 for words, commands, options in tree(name):

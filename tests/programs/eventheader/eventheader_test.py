@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `eventheader` does without a kernel: names, and checks of what is to be registered."""
+"""Tests what `eventheader` does without a kernel: names, and checks of definitions to register."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ class NameTest(unittest.TestCase):
         done = run("name", "parse", "A_L4K1", "My_P_LffKabGgroup")
         self.assertEqual((done.returncode, done.stdout), (0, "A 4 0x1 -\nMy_P 255 0xab Ggroup\n"))
 
-    def test_parse_goes_on_after_a_wrong_name(self):
+    def test_parse_continues_after_a_wrong_name(self):
         done = run("name", "parse", "A", "A_L4K1")
         self.assertEqual((done.returncode, done.stdout), (1, "A 4 0x1 -\n"))
         self.assertIn("'A'", done.stderr)
@@ -42,7 +42,7 @@ class NameTest(unittest.TestCase):
             done = run("name", "format", *words)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), words)
 
-    def test_check_says_why(self):
+    def test_check_reports_the_reason(self):
         self.assertEqual(run("name", "check", "A_L4K1", "B_L1K0").returncode, 0)
         done = run("name", "check", "A_L4K1", "A_L4KAB", "\x1b[2J")
         self.assertEqual(done.returncode, 1)
@@ -56,7 +56,7 @@ class NameTest(unittest.TestCase):
 
 
 class RegisterTest(unittest.TestCase):
-    """All is checked before tracefs is looked for: so these need none."""
+    """Tests errors that `register` reports before it looks for tracefs, so the cases need no tracefs."""
 
     def test_wrong_words_are_usage(self):
         for words in (["A"], ["A_L4K1", "X u33 a"], ["A", "--levels", "0", "--keywords", "1"], ["A", "--levels", "1"], [],

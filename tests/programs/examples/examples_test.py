@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every example runs to its end while its events are not enabled, also on a kernel without user_events, and
+"""Tests that every example runs to its end while its events are not enabled, also on a kernel without user_events, and
 prints what its help says."""
 
 import http.client
@@ -15,7 +15,7 @@ from support import script
 ARGS = script.options(__doc__, *("example-" + name for name in (
     "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin", "nettrace-read", "nettrace-write")))
 
-# The trace context of the caller, as in the recommendation's own example.
+# The caller's trace context, from the example in the W3C recommendation.
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE_ID}-00f067aa0ba902b7-01"
 
@@ -135,7 +135,7 @@ def request(port, method, path, headers):
 
 
 class UsageTest(ExampleTest):
-    def test_every_program_has_help_and_refuses_what_it_does_not_know(self):
+    def test_every_program_has_help_and_refuses_unknown_arguments(self):
         for name in ("service", "c_service", "cxx17_service", "http_service", "logger_bridge", "plugin_host"):
             program = getattr(ARGS, "example_" + name)
             with self.subTest(name):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Both libraries as they are installed: examples are compiled against nothing else, found by pkg-config or CMake,
-and run. And as a subproject of Meson."""
+"""Tests both libraries as they are installed. Examples are compiled against only the installed files, found by
+pkg-config or CMake, and run. Also tests the libraries as a Meson subproject."""
 
 import glob
 import os
@@ -23,7 +23,7 @@ C = ["-std=c11", *WARNINGS]
 CXX17 = ["-std=c++17", *WARNINGS]
 CXX = ["-std=c++20", *WARNINGS]
 
-# Headers for C++17 and older; all others need C++20.
+# Headers for C++17 and older; all other headers need C++20.
 CXX17_HEADERS = {f"eventheader/{name}.h" for name in (
     "activity", "formatted", "macros", "macros_c", "provider", "tracepoint_name", "wire")}
 C_HEADERS = {f"eventheader/{name}.h" for name in ("eventheader_c", "macros_c")}
@@ -47,7 +47,7 @@ class InstalledTest(unittest.TestCase):
         return call("pkg-config", *words, environment=self.pkg_config).split()
 
     def build(self, compiler, options, package, *sources):
-        """Returns the program."""
+        """Compiles the sources; returns the program."""
         program = self.folder / "program"
         call(*shlex.split(str(compiler)), *options, "-o", program, *sources, *self.package("--cflags", "--libs", package))
         return program
@@ -59,19 +59,19 @@ class InstalledTest(unittest.TestCase):
         return call(*command, environment={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
 
     def check_services(self, folder):
-        """Runs what both projects build."""
+        """Runs the programs that both projects build."""
         self.assertIn(" events written, 0 failed; ", self.run_with_libraries(folder / "service_c"))
         self.assertIn(" events written, 0 failed; ", self.run_with_libraries(folder / "service_cxx17"))
         self.assertIn(" 0 failed; ", self.run_with_libraries(folder / "service_cxx"))
         self.run_with_libraries(folder / "c_api")
 
     def errors(self, compiler, *options):
-        """The lines of errors that a compiler has."""
+        """Returns the error lines of a compiler."""
         done = subprocess.run([*shlex.split(str(compiler)), *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False)
         return re.findall(r"^.*error:.*$", done.stderr, flags=re.MULTILINE)
 
-    def test_every_public_header_is_there(self):
+    def test_every_public_header_is_installed(self):
         public = ARGS.source / "include"
         self.assertEqual(headers_in(self.headers), headers_in(public))
 
@@ -143,9 +143,10 @@ class InstalledTest(unittest.TestCase):
                     found = self.errors(ARGS.cc, "-std=c11", "-fsyntax-only", source, *self.package("--cflags", "eventheader"))
                     self.assertEqual(len(found), 0 if header in C_HEADERS else 1, found)
 
-    def test_shared_library_exports_what_headers_declare(self):
+    def test_shared_library_exports_the_declared_names(self):
         def defined(file, *options, kinds="TVWD"):
-            """Names of functions, virtual tables and types; V and W are those that a program has a copy of, if it uses them."""
+            """Returns the names of functions, virtual tables and types that a file defines. Kinds V and W are weak: a
+            program that uses them has its own copy."""
             listed = call("nm", "--demangle", "--defined-only", *options, file).splitlines()
             return {line[19:].partition("@@")[0] for line in listed if line[17:18] in list(kinds)}
 
@@ -153,7 +154,8 @@ class InstalledTest(unittest.TestCase):
         own = r"((vtable|typeinfo|typeinfo name) for )?nettrace::(?!internal::|\w+::Impl)"
         public = {name for name in defined(self.libraries / "libnettrace.a") if re.match(own, name)}
         needed = {name for name in defined(self.libraries / "libnettrace.a", kinds="T") if re.match(own, name)}
-        # The virtual tables; compilers differ in which kind they are, and in whether constants of headers are among the rest.
+        # The virtual tables are compared by name only: compilers differ in their kind, and in whether constants of
+        # headers are among the other symbols.
         needed |= {name for name in public if name.startswith("vtable")}
         self.assertIn("nettrace::Reader::Next()", needed)
         self.assertIn("vtable for nettrace::FdSink", needed)
@@ -193,10 +195,10 @@ class InstalledTest(unittest.TestCase):
         for name in ("service.cc", "c_service.c", "cxx17_service.cc", "logger_bridge.cc", "nettrace/read.cc", "nettrace/write.cc"):
             (source / os.path.basename(name)).symlink_to(self.example(name))
         meson = shlex.split(str(ARGS.meson))
-        # Nothing is looked up on this machine but what the libraries themselves need.
+        # Nothing on this machine is used except what the libraries themselves need.
         call(*meson, "setup", build, source, "-Doptimization=0", "-Ddebug=false", "--force-fallback-for=eventheader,nettrace",
              environment={**os.environ, "CC": str(ARGS.cc), "CXX": str(ARGS.cxx), "CCACHE_NOHASHDIR": "1"})
-        # Of nettrace, only what is compiled for its users: all of the library would take a minute.
+        # For nettrace, only the objects of its users are compiled: the whole library would take a minute.
         call("ninja", "-C", build, "service", "service_c", "service_cxx17", "service_cxx", "c_api", "write.p/write.cc.o", "read.p/read.cc.o")
         self.check_services(build)
 

@@ -1,7 +1,10 @@
 // A control socket without a daemon, for tests of `nettrace ctl`:
+//
 //   control_server PATH LOOK_GROUP CONTROL_GROUP
-// prints "ready" and serves until its standard input ends. Who changed what is said on standard
-// error. A tail has one event, a sequence point, and at its end the end of a stream.
+//
+// It prints "ready" and serves until its standard input ends. It logs the changes and the users
+// that made them to standard error. A tail has one event, a sequence point, and at its end the end
+// of a stream.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -36,7 +39,7 @@ void PrepareTail(FakeService* service) {
   service->tail_end = stream.written->substr(service->tail_body.size());
 }
 
-// Values that tables and metrics are to show.
+// Sets the values that tables and metrics must show.
 void PrepareSessions(FakeService* service) {
   service->Update("web", [](collector::SessionStatus* web) {
     web->state = collector::SessionStatus::State::kSuspended;

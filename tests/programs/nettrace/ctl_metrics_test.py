@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The metrics, as Prometheus' own parser of OpenMetrics reads them."""
+"""Tests that Prometheus' own OpenMetrics parser reads the metrics."""
 
 from support import control
 from support import script
@@ -26,7 +26,7 @@ def check():
     assert values("state", session="web") == {("running",): 0, ("suspended",): 1, ("failed",): 0, ("stopped",): 0}
     losses = values("largest_losses", session="web")
     assert len(losses) == 21 and sum(losses.values()) == 5000, losses
-    # As it is shown elsewhere, too.
+    # The name has the same form as elsewhere.
     assert losses[("39", '\\u001b[2J\\u202e\ufffd\\u000a"x\\')] == 40, losses
     assert losses[("7", "")] == 1000, losses
     assert all(family.documentation for family in families.values())

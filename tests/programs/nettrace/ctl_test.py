@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`nettrace ctl` with a server whose sessions are made up, run as a user runs it."""
+"""Tests `nettrace ctl` as a user runs it, with a server whose sessions are made up."""
 
 import fcntl
 import json
@@ -20,7 +20,7 @@ ARGS = script.options(__doc__, "nettrace", "server")
 
 
 def on_terminal(command, columns):
-    """What the command prints on a terminal of that width, and its exit code."""
+    """Returns what the command prints on a terminal of this width, and its exit code."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave) as process:
@@ -72,7 +72,7 @@ class CtlTest(unittest.TestCase):
     def test_status_of_a_session_has_all_of_it(self):
         text = self.ctl("status", "web")
         self.check_printable(text)
-        for part in ("web: suspended since ", "1,234,567, 12.3k/s", "5,000, of which 1,000 by a slow output",
+        for part in ("web: suspended since ", "1,234,567, 12.3k/s", "5,000, of which 1,000 because of a slow output",
                      "14 files, 0 B", "/web-1.nettrace.partial", "(not known)", "Shop*:5", "its format cannot be read",
                      "(elsewhere)", "e" * 200 + "\\u001b[2J"):
             self.assertIn(part, text)
@@ -81,7 +81,7 @@ class CtlTest(unittest.TestCase):
         self.assertIn("64 MB", both)
         web = json.loads(self.ctl("status", "--json", "web"))
         self.assertEqual((web["events"], web["state"], web["errorTime"]), (1234567, "suspended", web["started"]))
-        # The places of losses are those that the table has, and the rest.
+        # The places of losses are those in the table, and a row for the rest.
         shown = [line.split() for line in text.split("where events were lost:\n")[1].splitlines()[1:22]]
         self.assertEqual(sum(int(row[0].replace(",", "")) for row in shown), 5000)
 
@@ -109,11 +109,11 @@ class CtlTest(unittest.TestCase):
                               f"nettrace ctl start: {file.name}: the request:2: no selector"])
         self.assertIn("No such file", self.ctl("start", "--from", "/none", expect=1))
 
-    def test_wait_has_a_code_of_its_own_for_the_time(self):
+    def test_wait_has_a_separate_code_for_the_timeout(self):
         self.assertEqual(self.ctl("wait", "box"), "")
         self.assertEqual(json.loads(self.ctl("wait", "web", "--events", 5, "--files", 14, "--json"))["name"], "web")
         self.assertIn("session web is suspended", self.ctl("wait", "web", "--timeout", "10ms", expect=124))
-        self.assertIn("no state", self.ctl("wait", "web", "--state", "on", expect=1))
+        self.assertIn("is not a state", self.ctl("wait", "web", "--state", "on", expect=1))
 
     def test_usage(self):
         for arguments in ((), ("fly",), ("start",), ("stop",), ("tail",), ("start", "web", "--from", "x"),
@@ -153,17 +153,17 @@ class CtlTest(unittest.TestCase):
                 self.assertEqual((client.returncode, output), (1, b""), reply)
                 self.assertTrue(error.startswith(b"nettrace ctl list: "), error)
 
-    def test_tail_is_seen_as_it_comes_and_ends_whole(self):
+    def test_tail_is_immediate_and_has_its_end(self):
         with subprocess.Popen([*self.ctl.command, "tail", "web"], stdout=subprocess.PIPE) as tail, \
                 subprocess.Popen([ARGS.nettrace, "dump", "--json", "-"], stdin=tail.stdout,
                                  stdout=subprocess.PIPE) as dump:
             tail.stdout.close()
-            # The line comes although the stream goes on.
+            # The line is printed although the stream continues.
             self.assertEqual(json.loads(dump.stdout.readline())["name"], "Event")
             self.assertIsNone(tail.poll())
             tail.send_signal(signal.SIGINT)
             self.assertEqual(dump.communicate()[0], b"")
-            # Not cut: it has its end.
+            # The stream is not cut: it has its end.
             self.assertEqual((dump.wait(), tail.wait()), (0, 0))
 
     def test_tail_ends_quietly_with_its_reader(self):
@@ -179,7 +179,7 @@ class CtlTest(unittest.TestCase):
         self.assertIn("nettrace dump -", text)
         self.assertIn("no session 'none'", self.ctl("tail", "none", expect=1))
 
-    def test_other_clients_can_ask_what_there_is(self):
+    def test_other_clients_can_read_the_interface(self):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(self.socket))
             client.sendall(b'{"method":"org.varlink.service.GetInfo"}\0'

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`nettrace export` run as a user runs it: what it refuses, and what is left when it fails. What babeltrace2 makes of
-its output is compared in tests/conformance."""
+"""Tests `nettrace export` as a user runs it: what it refuses, and what is left when it fails. tests/conformance tests
+its output with babeltrace2."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ ARGS = script.options(__doc__, "nettrace", "generate")
 
 
 def long_file(path, intervals):
-    """A file of events with two numbers each."""
+    """Writes a file of events with two numbers each."""
     trace_bytes.write_long(path, intervals, [bytes([1, name]) + b"\x0c" for name in b"ab"], bytes(16))
 
 
@@ -34,7 +34,7 @@ class ExportTest(unittest.TestCase):
         os.chmod(self.trace, 0o640)
 
     def export(self, *arguments, expect=0, to="ctf", **options):
-        """Runs it; returns its standard error."""
+        """Runs the export; returns its standard error."""
         ran = subprocess.run([ARGS.nettrace, "export", "--to", to, *map(str, arguments)], check=False,
                              stdin=options.pop("stdin", subprocess.DEVNULL), stderr=subprocess.PIPE, **options)
         self.assertEqual(ran.returncode, expect, (arguments, ran.stderr))
@@ -45,15 +45,15 @@ class ExportTest(unittest.TestCase):
                 if path.suffix not in (".nettrace", ".expected")]
         self.assertEqual(left, [])
 
-    def test_what_is_there_is_not_replaced_but_an_empty_directory(self):
+    def test_replaces_only_an_empty_directory(self):
         self.out.mkdir()
         self.export(self.trace, "-o", f"{self.out}/")
         self.assertTrue((self.out / "metadata").read_text().startswith("/* CTF 1.8 */\n"))
-        self.assertIn("is there already", self.export(self.trace, "-o", self.out, expect=1))
-        self.assertIn("is there already", self.export(self.trace, "-o", self.trace, expect=1))
+        self.assertIn("already exists", self.export(self.trace, "-o", self.out, expect=1))
+        self.assertIn("already exists", self.export(self.trace, "-o", self.trace, expect=1))
         self.assertIn("name a path", self.export(self.trace, "-o", "-", expect=2))
 
-    def test_who_may_read_the_file_may_read_the_trace(self):
+    def test_trace_has_the_access_rights_of_the_file(self):
         for options, file_mode, folder_mode in (((), 0o640, 0o750), (("--mode", "0604"), 0o604, 0o705)):
             out = self.folder / f"out{len(options)}"
             self.export(self.trace, "-o", out, *options)
@@ -63,10 +63,10 @@ class ExportTest(unittest.TestCase):
     def test_a_cut_file_is_exported_up_to_there(self):
         cut = self.folder / "cut.nettrace"
         cut.write_bytes(self.trace.read_bytes()[:-20])
-        self.assertIn("what comes before that was written", self.export(cut, "-o", self.out, expect=1))
+        self.assertIn("everything before the damage was written", self.export(cut, "-o", self.out, expect=1))
         self.assertTrue((self.out / "metadata").is_file())
 
-    def test_what_is_no_trace_leaves_nothing(self):
+    def test_invalid_input_leaves_nothing(self):
         other = self.folder / "other.nettrace"
         other.write_bytes(b"no trace")
         self.export(other, "-o", self.out, expect=2)
@@ -77,21 +77,21 @@ class ExportTest(unittest.TestCase):
     def test_time_is_chosen_by_until(self):
         file = self.folder / "long.nettrace"
         long_file(file, 1)
-        error = self.export(file, "-o", self.out, "--from", "2026-11-21T10:00:00.000000002Z", "--until",
+        error = self.export(file, "-o", self.out, "--since", "2026-11-21T10:00:00.000000002Z", "--until",
                             "2026-11-21T10:00:00.000000007Z")
         self.assertIn("out: 5 events", error)
         self.assertIn("--to", self.export(self.trace, "-o", self.out, to="other", expect=2))
 
     def test_options_that_would_do_nothing_are_refused(self):
         for profile, form in (("lttng", "csv"), ("speedscope", "ctf")):
-            self.assertIn("lttng is one of ctf", self.export(self.trace, "-o", self.out, "--profile", profile, to=form, expect=2))
-        self.assertIn("not be compressed", self.export(self.trace, "-o", f"{self.out}.zst", to="json", expect=2))
+            self.assertIn("lttng needs --to ctf", self.export(self.trace, "-o", self.out, "--profile", profile, to=form, expect=2))
+        self.assertIn("never compressed", self.export(self.trace, "-o", f"{self.out}.zst", to="json", expect=2))
 
     def test_csv_cannot_read_a_pipe_twice(self):
         read, write = os.pipe()
         os.close(write)
         with open(read, "rb") as pipe:
-            self.assertIn("write what comes into one first",
+            self.assertIn("save the stream to a file first",
                           self.export("-", "-o", self.out, to="csv", stdin=pipe, expect=2))
 
     def test_a_file_replaces_one(self):
@@ -102,7 +102,7 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(self.out.stat().st_mode & 0o777, 0o640)
             self.export(self.trace, "-o", self.folder / "absent" / "out", to=to, expect=1)
 
-    def test_it_reads_standard_input(self):
+    def test_reads_standard_input(self):
         with open(self.trace, "rb") as trace:
             self.export("-", "-o", self.out, stdin=trace)
         self.assertTrue((self.out / "metadata").is_file())
@@ -127,7 +127,7 @@ class ExportTest(unittest.TestCase):
         file = self.folder / "long.nettrace"
         long_file(file, 20)
         for number in (signal.SIGINT, signal.SIGTERM):
-            for _ in range(10):  # It may be over before the signal comes.
+            for _ in range(10):  # It may end before the signal arrives.
                 with subprocess.Popen([ARGS.nettrace, "export", "--to", "ctf", file, "-o", self.out],
                                       stderr=subprocess.PIPE) as process:
                     while not any(self.folder.glob(".nettrace-*/stream-0")) and process.poll() is None:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`nettrace import` run as a user runs it: what it refuses, and what is left when it fails. Traces of other writers are
-compared in tests/conformance."""
+"""Tests `nettrace import` as a user runs it: what it refuses, and what is left when it fails. tests/conformance tests
+traces of other writers."""
 
 import os
 import pathlib
@@ -22,18 +22,18 @@ class ImportTest(unittest.TestCase):
         self.out = self.folder / "out.nettrace"
 
     def nettrace(self, *arguments, expect=0, **options):
-        """Runs it; returns its standard output and error."""
+        """Runs nettrace; returns its standard output and error."""
         ran = subprocess.run([ARGS.nettrace, *map(str, arguments)], check=False, capture_output=True,
                              stdin=options.pop("stdin", subprocess.DEVNULL), **options)
         self.assertEqual(ran.returncode, expect, (arguments, ran.stderr))
         return ran.stdout.decode(), ran.stderr.decode()
 
     def load(self, source, *arguments, expect=0, form="ctf", **options):
-        """Imports; returns what it says."""
+        """Imports a trace; returns the messages."""
         return self.nettrace("import", "--from", form, source, "-o", self.out, *arguments, expect=expect, **options)[1]
 
     def trace(self):
-        """A CTF trace with the events of a file, and that file."""
+        """Returns a CTF trace with the events of a file, and that file."""
         subprocess.run([ARGS.generate, self.folder, "50", "1"], check=True)
         file = self.folder / "random-1.nettrace"
         os.chmod(file, 0o640)
@@ -45,7 +45,7 @@ class ImportTest(unittest.TestCase):
         left = [path.name for path in self.folder.iterdir() if path.name.startswith((".", "out"))]
         self.assertEqual(left, [])
 
-    def test_a_trace_becomes_a_file_that_keeps_the_rules(self):
+    def test_a_trace_becomes_a_file_that_verifies(self):
         folder, file = self.trace()
         said = self.load(folder)
         self.nettrace("verify", self.out)
@@ -74,22 +74,22 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(both, 2 * one)
         self.nettrace("verify", self.out)
 
-    def test_what_is_no_trace_is_refused(self):
+    def test_invalid_input_is_refused(self):
         empty = self.folder / "empty"
         empty.mkdir()
-        self.assertIn("empty: no file 'metadata' is in it", self.load(empty, expect=2))
+        self.assertIn("empty: neither this folder nor a folder below it has a file 'metadata'", self.load(empty, expect=2))
         self.assertIn("No such file", self.load(self.folder / "none", expect=2))
         (empty / "metadata").write_text("/* CTF 1.8 */\nnonsense { };\n")
-        self.assertIn("metadata: line 2: 'nonsense' is no declaration", self.load(empty, expect=2))
+        self.assertIn("metadata: line 2: 'nonsense' is not a declaration", self.load(empty, expect=2))
         (empty / "metadata").write_text("")
         (empty / "stream").write_bytes(b"x")
         self.assertIn("stream: at byte 0: event 0 is not declared", self.load(empty, expect=1))
         self.out.unlink()
         os.mkfifo(empty / "pipe")
-        self.assertIn("pipe: is no regular file", self.load(empty, expect=2))
+        self.assertIn("pipe: not a regular file", self.load(empty, expect=2))
         for content in (b"", b"Nettrace", bytes(64)):
             (self.folder / "no.fxt").write_bytes(content)
-            self.assertIn("no Fuchsia trace", self.load(self.folder / "no.fxt", form="fxt", expect=2))
+            self.assertIn("not a Fuchsia trace", self.load(self.folder / "no.fxt", form="fxt", expect=2))
         self.load(empty, form="perfetto", expect=2)
         self.check_nothing_is_left()
 
@@ -99,7 +99,7 @@ class ImportTest(unittest.TestCase):
         stream.write_bytes(stream.read_bytes()[:-3])
         said = self.load(folder, expect=1)
         self.assertRegex(said, f"{stream.name}: at byte [0-9]+: the file ends within an event")
-        self.assertIn("what is not damaged was written", said)
+        self.assertIn("all undamaged parts were written", said)
         self.nettrace("verify", self.out)
         whole, left = [self.nettrace("dump", "--json", each)[0].count("\n") for each in (file, self.out)]
         self.assertEqual(left, whole - 1)
@@ -117,7 +117,7 @@ class ImportTest(unittest.TestCase):
         self.out = self.folder / "none" / "out"
         self.assertIn("nothing was written", self.load(folder, expect=1))
         self.out = "-"
-        self.assertIn("name one", self.load(folder, expect=2))
+        self.assertIn("name a file", self.load(folder, expect=2))
         self.check_nothing_is_left()
 
 

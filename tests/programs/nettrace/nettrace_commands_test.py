@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The commands of nettrace that read files, run as a user runs them."""
+"""Tests the commands of nettrace that read files, as a user runs them."""
 
 import datetime
 import fcntl
@@ -23,13 +23,14 @@ from support import trace_bytes
 
 ARGS = script.options(__doc__, "nettrace", "generate", "corpus")
 SEEDS = (1, 2, 3)
-# What a terminal would obey: escape sequences of ESC and of C1, a title, an override of the direction of
-# text, line ends; and bytes that are no UTF-8.
+# Text that a terminal would obey: escape sequences with ESC and with C1, a title, an override of the direction of text,
+# line ends; and bytes that are not UTF-8.
 HOSTILE = b"\x1b[2J\xc2\x9b31m\x1b]0;t\x07\xe2\x80\xae\r\xff\x9b\x7f\n\xc2\x85"
 
 
 def nettrace(*arguments, expect=0, stdin=None, environment=None):
-    """Runs a command that is to exit with `expect`, or any status; returns its standard output and error."""
+    """Runs a command that must exit with `expect`, or with any status if it is None; returns its standard output and
+    error."""
     ran = subprocess.run([ARGS.nettrace, *map(str, arguments)], input=stdin, capture_output=True, check=False,
                          env={**os.environ, **(environment or {})})
     assert expect in (ran.returncode, None), (arguments, ran.returncode, ran.stderr)
@@ -41,17 +42,17 @@ def dump(file, *options):
 
 
 def dump_cut(file):
-    """The events of a file that is cut."""
+    """Returns the events of a file that is cut."""
     return [json.loads(line) for line in nettrace("dump", "--json", file, expect=1)[0].splitlines()]
 
 
 def one_interval(events, fields=()):
-    """A V6 stream of two threads' events, without a sequence point; each thread's are at the same times. The events have
-    the fields, which are descriptions without their sizes, and empty payloads."""
+    """Returns a V6 stream of two threads' events, without a sequence point; the events of both threads have the same
+    times. The events have the fields, which are descriptions without their sizes, and empty payloads."""
     stream = trace_bytes.begin(fields, threads=(1, 2))
     for thread in (1, 2):
-        # The first row has metadata id, capture thread, thread, no stack, no labels and an empty payload; each of the
-        # others is one tick later.
+        # The first row has metadata id, capture thread, thread, no stack, no labels and an empty payload. Each other
+        # row is one tick later.
         first = bytes([0x9F, 1, 0, thread, 0, thread, 0, 1, 0, 0])
         rows = first + b"\0\1" * (events // 2 - 1)
         stream += trace_bytes.block(trace_bytes.EVENT, struct.pack("<HHQQ", 20, 1, 1, events // 2) + rows)
@@ -65,7 +66,7 @@ def nanoseconds(event):
 
 
 def check_printable(test, said):
-    """`said`, which may have lines, has nothing that a terminal obeys, and is UTF-8."""
+    """Checks that `said`, which may have several lines, is UTF-8 and has nothing that a terminal obeys."""
     for c in said.decode():
         number = ord(c)
         test.assertFalse(number < 0x20 and c != "\n" or 0x7f <= number < 0xa0 or number == 0x202e, said)
@@ -89,7 +90,7 @@ class CommandsTest(unittest.TestCase):
         self.out.unlink(missing_ok=True)
 
     def filters(self):
-        """Options, each with the condition of the events that it chooses."""
+        """Returns options, each with the condition of the events that it selects."""
         events = self.events
         middle = events[len(events) // 2]
         pid = next(event["pid"] for event in events if event["pid"])
@@ -104,15 +105,18 @@ class CommandsTest(unittest.TestCase):
             (["--tid", tid], lambda event: event["tid"] == tid),
             (["--pid", 0], lambda event: event["pid"] == 0),
             (["--level", 3], lambda event: event["level"] <= 3),
+            (["--level", "warning"], lambda event: event["level"] <= 3),
             (["--keyword", hex(mask)],
              lambda event: int(event["keywords"], 16) == 0 or int(event["keywords"], 16) & mask),
-            (["--from", middle["time"]], lambda event: event["time"] >= middle["time"]),
+            (["--since", middle["time"]], lambda event: event["time"] >= middle["time"]),
+            (["--until", middle["time"]], lambda event: event["time"] < middle["time"]),
+            (["--from", middle["time"]], lambda event: event["time"] >= middle["time"]),  # the older names
             (["--to", middle["time"]], lambda event: event["time"] < middle["time"]),
-            (["--level", 3, "--provider", "R", "--to", middle["time"]],
+            (["--level", 3, "--provider", "R", "--until", middle["time"]],
              lambda event: event["level"] <= 3 and event["provider"] == "R" and event["time"] < middle["time"]),
         ]
 
-    def test_dump_filters_choose_what_they_say(self):
+    def test_dump_filters_select_the_right_events(self):
         for options, passes in self.filters():
             wanted = [event for event in self.events if passes(event)]
             if options != ["--pid", 0]:
@@ -126,7 +130,7 @@ class CommandsTest(unittest.TestCase):
             nettrace("cut", option, value, self.traces[0], "-o", self.out)
             nettrace("dump", option, value, self.traces[0], "--json")
 
-    def test_ids_that_are_none_are_wrong_usage(self):
+    def test_invalid_ids_are_wrong_usage(self):
         for option in ("--pid", "--tid"):
             for value in ("99999999999999999999", "-5", "1x", ""):
                 _, error = nettrace("dump", f"{option}={value}", self.traces[0], expect=2)
@@ -136,7 +140,7 @@ class CommandsTest(unittest.TestCase):
         for command in ("dump", "info", "verify"):
             for options in ([], ["--json"]):
                 if (command, options) == ("verify", ["--json"]):
-                    continue  # It prints nothing about a clean file.
+                    continue  # It prints nothing for a clean file.
                 with open("/dev/full", "wb") as full:
                     ran = subprocess.run([ARGS.nettrace, command, *options, self.traces[0]], stdout=full,
                                          stderr=subprocess.PIPE, check=False)
@@ -145,13 +149,13 @@ class CommandsTest(unittest.TestCase):
 
     def test_an_unknown_command_is_named(self):
         _, error = nettrace("bogus", expect=2)
-        self.assertIn("'bogus' is no command", error)
+        self.assertIn("unknown command 'bogus'", error)
 
     def test_dump_reads_standard_input(self):
         out, _ = nettrace("dump", "--json", "-", stdin=self.traces[0].read_bytes())
         self.assertEqual([json.loads(line) for line in out.splitlines()], self.events)
 
-    def test_dump_sorts_by_time_unless_told_not_to(self):
+    def test_dump_sorts_by_time_by_default(self):
         in_file_order = dump(self.traces[0], "--file-order")
         self.assertEqual(self.events, sorted(in_file_order, key=lambda event: event["timestamp"]))
         self.assertNotEqual(self.events, in_file_order, "the file is sorted already")
@@ -175,13 +179,13 @@ class CommandsTest(unittest.TestCase):
         file.write_bytes(one_interval(2, [b"\x01f\x18\x15"]))  # RelLoc of VarUInt
         out, error = nettrace("dump", file)
         self.assertEqual(out.count("\n"), 2)
-        self.assertIn("TraceEvent, the library of PerfView, shows nothing of this file: a field of P/E", error)
+        self.assertIn("TraceEvent, the library of PerfView, cannot show this file: a field of P/E", error)
         self.assertIn("a field of P/E", commands.info(ARGS.nettrace, file)["traceeventRefusal"])
-        self.assertIn("shows nothing of this file: a field of P/E", nettrace("info", file)[0])
+        self.assertIn("cannot show this file: a field of P/E", nettrace("info", file)[0])
         self.assertIsNone(commands.info(ARGS.nettrace, self.traces[0])["traceeventRefusal"])
         self.assertEqual(nettrace("dump", self.traces[0])[1], "")
 
-    def test_info_counts_what_is_there(self):
+    def test_info_counts_the_contents(self):
         info = commands.info(ARGS.nettrace, self.traces[0])
         self.assertEqual((info["version"], info["events"], info["complete"]), (6, len(self.events), True))
         table, _ = nettrace("info", self.traces[0])
@@ -198,7 +202,7 @@ class CommandsTest(unittest.TestCase):
                 self.assertIn(str(file), error)
                 self.assertIn(reason, error)
             nettrace(command, "--nonsense", expect=2)
-        nettrace("dump", "--from", "yesterday", self.traces[0], expect=2)
+        nettrace("dump", "--since", "yesterday", self.traces[0], expect=2)
         nettrace("merge", self.traces[0], "-o", self.out, expect=2)
         self.assertFalse(self.out.exists())
 
@@ -225,7 +229,21 @@ class CommandsTest(unittest.TestCase):
         nettrace("verify", "--strict", self.out)
         self.assertEqual(dump(self.out), dump(self.traces[0]))
 
-    def test_what_a_file_without_an_end_cannot_know_is_said(self):
+    def test_repair_skips_bad_bytes_and_keeps_the_end(self):
+        whole = self.traces[0].read_bytes()
+        events = dump(self.traces[0])
+        damaged = self.folder / "damaged.nettrace"
+        at = len(whole) // 2
+        damaged.write_bytes(whole[:at] + bytes(0x55 + 37 * i & 0xFF for i in range(64)) + whole[at + 64:])
+        _, error = nettrace("repair", damaged, "-o", self.out)
+        self.assertRegex(error, r"damaged\.nettrace: offset \d+: .*; skipped \d+ bytes and about \d+ events")
+        self.assertNotIn("losses are unknown", error)
+        self.assertTrue(commands.info(ARGS.nettrace, self.out)["complete"])
+        kept = dump(self.out)
+        self.assertEqual(kept[-1]["time"], events[-1]["time"])
+        self.assertGreater(len(kept), len(events) // 2)
+
+    def test_repaired_file_records_the_unknown_time(self):
         cut = self.folder / "unknown.nettrace"
         whole = self.traces[0].read_bytes()
         self.assertIsNone(commands.info(ARGS.nettrace, self.traces[0])["unknown"])
@@ -233,7 +251,7 @@ class CommandsTest(unittest.TestCase):
             with self.subTest(name):
                 cut.write_bytes(whole[:end])
                 last = max(event["time"] for event in dump_cut(cut))
-                # The recorder still wrote a second after the last event.
+                # The recorder was still writing a second after the last event.
                 written = nanoseconds({"time": last}) + 10**9
                 os.utime(cut, ns=(written, written))
                 told, _ = nettrace("info", "--json", cut, expect=1)
@@ -241,7 +259,7 @@ class CommandsTest(unittest.TestCase):
                 self.assertEqual(nanoseconds({"time": unknown["until"]}), written)
                 self.assertLess(unknown["since"], unknown["until"])
                 table, _ = nettrace("info", cut, expect=1)
-                text = f"what is missing is not known from {unknown['since']} to at least {unknown['until']}"
+                text = f"losses are unknown from {unknown['since']} to at least {unknown['until']}"
                 self.assertRegex(table, rf"lost +\d+; {text}")
 
                 _, error = nettrace("repair", cut, "-o", self.out)
@@ -256,13 +274,13 @@ class CommandsTest(unittest.TestCase):
                 times = {key.lower(): nanoseconds({"time": time}) for key, time in unknown.items()}
                 self.assertEqual({key.lower(): int(value) for key, value in shown[-1]["payload"].items()}, times)
                 self.assertEqual(dump(self.out, "--provider", "NetTrace.Collector"), shown[-1:])
-                # What is made of the file keeps it.
+                # Files that are made from the repaired file keep the event.
                 whole_again = self.folder / "whole-again.nettrace"
                 nettrace("merge", self.out, self.traces[1], "-o", whole_again)
                 self.assertEqual(commands.info(ARGS.nettrace, whole_again)["unknown"], unknown)
-                nettrace("cut", self.out, "-o", whole_again, "--provider", "Nobody", "--from", last)
+                nettrace("cut", self.out, "-o", whole_again, "--provider", "Nobody", "--since", last)
                 self.assertEqual(commands.info(ARGS.nettrace, whole_again)["unknown"], unknown)
-                nettrace("cut", self.out, "-o", whole_again, "--to", self.events[0]["time"])
+                nettrace("cut", self.out, "-o", whole_again, "--until", self.events[0]["time"])
                 self.assertIsNone(commands.info(ARGS.nettrace, whole_again)["unknown"])
 
     def test_when_a_file_was_last_written_may_not_be_known(self):
@@ -271,14 +289,14 @@ class CommandsTest(unittest.TestCase):
         unknown = json.loads(told)["unknown"]
         self.assertIsNone(unknown["until"])
         table, _ = nettrace("info", "-", expect=1, stdin=whole[:-1])
-        self.assertIn(f"what is missing is not known from {unknown['since']} on", table)
-        # A file that was last written before it began was given that time.
+        self.assertIn(f"losses are unknown from {unknown['since']} on", table)
+        # If a file was last modified before it began, its modification time was changed.
         cut = self.folder / "unknown.nettrace"
         cut.write_bytes(whole[:-1])
         os.utime(cut, (1000, 1000))
         self.assertEqual(json.loads(nettrace("info", "--json", cut, expect=1)[0])["unknown"], unknown)
 
-    def test_verify_tells_errors_hazards_and_clean_files_apart(self):
+    def test_verify_distinguishes_errors_hazards_and_clean_files(self):
         self.assertEqual(nettrace("verify", "--strict", "--json", self.traces[0])[0], "")
         trailing = self.folder / "hazard"
         trailing.write_bytes(self.traces[0].read_bytes() + b"x")
@@ -304,7 +322,7 @@ class CommandsTest(unittest.TestCase):
             for key in ("timestamp", "time", "provider", "name", "level", "keywords", "pid", "tid", "cpu", "activityId"):
                 self.assertEqual([event[key] for event in after], [event[key] for event in before], key)
 
-    def test_cut_takes_what_dump_shows(self):
+    def test_cut_selects_the_events_that_dump_shows(self):
         for options, _ in self.filters():
             nettrace("cut", self.traces[0], *options, "-o", self.out)
             self.assertEqual(dump(self.out), dump(self.traces[0], *options), options)
@@ -338,17 +356,17 @@ class CommandsTest(unittest.TestCase):
             repair.send_signal(signal.SIGKILL)
         self.assertEqual(self.out.read_text(), "the old one")
         for left in set(self.folder.iterdir()) - before:
-            # Only where the file system has no files without a name.
+            # The temporary file has a name only if the file system does not support unnamed files.
             self.assertRegex(left.name, r"^\.nettrace-[0-9a-f]{32}\.tmp$")
             left.unlink()
 
     def is_writing(self, pid):
-        """Whether the process has a file in the folder open, with a name or without one."""
+        """Returns whether the process has a file in the folder open, with or without a name."""
         open_files = []
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             try:
                 open_files.append(os.readlink(fd))
-            except FileNotFoundError:  # Closed since.
+            except FileNotFoundError:  # Closed in between.
                 pass
         return any(file.startswith(f"{self.folder}/") for file in open_files)
 
@@ -372,7 +390,7 @@ class CommandsTest(unittest.TestCase):
         victim = self.folder / "victim"
         victim.write_text("precious")
         self.out.symlink_to(victim)
-        # Names that a temporary file might be expected to have.
+        # Names that an attacker could expect for a temporary file.
         with subprocess.Popen([ARGS.nettrace, "repair", "-", "-o", self.out], stdin=subprocess.PIPE) as repair:
             planted = self.folder / f"out.nettrace.{repair.pid}.tmp"
             planted.symlink_to(victim)
@@ -389,7 +407,7 @@ class CommandsTest(unittest.TestCase):
         self.assertLess(whole.stat().st_size, self.traces[0].stat().st_size)
         wanted = dump(self.traces[0])
         self.assertEqual(dump(whole), wanted)
-        # By what is in it, not by its name.
+        # The format is detected by content, not by name.
         other = self.folder / "compressed"
         other.write_bytes(whole.read_bytes())
         for file in (whole, other):
@@ -410,9 +428,10 @@ class CommandsTest(unittest.TestCase):
         nettrace("merge", *12 * self.traces[:1], "-o", whole)  # Several chunks of 128 KB.
         bytes_ = whole.read_bytes()
         damaged = bytearray(bytes_)
-        damaged[-2] ^= 1  # In the checksum.
-        for broken, reason in ((bytes_[:-2], "the zstd data is cut"), (bytes_[:len(bytes_) // 2], "the zstd data is cut"),
-                               (bytes_[:-6], "the zstd data is cut"), (bytes(damaged), "zstd: .*checksum")):
+        damaged[-2] ^= 1  # A bit of the checksum.
+        cut = "the zstd data is truncated"
+        for broken, reason in ((bytes_[:-2], cut), (bytes_[:len(bytes_) // 2], cut), (bytes_[:-6], cut),
+                               (bytes(damaged), "zstd: .*checksum")):
             file = self.folder / "broken.zst"
             file.write_bytes(broken)
             events = len(nettrace("dump", "--json", file, expect=None)[0].splitlines())
@@ -453,7 +472,7 @@ class CommandsTest(unittest.TestCase):
         self.assertFalse(self.out.exists())
 
     def hostile_trace(self):
-        """A trace in which names of threads, providers and events, and keys of the trace, are hostile."""
+        """Returns a trace with hostile names of threads, providers and events, and hostile keys."""
         bytes_ = self.traces[0].read_bytes()
         words = {event[key] for event in self.events for key in ("provider", "name", "thread") if event[key]}
         words |= set(commands.info(ARGS.nettrace, self.traces[0])["keyValues"])
@@ -491,7 +510,7 @@ class CommandsTest(unittest.TestCase):
 
     def test_hostile_arguments_do_not_reach_a_terminal(self):
         for arguments in (["\x1b[2J"], ["dump", "\x1b[2J", "\x1b[2J"], ["dump", "--pid", "\x1b[2J", "file"],
-                          ["dump", "file", "--\x1b[2J"], ["dump", "--from", "\x1b[2J", "file"], ["dump", "--keyword", "\x1b[2J", "f"],
+                          ["dump", "file", "--\x1b[2J"], ["dump", "--since", "\x1b[2J", "file"], ["dump", "--keyword", "\x1b[2J", "f"],
                           ["cut", "f", "-o", "o", "--mode", "\x1b[2J"], ["record", "-o", "x", "-e", "a:\x1b[2J"],
                           ["record", "-o", "x", "-e", "a", "--duration", "\x1b[2J"]):
             with self.subTest(arguments):
@@ -506,12 +525,12 @@ class CommandsTest(unittest.TestCase):
                               (["merge", self.traces[1], "-o", self.out], "merge: ")):
             terminal = self.stopped_halfway(command, on_terminal=True)
             self.assertRegex(terminal, rf"\r\x1b\[Knettrace {show}\d+ MB")
-            # The line is gone before the next one is printed.
+            # The progress line is erased before the next line is printed.
             self.assertTrue(terminal.rpartition("MB")[2].startswith("\r\x1b[K"), terminal)
         self.assertEqual(self.stopped_halfway(["verify"], on_terminal=False), "")
 
     def stopped_halfway(self, command, on_terminal):
-        """Standard error of a command that reads half of its input half a second after the other half."""
+        """Returns standard error of a command that reads the second half of its input half a second after the first."""
         ours, theirs = pty.openpty() if on_terminal else os.pipe()
         bytes_ = self.traces[0].read_bytes()
         with subprocess.Popen([ARGS.nettrace, command[0], "-", *command[1:]], stdin=subprocess.PIPE,
@@ -519,7 +538,7 @@ class CommandsTest(unittest.TestCase):
             os.close(theirs)
             process.stdin.write(bytes_[:len(bytes_) // 2])
             process.stdin.flush()
-            # It begins to count its time before it reads.
+            # The command starts its clock before it reads.
             until(lambda: unread(process.stdin) == 0)
             time.sleep(0.55)
             process.stdin.write(bytes_[len(bytes_) // 2:])
@@ -535,12 +554,12 @@ class CommandsTest(unittest.TestCase):
 def read_or_end(fd):
     try:
         return os.read(fd, 4096)
-    except OSError:  # A terminal that nobody has open any more.
+    except OSError:  # The other end of the terminal is closed.
         return b""
 
 
 def unread(pipe):
-    """The bytes in a pipe that nobody has read."""
+    """Returns the number of unread bytes in a pipe."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The page of `nettrace report` in Chromium: its numbers, the timeline and the search by mouse and by keyboard, both colour
-schemes, desks and telephones, paper, without scripts, and with names that would be scripts. By name only (./run test
-browser); needs Debian's package chromium."""
+"""Tests the page of `nettrace report` in Chromium: its numbers, the timeline and the search by mouse and by keyboard,
+both colour schemes, desktops and phones, paper, without scripts, and with names that contain scripts. By name only
+(./run test browser); needs Debian's package chromium."""
 
 import pathlib
 import shutil
@@ -13,13 +13,13 @@ from support import commands, script
 from support.browser import CONTRAST, WIDTH, WIDTHS, Browser
 
 ARGS = script.options(__doc__, "nettrace", "generate", "traces")
-# Elements that are wider than the page, and in none that scrolls by itself.
+# Elements that are wider than the page, and not within an element that scrolls.
 WIDER = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
   !e.closest(".scroll, #lanes, #details, .skip")).map(e => e.tagName + ": " + e.textContent.slice(0, 60))"""
-# After what was asked for has been drawn.
+# Resolves after the requested content has been drawn.
 DRAWN = "new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 FIELDS = """Object.fromEntries([...document.querySelectorAll("#details tr")].map(row => [...row.cells].map(cell => cell.textContent)))"""
-# Of the lane of a thread: what its picture says, and how many lines it has.
+# For the lane of a thread: the label of its picture, and how many lines it has.
 LANE = """(name => { const lane = [...document.querySelectorAll(".lane")].find(l => l.firstChild.textContent === name);
   return [lane.lastChild.getAttribute("aria-label"), lane.querySelector(".ticks").getAttribute("d").split("M").length - 1,
     lane.querySelector(".activity").getAttribute("d").split("M").length - 1]; })"""
@@ -83,12 +83,12 @@ class ReportBrowserTest(unittest.TestCase):
         grounds = set()
         for scheme in ("light", "dark"):
             self.open("shop", 1280, scheme)
-            self.click("#list tbody button")  # fields and a chosen row, too
+            self.click("#list tbody button")  # shows fields and a selected row, too
             self.assertGreaterEqual(self.value(CONTRAST), 4.5)  # WCAG 2, AA
             grounds.add(self.value("getComputedStyle(document.body).backgroundColor"))
         self.assertEqual(len(grounds), 2)
 
-    def test_the_numbers_are_those_of_the_file(self):
+    def test_numbers_match_the_file(self):
         self.open()
         events = self.events()
         self.assertIn(f"{len(events)} of {len(events)} events", self.value("document.querySelector('#shown').textContent"))
@@ -97,7 +97,8 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertEqual(self.value("[...document.querySelectorAll('#lanes h3')].map(name => name.textContent)"),
                          ["Process 1000 /usr/bin/web", "Process 2000 /usr/bin/database", "Process 3000 /usr/bin/billing",
                           "Process 4000 /usr/bin/größe"])
-        # A lane has a line for each event that is not on the same half pixel as the one before, and a bar for each request.
+        # A lane has a line for each event, unless the event before is on the same half pixel, and a bar for each
+        # request.
         label, lines, bars = self.value(LANE + "('1001 worker 1')")
         self.assertIn(": 200 single events", label)
         self.assertGreaterEqual(lines, 100)
@@ -107,7 +108,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertEqual(self.value("document.querySelector('#chart .lost').getAttribute('d').split('M').length - 1"), 2)
         self.assertIn("199 durations from 1 µs to 199 µs", self.value("document.querySelector('#histogram').getAttribute('aria-label')"))
 
-    def test_the_keyboard_comes_to_an_event_and_its_fields(self):
+    def test_keyboard_reaches_an_event_and_its_fields(self):
         for width in (1280, 360):
             self.open("shop", width)
             for _ in range(60):
@@ -144,7 +145,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.press("ArrowUp", *"+++++++")
         before = self.value("document.querySelector('#window').textContent")
         self.assertIn("(7.77 ms)", before)
-        # It stays where the chosen event is: the one before is left of that, and the next ones come after 10 ms.
+        # The view stays at the selected event: the previous event is to its left, and the next ones are 10 ms later.
         self.assertIn(": 1 single event in", self.value(LANE + "('1001 worker 1')")[0])
         self.assertEqual(self.value(LOST), "0 lost events in this time")
         self.press("ArrowRight")
@@ -152,7 +153,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.press("Home")
         self.assertIn("(995 ms)", self.value("document.querySelector('#window').textContent"))
 
-    def test_the_keyboard_comes_to_an_activity_and_its_fields(self):
+    def test_keyboard_reaches_an_activity_and_its_fields(self):
         for width in (1280, 360):
             self.open("shop", width)
             for _ in range(40):
@@ -161,7 +162,7 @@ class ReportBrowserTest(unittest.TestCase):
                     break
             self.assertEqual(self.value("getComputedStyle(document.activeElement).outlineStyle"), "solid")
             self.assertRegex(self.value(LANE + "('1002 worker 2')")[0], ", 99 activities$")
-            # Of the requests with odd numbers, the one with the number 5.
+            # Among the requests with odd numbers, the one with the number 5.
             while self.value("document.querySelector('.lane.current').firstChild.textContent") != "1002 worker 2":
                 self.press("ArrowDown")
             self.press("N", "N", "N", "N", "P")
@@ -173,7 +174,8 @@ class ReportBrowserTest(unittest.TestCase):
                              "Chosen: Request, an activity of 6 µs, from +0.025000000 s to +0.025006000 s, 1002 worker 2, "
                              "related to 05050505-0505-0505-0505-050505050505")
             self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
-            # The event that begins it, the one that ends it, and from that the next activity, which is related to none.
+            # First the event that begins it, then the one that ends it, then the next activity, which is not related to
+            # any.
             self.press("n")
             self.assertEqual(self.value(FIELDS)["Order"], "5")
             self.press("n")
@@ -181,18 +183,18 @@ class ReportBrowserTest(unittest.TestCase):
             self.press("N")
             self.assertEqual(self.value(FIELDS)["duration"], "8 µs")
             self.assertNotIn("relatedActivityId", self.value(FIELDS))
-            # Its mark is around all of it, when that is wide.
+            # The mark is around the whole activity when the activity is wide.
             self.press(*"+" * 15)
             left, right = self.value("document.querySelector('.selected-mark').getAttribute('d').match(/^M([0-9.]+) 36V1H([0-9.]+)V36$/).slice(1)")
             shown = self.value("document.querySelector('.lane.current').lastChild.clientWidth")
             self.assertAlmostEqual(float(right) - float(left), shown * 8e-6 / (0.995002 / 2 ** 15), delta=1)
-            self.press("N")  # is beyond what is shown
+            self.press("N")  # outside of the visible time
             self.assertEqual(self.value(FIELDS)["duration"], "10 µs")
             self.assertEqual(self.value("document.querySelectorAll('.selected-mark').length"), 1)
             self.click("#previous-activity")
             self.assertEqual(self.value(FIELDS)["duration"], "8 µs")
 
-    def test_zooming_in_comes_to_single_events(self):
+    def test_zooming_in_shows_single_events(self):
         self.open()
         self.press("Tab")
         self.click("#next-event")
@@ -218,7 +220,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.assertIn("(99.5 ms)", shown)
         for row in self.value(ROWS):
             self.assertTrue(0.497 < float(row[0].strip("+ s")) < 0.598, row)
-        # The first event of thread 4000 is in none of that; one of 1001 is where it is drawn.
+        # Thread 4000's first event is outside of this view; an event of 1001 is where it is drawn.
         self.value("document.querySelectorAll('.lane')[1].scrollIntoView({block: 'center'})")
         x, y = self.value("""(lane => { const box = lane.lastChild.getBoundingClientRect();
           const at = Number(lane.querySelector(".ticks").getAttribute("d").match(/M([0-9.]+)/)[1]);
@@ -258,7 +260,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.click("#kinds-table thead th:first-child button")
         self.assertEqual(self.value(column.format(0)), ["Billed", "Query", "Request", "RequestDone"])
 
-    def test_a_sample_is_said_to_be_one(self):
+    def test_a_sample_is_labelled(self):
         self.open("large")
         self.assertIn("15,000 of 60,000 events", self.value("document.querySelector('#shown').textContent"))
         self.assertIn("60,000 events of 1 provider in", self.value("document.querySelector('#chart').getAttribute('aria-label')"))
@@ -278,7 +280,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.click("#next-event")
         self.assertEqual(self.value(FIELDS)["n"], "2")
 
-    def test_names_are_text_whatever_they_are(self):
+    def test_hostile_names_are_text(self):
         self.browser.call("Page.addScriptToEvaluateOnNewDocument", source="""self.violations = [];
           addEventListener("securitypolicyviolation", event => self.violations.push(event.violatedDirective));""")
         for name in self.names:
@@ -295,7 +297,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.click("#list tbody tr:nth-child(2) button")
         self.assertEqual(self.value("document.querySelector('#details h3').textContent"), "{{data}}")
         self.assertIn("__proto__", self.value("document.querySelector('#details').textContent"))
-        # The policy stops what it is for.
+        # The policy blocks scripts that are added to the page.
         self.value("document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = 1'}))")
         self.drawn()
         self.assertEqual(self.value("document.title"), "hostile.nettrace – NetTrace report")
@@ -304,7 +306,7 @@ class ReportBrowserTest(unittest.TestCase):
     def test_without_scripts_there_are_sums_and_tables(self):
         self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
         self.addCleanup(self.browser.call, "Emulation.setScriptExecutionDisabled", value=False)
-        # What is asked here is no script of the page.
+        # The scripts of this test are not scripts of the page.
         for width in (360, 1280):
             self.browser.open(self.folder / "shop.html", width)
             self.assertIn("Scripts are off", self.value("document.querySelector('noscript').innerText"))
@@ -313,7 +315,7 @@ class ReportBrowserTest(unittest.TestCase):
             self.assertIn("RequestDone", self.value("document.querySelector('#kinds-table').innerText"))
             self.assertEqual(self.value(WIDTH), width)
 
-    def test_it_can_be_printed(self):
+    def test_page_can_be_printed(self):
         self.open("shop", 1280, "dark")
         self.browser.call("Emulation.setEmulatedMedia", media="print",
                           features=[{"name": "prefers-color-scheme", "value": "dark"}])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""`nettrace report` run as a user runs it: the numbers of its page, as JSON and in its tables, against those of `nettrace
-dump` and `nettrace info`; what names can do to it; what it refuses, and what is left when it fails. The page in a browser
-is report_browser_test.py's."""
+"""Tests `nettrace report` as a user runs it: the numbers of its page, as JSON and in its tables, compared with
+`nettrace dump` and `nettrace info`; hostile names; what it refuses, and what is left when it fails.
+report_browser_test.py tests the page in a browser."""
 
 import collections
 import html.parser
@@ -23,12 +23,12 @@ MAX_NAME = 256
 
 
 def long_file(path, intervals):
-    """A file of events with two numbers each."""
+    """Writes a file of events with two numbers each."""
     trace_bytes.write_long(path, intervals, [bytes([1, name]) + b"\x0c" for name in b"ab"], bytes(16))
 
 
 class Page(html.parser.HTMLParser):
-    """The elements, texts, tables and JSON of a page, as a browser without scripts has them."""
+    """The elements, texts, tables and JSON of a page, as a browser without scripts reads them."""
 
     def __init__(self, path):
         super().__init__()
@@ -81,7 +81,7 @@ class Page(html.parser.HTMLParser):
 
 
 def shown(text):
-    """A name as the page has it."""
+    """Returns a name in the form that the page shows."""
     raw = text.encode()
     if len(raw) > MAX_NAME:
         text = raw[:MAX_NAME].decode(errors="ignore") + "…"
@@ -109,7 +109,7 @@ class ReportTest(unittest.TestCase):
         self.out = self.folder / "report.html"
 
     def report(self, *arguments, expect=0, **options):
-        """Runs it; returns its standard error."""
+        """Runs the report; returns its standard error."""
         ran = subprocess.run([ARGS.nettrace, "report", *map(str, arguments)], check=False,
                              stdin=options.pop("stdin", subprocess.DEVNULL), stderr=subprocess.PIPE, **options)
         self.assertEqual(ran.returncode, expect, (arguments, ran.stderr))
@@ -170,8 +170,8 @@ class ReportTest(unittest.TestCase):
             for number, count in enumerate(series["counts"]):
                 counts[number] += int(count)
         start, width = int(over_time["start"]), int(over_time["width"])
-        # Times are those since the first event or loss; here the former is not after the latter, or the buckets would
-        # not begin before it.
+        # Times count from the first event or loss. Here the first event is not after the first loss, or the buckets
+        # would not begin before it.
         first = min(e["timestamp"] for e in events) - min(int(k["first"]) for k in data["kinds"])
         self.assertEqual(counts, collections.Counter((e["timestamp"] - first - start) // width for e in events))
         self.assertLessEqual(len(over_time["lost"]), 1024)
@@ -179,7 +179,7 @@ class ReportTest(unittest.TestCase):
     def events(self, path, *options):
         return list(commands.dump(ARGS.nettrace, path, *options))
 
-    def test_numbers_are_those_of_dump_and_info(self):
+    def test_numbers_match_dump_and_info(self):
         for name in ("shop", "far", "random-1", "random-2", "random-3"):
             with self.subTest(name):
                 path = self.traces / f"{name}.nettrace"
@@ -190,7 +190,7 @@ class ReportTest(unittest.TestCase):
                 self.check_single(page, events)
 
     def check_single(self, page, events):
-        """All events are in the page, as `nettrace dump --json` shows them."""
+        """Checks that all events are in the page, as `nettrace dump --json` shows them."""
         singles = page.data["singleEvents"]
         self.assertEqual(len(singles), len(events))
         key = lambda event: json.dumps(event, sort_keys=True)  # noqa: E731
@@ -217,13 +217,14 @@ class ReportTest(unittest.TestCase):
         found = {number * width + start: int(count) for number, count in enumerate(data["overTime"]["lost"]) if int(count)}
         self.assertEqual(sorted(found.values()), [5, 40])
         for at, count in found.items():
-            # Before the first event of that CPU after request 80, or 120, which was 5 ms times that after the first one.
+            # The loss is before that CPU's first event after request 80 or 120, which was 5 ms times this number after
+            # the first one.
             expected = 5_000_000 * {40: 81, 5: 121}[count]
             self.assertLess(abs(at - expected), 2 * width + 1_000_000)
         self.assertEqual(page.rows("losses-table"), [["CPU 0", "40"], ["CPU 1", "5"]])
         self.assertIn("45 events were lost", page.text)
 
-    def test_durations_are_those_of_the_activities(self):
+    def test_durations_match_the_activities(self):
         page = self.page("shop")
         durations = [1000 * (i + 1) for i in range(199)]
         row, = page.data["durations"]
@@ -254,21 +255,21 @@ class ReportTest(unittest.TestCase):
         events = self.events(path)
         page = self.page("large")
         self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
-        self.assertIn("15,000 of 60,000 events are in this page one by one, one in 4.", page.text)
-        self.assertIn("--from and --until", page.text)
+        self.assertIn("15,000 of 60,000 events are shown as single events, one in 4.", page.text)
+        self.assertIn("--since and --until", page.text)
         first, *others = [single["event"] for single in page.data["singleEvents"]]
         self.assertEqual([e["payload"]["n"] for e in others], list(range(4, 60000, 4)))
-        self.assertIn("too many for this page", first["error"])
+        self.assertIn("too large for this page", first["error"])
         self.assertNotIn("payload", first)
-        window = ("--from", events[100]["time"], "--until", events[300]["time"])
+        window = ("--since", events[100]["time"], "--until", events[300]["time"])
         page = self.page("large", *window)
         self.check_numbers(page, events, commands.info(ARGS.nettrace, path))
         self.assertEqual([s["event"]["payload"]["n"] for s in page.data["singleEvents"]], list(range(100, 300)))
-        self.assertIn(f"200 of 60,000 events are in this page one by one, from {events[100]['time']}, until", page.text)
+        self.assertIn(f"200 of 60,000 events are shown as single events, from {events[100]['time']}, until", page.text)
 
-    def test_names_are_text_whatever_they_are(self):
+    def test_hostile_names_are_text(self):
         plain, page = self.page("shop"), self.page("hostile")
-        # What the page has of elements is its own: rows and cells differ in number, and nothing else.
+        # Hostile names add no elements: only the numbers of rows and cells differ.
         numbers = ("tr", "td", "th", "table", "div", "caption", "thead", "tbody", "p")
         self.assertEqual({tag for tag in page.tags if tag not in numbers}, {tag for tag in plain.tags if tag not in numbers})
         self.assertEqual(page.tags["script"], 2)
@@ -284,7 +285,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("{{data}}", names)
         text = self.out.read_text(encoding="utf-8")
         self.assertIsNone(re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", text))
-        # The style and the script are those that the policy names.
+        # The style and the script are the ones that the policy names.
         self.assertEqual(text.count("<script"), 2)
         self.assertEqual(text.lower().count("</script"), 2)
 
@@ -312,15 +313,15 @@ class ReportTest(unittest.TestCase):
         for size in (len(whole) - 20, len(whole) * 2 // 3, len(whole) // 3):
             cut.write_bytes(whole[:size])
             error = self.report(cut, "-o", self.out, expect=1)
-            self.assertIn("what comes before that is in the page", error)
+            self.assertIn("the page shows everything before the damage", error)
             page = Page(self.out)
             self.assertIn("The file is cut or damaged", page.text)
-            self.assertIn("What is missing is not known", page.text)
+            self.assertIn("Losses are unknown", page.text)
             dumped = subprocess.run([ARGS.nettrace, "dump", "--json", cut], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                     check=False).stdout.splitlines()
             self.assertEqual(page.data["events"], len(dumped))
 
-    def test_what_is_no_trace_leaves_nothing(self):
+    def test_invalid_input_leaves_nothing(self):
         other = self.folder / "other.nettrace"
         other.write_bytes(b"no trace")
         self.report(other, "-o", self.out, expect=2)
@@ -328,13 +329,13 @@ class ReportTest(unittest.TestCase):
         self.report(self.traces / "shop.nettrace", "-o", self.folder / "absent" / "out", expect=1)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["other.nettrace"])
 
-    def test_what_would_do_harm_is_refused(self):
+    def test_harmful_options_are_refused(self):
         trace = self.folder / "trace.nettrace"
         trace.write_bytes((self.traces / "shop.nettrace").read_bytes())
-        self.assertIn("would replace the file", self.report(trace, "-o", trace, expect=2))
+        self.assertIn("the output is the input", self.report(trace, "-o", trace, expect=2))
         self.assertEqual(trace.read_bytes(), (self.traces / "shop.nettrace").read_bytes())
         self.assertIn("name a path", self.report(trace, "-o", "-", expect=2))
-        self.assertIn("not be compressed", self.report(trace, "-o", f"{self.out}.zst", expect=2))
+        self.assertIn("never compressed", self.report(trace, "-o", f"{self.out}.zst", expect=2))
 
     def test_a_page_replaces_one_and_has_the_mode_of_the_file(self):
         trace = self.folder / "trace.nettrace"
@@ -364,13 +365,13 @@ class ReportTest(unittest.TestCase):
             subprocess.run(["umount", disk], check=True)
 
     def test_a_signal_leaves_nothing(self):
-        # It would have to be fed for as long as the test stops it.
+        # The test would have to write to the pipe while it stops the command.
         file = self.folder / "long.nettrace"
         long_file(file, 40)
         for number in (signal.SIGINT, signal.SIGTERM):
-            for _ in range(10):  # It may be over before the signal comes.
+            for _ in range(10):  # It may end before the signal arrives.
                 with subprocess.Popen([ARGS.nettrace, "report", file, "-o", self.out], stderr=subprocess.PIPE) as process:
-                    # The file is read once its signals are caught, and the page is begun then.
+                    # The command installs its signal handlers before it reads the file, and then begins the page.
                     while process.poll() is None and not self.has_begun(process.pid):
                         time.sleep(0.001)
                     process.send_signal(number)
@@ -383,7 +384,7 @@ class ReportTest(unittest.TestCase):
             self.assertEqual([path.name for path in self.folder.iterdir()], ["long.nettrace"])
 
     def has_begun(self, pid):
-        """Whether the process has a file of the folder open for writing."""
+        """Returns whether the process has a file of the folder open for writing."""
         try:
             links = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
         except FileNotFoundError:
@@ -401,7 +402,7 @@ class ReportTest(unittest.TestCase):
             sizes.append(page.size)
             self.assertEqual(page.data["events"], intervals * 50_000)
             self.assertEqual(sum(map(int, page.data["overTime"]["providers"][0]["counts"])), intervals * 50_000)
-        # The sample has between half of, and all, single events that it may have.
+        # The sample has between half and all of the single events that it may have.
         self.assertLess(peaks[1], 1.2 * peaks[0] + 8192, peaks)
         self.assertLess(sizes[1], 2 * sizes[0], sizes)
 

@@ -43,7 +43,7 @@ std::unique_ptr<nettrace::Source> FileSource(const std::string& path) {
 class RewriteTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // In memory where that is possible: each output is synced.
+    // In memory if possible, because each output is synced.
     const std::filesystem::path memory = "/dev/shm";
     folder_ =
         (std::filesystem::exists(memory) ? memory : std::filesystem::path(::testing::TempDir())) /
@@ -62,7 +62,7 @@ class RewriteTest : public ::testing::Test {
   }
   std::string Output() const { return folder_ / "out.nettrace"; }
 
-  // Expects the file to be without a finding, and returns its counts.
+  // Expects that Verify finds nothing in the file, and returns its counts.
   static Reader::Stats StatsOfCleanFile(const std::string& path) {
     const auto report = nettrace::Verify(FileSource(path));
     EXPECT_TRUE(report.ok()) << report.status();
@@ -80,7 +80,7 @@ class RewriteTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(RewriteTest, RepairWritesWhatIsWholeOfADamagedFile) {
+TEST_F(RewriteTest, RepairWritesTheIntactPartsOfADamagedFile) {
   const Bytes good = nettrace::GoodStream();
   const std::string input = Write("in.nettrace", good.span().first(good.size() - 5));
   ASSERT_EQ(RunRewrite({.command = "repair",
@@ -112,7 +112,7 @@ TEST_F(RewriteTest, CutOfADamagedFileWritesNothing) {
 TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
   const std::string input = Write("in.nettrace", nettrace::GoodStream().span());
   EventFilter filter;
-  filter.tids = {4244};  // of thread 2
+  filter.tids = {4244};  // The tid of thread 2.
   ASSERT_EQ(RunRewrite({.command = "cut", .inputs = {input}, .output = Output(), .filter = filter}),
             0);
   const Reader::Stats stats = StatsOfCleanFile(Output());
@@ -120,7 +120,8 @@ TEST_F(RewriteTest, CutTakesTheEventsOfAThread) {
   EXPECT_EQ(stats.lost, 0u) << "what was left out is not lost";
 }
 
-// Events of two processes and what each does, in three intervals, 1000 ticks after 10:00:00.5.
+// Events of two processes and of what each does, in three intervals, beginning 1000 ticks after
+// 10:00:00.5.
 Bytes ProcessesStream() {
   using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const auto described = [](std::uint32_t id, std::uint32_t sequence, std::uint64_t thread,
@@ -156,7 +157,7 @@ Bytes ProcessesStream() {
       .Append(End());
 }
 
-// Times after the one of ProcessesStream, and names, in the order of time.
+// Returns times, relative to ProcessesStream, and names, in the order of time.
 std::vector<std::string> EventsOf(const std::string& path) {
   auto opened = Reader::Open(FileSource(path));
   nettrace::TimeOrderedReader reader(*std::move(opened));
@@ -178,14 +179,14 @@ absl::Time TimeAfter(std::int64_t ticks) {
          absl::Milliseconds(500) + absl::Nanoseconds(ticks);
 }
 
-// The arguments that the program gives for `nettrace cut`.
+// Returns the arguments that the program passes for `nettrace cut`.
 Rewrite CutOf(const std::string& input, const std::string& output, EventFilter filter) {
   filter.processes = EventFilter::Added::kKept;
   filter.account = EventFilter::Added::kKept;
   return {.command = "cut", .inputs = {input}, .output = output, .filter = std::move(filter)};
 }
 
-TEST_F(RewriteTest, CutKeepsWhatDescribesProcesses) {
+TEST_F(RewriteTest, CutKeepsEventsThatDescribeProcesses) {
   const std::string input = Write("in.nettrace", ProcessesStream().span());
   const std::vector<std::string> processes = {"0 ExistingProcess 1", "20 ProcessCreate 2",
                                               "70 ProcessExit 1", "80 ProcessExit 2"};
@@ -240,8 +241,8 @@ TEST_F(RewriteTest, CutFiltersTheProviderOfProcessesIfItIsNamed) {
   EXPECT_EQ(EventsOf(Output()), (std::vector<std::string>{"60 Event 2", "80 ProcessExit 2"}));
 }
 
-// A recording that lost events from 1 s to 2 s and from 5 s to 6 s after its start, when one
-// tracepoint was left out.
+// A recording that lost events from 1 s to 2 s and from 5 s to 6 s after its start, while one
+// tracepoint was not recorded.
 class AccountTest : public RewriteTest {
  protected:
   static constexpr std::int64_t kSecond = 1'000'000'000;
@@ -288,7 +289,7 @@ class AccountTest : public RewriteTest {
     return Write("in.nettrace", bytes->bytes());
   }
 
-  // The account in the output: its events' names, and the seconds of their times.
+  // Returns the account in the output: the names of its events, and the seconds of their times.
   std::vector<std::string> Account() const {
     auto reader = Reader::Open(FileSource(Output()));
     EXPECT_TRUE(reader.ok()) << reader.status();
@@ -312,7 +313,7 @@ class AccountTest : public RewriteTest {
   }
 };
 
-TEST_F(AccountTest, CutKeepsWhatTheAccountSaysOfItsTime) {
+TEST_F(AccountTest, CutKeepsTheAccountOfTheSelectedTime) {
   const std::string input = WriteRecording();
   EventFilter filter;
   filter.providers = {"Nobody"};
@@ -334,7 +335,7 @@ TEST_F(AccountTest, CutKeepsWhatTheAccountSaysOfItsTime) {
   EXPECT_EQ(Account(), std::vector<std::string>());
 }
 
-TEST_F(AccountTest, RepairSaysFromWhenOnNothingIsKnown) {
+TEST_F(AccountTest, RepairRecordsWhenTheUnknownTimeBegins) {
   const std::string input = WriteRecording();
   Rewrite repair = {.command = "repair",
                     .inputs = {input},
@@ -351,7 +352,7 @@ TEST_F(AccountTest, RepairSaysFromWhenOnNothingIsKnown) {
   ASSERT_EQ(RunRewrite(repair), 0);
   EXPECT_EQ(StatsOfCleanFile(Output()).events, 6u);
   EXPECT_EQ(Account().back(), "AccountUnknown from 6 until 8");
-  // Of a repaired file that is damaged again.
+  // A repaired file is damaged again.
   std::filesystem::rename(Output(), input);
   std::filesystem::resize_file(input, std::filesystem::file_size(input) - 1);
   ASSERT_EQ(utimensat(AT_FDCWD, input.c_str(), written, 0), 0);
@@ -375,15 +376,15 @@ TEST_F(AccountTest, RepairOfAFileWithoutASequencePointKnowsNothingFromItsBeginni
   EXPECT_EQ(Account(), (std::vector<std::string>{"AccountUnknown from 0 until 8"}));
 }
 
-// What a run prints on standard error.
+// Returns what a run prints on standard error.
 std::string PrintedBy(const Rewrite& rewrite, int exit_code) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunRewrite(rewrite), exit_code);
   return ::testing::internal::GetCapturedStderr();
 }
 
-// In all of these: an event later than a sequence point before it, a field that cannot be written,
-// an impossible date.
+// Returns a stream with an event that is later than a sequence point before it, a field that cannot
+// be written, and an impossible date.
 Bytes OddStream() {
   using namespace nettrace;  // NOLINT(google-build-using-namespace)
   const Bytes varint_elsewhere =
@@ -401,7 +402,7 @@ Bytes OddStream() {
       .Append(End());
 }
 
-TEST_F(RewriteTest, RepairKeepsWhatCanBeKeptAndSaysWhatIsNotAsItWas) {
+TEST_F(RewriteTest, RepairKeepsValidDataAndReportsChanges) {
   const std::string input = Write("in.nettrace", OddStream().span());
   const std::string printed = PrintedBy({.command = "repair",
                                          .inputs = {input},
@@ -415,8 +416,8 @@ TEST_F(RewriteTest, RepairKeepsWhatCanBeKeptAndSaysWhatIsNotAsItWas) {
   const std::string start = "nettrace repair: " + input + ": ";
   for (const char* message :
        {"the Trace block has no date; 1970-01-01 is written",
-        "1 events come after a sequence point that is later; they have its time, and their own in "
-        "the label OriginalTimestamp",
+        "1 events are earlier than the sequence point before them; they got its time, and their "
+        "original time is in the label OriginalTimestamp",
         "1 events cannot be written; they count as lost: event 'Provider:Odd' (id 8): field 'f'"}) {
     EXPECT_NE(printed.find(start + message), std::string::npos) << message << "\n" << printed;
   }
@@ -437,7 +438,7 @@ TEST_F(RewriteTest, MessagesNameTheInputThatTheyAreAbout) {
   EXPECT_EQ(run("merge", {good, cut}).find("nettrace merge: " + cut + ": offset"), 0u);
 }
 
-// Writing more than that fails, as on a full disk.
+// Makes writes beyond this size fail, as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -476,7 +477,7 @@ TEST_F(RewriteTest, TheInputMayBeTheOutput) {
   EXPECT_EQ(StatsOfCleanFile(file).events, 5u);
 }
 
-TEST_F(RewriteTest, WhatIsNoFileIsNotReplaced) {
+TEST_F(RewriteTest, DoesNotReplaceAnOutputThatIsNotAFile) {
   const std::string input = Write("in.nettrace", nettrace::GoodStream().span());
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

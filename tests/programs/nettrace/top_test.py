@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`nettrace top`: its numbers are those of `nettrace dump` and `info`, as JSON, as a table and on a terminal; the terminal
-is as it was before when it ends, however it ends."""
+"""Tests that the numbers of `nettrace top` are those of `nettrace dump` and `info`: as JSON, as a table and on a
+terminal. However it ends, it restores the terminal."""
 
 import collections
 import fcntl
@@ -24,7 +24,7 @@ from support import script
 
 ARGS = script.options(__doc__, "nettrace", "generate", "activities")
 MAX_ERROR = 1 / 64
-DEADLINE = 50  # Seconds, for what takes no time where the machine is not loaded.
+DEADLINE = 50  # Time limit in s for steps that take no time on an idle machine.
 VIEWS = {"byProvider": ("provider",), "byEvent": ("provider", "name"), "byProcess": ("pid",), "byThread": ("pid", "tid", "thread")}
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
@@ -47,7 +47,7 @@ def top(*arguments, expect=0, **options):
 
 
 def dump(*arguments):
-    """The events of a file that may be cut."""
+    """Returns the events of a file that may be cut."""
     ran = subprocess.run([ARGS.nettrace, "dump", "--json", *map(str, arguments)], stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, text=True, check=False)
     return [json.loads(line) for line in ran.stdout.splitlines()]
@@ -59,12 +59,12 @@ def info(file):
 
 
 def key_of(event, fields):
-    """Who an event or a row is of. A thread's name tells threads apart only where they have no id."""
+    """Returns the key of the row for an event. A thread's name distinguishes threads only if they have no id."""
     return tuple(None if field == "thread" and event["tid"] is not None else event[field] or None for field in fields)
 
 
 def durations(events, ticks_per_second):
-    """The events that started something, each with how long that took in ns."""
+    """Yields the events that started something, each with its duration in ns."""
     running, result = collections.defaultdict(list), []
     for event in events:
         if event["activityId"] is None:
@@ -80,7 +80,7 @@ def durations(events, ticks_per_second):
 
 class NumbersTest(unittest.TestCase):
     def check_durations(self, shown, expected):
-        """`expected`: in ns."""
+        """Compares shown durations with `expected`, which is in ns."""
         self.assertEqual(shown["count"], len(expected))
         if not expected:
             self.assertEqual((shown["p50"], shown["p99"], shown["max"]), (None, None, None))
@@ -92,7 +92,7 @@ class NumbersTest(unittest.TestCase):
             self.assertAlmostEqual(int(shown[f"p{percent}"]), true, delta=2 + true * MAX_ERROR)
 
     def check(self, file, *options, expect=0):
-        """Compares all that is shown of a file."""
+        """Compares everything that is shown for a file."""
         shown, facts, events = json.loads(top("--json", *options, file, expect=expect)), info(file), dump(*options, file)
         took = durations(events, int(facts["ticksPerSecond"]))
         self.assertEqual(shown["events"], len(events))
@@ -124,7 +124,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(sum(row["lost"] for row in rows) + shown[view]["lostUnknown"], shown["lost"], view)
         self.assertEqual(sum(row["durations"]["count"] for row in rows), shown["durations"]["count"])
 
-    def test_numbers_are_those_of_dump_and_info(self):
+    def test_numbers_match_dump_and_info(self):
         shown, events = self.check(TRACE)
         self.assertGreater(shown["durations"]["count"], 2000)
         self.assertEqual(shown["bytes"], 4 * len(events))
@@ -132,7 +132,7 @@ class NumbersTest(unittest.TestCase):
                          collections.Counter(f"CPU {event['cpu']}" for event in events))
         self.assertEqual((shown["open"], shown["unmatched"], shown["forgotten"]), (0, 0, 0))
 
-    def test_losses_are_those_of_the_account(self):
+    def test_losses_match_the_account(self):
         lost = collections.Counter()
         for event in dump("--provider", "NetTrace.Collector", TRACE):
             lost[event["payload"]["Tracepoint"]] += event["payload"]["Count"]
@@ -148,7 +148,7 @@ class NumbersTest(unittest.TestCase):
         for seed in range(1, 9):
             self.check(FOLDER / f"random-{seed}.nettrace")
 
-    def test_filters_are_those_of_dump(self):
+    def test_filters_match_those_of_dump(self):
         shown, _ = self.check(TRACE, "--provider", "Shop", "--pid", "1200")
         self.assertEqual([row["pid"] for row in shown["byProcess"]["rows"]], [1200])
         self.assertGreater(shown["unmatched"], 0)
@@ -165,7 +165,7 @@ class NumbersTest(unittest.TestCase):
         cut, empty, other = FOLDER / "cut.nettrace", FOLDER / "empty.nettrace", FOLDER / "other.nettrace"
         cut.write_bytes(data[:len(data) * 2 // 3])
         self.check(cut, expect=1)
-        # Without an end, but also without a damage in a block.
+        # The file has no end, but its blocks are not damaged either.
         empty.write_bytes(b"")
         other.write_bytes(b"no trace at all, whatever it is")
         for file in (empty, other, FOLDER / "absent"):
@@ -194,7 +194,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(top("--by", "thread", "--sort", "events", "--reverse", TRACE).splitlines()[3:9], lines[8:2:-1])
 
     def test_after_a_time_it_ends(self):
-        """The pipe's writer does not end it."""
+        """Tests that it ends after a time although the writer of the pipe does not close it."""
         read, write = os.pipe()
         os.write(write, TRACE.read_bytes()[:60_000])
         try:
@@ -215,7 +215,7 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual((ran.returncode, ran.stdout), (2, ""))
         self.assertRegex(ran.stderr, "web: cannot be opened: No such file.*\n.*--session\n$")
 
-    def test_what_a_recorder_says_is_shown(self):
+    def test_shows_messages_of_the_recorder(self):
         ran = subprocess.run([ARGS.nettrace, "top", "--once", "--session", "web", "--socket", FOLDER / "no-socket"], check=False,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
@@ -223,19 +223,19 @@ class NumbersTest(unittest.TestCase):
 
 
 class Terminal:
-    """`nettrace top` on a pseudo-terminal, with its screen as the sequences that it writes make it."""
+    """`nettrace top` on a pseudo-terminal, with a screen that interprets the sequences that it writes."""
 
-    def __init__(self, *arguments, stdin=None, rows=30, columns=110):
+    def __init__(self, *arguments, stdin=None, rows=30, columns=110, term="xterm"):
         self.size = rows, columns
         self.written, self.rest = b"", b""
         self.cells, self.is_shown = {}, False
-        self.frame = {}  # the cells as the last whole frame left them
+        self.frame = {}  # Cells after the last complete frame.
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             if stdin is not None:
                 os.dup2(stdin, 0)
-            os.environ["TERM"] = "xterm"
-            os.read(1, 1)  # until its size is known
+            os.environ["TERM"] = term
+            os.read(1, 1)  # wait until its size is set
             os.execv(ARGS.nettrace, [str(ARGS.nettrace), "top", *map(str, arguments)])
         self.set_size(rows, columns)
         self.before = termios.tcgetattr(self.master)
@@ -250,12 +250,12 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def read(self, seconds):
-        """Takes what comes within this time; false at the end."""
+        """Reads output for this time; returns false at the end."""
         if not select.select([self.master], [], [], seconds)[0]:
             return True
         try:
             data = os.read(self.master, 65536)
-        except OSError:  # EIO: nobody has it open any more
+        except OSError:  # EIO: the other end is closed
             data = b""
         self.written += data
         self.rest += data
@@ -263,7 +263,7 @@ class Terminal:
         return bool(data)
 
     def _show(self):
-        """Takes whole sequences and characters off what was written."""
+        """Interprets whole sequences and characters of the output."""
         pattern = re.compile(rb"\x1b\[(\?\d+[hl])|\x1b\[([\d;]*)([A-Za-z])|([ -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}"
                              rb"|[\xf0-\xf4][\x80-\xbf]{3})|([\r\n])")
         at = 0
@@ -298,7 +298,7 @@ class Terminal:
         return ["".join(self.frame.get((row, column), " ") for column in range(columns)).rstrip() for row in range(rows)]
 
     def wait(self, condition, what):
-        """Until the screen fulfils the condition."""
+        """Waits until the screen meets the condition."""
         end = time.monotonic() + DEADLINE
         while not condition(self.lines()):
             if not self.read(0.2) or time.monotonic() > end:
@@ -309,7 +309,7 @@ class Terminal:
         return self.wait(lambda lines: any(re.search(pattern, line) for line in lines), pattern)
 
     def finish(self):
-        """Its exit code."""
+        """Waits for the end; returns the exit code."""
         end = time.monotonic() + DEADLINE
         while self.read(0.2):
             if time.monotonic() > end:
@@ -333,7 +333,7 @@ class TerminalTest(unittest.TestCase):
         return terminal
 
     def check_end(self, terminal, expect=0):
-        """It ended with this code, and all is as before; returns what it wrote after that."""
+        """Checks that it ended with this code and restored the terminal; returns what it wrote after that."""
         self.assertEqual(terminal.finish(), expect, terminal.written[-500:])
         self.assertEqual(terminal.after, terminal.before)
         self.assertEqual(terminal.written.count(ENTER), terminal.written.count(LEAVE))
@@ -343,7 +343,7 @@ class TerminalTest(unittest.TestCase):
         return after.decode()
 
     def rows(self, lines):
-        """The numbers of the rows of the table by their titles."""
+        """Returns the numbers of the table's rows by their titles."""
         found = (re.fullmatch(r"[> ](\S.*?\S) +([\d.]+) +(\d+) +(\S+) +(\d+) +(\d+) +\S+ +\S+ +\S+", line) for line in lines[4:-1])
         return {row[1]: (int(row[3]), int(row[5]), int(row[6])) for row in found if row}
 
@@ -398,7 +398,7 @@ class TerminalTest(unittest.TestCase):
         terminal.wait_for("^ EVENT /queryd")
         terminal.send("\x1b")
         terminal.wait_for("^.SaveDone ")
-        terminal.send("\x1b[C")  # from the rate to the events
+        terminal.send("\x1b[C")  # sort by events instead of the rate
         lines = terminal.wait_for(" vEVENTS ")
         counts = [row[0] for row in self.rows(lines).values()]
         self.assertEqual(counts, sorted(counts, reverse=True))
@@ -415,7 +415,7 @@ class TerminalTest(unittest.TestCase):
         terminal.send("q")
         self.assertEqual(self.check_end(terminal), "")
 
-    def test_only_what_changes_is_written(self):
+    def test_writes_only_changed_cells(self):
         terminal = self.start("--interval", "100ms", TRACE)
         terminal.wait_for("  ended")
         while terminal.written.count(b"\x1b[?25l") == 0 or select.select([terminal.master], [], [], 1)[0]:
@@ -423,7 +423,7 @@ class TerminalTest(unittest.TestCase):
         before = len(terminal.written)
         terminal.send("\x1b[B")
         terminal.wait(lambda lines: lines[5].startswith(">"), "the second row selected")
-        # Two lines, of which the one is selected no more, and the other is now.
+        # Two lines changed: the one that was selected, and the one that is now.
         self.assertEqual(terminal.written[before:].count(b"H"), 2)
         terminal.send("q")
         self.check_end(terminal)
@@ -438,7 +438,7 @@ class TerminalTest(unittest.TestCase):
         terminal.send("q")
         self.check_end(terminal)
 
-    def test_signals_leave_the_terminal_as_it_was(self):
+    def test_signals_restore_the_terminal(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             read, write = os.pipe()
             terminal = self.start("-", stdin=read)
@@ -463,7 +463,7 @@ class TerminalTest(unittest.TestCase):
         self.assertEqual(self.check_end_of_stopped(terminal), 0)
 
     def check_end_of_stopped(self, terminal):
-        """Continuing may enter the screen twice; it is left all the same."""
+        """When a stopped program continues, it may enter the screen twice; it must still leave it."""
         code = terminal.finish()
         self.assertEqual(terminal.after, terminal.before)
         self.assertGreater(terminal.written.rindex(LEAVE), terminal.written.rindex(ENTER))
@@ -474,16 +474,16 @@ class TerminalTest(unittest.TestCase):
         cut.write_bytes(TRACE.read_bytes()[:50_000])
         other.write_bytes(b"no trace")
         terminal = self.start(cut)
-        terminal.wait_for("  ended, not whole")
+        terminal.wait_for("  ended, incomplete")
         terminal.send("q")
         self.assertIn("cut-on-terminal.nettrace: offset", self.check_end(terminal, expect=1))
-        self.assertIn("standard input is the terminal", self.check_end(self.start("-"), expect=2))
+        self.assertIn("standard input is a terminal", self.check_end(self.start("-"), expect=2))
         self.assertIn("none.nettrace: ", self.check_end(self.start(other), expect=2))
         self.assertRegex(self.check_end(self.start("--session", "web", "--socket", FOLDER / "no-socket"), expect=1),
                          r"^nettrace ctl tail: .*no-socket: [^\n]*\n$")
 
     def test_a_terminal_that_understands_nothing_gets_a_table(self):
-        terminal = self.start("--once", TRACE)
+        terminal = self.start(TRACE, term="dumb")
         self.assertEqual(terminal.finish(), 0)
         self.assertNotIn(b"\x1b", terminal.written)
         self.assertIn(b"Request  Shop", terminal.written)

@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t kStart = 5'000'000'000;  // ticks, each a nanosecond
 constexpr std::uint64_t kMicrosecond = 1000;
 
-// A failed step ends the program: everything written here is valid.
+// Ends the program if a step failed: everything written here is valid.
 void Must(const absl::Status& status) {
   if (status.ok()) return;
   std::cerr << "write_report_traces: " << status << "\n";
@@ -60,7 +60,7 @@ class Trace {
     return Must(writer_->AddThread(thread));
   }
 
-  // An event with one field, a number or a text.
+  // Adds an event with one field, a number or a text.
   nettrace::MetadataId AddKind(const std::string& provider, const std::string& name,
                                std::uint8_t opcode, const std::string& field, bool is_text) {
     nettrace::EventMetadata metadata;
@@ -124,8 +124,8 @@ const std::vector<nettrace::Field> Trace::kText = {nettrace::MakeField<std::u16s
 constexpr std::uint8_t kStartOpcode = 1;
 constexpr std::uint8_t kStopOpcode = 2;
 
-// 200 requests, one each 5 ms. Request i takes i + 1 microseconds; the last one does not end. Each
-// third one is related to the one before it.
+// Writes 200 requests, one every 5 ms. Request i takes i + 1 microseconds; the last one does not
+// end. Every third one is related to the one before it.
 void WriteShop(const std::string& path) {
   Trace trace(path, {{"Host", "shop.example"}, {"HardwareThreadCount", "2"}});
   const auto process = trace.AddKind("Universal.System", "ExistingProcess", 0, "Name", true);

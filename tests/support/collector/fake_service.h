@@ -1,4 +1,4 @@
-// A Service without a daemon: sessions in memory, and a tail that writes what it is told to.
+// A Service without a daemon, with sessions in memory and a tail that writes what the test sets.
 #ifndef TESTS_SUPPORT_COLLECTOR_FAKE_SERVICE_H_
 #define TESTS_SUPPORT_COLLECTOR_FAKE_SERVICE_H_
 
@@ -18,8 +18,8 @@
 #include "absl/time/clock.h"
 #include "tools/collector/control/service.h"
 
-// Sessions "web" (files) and "box" (a flight recorder) are there from the beginning; what a request
-// does shows in their status.
+// A service with the sessions "web" (files) and "box" (a flight recorder). Requests change their
+// status.
 class FakeService : public collector::Service {
  public:
   using SessionStatus = collector::SessionStatus;
@@ -35,15 +35,15 @@ class FakeService : public collector::Service {
     const std::lock_guard lock(mutex_);
     change(&sessions_[name]);
   }
-  // How often the session's status was asked for.
+  // Returns how often the session's status was requested.
   int Asked(const std::string& name) {
     const std::lock_guard lock(mutex_);
     return asked_[name];
   }
-  // What the tail sends after its first bytes, and at its end.
+  // Bytes that the tail sends after its first bytes, and at its end.
   std::string tail_body = "body";
   std::string tail_end = "end";
-  std::atomic<int> tails = 0;  // that are there
+  std::atomic<int> tails = 0;  // Tails that exist.
   std::atomic<int> reloads = 0;
 
   std::vector<SessionStatus> List() override {
@@ -102,12 +102,12 @@ class FakeService : public collector::Service {
   }
 
  private:
-  // Sends by a thread of its own, as long as the socket takes it, and then the end.
+  // Sends from a separate thread as long as the socket accepts data, and then sends the end.
   class FakeTail : public collector::Tail {
    public:
     FakeTail(FakeService* service, collector::UniqueFd socket, std::string text)
         : service_(service), socket_(std::move(socket)), thread_([this, text = std::move(text)] {
-            ++service_->tails;  // before anybody knows of it
+            ++service_->tails;  // Before other threads can access it.
             SendAll(text);
           }) {}
     ~FakeTail() override {

@@ -1,4 +1,4 @@
-// The file of a session in memory: it outlives the session, and can be read and verified.
+// The file of a session in memory. It outlives the session, and can be read and verified.
 #ifndef TESTS_SUPPORT_COLLECTOR_FILE_IN_MEMORY_H_
 #define TESTS_SUPPORT_COLLECTOR_FILE_IN_MEMORY_H_
 
@@ -21,7 +21,7 @@ namespace tests {
 
 class FileInMemory {
  public:
-  // A sink that writes to this file, of which there is no more than one.
+  // Returns a sink that writes to this file. There is at most one.
   std::unique_ptr<nettrace::Sink> MakeSink() {
     made_ = true;
     return std::make_unique<nettrace::CallbackSink>(
@@ -35,16 +35,16 @@ class FileInMemory {
   }
   bool made() const { return made_; }
 
-  bool fails = false;  // from now on it takes nothing
+  bool fails = false;  // From now on it accepts nothing.
 
-  // A reader of all that has been written.
+  // Returns a reader of all bytes written so far.
   std::unique_ptr<nettrace::Reader> Read() const {
     auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes_));
     EXPECT_TRUE(reader.ok()) << reader.status();
     return reader.ok() ? *std::move(reader) : nullptr;
   }
 
-  // What the verifier finds, errors and hazards; "" if nothing.
+  // Returns the verifier's findings, errors and hazards; "" if there are none.
   std::string Verify() const {
     const auto report = nettrace::Verify(std::make_unique<nettrace::MemorySource>(bytes_));
     EXPECT_TRUE(report.ok()) << report.status();

@@ -1,4 +1,4 @@
-// A perf ring in memory: laid out as the kernel does, written by the test.
+// A perf ring in memory, with the layout of the kernel's rings, written by the test.
 #ifndef TESTS_SUPPORT_COLLECTOR_MEMORY_RING_H_
 #define TESTS_SUPPORT_COLLECTOR_MEMORY_RING_H_
 
@@ -20,7 +20,7 @@ namespace collector {
 
 class MemoryRing {
  public:
-  // `size` is a power of two. PerfRing takes it for whole pages, but nothing depends on that.
+  // `size` is a power of two. PerfRing expects whole pages, but nothing depends on that.
   explicit MemoryRing(std::size_t size)
       : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))),
         size_(size),
@@ -33,10 +33,10 @@ class MemoryRing {
   std::size_t size() const { return size_; }
   const std::byte* data() const { return memory_.get() + page_; }
 
-  // Moves both ends, as if so many bytes had been written and read before.
+  // Moves both ends, as if this many bytes had been written and read before.
   void StartAt(std::uint64_t position) { control()->data_head = control()->data_tail = position; }
 
-  // Writes `bytes`, no more than the ring's size, at its head.
+  // Writes `bytes` at the head of the ring. They must not exceed the ring's size.
   void Put(std::span<const std::byte> bytes) {
     const std::size_t offset = control()->data_head & (size_ - 1);
     const std::size_t first = std::min(bytes.size(), size_ - offset);
@@ -47,7 +47,7 @@ class MemoryRing {
     control()->data_head += bytes.size();
   }
 
-  // A sample with the tracepoint's record `raw`. perf pads that to a record of whole 8 bytes, and
+  // Returns a sample with the tracepoint's record `raw`. perf pads it to a multiple of 8 bytes, and
   // counts the padding as part of it.
   static std::vector<std::byte> Sample(std::uint32_t pid, std::uint32_t tid, std::uint64_t time,
                                        std::span<const std::byte> raw) {
@@ -68,7 +68,7 @@ class MemoryRing {
     std::memcpy(bytes->data() + at, &value, sizeof value);
   }
 
-  static constexpr std::size_t kTimeOffset = 16;  // in a sample
+  static constexpr std::size_t kTimeOffset = 16;  // Offset in a sample.
   static constexpr std::size_t kRawSizeOffset = 32;
   static constexpr std::size_t kRawOffset = 36;
 

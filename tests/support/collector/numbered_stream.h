@@ -1,4 +1,5 @@
-// Streams of numbered events in sections, and what is in the files that a sink makes of them.
+// Streams of numbered events in sections, and functions that read the files that a sink makes of
+// them.
 #ifndef TESTS_SUPPORT_COLLECTOR_NUMBERED_STREAM_H_
 #define TESTS_SUPPORT_COLLECTOR_NUMBERED_STREAM_H_
 
@@ -23,7 +24,7 @@
 
 namespace collector::testing {
 
-// Writes events numbered from 0, and begins a section where the sink wants one, as a session does.
+// Writes events numbered from 0, and begins a section when the sink wants one, as a session does.
 class NumberedStream {
  public:
   explicit NumberedStream(std::unique_ptr<nettrace::Sink> sink) : sink_(sink.get()) {
@@ -35,10 +36,10 @@ class NumberedStream {
     StartRows();
   }
 
-  // Writes so many events and ends the interval.
+  // Writes this many events and ends the interval.
   void Write(int count) {
     for (int i = 0; i < count; ++i) {
-      // What compresses badly, so that sizes can be told beforehand.
+      // Payloads that compress badly, so that sizes are predictable.
       const std::array<std::uint64_t, 2> payload = {next_, next_ * 0x9E3779B97F4A7C15};
       ++next_;
       ++time_;
@@ -63,7 +64,7 @@ class NumberedStream {
   absl::Status Finish() { return writer_->Finish(); }
 
   std::uint64_t written() const { return next_; }
-  int sections() const { return sections_; }  // that began after the first one
+  int sections() const { return sections_; }  // Sections after the first one.
   nettrace::Writer& writer() { return *writer_; }
 
  private:
@@ -89,9 +90,9 @@ class NumberedStream {
 };
 
 struct FileContents {
-  std::vector<std::uint64_t> numbers = {};  // of the events of a NumberedStream
-  std::uint64_t others = 0;                 // other events, as those of the account
-  bool complete = false;                    // it has an end
+  std::vector<std::uint64_t> numbers = {};  // Numbers of the events of a NumberedStream.
+  std::uint64_t others = 0;                 // Other events, such as those of the account.
+  bool complete = false;                    // True if the file has an end.
   absl::Status status = absl::OkStatus();
 };
 
@@ -123,7 +124,7 @@ inline FileContents ReadContents(const std::string& path) {
   return ReadContents(*std::move(source));
 }
 
-// Fails the test unless the file is whole and verifies without a finding.
+// Fails the test unless the file is complete and verifies without a finding.
 inline void ExpectVerifies(const std::string& path) {
   auto source = nettrace::FdSource::Open(path);
   ASSERT_TRUE(source.ok()) << source.status();
@@ -137,7 +138,7 @@ inline void ExpectVerifies(const std::string& path) {
   }
 }
 
-// Paths of what is in a directory, in the order of their names.
+// Returns the paths of the entries of a directory, in the order of their names.
 inline std::vector<std::string> PathsIn(const std::string& directory) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -148,7 +149,8 @@ inline std::vector<std::string> PathsIn(const std::string& directory) {
   return paths;
 }
 
-// The numbers of all files of the directory, in the order of the files' names; each must verify.
+// Returns the numbers of all files of the directory, in the order of the files' names. Each file
+// must verify.
 inline std::vector<std::uint64_t> NumbersIn(const std::string& directory) {
   std::vector<std::uint64_t> numbers;
   for (const std::string& path : PathsIn(directory)) {
@@ -160,7 +162,7 @@ inline std::vector<std::uint64_t> NumbersIn(const std::string& directory) {
   return numbers;
 }
 
-// Whether the numbers are first, first + 1, ... up to end - 1.
+// Returns whether the numbers are first, first + 1, ... up to end - 1.
 inline ::testing::AssertionResult AreNumbers(const std::vector<std::uint64_t>& numbers,
                                              std::uint64_t first, std::uint64_t end) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {

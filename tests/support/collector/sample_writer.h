@@ -1,5 +1,5 @@
-// The conversion of samples for one trace: a converter and the trace's writer, as a capture with
-// one session has them.
+// Converts samples for one trace, with a converter and a trace writer, as a capture with one
+// session does.
 #ifndef TESTS_SUPPORT_COLLECTOR_SAMPLE_WRITER_H_
 #define TESTS_SUPPORT_COLLECTOR_SAMPLE_WRITER_H_
 
@@ -18,7 +18,8 @@ namespace collector {
 
 class SampleWriter {
  public:
-  // Both outlive this object. `cpus` are the numbers of the CPUs that samples come from.
+  // `writer` and `tasks` outlive this object. `cpus` are the numbers of the CPUs that samples come
+  // from.
   SampleWriter(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus,
                const SchemaShares::Limits& limits = {})
       : tasks_(tasks), converter_(tasks, limits), trace_(writer, &converter_, tasks, /*start=*/0) {
@@ -30,7 +31,8 @@ class SampleWriter {
     return converter_.AddTracepoint(id, system, event, format);
   }
 
-  // Writes a sample of the CPU at `cpu` of `cpus`; one of an unknown tracepoint is a loss.
+  // Writes a sample of the CPU at index `cpu` of `cpus`. A sample of an unknown tracepoint counts
+  // as lost.
   absl::Status Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     std::uint16_t id = 0;
     if (!ParseTracepointId(sample.raw, &id) || !converter_.Knows(id)) return AddLost(cpu, 1);

@@ -1,12 +1,18 @@
-// The text of the `format` file of an EventHeader tracepoint.
+// The text of the `format` file of an EventHeader tracepoint, and ids for its samples.
 #ifndef TESTS_SUPPORT_COLLECTOR_TRACEPOINT_FORMAT_H_
 #define TESTS_SUPPORT_COLLECTOR_TRACEPOINT_FORMAT_H_
 
+#include <cstdint>
 #include <string>
 
 namespace collector {
 
-// That of the tracepoint `name`, such as P_L4K1.
+// Ids of the process and of the thread that samples come from. No thread in /proc has this thread
+// id.
+inline constexpr std::uint32_t kSamplePid = 100;
+inline constexpr std::uint32_t kSampleTid = 4'000'000;
+
+// Returns the text of the `format` file of the tracepoint `name`, such as P_L4K1.
 inline std::string EventHeaderFormat(int id, const std::string& name) {
   return "name: " + name + "\nID: " + std::to_string(id) +
          "\nformat:\n"

@@ -1,4 +1,4 @@
-"""What nettraced's files have of a load that writes all the time, while the daemon is killed again and again."""
+"""Checks nettraced's files when the daemon is killed repeatedly while a load writes all the time."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from support.load import load
 
 SECOND = 1_000_000_000
 INTERVAL = SECOND  # the default of the settings
-# What the daemon is to do in the tests: files of every kind.
+# The sessions of the tests: files of every kind.
 SESSIONS = {"whole": "", "rotated": 'compression = true\nfiles.rotate_every = "1s"\n'}
 
 
 def numbers(program, *files, pid=None):
-    """What load_numbers.cc prints of each file: of all processes' events, or of one's."""
+    """Returns what load_numbers.cc prints for each file: for the events of all processes, or of one."""
     if not files:
         return []
     options = [] if pid is None else ["--pid", str(pid)]
@@ -28,7 +28,7 @@ def numbers(program, *files, pid=None):
 
 
 def kill(pid):
-    """Kills a process, and waits until none of its threads does anything any more; returns when it was killed."""
+    """Kills a process, and waits until none of its threads runs; returns the time of the kill."""
     descriptor = os.pidfd_open(pid)
     try:
         at = time.monotonic_ns()
@@ -40,9 +40,9 @@ def kill(pid):
 
 
 def kill_often(kills, sessions, pid, restart, until, start_takes):
-    """Kills a daemon at moments that nobody chose: one in four comes in the seconds `start_takes` after a start, when it
-    may repair what the one before has cost. `pid` says whom to kill, `restart` returns when there is another one, and
-    `until` waits for a condition."""
+    """Kills a daemon at random times. One kill in four comes within `start_takes` seconds after a start, while the
+    daemon may repair the damage of the last kill. `pid` returns the process to kill, `restart` returns when there is a
+    new one, and `until` waits for a condition."""
     for number in range(kills):
         if number % 4 == 3:
             time.sleep(random.uniform(0, start_takes))
@@ -64,38 +64,38 @@ def wait_until_it_collects(sessions, until):
 
 
 class Session:
-    """A session's files, of a daemon that is killed. All is looked at in the end, so that nothing keeps the kills waiting;
-    what was torn is kept until then.
+    """The files of a session of a daemon that is killed. They are checked at the end, so that checks do not delay the
+    kills; torn files are kept until then.
 
     Times are those of CLOCK_MONOTONIC in ns, as in the files."""
 
     def __init__(self, test, load_numbers, folder):
         self._test, self._load_numbers = test, load_numbers
         self._folder = pathlib.Path(folder)
-        # On the same file system, so that links keep the files that repairs replace.
+        # The folder is on the same file system, so that links keep the files that repairs replace.
         self._kept = self._folder.parent / f"{self._folder.name}-torn"
         self._kept.mkdir()
         test.addCleanup(shutil.rmtree, self._kept)
-        self._kills = []  # times, and since when the daemon was seen to collect then, or None
+        self._kills = []  # (time, time since when it was known to collect, or None)
         self._ready = None
 
     def has_events(self):
-        """Whether the load's events are in the file that is being written, which stays the same one."""
+        """Returns whether events of the load are in the file that is being written, which must stay the same file."""
         return any(found["numbered"] for found in numbers(self._load_numbers, *self._folder.glob("*.partial")))
 
     def is_written(self):
-        """Whether a daemon that was started again has begun a file."""
+        """Returns whether a restarted daemon has begun a file."""
         return any(not self._link_of(path).exists() for path in self._folder.glob("*.partial"))
 
     def is_ready(self):
-        """To be called when it is written, after a start."""
+        """Must be called when the file is being written, after a start."""
         self._ready = time.monotonic_ns()
 
     def _link_of(self, partial):
         return self._kept / partial.name.removesuffix(".partial")
 
     def killed(self, at):
-        """To be called when the daemon is dead, before it is started again."""
+        """Must be called when the daemon is dead, before it is restarted."""
         torn = [path for path in self._folder.glob("*.partial") if not self._link_of(path).exists()]
         self._test.assertLessEqual(len(torn), 1)
         for path in torn:
@@ -104,10 +104,10 @@ class Session:
         self._ready = None
 
     def check(self, service, margin):
-        """When the daemon has been stopped, that no file is damaged and no event twice, and that a kill has cost no more
-        than the interval, and a margin. `service`: what load_service printed."""
+        """Checks, after the daemon was stopped, that no file is damaged, that no event occurs twice, and that a kill
+        has lost at most the events of the interval plus a margin. `service`: what load_service printed."""
         paths = sorted(self._folder.iterdir())
-        self._test.assertEqual({path.suffix for path in paths}, {paths[0].suffix})  # All are complete.
+        self._test.assertEqual({path.suffix for path in paths}, {paths[0].suffix})  # All files are complete.
         files = {path.name: found for path, found in zip(paths, numbers(self._load_numbers, *paths, pid=service["pid"]))}
         for name, file in files.items():
             self._test.assertEqual((name, file["complete"], file["findings"], file["twice"]), (name, True, 0, 0))
@@ -118,11 +118,12 @@ class Session:
               f"{sum(self._totals(service).values())} events {missing} are missing; from the last event in a file to the kill "
               f"{max(costs) / SECOND:.3f} s at most, {sum(costs) / len(costs) / SECOND:.3f} s on average", flush=True)
         self._test.assertLessEqual(max(costs), INTERVAL + margin)
-        # It has collected whenever it was waited for.
+        # The daemon was collecting before each kill that waited for it.
         self._test.assertGreaterEqual(len(costs), len(self._kills) * 3 // 4)
 
     def _check_repaired(self, files, pid):
-        """All that can be read of a file that was torn is in the one that took its place. Returns how many were torn."""
+        """Checks that everything that is readable in a torn file is in the file that replaced it. Returns the number of
+        torn files."""
         torn = [path for path in sorted(self._kept.iterdir()) if path.stat().st_size]
         for path, found in zip(torn, numbers(self._load_numbers, *torn, pid=pid)):
             self._test.assertEqual(path.name in files, found["events"] > 0, path.name)
@@ -131,10 +132,11 @@ class Session:
         return len(torn)
 
     def _check_numbers(self, files, service):
-        """No number is there twice, and none missing but at a kill. Returns how many are."""
+        """Checks that no number occurs twice, and that numbers are missing only at kills. Returns how many are
+        missing."""
         total = self._totals(service)
         expected = dict.fromkeys(total, 0)
-        after_kill = set(total)  # tracepoints of threads of which the next numbers may be missing
+        after_kill = set(total)  # tracepoints of threads whose next numbers may be missing
         end = missing = lost = holes = 0
         for name, file in files.items():
             lost += file["lost"]
@@ -158,13 +160,14 @@ class Session:
 
     @staticmethod
     def _totals(service):
-        """How many events each thread had for each of its tracepoints, whether somebody collected or not."""
+        """Returns the number of events of each thread for each of its tracepoints, whether they were collected or
+        not."""
         tracepoints = 1 if service["calls"] else len(load.TRACEPOINTS)
         return {(number, tracepoint): (thread["written"] + thread["notWritten"] - tracepoint + tracepoints - 1) // tracepoints
                 for number, thread in enumerate(service["threads"]) for tracepoint in range(tracepoints)}
 
     def _costs(self, files):
-        """For each kill of a daemon that collected, how long before it the last event was that is in a file."""
+        """Returns, for each kill of a daemon that collected, the time between the last event in a file and the kill."""
         costs = []
         before = 0
         for at, ready in self._kills:

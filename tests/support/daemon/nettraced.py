@@ -1,4 +1,4 @@
-"""nettraced as tests run it: with settings, directories and a notification socket of its own."""
+"""Runs nettraced for tests, with separate settings, directories and a separate notification socket."""
 
 import json
 import os
@@ -11,7 +11,8 @@ import time
 
 
 class Daemon:
-    """Settings in `settings` (texts by file name), a state directory `state`; `said` is what it told systemd."""
+    """A daemon with settings in `settings` (texts by file name) and the state directory `state`; `said` has its
+    notifications to systemd."""
 
     def __init__(self, nettraced, nettrace, settings, folder=None):
         self.nettraced, self.nettrace = nettraced, nettrace
@@ -19,7 +20,7 @@ class Daemon:
         self.path = pathlib.Path(self.folder.name)
         for name in ("conf", "state", "run"):
             (self.path / name).mkdir(exist_ok=True)
-        # The machine need not have the group that may look.
+        # The machine need not have the default group of users that may look.
         self.set(daemon="[daemon]\nlook_group = ''\n", **settings)
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         (self.path / "notify").unlink(missing_ok=True)
@@ -44,7 +45,7 @@ class Daemon:
             self.wait_for_said("READY=1")
 
     def hear(self, timeout):
-        """Takes what it tells systemd within this time, and returns that."""
+        """Reads notifications for this time, and returns them."""
         self.socket.settimeout(timeout)
         try:
             message = self.socket.recv(4096).decode().splitlines()
@@ -87,7 +88,7 @@ class Daemon:
               lambda: f"{session} {state}: {self.status(session)} {self.log()}")
 
     def stop(self, seconds=30):
-        """Ends it as systemd does; returns the exit status."""
+        """Stops the daemon as systemd does; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
@@ -102,7 +103,7 @@ class Daemon:
         self.folder.cleanup()
 
     def files(self, session):
-        """The session's complete files, in the order of their names."""
+        """Returns the session's complete files, in the order of their names."""
         return sorted(file for file in (self.path / "state" / session).glob("*.nettrace*")
                       if file.suffix in (".nettrace", ".zst"))
 

@@ -1,4 +1,4 @@
-// Events written out by hand: hex digits as in a dump, names as text.
+// Events written by hand: hex digits as in a dump, names as text.
 #ifndef TESTS_SUPPORT_EVENTHEADER_EVENT_BYTES_H_
 #define TESTS_SUPPORT_EVENTHEADER_EVENT_BYTES_H_
 
@@ -9,8 +9,8 @@
 
 namespace eh::testing {
 
-// Returns three bytes for "07 00 2a"; what is not a lower-case hex digit separates.
-inline std::string Hex(std::string_view digits) {
+// Returns three bytes for "07 00 2a". Everything except lower-case hex digits separates bytes.
+inline std::string FromHex(std::string_view digits) {
   std::string bytes;
   int high = -1;
   for (char c : digits) {
@@ -30,11 +30,11 @@ inline std::string Hex(std::string_view digits) {
 inline std::string Name(std::string_view text) { return std::string(text) + '\0'; }
 
 // Returns a little-endian event of level 4 whose only extension is `metadata`.
-inline std::string Event(std::string_view metadata, std::string_view payload) {
-  std::string event = Hex("07 00 00 00 00 00 00 04");
+inline std::string EventBytes(std::string_view metadata, std::string_view payload) {
+  std::string event = FromHex("07 00 00 00 00 00 00 04");
   event.push_back(static_cast<char>(metadata.size() & 0xff));
   event.push_back(static_cast<char>(metadata.size() >> 8));
-  event += Hex("01 00");
+  event += FromHex("01 00");
   event += metadata;
   event += payload;
   return event;
@@ -48,8 +48,8 @@ inline std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Returns a written event as text, with the flags of a little-endian machine of 64 bits if it has
-// those of this machine: what the tests write out has these.
+// Returns a written event as text. If it has the flags of this machine, they are replaced with
+// those of a 64-bit little-endian machine, which the expected bytes of the tests have.
 inline std::string TextOfWritten(std::span<const std::byte> event) {
   std::string text(AsText(event));
   constexpr int kFlags = (sizeof(void*) == 8 ? 1 : 0) | 2 | 4;

@@ -1,4 +1,4 @@
-// A strict judge of JSON texts (RFC 8259) for tests and fuzzers, which shares nothing with the
+// A strict checker of JSON texts (RFC 8259) for tests and fuzzers. It shares no code with the
 // formatter.
 #ifndef TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_
 #define TESTS_SUPPORT_EVENTHEADER_JSON_CHECK_H_
@@ -9,7 +9,8 @@
 
 namespace eh::testing {
 
-// Checks RFC 3629, by code points: no overlong form, no surrogate, nothing above U+10FFFF.
+// Returns whether the text is UTF-8 by RFC 3629: no overlong form, no surrogate, nothing above
+// U+10FFFF.
 inline bool IsValidUtf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -42,7 +43,7 @@ class JsonChecker {
  public:
   explicit JsonChecker(std::string_view text) : text_(text) {}
 
-  // The text is one JSON value without white space around or within it.
+  // Returns whether the text is one JSON value without white space around or within it.
   bool IsValid() { return Value(0) && text_.empty(); }
 
  private:

@@ -1,4 +1,4 @@
-// Fixtures for tests that run as root in the VM: they ask the kernel itself about tracepoints.
+// Fixtures for tests that run as root in the VM and read the state of tracepoints from the kernel.
 #ifndef TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_
 #define TESTS_SUPPORT_EVENTHEADER_KERNEL_TRACE_H_
 
@@ -41,14 +41,15 @@ inline std::string GetText(const std::string& path) {
   return text.str();
 }
 
-// An event as it lies in a ring of ftrace.
+// An event in a ring of ftrace.
 struct KernelEvent {
-  std::uint16_t tracepoint;  // its id
+  std::uint16_t tracepoint;  // id
   std::int32_t tid;
-  std::string bytes;  // from the EventHeader on; the kernel may have padded them to 4 bytes
+  std::string bytes;  // From the EventHeader on; the kernel may have padded them to 4 bytes.
 };
 
-// The events in one page (sub-buffer) of a ring, as events/header_page and header_event say.
+// Appends the events in one page (sub-buffer) of a ring, whose layout is in events/header_page and
+// header_event.
 inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events) {
   const auto read = [&]<typename T>(std::size_t at, T* value) {
     ASSERT_LE(at + sizeof(T), page.size());
@@ -67,9 +68,9 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
     read(at, &head);
     const std::uint32_t type = head & 31;
     if (type == 0 || type == 29) read(at + 4, &length);
-    if (type == 29 && head >> 5 == 0) return;  // nothing follows it
+    if (type == 29 && head >> 5 == 0) return;  // Nothing follows it.
     size = type >= 30 ? 8 : type == 0 || type == 29 ? 4 + length : 4 + type * 4;
-    if (type >= 29) continue;  // a time, or padding
+    if (type >= 29) continue;  // A time, or padding.
     const std::size_t data = at + (type == 0 ? 8 : 4);
     KernelEvent event{};
     read(data, &event.tracepoint);
@@ -80,7 +81,7 @@ inline void AppendEvents(std::string_view page, std::vector<KernelEvent>* events
   }
 }
 
-// A tracing instance that nothing else reads.
+// A tracing instance that has no other reader.
 class TraceInstance {
  public:
   explicit TraceInstance(const std::string& name = "test")
@@ -96,7 +97,7 @@ class TraceInstance {
     PutText(folder_ + "events/user_events/" + tracepoint + "/enable", on ? "1" : "0");
   }
 
-  // Returns what was recorded since the last call, CPU by CPU.
+  // Returns the events since the last call, CPU by CPU.
   std::vector<KernelEvent> Take() {
     std::vector<KernelEvent> events;
     for (const auto& cpu : std::filesystem::directory_iterator(folder_ + "per_cpu")) {
@@ -111,7 +112,7 @@ class TraceInstance {
     return events;
   }
 
-  // Returns how many events came in since Clear, with those that a full ring has overwritten.
+  // Returns the number of events since Clear, including those that a full ring has overwritten.
   std::uint64_t Count() {
     std::uint64_t count = 0;
     for (const auto& cpu : std::filesystem::directory_iterator(folder_ + "per_cpu")) {
@@ -136,8 +137,8 @@ inline int CountText(const std::vector<KernelEvent>& events, std::string_view te
   }));
 }
 
-// A tracepoint registered by another descriptor than the library's, and gone with it unless others
-// have it, too.
+// A tracepoint registered by a different descriptor than the library's. It is deleted with this
+// object unless others use it.
 class Definition {
  public:
   explicit Definition(const std::string& name, const char* fields = kTracepointFields)
@@ -154,7 +155,7 @@ class Definition {
   Definition(const Definition&) = delete;
   Definition& operator=(const Definition&) = delete;
 
-  // Writes past the library; `event` from its header on. Returns what write() does.
+  // Writes without the library; `event` begins with its header. Returns the result of write().
   ssize_t Write(std::string_view event) const {
     std::string record(sizeof(index_), '\0');
     std::memcpy(record.data(), &index_, sizeof(index_));
@@ -168,7 +169,7 @@ class Definition {
   alignas(8) std::uint64_t word_ = 0;
 };
 
-// Waits for `condition`, with a limit: some things the kernel does a little later.
+// Waits for `condition` with a time limit, because the kernel does some things a little later.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 1'000; ++i) {
@@ -184,7 +185,7 @@ inline bool IsGone(const std::string& tracepoint) {
   return Eventually([&] { return !std::filesystem::exists(folder); });
 }
 
-// Returns the numbers of this process's descriptors of user_events_data.
+// Returns this process's descriptors of user_events_data.
 inline std::vector<int> UserEventsDescriptors() {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -195,7 +196,8 @@ inline std::vector<int> UserEventsDescriptors() {
   return found;
 }
 
-// Returns what `function` returns in a child process: what it does to its descriptors stays there.
+// Returns the result of `function` in a child process, so that changes to descriptors do not affect
+// this process.
 template <typename Function>
 int InChild(Function function) {
   const pid_t child = fork();
@@ -206,7 +208,7 @@ int InChild(Function function) {
   return WEXITSTATUS(status);
 }
 
-// Skips where there is no user_events, as outside of the VM.
+// Skips the test if the kernel has no user_events, as outside of the VM.
 class KernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -216,10 +218,10 @@ class KernelTest : public ::testing::Test {
   }
 };
 
-// A test with a trace that has one tracepoint enabled.
+// A test with a trace in which one tracepoint is enabled.
 class EnabledTest : public KernelTest {
  protected:
-  // The tracepoint is one of the provider's, which is a static object.
+  // The tracepoint belongs to the provider, which is a static object.
   EnabledTest(const ProviderBase& provider, std::string tracepoint)
       : provider_(provider), tracepoint_(std::move(tracepoint)) {}
 
@@ -231,8 +233,8 @@ class EnabledTest : public KernelTest {
     Enable();
   }
 
-  // Returns when the program knows. It may have forked: then the page of the enable word is shared
-  // until it is written to, and the kernel does that for another process only a little later.
+  // Returns when the program sees the change. After a fork, the page of the enable word is shared
+  // until it is written to, and the kernel updates it in the other process only a little later.
   void Enable(bool on = true) {
     trace_->Enable(tracepoint_, on);
     ASSERT_TRUE(Eventually([&] { return provider_.enabled() == on; })) << tracepoint_;

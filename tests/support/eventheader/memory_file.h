@@ -1,4 +1,4 @@
-// A file that has a path, but is in memory only.
+// A file in memory that has a path.
 #ifndef TESTS_SUPPORT_EVENTHEADER_MEMORY_FILE_H_
 #define TESTS_SUPPORT_EVENTHEADER_MEMORY_FILE_H_
 

@@ -1,5 +1,5 @@
 // Random event schemas with values, and an encoder for them that is written from the specification
-// alone: it shares nothing with the library, so that the two can be compared.
+// alone. It shares no code with the library, so that the two can be compared.
 #ifndef TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_
 #define TESTS_SUPPORT_EVENTHEADER_RANDOM_EVENT_H_
 
@@ -16,14 +16,14 @@ namespace eh::testing {
 struct RandomField {
   std::string name;
   int encoding;  // 1..13
-  int format;    // 0: none is written
+  int format;    // 0: not written
   std::optional<std::uint16_t> tag;
   std::optional<std::uint16_t> constant_length;
   bool variable_array;
-  std::vector<RandomField> members;  // of a struct
+  std::vector<RandomField> members;  // Members of a struct.
 };
 
-// A scalar value has `units`, a struct `parts` (its members), an array `parts` (its elements).
+// A scalar has `units`, a struct has `parts` (its members), and so does an array (its elements).
 struct RandomValue {
   std::vector<std::uint64_t> units;
   std::vector<RandomValue> parts;
@@ -35,7 +35,7 @@ struct RandomEvent {
   bool has_activity;
 };
 
-// Bytes in a unit of an encoding: what the byte order turns around.
+// Returns the bytes in a unit of an encoding, which the byte order reverses.
 inline int UnitSize(int encoding) {
   constexpr int kSizes[] = {0, 0, 1, 2, 4, 8, 1, 1, 2, 4, 1, 2, 4, 1};
   return kSizes[encoding];
@@ -94,7 +94,7 @@ class RandomEventMaker {
     if (field.encoding <= 5) count = 1;
     if (field.encoding == 6) count = 16;
     for (std::uint32_t i = 0; i < count; ++i) {
-      // Mostly small, so that zero bytes within wide units are met.
+      // Mostly small numbers, so that wide units contain zero bytes.
       std::uint64_t number = Below(2) == 0 ? Below(256) : random_();
       if (unit < 8) number &= (std::uint64_t{1} << (8 * unit)) - 1;
       if (terminated && number == 0) number = 1;

@@ -4,7 +4,7 @@ import pathlib
 
 
 def mount():
-    """Where cgroup v2 is mounted; None if it is not."""
+    """Returns the mount point of cgroup v2; None if it is not mounted."""
     for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
         _, path, kind = line.split()[:3]
         if kind == "cgroup2":

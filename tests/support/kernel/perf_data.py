@@ -1,5 +1,5 @@
-"""The samples of a perf.data file that `perf record` wrote of tracepoints. The layout is that of
-tools/perf/Documentation/perf.data-file-format.txt and of perf_event_open(2)."""
+"""Reads the samples of tracepoints in a perf.data file that `perf record` wrote. The layout is documented in
+tools/perf/Documentation/perf.data-file-format.txt and perf_event_open(2)."""
 
 import struct
 
@@ -13,7 +13,7 @@ KNOWN = IDENTIFIER | IP | TID | TIME | ADDR | ID | STREAM_ID | CPU | PERIOD | RA
 
 
 class Sample:
-    """One sample: when and where it was taken, and the tracepoint's record."""
+    """One sample: its time and CPU, and the tracepoint's record."""
 
     __slots__ = ("time", "cpu", "raw")
 
@@ -22,12 +22,12 @@ class Sample:
 
 
 def read(path):
-    """The samples of the file in its order, and how many the kernel lost."""
+    """Returns the samples in the order of the file, and the number of samples that the kernel lost."""
     with open(path, "rb") as file:
         data = memoryview(file.read())
     magic, _, attr_size, attrs_at, attrs_size, data_at, data_size = struct.unpack_from("<8s6Q", data)
     assert magic == b"PERFILE2"
-    kinds = {}  # of the samples, by the event's id
+    kinds = {}  # kinds of samples, by the event's id
     for at in range(attrs_at, attrs_at + attrs_size, attr_size):
         kind = struct.unpack_from("<Q", data, at + 24)[0]
         ids_at, ids_size = struct.unpack_from("<QQ", data, at + attr_size - 16)

@@ -1,5 +1,5 @@
-"""Tracepoints of the running kernel: their format files, and the values in their records. It knows nothing of
-libtraceevent, and nothing of how a recording is made."""
+"""Tracepoints of the running kernel: their format files, and the values in their records. This module is independent of
+libtraceevent and of the way in which a recording is made."""
 
 import os
 import pathlib
@@ -39,7 +39,7 @@ class Field:
             self.element = self.size
 
     def value(self, raw):
-        """The field's value in the record: a number, a truth value, text, or a list of numbers."""
+        """Returns the field's value in the record: a number, a boolean, text, or a list of numbers."""
         data = raw[self.offset:self.offset + self.size]
         if self.located:
             location = struct.unpack("<I", data)[0]
@@ -75,13 +75,13 @@ class Tracepoint:
 
 
 def of(systems):
-    """All tracepoints of the systems that there are."""
+    """Returns all tracepoints of the systems, which need not exist."""
     return [Tracepoint(system, folder.name) for system in systems
             for folder in sorted((EVENTS / system).glob("*/")) if (folder / "format").exists()]
 
 
 def require(name):
-    """Skips the test unless it is root's, and `name` (system:event) is there."""
+    """Skips the test unless it runs as root and `name` (system:event) exists."""
     system, _, event = name.partition(":")
     if os.geteuid() != 0 or not (EVENTS / system / event / "id").exists():
         raise script.Skipped(f"needs root, and the tracepoint {name} at {TRACEFS}")

@@ -1,9 +1,9 @@
-// Many services: processes, each with a provider Fleet_N of its own that writes numbered events.
+// Many services: each is a process with a separate provider Fleet_N that writes numbered events.
 //
 //   fleet SERVICES EVENTS
 //
-// Prints "enabled" once somebody has enabled each provider, begins when a line comes from stdin,
-// and prints a line for each service: its number, its pid and how many of its EVENTS were written.
+// Prints "enabled" once every provider is enabled, starts when it reads a line from stdin, and
+// prints a line for each service: its number, its pid, and how many of its EVENTS were written.
 #include <eventheader/eh.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ constexpr eh::Level kLevel = eh::Level::kInformation;
 
 struct Service {
   pid_t pid = 0;
-  int said = -1;  // a pipe from the service
+  int said = -1;  // A pipe from the service.
 };
 
 template <typename T>
@@ -34,7 +34,8 @@ bool Hear(int pipe, T* value) {
   return read(pipe, value, sizeof *value) == sizeof *value;
 }
 
-// Says that it is enabled, then, after the end of `go`, how many events it wrote.
+// Writes to `said` when the provider is enabled, and then, after the end of `go`, how many events
+// were written.
 [[noreturn]] void Serve(unsigned number, std::uint32_t events, int go, int said) {
   const std::string name = "Fleet_" + std::to_string(number);
   pthread_setname_np(pthread_self(), name.c_str());

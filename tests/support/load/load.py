@@ -1,15 +1,15 @@
-"""The events that load_service writes, derived from (thread, number) alone, and the check that a recording
-shows every event once and right, and that what it does not show is counted as lost."""
+"""The events that load_service writes, derived only from (thread, number). Checks that a recording shows every event
+once and correctly, and counts all missing events as lost."""
 
 import collections
 import json
 
 from support import commands
 
-EVENTS = 100_000
+EVENTS = 20_000
 PROVIDER = "Load"
 TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
-# Of --calls.
+# The tracepoint of load_service --calls.
 CALL = "sys_enter_sched_rr_get_interval"
 CALL_NUMBER = 148
 CALL_TRACEPOINT = f"syscalls:{CALL}"
@@ -18,7 +18,7 @@ MAX_SHOWN = 20
 
 
 def expected(service, thread, number):
-    """The `number`th event of thread `thread` (0, 1, …), without what varies from run to run."""
+    """Returns event `number` of thread `thread` (0, 1, …), without what varies from run to run."""
     return _expected_call(thread, number) if service["calls"] else _expected_event(thread, number)
 
 
@@ -50,9 +50,9 @@ def activity_id(thread, number):
 
 
 def problems(nettrace, file, service, lossy=None, events=EVENTS, names=True):
-    """Texts that say what is wrong with a recording. `service`: what load_service printed; `lossy`: whether the
-    rings were too small, so that something has to be lost, and otherwise nothing; None: either; `events`: how many it
-    was to write; `names`: the names of threads have to be right, too."""
+    """Returns messages about what is wrong with a recording. `service`: what load_service printed; `lossy`: True if the
+    rings were too small, so that something must be lost, False if nothing may be lost, None if both are accepted;
+    `events`: the number of events of each thread; `names`: whether the names of threads must be right, too."""
     info = commands.info(nettrace, file)
     texts, right = wrong_events(nettrace, file, service, names)
 
@@ -72,7 +72,7 @@ def problems(nettrace, file, service, lossy=None, events=EVENTS, names=True):
 
 
 def wrong_events(nettrace, file, service, names=True):
-    """Texts, at most MAX_SHOWN, and how many events were right."""
+    """Returns messages, at most MAX_SHOWN, and the number of events that were right."""
     texts = []
     seen = set()
     times = collections.defaultdict(list)
@@ -92,7 +92,7 @@ def wrong_events(nettrace, file, service, names=True):
 
 
 def key_of(event, service):
-    """Which event it is: (thread, number)."""
+    """Returns which event it is: (thread, number)."""
     payload = event["payload"]
     if not service["calls"]:
         return payload.get("thread"), payload.get("number")

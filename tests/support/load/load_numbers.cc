@@ -1,14 +1,14 @@
-// Prints which of load_service's numbered events .nettrace files have, each file's as a JSON object
-// a line: {"file", "complete", "findings", "events", "lost", "numbered", "returns", "first",
+// Prints which of load_service's numbered events are in .nettrace files. Each file is a JSON object
+// on one line: {"file", "complete", "findings", "events", "lost", "numbered", "returns", "first",
 // "last", "twice", "numbers": [[pid, thread, tracepoint, from, to], ...]}.
 //
-// `numbers` are ranges with both ends, in order, that count the events that a thread wrote to one
-// of its tracepoints: every third, or every call. (What nobody collects is not written, and a
-// tracepoint is collected a moment before or after another one.) `twice` are the events that are
-// there again; `first` and `last` are times of numbered events, in ticks, or null; `returns` counts
-// the ends of the calls of load_service --calls, which have no number; `findings` are those of
-// nettrace verify --strict. Of a file that is cut it shows what is whole. With --pid, only this
-// process's events are numbered ones.
+// `numbers` are inclusive ranges in order. They count the events that a thread wrote to one of its
+// tracepoints: every third event, or every call. An event is written only if it is collected, and
+// one tracepoint may be collected a moment earlier or later than another. `twice` is the number of
+// duplicate events. `first` and `last` are times of numbered events, in ticks, or null. `returns`
+// counts the ends of the calls of load_service --calls, which have no number. `findings` are those
+// of nettrace verify --strict. For a file that is cut, the intact part is shown. With --pid, only
+// events of this process are numbered ones.
 #include <algorithm>
 #include <cinttypes>
 #include <compare>
@@ -36,16 +36,16 @@
 
 namespace {
 
-constexpr unsigned kNumberBits = 20;  // of --calls
-constexpr unsigned kTracepoints = 3;  // of the others
+constexpr unsigned kNumberBits = 20;  // With --calls.
+constexpr unsigned kTracepoints = 3;  // Without --calls.
 constexpr std::string_view kCall = "sched_rr_get_interval";
 
-// The fields that say which event it is.
+// Reads the fields that identify an event.
 class NumberVisitor : public nettrace::PayloadVisitor {
  public:
   std::optional<std::uint64_t> thread;
   std::optional<std::uint64_t> number;
-  // The first argument of the call.
+  // First argument of the call.
   std::optional<std::uint64_t> argument;
 
   void OnName(std::string_view name) override { name_ = name; }
@@ -149,7 +149,7 @@ class FileNumbers {
     }
   }
 
-  // Puts each writer's ranges in order, and counts the numbers that are in more than one.
+  // Sorts the ranges of each writer, and counts the numbers that are in more than one range.
   void Merge() {
     for (auto& [writer, ranges] : ranges_) {
       absl::c_sort(ranges, [](const Range& a, const Range& b) { return a.from < b.from; });
@@ -198,7 +198,7 @@ absl::Status PrintFile(const std::string& path, std::optional<std::uint64_t> pid
     if (step == Step::kEvent) numbers.Add(reader.event());
   }
   numbers.Print(path, report->errors + report->hazards, reader.stats());
-  // A file that is cut says so by "complete".
+  // A file that is cut is reported by "complete".
   return absl::IsDataLoss(reader.status()) ? absl::OkStatus() : reader.status();
 }
 

@@ -1,5 +1,5 @@
-// Threads write numbered events whose every value follows from (thread, number); load.py has the
-// same rules. Prints how many writes succeeded, as JSON.
+// Threads write numbered events whose values are all derived from (thread, number); load.py has the
+// same rules. Prints as JSON how many writes succeeded.
 #include <eventheader/eh.h>
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ namespace {
 
 inline constinit eh::Provider provider("Load");
 
-std::atomic<bool> ends = false;  // set by a signal
+std::atomic<bool> ends = false;  // Set by a signal.
 
 using ThreadField = eh::Field<"thread", std::uint32_t>;
 using NumberField = eh::Field<"number", std::uint32_t>;
@@ -81,7 +81,7 @@ eh::WriteResult WriteEvent(std::uint32_t thread, std::uint32_t number) {
 struct Options {
   std::uint32_t events = 100'000;
   std::uint32_t threads = 4;
-  std::uint32_t pause = 0;  // µs, after each kBurst events of a thread
+  std::uint32_t pause = 0;  // µs; after every kBurst events of a thread
   bool calls = false;
   bool processes = false;
   bool pin = false;
@@ -96,16 +96,17 @@ struct Worker {
   std::uint32_t not_written = 0;
 };
 
-// Whether the event was written. Of calls that is always so: they fail, but are traced.
+// Returns whether the event was written. For calls this is always true: they fail, but are traced.
 bool WriteOne(const Options& options, std::uint32_t thread, std::uint32_t number) {
   constexpr unsigned kNumberBits = 20;
   if (!options.calls) return WriteEvent(thread, number) == eh::WriteResult::kWritten;
-  // No other program has reason to call it; of the pids, none or hardly any is one.
+  // Other programs do not use this call. The argument is hardly ever the pid of a process.
   syscall(SYS_sched_rr_get_interval, (thread + 1) << kNumberBits | number, nullptr);
   return true;
 }
 
-// Writes the event as a process of its own; one in kExecEvery of these runs this program anew.
+// Writes the event from a new process. One in kExecEvery of these processes executes this program
+// again.
 [[noreturn]] void WriteAsProcess(const Options& options, const Worker& worker, std::uint32_t thread,
                                  std::uint32_t number) {
   constexpr std::uint32_t kExecEvery = 10;
@@ -128,7 +129,7 @@ bool WriteInProcess(const Options& options, const Worker& worker, std::uint32_t 
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Binds this thread to a CPU, the threads to all CPUs in turns.
+// Binds this thread to a CPU. The threads use all CPUs in turns.
 void Pin(std::uint32_t thread) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) std::abort();
@@ -225,7 +226,7 @@ bool Parse(int argc, char** argv, Options* options) {
 
 int main(int argc, char** argv) {
   Options options;
-  // What WriteAsProcess runs.
+  // The program that WriteAsProcess executes.
   if (argc == 5 && std::string_view(argv[2]) == "--one") {
     options.calls = std::string_view(argv[1]) == "--calls";
     pthread_setname_np(pthread_self(), argv[0]);

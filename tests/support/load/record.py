@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Records load_service in three ways, each into DIR/NAME.nettrace, with what the service printed in
-DIR/NAME.json. Needs root and a kernel with user_events (./run vm).
+"""Records load_service in three ways, each into DIR/NAME.nettrace, with the output of the service in DIR/NAME.json.
+Needs root and a kernel with user_events (./run vm).
 
   recorder-first  the recorder has registered the tracepoints before the service starts
-  service-first   the service and its threads are there before the recorder starts
+  service-first   the service and its threads run before the recorder starts
   small-rings     as recorder-first, with rings of one page
 """
 
@@ -17,28 +17,28 @@ from support import commands
 from support import script
 from support.load import load
 
-# One CPU writes less than this.
+# Ring size that exceeds what one CPU writes.
 LARGE_RINGS = ("--ring-size", "8M")
 SMALL_RINGS = ("--ring-size", "4K")
 
 
-def recorder_first(nettrace, service, file, rings=LARGE_RINGS):
-    """Returns what the service printed."""
-    return commands.record(nettrace, file, load.TRACEPOINTS, [service, "--events", str(load.EVENTS)], rings)
+def recorder_first(nettrace, service, file, events=load.EVENTS, rings=LARGE_RINGS):
+    """Records; returns what the service printed."""
+    return commands.record(nettrace, file, load.TRACEPOINTS, [service, "--events", str(events)], rings)
 
 
-def small_rings(nettrace, service, file):
-    return recorder_first(nettrace, service, file, SMALL_RINGS)
+def small_rings(nettrace, service, file, events=load.EVENTS):
+    return recorder_first(nettrace, service, file, events, SMALL_RINGS)
 
 
-def service_first(nettrace, service, file):
-    with subprocess.Popen([service, "--events", str(load.EVENTS), "--wait"], stdout=subprocess.PIPE, text=True) as process:
-        # It stops itself once it is registered and its threads are there.
+def service_first(nettrace, service, file, events=load.EVENTS):
+    with subprocess.Popen([service, "--events", str(events), "--wait"], stdout=subprocess.PIPE, text=True) as process:
+        # The service stops itself once it is registered and its threads run.
         _, state = os.waitpid(process.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(state):
             raise RuntimeError(f"the service ended early, with wait status {state}")
         printed = []
-        # Until somebody waits for the service, tail would still see it.
+        # Until the service is reaped, tail would still see it.
         reaper = threading.Thread(target=lambda: printed.append(process.communicate()[0]))
         reaper.start()
         go_on = f"kill -CONT {process.pid} && exec tail --pid={process.pid} -s 0.1 -f /dev/null"

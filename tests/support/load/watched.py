@@ -1,4 +1,4 @@
-"""A recording of load_service while `perf stat` counts, in the kernel, the hits of the same tracepoints."""
+"""Records load_service while `perf stat` counts the hits of the same tracepoints in the kernel."""
 
 import json
 import os
@@ -9,12 +9,12 @@ import time
 from support import failures
 from support.load import load
 
-# What `nettrace record` says if its own sum is not that of the kernel.
+# A message of `nettrace record` if its total differs from that of the kernel.
 KERNEL_DIFFERS = "please report this"
 
 
 def kind():
-    """The options of load_service for what this kernel can record of it."""
+    """Returns the options of load_service for events that this kernel can record."""
     return [] if failures.has_user_events() else ["--calls"]
 
 
@@ -23,16 +23,16 @@ def tracepoints():
 
 
 def register(eventheader):
-    """Makes the tracepoints, where they are not the kernel's own, so that perf can count their hits from the first on."""
+    """Registers the tracepoints, unless the kernel defines them, so that perf can count all hits."""
     if failures.has_user_events():
         subprocess.run([eventheader, "register", *load.TRACEPOINTS], check=True)
 
 
 class Watched:
-    """`perf stat` that runs `nettrace record` that runs load_service; with perf=False without the first."""
+    """Runs `perf stat`, which runs `nettrace record`, which runs load_service; with perf=False, without `perf stat`."""
 
     def __init__(self, args, folder, options, load_options, file=None, output=None, perf=True):
-        """`file`: what takes the place of one in `folder`; `output`: to what the recorder writes, if not to the file."""
+        """`file` replaces the file in `folder`; `output` is what the recorder writes to if it is not the file."""
         self.folder = pathlib.Path(folder)
         self.file = file or self.folder / "trace.nettrace"
         self._counts = self.folder / "counts" if perf else None
@@ -42,7 +42,7 @@ class Watched:
             old.unlink(missing_ok=True)
         points = [word for point in tracepoints() for word in ("-e", point)]
         counter = ["perf", "stat", "-a", "-x", ",", "-o", self._counts, *points, "--"] if perf else []
-        # exec keeps the pid.
+        # exec keeps the process id.
         shell = ["sh", "-c", f'echo $$ > {pid_file}.new && mv {pid_file}.new {pid_file} && exec "$@"', "sh"]
         recorder = [args.nettrace, "record", "--json", "-o", output or self.file, *points, *options]
         with open(self._errors, "wb") as errors:
@@ -70,21 +70,21 @@ class Watched:
         os.kill(self.recorder, number)
 
     def wait_for_events(self, nettrace):
-        """Until events of the load are in the file, which has no end yet."""
+        """Waits until events of the load are in the file, which has no end yet."""
         def there_are():
             info = subprocess.run([nettrace, "info", "--json", self.file], capture_output=True, check=False).stdout
             return info and json.loads(info)["events"] > 0
         until(there_are)
 
     def wait_for_load(self):
-        """Until load_service has written all."""
+        """Waits until load_service has written everything."""
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"load_service ended early; the recorder said:\n{self.said()}")
         self.service = json.loads(line)
 
     def wait(self, status=0):
-        """Until the recorder has ended, with this exit status."""
+        """Waits until the recorder has ended, with this exit status."""
         if self.service is None:
             self.wait_for_load()
         rest = self.process.stdout.read()
@@ -97,12 +97,12 @@ class Watched:
         return self._errors.read_text()
 
     def hits(self):
-        """The kernel's own count."""
+        """Returns the kernel's count of hits."""
         lines = [line for line in self._counts.read_text().splitlines() if line and not line.startswith("#")]
         return sum(int(line.split(",")[0]) for line in lines)
 
     def problems(self, nettrace, events, **expected):
-        """Texts that say what is wrong with the recording, which has ended; as load.problems()."""
+        """Returns messages about what is wrong with the finished recording, like load.problems()."""
         texts = load.problems(nettrace, self.file, self.service, events=events, **expected)
         verified = subprocess.run([nettrace, "verify", "--strict", self.file], capture_output=True, text=True, check=False)
         if verified.returncode != 0:

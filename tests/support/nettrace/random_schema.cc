@@ -23,7 +23,7 @@ constexpr Piece kPieces[] = {{"a", u"a"},
                              {std::string_view("\0", 1), std::u16string_view(u"\0", 1)}};
 constexpr std::size_t kPiecesWithoutNul = std::size(kPieces) - 1;
 
-// Every type without an element that may be written; those of a fixed size first.
+// All types without elements that may be written, types of a fixed size first.
 constexpr int kScalars[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 23, 26, 18, 20, 21};
 constexpr std::size_t kFixedSizeScalars = 15;
 constexpr int kMaxDepth = 4;
@@ -84,7 +84,7 @@ nettrace::Type Randomly::FixedSizeType(int depth) {
   return nettrace::Type::Simple(static_cast<TypeCode>(kScalars[Below(kFixedSizeScalars)]));
 }
 
-// TraceEvent reads no arrays of empty objects, and no arrays of arrays but those of text.
+// TraceEvent reads neither arrays of empty objects nor arrays of arrays, except arrays of text.
 nettrace::Type Randomly::ArrayElement(int depth) {
   if (!for_traceevent()) return Type(depth);
   switch (Below(4)) {
@@ -125,7 +125,7 @@ nettrace::Type Randomly::Type(int depth) {
 std::vector<Field> Randomly::Fields(int depth, std::size_t least) {
   std::vector<Field> fields(least + CountBelow(6 - least));
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    // Names that are there twice would hide one another where values are compared by name.
+    // Values are compared by name, so names must be unique.
     fields[i] = {Text() + std::to_string(i), Type(depth)};
   }
   return fields;
@@ -150,7 +150,7 @@ EventMetadata Randomly::Metadata() {
 
 ThreadInfo Randomly::Thread() {
   ThreadInfo thread;
-  // Thread ids of Linux; TraceEvent has 32 bits for them.
+  // Thread ids as in Linux; TraceEvent has 32 bits for them.
   const auto id = [&] {
     return for_traceevent() ? Below(internal::traceevent::kMaxOsThreadId) : Number();
   };

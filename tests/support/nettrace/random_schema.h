@@ -1,5 +1,5 @@
-// Random numbers, texts, schemas, threads, labels and stacks, the same for the same seed on every
-// machine.
+// Random numbers, texts, schemas, threads, labels and stacks. The same seed gives the same results
+// on every machine.
 #ifndef TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
 #define TESTS_SUPPORT_NETTRACE_RANDOM_SCHEMA_H_
 
@@ -15,7 +15,7 @@
 
 namespace nettrace::testing {
 
-// Whether everything is made that the format can hold, or only what TraceEvent shows, too.
+// Selects between everything that the format can hold, and only what TraceEvent also shows.
 enum class RandomFor : std::uint8_t { kAnyReader, kTraceEvent };
 
 class Randomly {
@@ -26,14 +26,14 @@ class Randomly {
   std::uint64_t Below(std::uint64_t end) { return random_() % end; }
   std::size_t CountBelow(std::size_t end) { return static_cast<std::size_t>(Below(end)); }
   bool OneIn(std::uint64_t n) { return Below(n) == 0; }
-  // All magnitudes are equally likely.
+  // Returns a number whose magnitude is uniformly distributed.
   std::uint64_t Number() { return random_() >> Below(64); }
   template <typename T, typename Make>
   void Maybe(std::optional<T>* value, Make make) {
     if (OneIn(2)) *value = static_cast<T>(make());
   }
 
-  // Whole characters. Without NUL for TraceEvent, which shows nothing after one.
+  // Returns whole characters. Without NUL for TraceEvent, because it shows nothing after a NUL.
   std::string Text();
   std::u16string Text16();
   std::array<std::byte, 16> Sixteen();

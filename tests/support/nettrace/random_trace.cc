@@ -21,7 +21,7 @@ WriterOptions RandomOptions(Randomly* random) {
   options.event_block_size = 1 + random->CountBelow(random->OneIn(2) ? 300 : 20000);
   options.max_buffer_bytes = 1 + random->CountBelow(200'000);
   options.first_thread_index = ThreadIndex{1 + random->Number() / 2};
-  // Threads are removed: see WriterOptions::first_thread_index.
+  // TraceEvent needs this because threads are removed: see WriterOptions::first_thread_index.
   if (random->for_traceevent()) {
     options.first_thread_index =
         ThreadIndex{internal::traceevent::kMinRemovableThreadIndex + random->Below(100)};
@@ -77,8 +77,8 @@ void RandomTrace::Step() {
 EventMetadata RandomTrace::NewMetadata() {
   EventMetadata metadata = random_.Metadata();
   if (!random_.for_traceevent()) return metadata;
-  // One meaning for each (provider, id), few providers, names that are shown, and an opcode, which
-  // TraceEvent takes from the name otherwise.
+  // For TraceEvent, each (provider, id) has one meaning, and there are few providers. Names must be
+  // printable. The opcode is set, because TraceEvent would otherwise derive it from the name.
   static constexpr const char* kProviders[] = {"Random", "Random-größe", "R"};
   metadata.provider = kProviders[random_.Below(std::size(kProviders))];
   metadata.event_id = static_cast<std::uint32_t>(1 + schemas_.size() * 7);
@@ -90,7 +90,7 @@ EventMetadata RandomTrace::NewMetadata() {
 void RandomTrace::AddMetadata() {
   EventMetadata metadata = NewMetadata();
   if (random_.OneIn(2) && !schemas_.empty()) {
-    // A row that was flushed, again.
+    // Adds a row that was flushed once more.
     metadata = schemas_[random_.CountBelow(schemas_.size())];
     for (const auto& [id, defined] : metadata_) {
       if (defined == metadata) return;

@@ -17,7 +17,7 @@
 
 namespace nettrace::testing {
 
-// An event as it was given to the writer.
+// An event as it was passed to the writer.
 struct WrittenEvent {
   EventRow row;
   EventMetadata metadata;
@@ -26,24 +26,26 @@ struct WrittenEvent {
   Labels labels;
   std::vector<std::uint64_t> stack;
   std::vector<std::byte> payload;
-  // The payload's values. None where it is random bytes, which may not fit its fields.
+  // Values of the payload as JSON. nullopt if the payload is random bytes, which may not fit its
+  // fields.
   std::optional<std::string> json;
 };
 
-// A trace for TraceEvent is compatible with it, all its events have values, and no two have the
-// same time.
+// A trace for TraceEvent is compatible with it, all its events have values, and no two events have
+// the same time.
 class RandomTrace {
  public:
   RandomTrace(unsigned seed, RandomFor whom);
 
-  // Each step writes a few events, and sometimes something else before. Ends the trace.
+  // Writes the trace to its end. Each step writes a few events, and sometimes something else
+  // before.
   void Write(int steps);
 
-  // The writer's refusal, if there was one: it should not refuse anything.
+  // First error of the writer, which should not refuse anything.
   const absl::Status& status() const { return status_; }
-  // The events of each capture thread, in order.
+  // Events of each capture thread, in order.
   const std::map<ThreadIndex, std::deque<WrittenEvent>>& events() const { return events_; }
-  // The lost events that a reader can know of.
+  // Lost events that a reader can detect.
   std::uint64_t lost() const { return lost_; }
   const TraceInfo& info() const { return info_; }
   const std::string& bytes() const { return *out_->written; }
@@ -51,7 +53,7 @@ class RandomTrace {
 
  private:
   Writer& writer() { return *out_->writer; }
-  // Keeps the first failure.
+  // Keeps the first failure; returns whether `status` is OK.
   bool Check(const absl::Status& status);
   void Step();
   EventMetadata NewMetadata();
@@ -69,8 +71,8 @@ class RandomTrace {
   std::unique_ptr<WriterToString> out_;
   std::map<ThreadIndex, std::deque<WrittenEvent>> events_;
   std::uint64_t lost_ = 0;
-  std::vector<EventMetadata> schemas_;            // all, flushed ones included
-  std::map<MetadataId, EventMetadata> metadata_;  // by id, those that are defined
+  std::vector<EventMetadata> schemas_;            // All, including flushed ones.
+  std::map<MetadataId, EventMetadata> metadata_;  // Defined ones, by id.
   std::map<ThreadIndex, ThreadInfo> threads_;
   std::map<ThreadIndex, std::uint64_t> pending_lost_;
   std::uint64_t now_ = 0;

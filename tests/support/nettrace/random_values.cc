@@ -12,7 +12,7 @@
 namespace nettrace::testing {
 namespace {
 
-// Fields that hold more than this many values, in fixed arrays of fixed arrays, get none.
+// Fields that hold more than this many values, in nested fixed arrays, get no values.
 constexpr std::uint64_t kMaxValues = 2000;
 
 std::uint64_t MinValues(const std::vector<Field>& fields);
@@ -35,7 +35,7 @@ std::span<const std::byte> UnitBytes(const std::basic_string<Unit>& units, bool 
   return std::as_bytes(std::span(units)).first(end * sizeof(Unit));
 }
 
-// Gives each value to an encoder and to a visitor.
+// Passes each value to an encoder and to a visitor.
 class Values {
  public:
   Values(Randomly* random, PayloadVisitor* visitor) : random_(random), visitor_(visitor) {}
@@ -102,7 +102,7 @@ class Values {
     }
   }
 
-  // Padded with zeros, as such text mostly is.
+  // Padded with zeros, like most text of a fixed size.
   template <typename Text>
   Text FixedText(std::size_t count) {
     Text text(random_->CountBelow(count + 1), 'a');
@@ -248,7 +248,7 @@ void JsonText::OnName(std::string_view name) {
 void JsonText::Floating(double value) {
   if (std::isfinite(value)) {
     std::string number = absl::StrFormat("%.17g", value);
-    // A whole number must not look like an integer.
+    // A floating-point number must not look like an integer.
     if (number.find_first_of(".e") == std::string::npos) number += ".0";
     Put(number);
   } else {
@@ -277,14 +277,14 @@ void JsonText::OnUtf16(std::span<const std::byte> units) {
 
 std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields) {
   if (MinValues(fields) > kMaxValues) return std::nullopt;
-  // A payload is too large by chance: others of these fields are not.
+  // A payload can be too large by chance; another one for the same fields may fit.
   for (int attempt = 0; attempt < 100; ++attempt) {
     JsonText json;
     PayloadEncoder encoder(&fields);
     Values(random, &json).Fields(fields, &encoder);
     const auto payload = encoder.Finish();
     if (!payload.ok() && !absl::StrContains(payload.status().message(), "64 KiB")) {
-      return RandomPayload{{}, payload.status().ToString()};  // no JSON: equal to no reading
+      return RandomPayload{{}, payload.status().ToString()};  // Not JSON: equals no reading.
     }
     if (!payload.ok() || payload->size() > internal::traceevent::kMaxPayloadSize) continue;
     return RandomPayload{{payload->begin(), payload->end()}, json.Finish()};

@@ -14,10 +14,10 @@
 namespace nettrace::testing {
 
 std::string JsonString(std::string_view utf8);
-// The usual notation of a GUID, in quotes.
+// Returns the usual notation of a GUID, in quotes.
 std::string JsonGuid(const Guid& guid);
 
-// Makes a JSON object of a payload.
+// Builds a JSON object from a payload.
 class JsonText : public PayloadVisitor {
  public:
   std::string Finish() { return std::move(text_) + "}"; }
@@ -50,8 +50,8 @@ struct RandomPayload {
   std::string json;
 };
 
-// Random values for `fields`, encoded by a PayloadEncoder. None if the fields are larger than a
-// payload can be.
+// Returns random values for `fields`, encoded by a PayloadEncoder; nullopt if the fields are larger
+// than a payload can be.
 std::optional<RandomPayload> RandomValues(Randomly* random, const std::vector<Field>& fields);
 
 }  // namespace nettrace::testing

@@ -1,4 +1,4 @@
-// All bytes of a source.
+// Reads all bytes of a source.
 #ifndef TESTS_SUPPORT_NETTRACE_READ_ALL_H_
 #define TESTS_SUPPORT_NETTRACE_READ_ALL_H_
 
@@ -15,7 +15,7 @@
 
 namespace nettrace::testing {
 
-// Gives bytes of memory in pieces of up to `piece`, as a pipe may.
+// Returns bytes from memory in pieces of up to `piece`, like a pipe.
 class PiecesSource : public Source {
  public:
   explicit PiecesSource(std::string_view bytes, std::size_t piece = 1 << 20)
@@ -30,8 +30,8 @@ class PiecesSource : public Source {
 };
 
 struct AllBytes {
-  std::string bytes;    // up to the end or the error
-  absl::Status status;  // how it ended
+  std::string bytes;    // Up to the end or the error.
+  absl::Status status;  // The final status.
 };
 
 // Reads in pieces of `piece` bytes until the end, an error, or `max` bytes.

@@ -1,4 +1,4 @@
-// A sink in memory whose sections can be made streams of their own, and that can be full.
+// A sink in memory whose sections can be read as separate streams, and that can be full.
 #ifndef TESTS_SUPPORT_NETTRACE_SECTIONED_SINK_H_
 #define TESTS_SUPPORT_NETTRACE_SECTIONED_SINK_H_
 
@@ -15,15 +15,15 @@
 
 namespace nettrace::testing {
 
-// What the sink has got; it outlives the sink.
+// The bytes that the sink received. They outlive the sink.
 struct Sections {
   std::string bytes;
   std::vector<std::size_t> starts;
   bool wants_section = false;
   bool is_full = false;
 
-  // The stream of `count` sections from number `first` on. Only that of the last section has the
-  // end that the writer gave it.
+  // Returns the stream of `count` sections from number `first` on. Only the last section of all has
+  // the end that the writer wrote.
   std::string Stream(std::size_t first, std::size_t count = 1) const {
     const std::size_t begin = starts.at(first);
     const bool has_last = first + count == starts.size();

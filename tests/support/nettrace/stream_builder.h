@@ -1,5 +1,5 @@
-// Builds NetTrace V6 bytes by hand, right or wrong, for tests. Knows nothing of the library but the
-// format's numbers.
+// Builds correct or incorrect NetTrace V6 bytes by hand, for tests. Shares only the format's
+// numbers with the library.
 #ifndef TESTS_SUPPORT_NETTRACE_STREAM_BUILDER_H_
 #define TESTS_SUPPORT_NETTRACE_STREAM_BUILDER_H_
 
@@ -43,7 +43,7 @@ class Bytes {
     return *this;
   }
   Bytes& String(std::string_view text) { return Var(text.size()).Raw(text); }
-  // With its size, as u16, before it.
+  // Appends a row after its size, a u16.
   Bytes& Row(const Bytes& row) { return U16(static_cast<unsigned>(row.size())).Append(row); }
   std::size_t size() const { return data_.size(); }
   std::span<const std::byte> span() const { return data_; }
@@ -87,7 +87,7 @@ inline Bytes Start(const TraceFields& fields = {}) {
 }
 inline Bytes End() { return Block(BlockKind::kEndOfStream, {}); }
 
-// A field description, with its size.
+// Returns a field description with its size.
 inline Bytes FieldRow(std::string_view name, const Bytes& type) {
   return Bytes().Row(Bytes().String(name).Append(type));
 }
@@ -143,7 +143,7 @@ inline Bytes EventHeader(std::uint64_t min, std::uint64_t max, unsigned flags = 
   return Bytes().U16(20).U16(flags).U64(min).U64(max);
 }
 
-// Every column of every row is written.
+// Returns an event block in which every row has every column.
 inline Bytes EventBlock(const std::vector<EventFields>& events) {
   std::uint64_t min = events.front().timestamp;
   std::uint64_t max = min;
@@ -176,7 +176,7 @@ inline Bytes SequencePointBlock(
   return Block(BlockKind::kSequencePoint, content);
 }
 
-// One list: an activity id and a level of 2.
+// Returns a block with one list: an activity id and a level of 2.
 inline Bytes LabelBlock(std::uint32_t first) {
   return Block(BlockKind::kLabelList, Bytes()
                                           .U32(first)
@@ -195,7 +195,7 @@ inline Bytes StackBlock(std::uint32_t first, std::initializer_list<std::uint64_t
   return Block(BlockKind::kStack, content);
 }
 
-// A whole, right stream with one of everything: two intervals, 5 events, none lost.
+// Returns a complete, correct stream with one of everything: two intervals, 5 events, no losses.
 inline Bytes GoodStream() {
   const Bytes int32 = FieldRow("count", Code(TypeCode::kInt32));
   Bytes stream = Start();

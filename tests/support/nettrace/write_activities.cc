@@ -1,5 +1,5 @@
-// Writes a trace of services whose activities start and stop, on CPUs that lose events: what
-// `nettrace top` is for. Usage: write_activities FILE SEED ACTIVITIES
+// Writes a trace for tests of `nettrace top`: services whose activities start and stop, on CPUs
+// that lose events. Usage: write_activities FILE SEED ACTIVITIES
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kCpus = 4;
 constexpr std::uint64_t kIntervalLength = 250'000'000;  // ticks of 1 ns
 
-// A failed step ends the program: everything written here is valid.
+// Ends the program if a step failed: everything written here is valid.
 void Must(const absl::Status& status) {
   if (status.ok()) return;
   std::cerr << "write_activities: " << status << "\n";
@@ -51,7 +51,7 @@ class Activities {
       starts_.push_back(AddMetadata(name, 1));
       stops_.push_back(AddMetadata(std::string(name) + "Done", 2));
     }
-    // Its name is as wide as it is hostile.
+    // The name has control characters, and characters that are two columns wide.
     note_ = AddMetadata("Note \x1b[2J\xe6\x97\xa5\xe6\x9c\xac", 0);
     account_metadata_ =
         Must(writer_->AddMetadata(tools::AccountMetadata(tools::AccountEvent::Kind::kEventsLost)));
@@ -120,14 +120,14 @@ class Activities {
     Guid activity = {};
     ++last_activity_;
     for (std::size_t i = 0; i < 4; ++i) activity[i] = std::byte(last_activity_ >> (8 * i) & 0xFF);
-    // Some are started again within themselves.
+    // Some activities are nested in themselves.
     if (!open_.empty() && Below(10) == 0) activity = open_.back().activity;
     open_.push_back({activity, Below(3)});
     Labels labels;
     labels.activity_id = activity;
     WriteEvent(starts_[open_.back().kind], labels, Below(kCpus));
   }
-  // Mostly the oldest one, so that many are open at a time; on any CPU.
+  // Stops mostly the oldest activity, so that many are open at a time, on any CPU.
   void Stop() {
     const std::size_t i = Below(4) == 0 ? open_.size() - 1 : 0;
     Labels labels;
@@ -147,7 +147,7 @@ class Activities {
     lost.tracepoint = kTracepoints[Below(3)];
     losses_.push_back(lost);
   }
-  // The account comes at the end of an interval, by a capture thread of its own.
+  // Ends an interval. The account is written at its end, by a separate capture thread.
   void EndInterval() {
     for (const tools::AccountEvent& lost : losses_) {
       if (account_thread_ == kNoThread) account_thread_ = AddThread("account", 0, 0);

@@ -1,8 +1,8 @@
-// Writes random traces that TraceEvent can show, and the events that it has to show.
+// Writes random traces that TraceEvent can show, and the events that it must show.
 // Usage: write_random_traces DIR STEPS SEED...
-// Each seed makes DIR/random-SEED.nettrace and DIR/random-SEED.expected: a line with a JSON object
-// for each event, in the order of time, with the keys of `nettrace dump --json`, and a last line
-// {"lost": N}.
+// Each seed makes DIR/random-SEED.nettrace and DIR/random-SEED.expected. The latter has a line with
+// a JSON object for each event, in the order of time, with the keys of `nettrace dump --json`, and
+// a last line {"lost": N}.
 
 #include <cstdlib>
 #include <fstream>
@@ -41,7 +41,7 @@ std::string ToJson(const WrittenEvent& event) {
       OrNull(labels.related_activity_id), event.json.value_or("null"));
 }
 
-// False, with the reason printed, if the trace cannot be written.
+// Returns false, and prints the reason, if the trace cannot be written.
 bool Write(const std::string& path, int steps, unsigned seed) {
   RandomTrace trace(seed, RandomFor::kTraceEvent);
   trace.Write(steps);

@@ -1,4 +1,4 @@
-// A writer whose bytes can be looked at, and views of bytes.
+// A writer whose bytes can be examined, and views of bytes.
 #ifndef TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_
 #define TESTS_SUPPORT_NETTRACE_WRITER_TO_STRING_H_
 
@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,16 @@ inline std::array<std::byte, 16> SixteenFrom(unsigned first) {
   return bytes;
 }
 
+// Returns the metadata of event N of the provider P.
+inline EventMetadata SmallMetadata(std::uint32_t id, std::vector<Field> fields = {}) {
+  EventMetadata metadata;
+  metadata.provider = "P";
+  metadata.event_id = id;
+  metadata.name = "N";
+  metadata.fields = std::move(fields);
+  return metadata;
+}
+
 // A writer into a string that outlives it.
 struct WriterToString {
   explicit WriterToString(const WriterOptions& options = {}, const TraceInfo& info = {})
@@ -45,7 +56,7 @@ struct WriterToString {
             info, options)),
         start(written->size()) {}
 
-  // The bytes after the stream header and the Trace block, as hexadecimal digits.
+  // Returns the bytes after the stream header and the Trace block, as hexadecimal digits.
   std::string blocks() const { return Hex(std::string_view(*written).substr(start)); }
 
   std::unique_ptr<std::string> written = std::make_unique<std::string>();

@@ -27,7 +27,7 @@ TEST(Filters, MessageIsTheKernelsWithThePlace) {
   EXPECT_EQ(FilterMessage(""), "");
 }
 
-TEST(InTurns, ProvidersTakeTurnsAndKeepTheirOrder) {
+TEST(InTurns, ProvidersTakeTurnsInOrder) {
   const std::vector<Tracefs::Name> names = InTurns({
       UserEvent("Loud_L1K1"),
       UserEvent("Loud_L1K2"),
@@ -55,7 +55,7 @@ TEST(InTurns, ProviderIsThatOfTheName) {
   EXPECT_EQ(BeginningOf("_x"), "");
 }
 
-TEST(DescriptorBudget, WhatIsNotFreeIsRefusedWithTheLimitAndTheRemedy) {
+TEST(DescriptorBudget, RefusalNamesTheLimitAndTheRemedy) {
   DescriptorBudget budget(1024, 8, 4);
   const Tracefs::Name name = {"sched", "sched_switch"};
   ASSERT_TRUE(budget.Check(name).ok());
@@ -65,7 +65,7 @@ TEST(DescriptorBudget, WhatIsNotFreeIsRefusedWithTheLimitAndTheRemedy) {
   const absl::Status refused = budget.Check(name);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(refused.message(),
-            "tracepoint sched:sched_switch needs 4 descriptors, and 0 of 1024 are left for "
+            "tracepoint sched:sched_switch needs 4 descriptors, but only 0 of 1024 are left for "
             "tracepoints; raise the limit of open files (ulimit -Hn), or select fewer tracepoints");
 }
 
@@ -79,13 +79,13 @@ TEST(DescriptorBudget, OneBeginningOfNamesLeavesAQuarterToOthers) {
   EXPECT_EQ(used, 75u);
   EXPECT_NE(budget.Check(UserEvent("Loud_L1K1")).message().find("begin with Loud"),
             absl::string_view::npos);
-  // A system of the kernel has no author who might take it all.
+  // A system of the kernel has no owner that could take all descriptors.
   for (const Tracefs::Name& name : {UserEvent("My_L4K1"), Tracefs::Name{"sched", "sched_switch"}}) {
     EXPECT_TRUE(budget.Check(name).ok());
   }
 }
 
-TEST(DescriptorBudget, WhatIsAttachedAlreadyCountsForItsShare) {
+TEST(DescriptorBudget, AttachedTracepointsCountForTheirShare) {
   DescriptorBudget budget(1024, 100, 1);
   for (int i = 0; i < 290; ++i) budget.Count(UserEvent("Loud_L1K1"));
   for (int i = 0; i < 7; ++i) budget.Use(UserEvent("Loud_L1K1"));

@@ -1,4 +1,4 @@
-// What the paths of cgroups say, as systemd and container engines make them; and as others may.
+// Tests the parsing of cgroup paths that systemd and container engines make, and of arbitrary ones.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ const std::string kOther(64, 'e');
 CgroupNames Unit(const std::string& unit) { return {.unit = unit}; }
 CgroupNames Container(const std::string& container) { return {.container = container}; }
 
-TEST(CgroupPath, UnitIsTheFirstThatIsNoSlice) {
+TEST(CgroupPath, UnitIsTheFirstOtherThanASlice) {
   EXPECT_EQ(ParseCgroupPath("/system.slice/nginx.service"), Unit("nginx.service"));
   EXPECT_EQ(ParseCgroupPath("/system.slice/nginx.service/worker"), Unit("nginx.service"));
   EXPECT_EQ(ParseCgroupPath("/system.slice/system-getty.slice/getty@tty1.service"),
@@ -26,11 +26,11 @@ TEST(CgroupPath, UnitIsTheFirstThatIsNoSlice) {
   EXPECT_EQ(ParseCgroupPath("/init.scope"), Unit("init.scope"));
   EXPECT_EQ(ParseCgroupPath("/system.slice/dev-disk-by\\x2dlabel-a.swap"),
             Unit("dev-disk-by\\x2dlabel-a.swap"));
-  // So that it is not taken for a file of the controller cpu.
+  // The prefix keeps the name from being taken for a file of the controller cpu.
   EXPECT_EQ(ParseCgroupPath("/system.slice/_cpu.service"), Unit("cpu.service"));
 }
 
-TEST(CgroupPath, WhatIsNoUnitHasNone) {
+TEST(CgroupPath, OtherFoldersAreNotUnits) {
   for (const char* path :
        {"", "/", "//", "/docker", "/system.slice", "/system.slice/", "/system.slice/x",
         "/system.slice/.service", "/system.slice/@.service", "/system.slice/a b.service",
@@ -86,7 +86,7 @@ TEST(CgroupPath, ContainersOfLxcAndNspawnHaveNames) {
   EXPECT_EQ(ParseCgroupPath("/machine.slice/machine-\\x2.scope").container, "\\x2");
 }
 
-TEST(CgroupPath, WhatIsNoIdIsNoContainer) {
+TEST(CgroupPath, OtherIdsAreNotContainers) {
   for (const std::string& path :
        {"/docker/" + kId.substr(1), "/docker/a" + kId, "/docker/" + kId.substr(1) + "G",
         "/docker/" + kId.substr(1) + "A"}) {
@@ -99,8 +99,8 @@ TEST(CgroupPath, WhatIsNoIdIsNoContainer) {
   }
 }
 
-// Below its own cgroup a service or a container may make others, with names as it likes.
-TEST(CgroupPath, NobodyTakesAnothersNames) {
+// A service or a container may make cgroups with any names below its own.
+TEST(CgroupPath, NamesBelowAUnitDoNotChangeIt) {
   EXPECT_EQ(ParseCgroupPath("/system.slice/evil.service/system.slice/nginx.service"),
             Unit("evil.service"));
   EXPECT_EQ(ParseCgroupPath("/docker/" + kId + "/docker/" + kOther), Container(kId));

@@ -1,4 +1,4 @@
-// What the collector says of its own recording, as events of the file.
+// Tests the events that the collector writes about its own recording.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace collector {
 namespace {
 
 using tools::AccountEvent;
-using Kind = AccountEvent::Kind;
+using AccountKind = AccountEvent::Kind;
 
-// The trace's clock is at 500 when it is this many ns after 1970.
+// Nanoseconds since 1970 when the trace's clock is at 500.
 constexpr std::int64_t kSyncTime = 1'700'000'000'000'000'000;
 constexpr std::int64_t kSyncTicks = 500;
 constexpr std::uint64_t Unix(std::uint64_t ticks) { return kSyncTime - kSyncTicks + ticks; }
@@ -72,10 +72,10 @@ class CollectorEventsTest : public ::testing::Test {
 
   std::unique_ptr<nettrace::Writer> writer_;
   CollectorEvents events_;
-  const nettrace::MemorySink* file_ = nullptr;  // the writer's
+  const nettrace::MemorySink* file_ = nullptr;  // Owned by the writer.
 };
 
-TEST_F(CollectorEventsTest, EventsSayWhatTheyWereToldInTheTimeSince1970) {
+TEST_F(CollectorEventsTest, EventsHaveTheirValuesAndTimesSince1970) {
   events_.EventsLost(3, "user_events:a_L4K1", 17, 900, 950);
   events_.CpuChanged(1, /*online=*/false, 900, 910, "");
   events_.CpuChanged(1, /*online=*/true, 910, 940, "");
@@ -83,18 +83,19 @@ TEST_F(CollectorEventsTest, EventsSayWhatTheyWereToldInTheTimeSince1970) {
   events_.TracepointLeftOut("ftrace:function", "cannot be enabled", 930);
   EndInterval(1000);
   EXPECT_EQ(events_.written(), 5u);
-  EXPECT_EQ(Finish(),
-            (std::vector<Shown>{
-                {910, {Kind::kCpuOffline, 1, 0, "", "", Unix(900), Unix(910)}},
-                {930, {Kind::kTracepointLeftOut, 0, 0, "ftrace:function", "cannot be enabled"}},
-                {940, {Kind::kCpuOnline, 1, 0, "", "", Unix(910), Unix(940)}},
-                {945, {Kind::kCpuOnline, 2, 0, "", "why", Unix(945), 0}},
-                {950, {Kind::kEventsLost, 3, 17, "user_events:a_L4K1", "", Unix(900), Unix(950)}},
-            }));
+  EXPECT_EQ(
+      Finish(),
+      (std::vector<Shown>{
+          {910, {AccountKind::kCpuOffline, 1, 0, "", "", Unix(900), Unix(910)}},
+          {930, {AccountKind::kTracepointLeftOut, 0, 0, "ftrace:function", "cannot be enabled"}},
+          {940, {AccountKind::kCpuOnline, 1, 0, "", "", Unix(910), Unix(940)}},
+          {945, {AccountKind::kCpuOnline, 2, 0, "", "why", Unix(945), 0}},
+          {950, {AccountKind::kEventsLost, 3, 17, "user_events:a_L4K1", "", Unix(900), Unix(950)}},
+      }));
 }
 
-TEST_F(CollectorEventsTest, TheyAreWithinTheIntervalInWhichTheyAreTold) {
-  events_.EventsLost(0, "a:b", 1, 90, 130);  // counted after the interval's end
+TEST_F(CollectorEventsTest, EventsAreInTheIntervalInWhichTheyAreReported) {
+  events_.EventsLost(0, "a:b", 1, 90, 130);  // Counted after the interval's end.
   EndInterval(100);
   events_.EventsLost(0, "a:b", 2, 50, 60);
   events_.EventsLost(1, "a:b", 3, 130, 260);
@@ -104,8 +105,8 @@ TEST_F(CollectorEventsTest, TheyAreWithinTheIntervalInWhichTheyAreTold) {
   EXPECT_EQ(times, (std::vector<std::uint64_t>{100, 100, 200}));
 }
 
-// Tracepoints are left out before the trace begins.
-TEST_F(CollectorEventsTest, TheyAreNotBeforeTheTrace) {
+// Some tracepoints are already left out before the trace begins.
+TEST_F(CollectorEventsTest, NoEventIsBeforeTheTrace) {
   events_.TracepointLeftOut("a:b", "why", 10);
   events_.Begin(50);
   events_.TracepointLeftOut("a:c", "why", 60);
@@ -125,8 +126,8 @@ TEST_F(CollectorEventsTest, RowsThatWereFlushedAreWrittenAgain) {
   EXPECT_EQ(Finish().size(), 3u);
 }
 
-// Anybody may name a provider so.
-TEST_F(CollectorEventsTest, AServiceWithTheProvidersNameCostsNothing) {
+// Any process may use the name of this provider.
+TEST_F(CollectorEventsTest, AcceptsAServiceWithTheProvidersName) {
   nettrace::EventMetadata other;
   other.provider = std::string(tools::kAccountProvider);
   for (std::uint32_t id = 1; id <= 10; ++id) {
@@ -141,7 +142,7 @@ TEST_F(CollectorEventsTest, AServiceWithTheProvidersNameCostsNothing) {
   EXPECT_EQ(shown[0].event.count, 1u);
 }
 
-TEST_F(CollectorEventsTest, LossesBeyondTheBoundAreToldByCpu) {
+TEST_F(CollectorEventsTest, LossesBeyondTheBoundAreReportedByCpu) {
   constexpr int kMore = 500;
   for (int i = 0; i < static_cast<int>(CollectorEvents::kMaxLosses) + kMore; ++i) {
     events_.EventsLost(i % 2, "a:" + std::to_string(i), 1, 10, 20);
@@ -160,7 +161,7 @@ TEST_F(CollectorEventsTest, LossesBeyondTheBoundAreToldByCpu) {
   EXPECT_EQ(events_.summary().lost(), lost);
 }
 
-TEST_F(CollectorEventsTest, NoMoreTracepointsThatAreLeftOutAreToldThanTheBound) {
+TEST_F(CollectorEventsTest, ReportsAtMostTheBoundOfSkippedTracepoints) {
   for (std::size_t i = 0; i < CollectorEvents::kMaxLeftOut + 100; ++i) {
     events_.TracepointLeftOut("a:" + std::to_string(i), "why", 10);
   }
@@ -180,7 +181,7 @@ TEST_F(CollectorEventsTest, TextOfOthersIsCutAndMadeValid) {
 }
 
 TEST_F(CollectorEventsTest, AClockThatBeganBeforeTheSyncTimeCounts) {
-  events_.EventsLost(0, "a:b", 1, 100, 200);  // before kSyncTicks
+  events_.EventsLost(0, "a:b", 1, 100, 200);  // Before kSyncTicks.
   EndInterval(300);
   const std::vector<Shown> shown = Finish();
   ASSERT_EQ(shown.size(), 1u);

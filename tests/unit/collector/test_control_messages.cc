@@ -1,5 +1,4 @@
-// The messages of the control socket without a socket: what is asked of the service, and what is
-// replied.
+// Tests the messages of the control socket without a socket: calls of the service, and replies.
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
@@ -27,7 +26,7 @@ class FakeCaller : public collector::Caller {
   absl::StatusOr<collector::UniqueFd> DuplicateSocket() override {
     return absl::InternalError("there is none");
   }
-  int pauses = 0;  // that are left
+  int pauses = 0;  // Pauses that are left.
 
  private:
   const Access access_;
@@ -35,7 +34,7 @@ class FakeCaller : public collector::Caller {
 
 class ControlMessages : public testing::Test {
  protected:
-  // The reply to a message without its NUL.
+  // Returns the reply to a message, without its NUL.
   std::string Ask(const std::string& message) {
     last_ = collector::Dispatcher(&service_, "1.2").Handle(message, &caller_);
     if (last_.message.empty()) return "";
@@ -52,13 +51,13 @@ class ControlMessages : public testing::Test {
   Reply last_;
 };
 
-std::string Wrong(const std::string& parameter) {
+std::string WrongParameter(const std::string& parameter) {
   return absl::StrCat(
       R"({"error":"org.varlink.service.InvalidParameter","parameters":{"parameter":")", parameter,
       R"("}})");
 }
 
-TEST_F(ControlMessages, ReplyWithWhatTheServiceSays) {
+TEST_F(ControlMessages, ReplyWithTheResultOfTheService) {
   EXPECT_EQ(Call("Rotate", R"({"session":"web"})"), R"({"parameters":{"path":"/files/web-1"}})");
   EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":1500})"),
             R"({"parameters":{"path":"/files/box-after-1.5s"}})");
@@ -74,7 +73,7 @@ TEST_F(ControlMessages, ReplyWithWhatTheServiceSays) {
   EXPECT_EQ(service_.reloads, 1);
 }
 
-TEST_F(ControlMessages, TellWhatWasChangedForAJournal) {
+TEST_F(ControlMessages, ReportChangesForTheJournal) {
   Call("Stop", R"({"session":"we\u001bb"})");
   EXPECT_EQ(last_.change, "Stop we\\u001bb");
   EXPECT_EQ(last_.status.code(), absl::StatusCode::kNotFound);
@@ -101,19 +100,31 @@ TEST_F(ControlMessages, NameErrorsByTheirCodes) {
 }
 
 TEST_F(ControlMessages, NeitherLackParametersNorHaveOthers) {
-  EXPECT_EQ(Call("Stop"), Wrong("session"));
-  EXPECT_EQ(Call("Stop", R"({"session":1})"), Wrong("session"));
-  EXPECT_EQ(Call("Stop", R"({"session":null})"), Wrong("session"));
-  EXPECT_EQ(Call("Stop", R"({"session":"web","force":true})"), Wrong("force"));
-  EXPECT_EQ(Call("Stop", R"([])"), Wrong("parameters"));
-  EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":-1})"), Wrong("after"));
-  EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":1e300})"), Wrong("after"));
-  EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":99999999999999})"), Wrong("after"));
+  EXPECT_EQ(Call("Stop"), WrongParameter("session"));
+  EXPECT_EQ(Call("Stop", R"({"session":1})"), WrongParameter("session"));
+  EXPECT_EQ(Call("Stop", R"({"session":null})"), WrongParameter("session"));
+  EXPECT_EQ(Call("Stop", R"({"session":"web","force":true})"), WrongParameter("force"));
+  EXPECT_EQ(Call("Stop", R"([])"), WrongParameter("parameters"));
+  EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":-1})"), WrongParameter("after"));
+  EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":1e300})"), WrongParameter("after"));
+  EXPECT_EQ(Call("Snapshot", R"({"session":"box","after":99999999999999})"),
+            WrongParameter("after"));
   EXPECT_EQ(service_.Status("web")->state, SessionStatus::State::kRunning);
   EXPECT_EQ(service_.Status("box")->snapshots, 0U);
 }
 
-TEST_F(ControlMessages, NameMethodsAndInterfacesThatAreNotThere) {
+TEST_F(ControlMessages, RejectAnEmptyParameterName) {
+  for (const char* method :
+       {"List", "Status", "Metrics", "Wait", "Start", "StartFrom", "Stop", "Rotate", "Snapshot"}) {
+    EXPECT_EQ(Call(method, R"({"":1})"), WrongParameter("")) << method;
+  }
+  EXPECT_EQ(Call("Stop", R"({"session":"web","":null})"), WrongParameter(""));
+  EXPECT_EQ(Ask(R"({"method":"org.varlink.service.GetInterfaceDescription","parameters":{"":1}})"),
+            WrongParameter(""));
+  EXPECT_EQ(service_.Status("web")->state, SessionStatus::State::kRunning);
+}
+
+TEST_F(ControlMessages, NameUnknownMethodsAndInterfaces) {
   EXPECT_EQ(Call("Fly"), R"({"error":"org.varlink.service.MethodNotFound","parameters":)"
                          R"({"method":"Fly"}})");
   EXPECT_EQ(Ask(R"({"method":"net.nettrace.Other.List"})"),
@@ -137,7 +148,7 @@ TEST_F(ControlMessages, EndTheConnectionIfTheyAreNoRequests) {
     EXPECT_NE(reply.find("net.nettrace.Collector.InvalidArgument"), std::string::npos) << reply;
     EXPECT_TRUE(last_.is_last);
   }
-  // Brackets in a string are not deep.
+  // Brackets in a string do not count as nesting.
   Call("Stop", absl::StrCat(R"({"session":"\")", std::string(100, '['), "\"}"));
   EXPECT_EQ(last_.status.code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(last_.is_last);
@@ -153,7 +164,7 @@ TEST_F(ControlMessages, AreNotRepliedToIfOneway) {
   EXPECT_EQ(last_.tail, nullptr);
 }
 
-TEST_F(ControlMessages, ChangeNothingForThoseWhoMayLook) {
+TEST_F(ControlMessages, ChangeNothingForReadOnlyClients) {
   service_.Update("web", [](SessionStatus* web) { web->files = 7; });
   collector::Dispatcher dispatcher(&service_, "");
   FakeCaller looker(Access::kLook);
@@ -190,7 +201,7 @@ TEST_F(ControlMessages, WaitUntilAllHolds) {
   EXPECT_NE(Call("Wait", R"({"session":"web","state":"asleep"})").find("InvalidArgument"),
             std::string::npos);
   EXPECT_NE(Call("Wait", R"({"session":"x"})").find("NotFound"), std::string::npos);
-  // Nobody waits any more.
+  // No client waits any more.
   caller_.pauses = 3;
   EXPECT_NE(Call("Wait", R"({"session":"web","files":2})").find("Failed"), std::string::npos);
   EXPECT_EQ(caller_.pauses, -1);
@@ -238,7 +249,7 @@ std::string ToJson(const SessionStatus& status) {
   return buffer.GetString();
 }
 
-TEST(ControlSession, IsReadAsItWasWritten) {
+TEST(ControlSession, ReadsBackUnchanged) {
   const std::string json = ToJson(FullStatus());
   const auto document = collector::ParseMessage(json);
   ASSERT_TRUE(document.ok()) << document.status();
@@ -260,7 +271,7 @@ TEST(ControlSession, NamesAMemberOfTheWrongType) {
     const std::string key = std::string(
         absl::StripAsciiWhitespace(std::vector<std::string>(absl::StrSplit(wrong, '"'))[1]));
     const auto read = collector::ParseSession(*document);
-    EXPECT_EQ(read.status().message(), absl::StrCat("a session's '", key, "' has another type"));
+    EXPECT_EQ(read.status().message(), absl::StrCat("a session's '", key, "' has the wrong type"));
   }
 }
 
@@ -274,7 +285,7 @@ TEST(ControlSession, HasTheLargestLossesOnly) {
   EXPECT_EQ(read->losses.begin()->first.first, 400U);
 }
 
-// What the interface's description says between `begin` and the ")" on a line of its own.
+// Returns what the interface's description has between `begin` and a line with only ")".
 std::set<std::string> Described(const std::string& begin) {
   const std::string text(collector::InterfaceDescription(collector::kControlInterface));
   const std::size_t from = text.find(begin) + begin.size();
@@ -293,7 +304,7 @@ TEST(ControlDescription, HasEachMemberOfASession) {
   EXPECT_EQ(written, Described("type Session (\n"));
 }
 
-TEST_F(ControlMessages, AreThoseOfTheDescription) {
+TEST_F(ControlMessages, MatchTheDescription) {
   int methods = 0;
   for (const std::string interface : {collector::kControlInterface, collector::kVarlinkInterface}) {
     const std::string text(collector::InterfaceDescription(interface));
@@ -301,10 +312,10 @@ TEST_F(ControlMessages, AreThoseOfTheDescription) {
       const std::string words(line);
       if (words.rfind("method ", 0) != 0) continue;
       const std::string name = words.substr(7, words.find('(') - 7);
-      // A parameter that no method has is named, if the method is there.
+      // The error names an unknown parameter if the method exists.
       EXPECT_EQ(
           Ask(absl::StrCat(R"({"method":")", interface, ".", name, R"(","parameters":{"?":1}})")),
-          Wrong("?"))
+          WrongParameter("?"))
           << name;
       ++methods;
     }

@@ -1,5 +1,5 @@
-// The control server with a service that is none of a daemon's: framing, limits, clients that do
-// nothing or too much, tails, and its end.
+// Tests the control server with a service that has no daemon: framing, limits, clients that do
+// nothing or too much, tails, and shutdown.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -64,7 +64,7 @@ class ControlServerTest : public testing::Test {
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     return fd;
   }
-  // Reads until the socket's end; what takes longer than 20 s fails.
+  // Reads until the end of the socket; fails after 20 s.
   static std::string ReadAll(const UniqueFd& fd) {
     std::string all;
     for (;;) {
@@ -83,11 +83,11 @@ class ControlServerTest : public testing::Test {
     ASSERT_EQ(send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  // With the NUL.
+  // Sends a message with its NUL.
   static void SendMessage(const UniqueFd& fd, const std::string& message) {
     Send(fd, message + '\0');
   }
-  // The messages that come until the socket's end, one a line.
+  // Returns the messages until the end of the socket, one on each line.
   static std::string Messages(const UniqueFd& fd) {
     std::string all = ReadAll(fd);
     for (char& c : all) {
@@ -116,7 +116,7 @@ TEST_F(ControlServerTest, RepliesInOrderHoweverTheMessagesAreCut) {
   EXPECT_EQ(service_.reloads, 2);
 }
 
-TEST_F(ControlServerTest, TellsWhoChangedWhat) {
+TEST_F(ControlServerTest, ReportsChangesWithTheirUsers) {
   std::mutex mutex;
   std::vector<std::string> changes;
   options_.on_change = [&](const std::string& change) {
@@ -134,25 +134,25 @@ TEST_F(ControlServerTest, TellsWhoChangedWhat) {
                                               ": Stop x: NOT_FOUND: there is no session 'x'")});
 }
 
-// It is to end while the server takes what has just come, too.
-TEST_F(ControlServerTest, EndsWheneverItIsToEnd) {
+// The server may be stopped while it accepts a client that has just connected.
+TEST_F(ControlServerTest, StopsAtAnyTime) {
   for (int i = 0; i < 300; ++i) {
     Start();
     { const UniqueFd gone = Connect(); }
-    // At another moment each time.
+    // A different moment in each round.
     absl::SleepFor(absl::Microseconds(i));
     server_.reset();
   }
 }
 
-TEST_F(ControlServerTest, SaysThatAMessageIsTooLong) {
+TEST_F(ControlServerTest, RefusesTooLongMessages) {
   Start();
   const UniqueFd fd = Connect();
   std::string text(collector::kMaxRequest + 1, ' ');
   std::thread sender([&] { send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL); });
   EXPECT_NE(Messages(fd).find("ResourceExhausted"), std::string::npos);
   sender.join();
-  // One of just that length is read.
+  // A message of exactly this length is read.
   const UniqueFd other = Connect();
   const std::string request =
       kReload + std::string(collector::kMaxRequest - 1 - strlen(kReload), ' ');
@@ -164,14 +164,14 @@ TEST_F(ControlServerTest, SaysThatAMessageIsTooLong) {
   other_sender.join();
 }
 
-TEST_F(ControlServerTest, DisconnectsWhoIsSlowOrIdle) {
+TEST_F(ControlServerTest, DisconnectsSlowAndIdleClients) {
   options_.message_timeout = absl::Milliseconds(100);
   options_.idle_timeout = absl::Milliseconds(200);
   Start();
   const UniqueFd slow = Connect();
   const absl::Time begin = absl::Now();
   std::thread writer([&] {
-    // A byte now and then does not keep it alive.
+    // Single bytes from time to time do not keep the connection open.
     for (int i = 0; i < 1000; ++i) {
       if (send(slow.get(), "{", 1, MSG_NOSIGNAL) != 1) return;
       absl::SleepFor(absl::Milliseconds(20));
@@ -182,18 +182,18 @@ TEST_F(ControlServerTest, DisconnectsWhoIsSlowOrIdle) {
   writer.join();
   const UniqueFd idle = Connect();
   EXPECT_EQ(ReadAll(idle), "");
-  // A client that sends requests and reads no reply.
+  // A client that sends requests and does not read the replies.
   service_.Update("web", [](SessionStatus* web) { web->error = std::string(1 << 20, 'x'); });
   const UniqueFd deaf = Connect();
   SendMessage(deaf, R"({"method":"net.nettrace.Collector.List"})");
-  pollfd ended = {deaf.get(), POLLRDHUP, 0};  // the server has given it up
+  pollfd ended = {deaf.get(), POLLRDHUP, 0};  // The server has closed the connection.
   ASSERT_EQ(poll(&ended, 1, 60'000), 1);
   const std::string cut = ReadAll(deaf);
   EXPECT_GT(cut.size(), 0U);
   EXPECT_LT(cut.size(), std::size_t{1} << 20);
 }
 
-TEST_F(ControlServerTest, OfThoseWhoNeverReadKeepsNobodyWaiting) {
+TEST_F(ControlServerTest, ClientsThatNeverReadDoNotDelayOthers) {
   options_.message_timeout = absl::Minutes(1);
   service_.Update("web", [](SessionStatus* web) { web->error = std::string(1 << 20, 'x'); });
   Start();
@@ -207,7 +207,7 @@ TEST_F(ControlServerTest, OfThoseWhoNeverReadKeepsNobodyWaiting) {
   EXPECT_TRUE(client->Call("Reload", "{}").ok());
   const absl::Time begin = absl::Now();
   server_.reset();
-  // Not after the message's time.
+  // The time limit of a message does not apply.
   EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
 }
 
@@ -221,7 +221,7 @@ TEST_F(ControlServerTest, ThatHangsIsWaitedForAsLongAsTheClientWants) {
   auto client = ControlClient::Connect(options_.path, absl::Milliseconds(50));
   ASSERT_TRUE(client.ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(client->Call("List", "{}").status()));
-  // Nor is there a place in its queue.
+  // The queue has no place left either.
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       ControlClient::Connect(options_.path, absl::Milliseconds(50)).status()));
 }
@@ -232,14 +232,14 @@ TEST_F(ControlServerTest, RefusesMoreConnectionsThanItHasPlacesFor) {
   std::vector<UniqueFd> open;
   for (int i = 0; i < 3; ++i) {
     open.push_back(Connect());
-    // A reply shows that it is served.
+    // The reply shows that the client is served.
     SendMessage(open.back(), kReload);
     char buffer[64];
     EXPECT_GT(read(open.back().get(), buffer, sizeof buffer), 0);
   }
   EXPECT_NE(Messages(Connect()).find("ResourceExhausted"), std::string::npos);
   open.pop_back();
-  // The place is free as soon as the server has seen it.
+  // The place is free as soon as the server has noticed the end.
   for (int i = 0;; ++i) {
     ASSERT_LT(i, 3000);
     auto client = ControlClient::Connect(options_.path);
@@ -265,7 +265,7 @@ TEST_F(ControlServerTest, WaitsWithItsCallerAndNoLonger) {
   EXPECT_EQ(collector::ParseSession((*reply)["session"])->events, 5U);
   EXPECT_EQ(client->Call("Wait", R"({"session":"web","events":6,"timeout":50})").status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  // One that nobody waits for any more ends by itself, and one that somebody does with the server.
+  // A wait ends when its client disconnects; other waits end with the server.
   SendMessage(Connect(), R"({"method":"net.nettrace.Collector.Wait",)"
                          R"("parameters":{"session":"web","events":6}})");
   const UniqueFd waiting = Connect();
@@ -273,7 +273,7 @@ TEST_F(ControlServerTest, WaitsWithItsCallerAndNoLonger) {
                        R"("parameters":{"session":"box","events":6}})");
   while (service_.Asked("box") == 0) absl::SleepFor(absl::Milliseconds(1));
   server_.reset();
-  EXPECT_NE(Messages(waiting).find("the daemon ends"), std::string::npos);
+  EXPECT_NE(Messages(waiting).find("the daemon is stopping"), std::string::npos);
 }
 
 TEST_F(ControlServerTest, HandsTheSocketToATail) {
@@ -286,7 +286,7 @@ TEST_F(ControlServerTest, HandsTheSocketToATail) {
   EXPECT_EQ(service_.tails, 1);
   EndSending(*stream);
   EXPECT_EQ(rest + ReadAll(*stream), "bodyend");
-  // An error leaves the connection as it is.
+  // The connection stays usable after an error.
   const UniqueFd fd = Connect();
   SendMessage(fd, R"({"method":"net.nettrace.Collector.Tail","parameters":{"session":"x"},)"
                   R"("upgrade":true})");
@@ -299,7 +299,7 @@ TEST_F(ControlServerTest, HandsTheSocketToATail) {
   EXPECT_NE(replies.find(kReloaded), std::string::npos);
 }
 
-TEST_F(ControlServerTest, EndsATailWhosePeerIsGone) {
+TEST_F(ControlServerTest, EndsATailWhenItsPeerDisconnects) {
   service_.tail_body = std::string(std::size_t{4} << 20, 'x');
   Start();
   {
@@ -320,7 +320,8 @@ TEST_F(ControlServerTest, ShutsDownATailThatIsNotRead) {
   const UniqueFd ending = Connect();
   SendMessage(ending, kTail);
   for (int i = 0; i < 6000 && service_.tails != 2; ++i) absl::SleepFor(absl::Milliseconds(10));
-  // A peer that asks for the end and does not read it has some seconds, as has the server's end.
+  // A client that requests the end of a tail and does not read it has some seconds. The shutdown of
+  // the server waits as long.
   EndSending(ending);
   for (int i = 0; i < 6000 && service_.tails != 1; ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(service_.tails, 1);
@@ -332,7 +333,7 @@ TEST_F(ControlServerTest, ShutsDownATailThatIsNotRead) {
 
 TEST_F(ControlServerTest, ReplacesTheSocketOfADeadDaemonOnly) {
   {
-    // A socket file that nobody listens at.
+    // A socket file without a listener.
     UniqueFd dead(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
@@ -351,19 +352,19 @@ TEST_F(ControlServerTest, ReplacesTheSocketOfADeadDaemonOnly) {
   Start();
 }
 
-TEST_F(ControlServerTest, LeavesAloneWhatIsNoSocket) {
+TEST_F(ControlServerTest, DoesNotReplaceAFileThatIsNotASocket) {
   std::ofstream(options_.path) << "precious";
   const auto server = ControlServer::Start(&service_, options_);
   EXPECT_EQ(server.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(std::filesystem::file_size(options_.path), 8U);
 }
 
-TEST_F(ControlServerTest, SaysWhatIsWrongWithItsOptions) {
+TEST_F(ControlServerTest, RefusesWrongOptionsWithAReason) {
   options_.look_group = "no-such-group";
   EXPECT_NE(ControlServer::Start(&service_, options_)
                 .status()
                 .message()
-                .find("look_group no-such-group: there is no such group"),
+                .find("look_group no-such-group: no such group"),
             std::string::npos);
   options_.look_group = "";
   options_.path = directory_ + "/none/control";
@@ -373,16 +374,16 @@ TEST_F(ControlServerTest, SaysWhatIsWrongWithItsOptions) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(ControlServerTest, LetsNobodyInWithoutGroups) {
+TEST_F(ControlServerTest, SocketIsPrivateWithoutGroups) {
   Start();
   struct stat facts = {};
   ASSERT_EQ(lstat(options_.path.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600U);
 }
 
-TEST_F(ControlServerTest, GoesOnWhereThereAreNoDescriptors) {
+TEST_F(ControlServerTest, ContinuesWithoutFreeDescriptors) {
   Start();
-  // The client's is made before the process has none left.
+  // The client's descriptor is made before the process has none left.
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   std::vector<UniqueFd> all;
   rlimit before = {};

@@ -1,4 +1,4 @@
-// Descriptors that are closed by another thread.
+// Tests descriptors that another thread closes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ struct Pipe {
     read = UniqueFd(fds[0]);
     write = UniqueFd(fds[1]);
   }
-  // Waits until all that can write to it are closed.
+  // Waits until all descriptors that can write to it are closed.
   bool HasEnded() const {
     char byte = 0;
     return ::read(read.get(), &byte, 1) == 0;
@@ -32,7 +32,7 @@ struct Pipe {
   UniqueFd write;
 };
 
-TEST(DescriptorCloser, ClosesAllThatItIsGiven) {
+TEST(DescriptorCloser, ClosesAllDescriptors) {
   const std::unique_ptr<DescriptorCloser> closer = DescriptorCloser::Start().value();
   EXPECT_NE(closer->thread_id(), gettid());
   std::vector<Pipe> pipes(100);
@@ -63,12 +63,12 @@ TEST(DescriptorCloser, ItsEndWaitsUntilAllAreClosed) {
 
 TEST(DescriptorCloser, NothingToClose) { EXPECT_TRUE(DescriptorCloser::Start().ok()); }
 
-// A user who has as many processes and threads as may be.
-TEST(DescriptorCloser, NoThreadToBeHadIsAnError) {
+// A user that has as many processes and threads as the limit allows.
+TEST(DescriptorCloser, ReportsThatNoThreadCanBeStarted) {
   const auto start = [] {
     const rlimit none = {0, 0};
     if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(10);
-    // The limit does not hold for root.
+    // The limit does not apply to root.
     if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(11);
     _exit(absl::IsResourceExhausted(DescriptorCloser::Start().status()) ? 0 : 1);
   };

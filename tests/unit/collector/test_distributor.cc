@@ -1,4 +1,5 @@
-// Several sessions on the samples of one ring: each has its own events, intervals and losses.
+// Tests several sessions on the samples of one ring: each has separate events, intervals and
+// losses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,13 +26,13 @@ namespace {
 
 using namespace std::string_literals;
 
-constexpr std::uint32_t kPid = 100;
-constexpr std::uint32_t kTid = 4'000'000;  // not one that /proc can have
-constexpr int kFirst = 7;
-constexpr int kSecond = 8;
+constexpr int kFirstTracepoint = 7;
+constexpr int kSecondTracepoint = 8;
 
-// A tracepoint's record: an event named `name` with a text field; in an activity if that is not 0.
-std::string Record(int id, const std::string& name, const std::string& text, char activity = 0) {
+// Returns a tracepoint's record of an event named `name` with a text field, in an activity if
+// `activity` is not 0.
+std::string EventRecord(int id, const std::string& name, const std::string& text,
+                        char activity = 0) {
   const std::string metadata = name + "\0s\0\x0A"s;
   std::string record = {static_cast<char>(id), '\0'};
   record += "\0\0\0\0\0\0\x07\0\0\0\0\0\0\x04"s;
@@ -42,7 +43,7 @@ std::string Record(int id, const std::string& name, const std::string& text, cha
   return record + '\0' + text;
 }
 
-struct Shown {
+struct DeliveredEvent {
   std::string name;
   std::uint64_t timestamp;
   std::uint64_t thread;
@@ -54,14 +55,15 @@ class DistributorTest : public ::testing::Test {
  protected:
   DistributorTest() : memory_(1 << 16), ring_(memory_.reader()), distributor_(&tasks_) {
     distributor_.AddCpu(0);
-    for (const auto& [id, name] : {std::pair(kFirst, "P_L4K1"), std::pair(kSecond, "P_L4K2")}) {
+    for (const auto& [id, name] :
+         {std::pair(kFirstTracepoint, "P_L4K1"), std::pair(kSecondTracepoint, "P_L4K2")}) {
       const absl::Status added =
           distributor_.AddTracepoint(id, "user_events", name, EventHeaderFormat(id, name));
       EXPECT_TRUE(added.ok()) << added;
     }
   }
 
-  // A session that has the tracepoints `ids`, from `start` on.
+  // Starts a session with the tracepoints `ids` at `start`.
   Session* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
                  absl::Duration interval = absl::Seconds(1)) {
     return Start([file] { return file->MakeSink(); }, start, ids, interval);
@@ -83,12 +85,12 @@ class DistributorTest : public ::testing::Test {
     return session;
   }
 
-  void Put(const std::string& record, std::uint64_t time, std::uint32_t tid = kTid,
-           std::uint32_t pid = kPid) {
+  void Put(const std::string& record, std::uint64_t time, std::uint32_t tid = kSampleTid,
+           std::uint32_t pid = kSamplePid) {
     memory_.Put(MemoryRing::Sample(pid, tid, time, std::as_bytes(std::span(record))));
   }
 
-  // Drains the ring up to `limit`, and ends the intervals whose time is over then.
+  // Drains the ring up to `limit`, and ends the intervals that are over then.
   void Drain(std::uint64_t limit) {
     distributor_.FollowSinks(drained_);
     drained_ = limit;
@@ -115,11 +117,11 @@ class DistributorTest : public ::testing::Test {
     return summary;
   }
 
-  // The events of the file that are not those of processes.
-  std::vector<Shown> Read(const tests::FileInMemory& file) {
+  // Returns the events of the file, without events about processes.
+  std::vector<DeliveredEvent> Read(const tests::FileInMemory& file) {
     EXPECT_EQ(file.Verify(), "");
     const auto reader = file.Read();
-    std::vector<Shown> shown;
+    std::vector<DeliveredEvent> shown;
     using Step = nettrace::Reader::Step;
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
       if (step != Step::kEvent || reader->event().metadata->provider != "P") continue;
@@ -134,10 +136,10 @@ class DistributorTest : public ::testing::Test {
     return shown;
   }
 
-  static std::vector<std::uint64_t> Times(const std::vector<Shown>& events) {
+  static std::vector<std::uint64_t> Times(const std::vector<DeliveredEvent>& events) {
     std::vector<std::uint64_t> times;
     times.reserve(events.size());
-    for (const Shown& event : events) times.push_back(event.timestamp);
+    for (const DeliveredEvent& event : events) times.push_back(event.timestamp);
     return times;
   }
   using TimeList = std::vector<std::uint64_t>;
@@ -147,7 +149,7 @@ class DistributorTest : public ::testing::Test {
   TaskTracker tasks_;
   Distributor distributor_;
   std::vector<std::unique_ptr<Session>> sessions_;
-  std::vector<int> unused_;  // as Remove has said last
+  std::vector<int> unused_;  // The result of the last Remove.
   std::uint64_t lost_ = 0;
   std::uint64_t drained_ = 0;
 };
@@ -163,14 +165,14 @@ TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
     fired.push_back(absl::StrCat(trigger, " at ", timestamp));
   };
   Session* const session =
-      Start([&file] { return file.MakeSink(); }, 100, {kFirst}, std::move(options));
-  Session* const other = Start(&other_file, 100, {kFirst, kSecond});
+      Start([&file] { return file.MakeSink(); }, 100, {kFirstTracepoint}, std::move(options));
+  Session* const other = Start(&other_file, 100, {kFirstTracepoint, kSecondTracepoint});
   const std::uint64_t pause = absl::ToInt64Milliseconds(absl::Seconds(1)) * 1'000'000;
-  Put(Record(kFirst, "a", "later"), 200);
-  Put(Record(kFirst, "a", "now"), 300);
-  Put(Record(kSecond, "c", "now"), 400 + pause);
-  Put(Record(kFirst, "b", "now"), 500 + pause);
-  Put(Record(kFirst, "c", "now"), 600 + pause);
+  Put(EventRecord(kFirstTracepoint, "a", "later"), 200);
+  Put(EventRecord(kFirstTracepoint, "a", "now"), 300);
+  Put(EventRecord(kSecondTracepoint, "c", "now"), 400 + pause);
+  Put(EventRecord(kFirstTracepoint, "b", "now"), 500 + pause);
+  Put(EventRecord(kFirstTracepoint, "c", "now"), 600 + pause);
   Drain(700 + pause);
   EXPECT_EQ(fired, (std::vector<std::string>{"0 at 300", absl::StrCat("2 at ", 600 + pause)}));
   Stop(session, 800 + pause);
@@ -180,74 +182,75 @@ TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
 TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 10, {kFirst, kSecond});
-  Put(Record(kFirst, "A", "x"), 10);
-  Put(Record(kFirst, "A", "x"), 11);
+  Session* const one = Start(&first, 10, {kFirstTracepoint, kSecondTracepoint});
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 10);
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 11);
   Drain(20);
-  Session* const two = Start(&second, 30, {kSecond});
-  Put(Record(kSecond, "B", "y"), 30);  // of before the second one began
-  Put(Record(kFirst, "A", "x"), 31);
-  Put(Record(kSecond, "B", "y"), 32);
-  Put(Record(kSecond, "B", "z"), 33);
+  Session* const two = Start(&second, 30, {kSecondTracepoint});
+  Put(EventRecord(kSecondTracepoint, "B", "y"), 30);  // From before the second session.
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 31);
+  Put(EventRecord(kSecondTracepoint, "B", "y"), 32);
+  Put(EventRecord(kSecondTracepoint, "B", "z"), 33);
   Drain(40);
   one->EndAt(41);
-  Put(Record(kSecond, "B", "y"), 41);
-  Put(Record(kSecond, "B", "y"), 42);
+  Put(EventRecord(kSecondTracepoint, "B", "y"), 41);
+  Put(EventRecord(kSecondTracepoint, "B", "y"), 42);
   Drain(50);
   EXPECT_EQ(Stop(one, 50).events, 6u);
-  EXPECT_EQ(unused_, std::vector<int>{kFirst});
-  Put(Record(kFirst, "A", "x"), 51);  // nobody's
-  Put(Record(kSecond, "B", "y"), 52);
+  EXPECT_EQ(unused_, std::vector<int>{kFirstTracepoint});
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 51);  // No session has this event.
+  Put(EventRecord(kSecondTracepoint, "B", "y"), 52);
   Drain(60);
   EXPECT_EQ(Stop(two, 60).events, 5u);
-  EXPECT_EQ(unused_, std::vector<int>{kSecond});
+  EXPECT_EQ(unused_, std::vector<int>{kSecondTracepoint});
 
-  const std::vector<Shown> of_one = Read(first);
+  const std::vector<DeliveredEvent> of_one = Read(first);
   EXPECT_EQ(Times(of_one), (TimeList{11, 30, 31, 32, 33, 41}));
   EXPECT_EQ(of_one[0].name, "A");
   EXPECT_EQ(of_one[4].payload, "\1\0z"s);
   EXPECT_EQ(lost_, 0u);
-  const std::vector<Shown> of_two = Read(second);
+  const std::vector<DeliveredEvent> of_two = Read(second);
   EXPECT_EQ(Times(of_two), (TimeList{32, 33, 41, 42, 52}));
-  for (const Shown& event : of_two) EXPECT_EQ(event.name, "B");
+  for (const DeliveredEvent& event : of_two) EXPECT_EQ(event.name, "B");
   EXPECT_EQ(lost_, 0u);
 }
 
-// Forms, threads and labels are known to the converter when the second session meets them first.
+// The converter already knows the forms, threads and labels when the second session uses them
+// first.
 TEST_F(DistributorTest, SessionThatBeginsLaterHasAllRowsOfItsEvents) {
   tests::FileInMemory first;
   tests::FileInMemory second;
   std::vector<std::string> records;
   for (const char activity : {'a', 'b', '\0'}) {
     for (const char* name : {"A", "B", "C"}) {
-      records.push_back(Record(kFirst, name, "plain", activity));
-      records.push_back(Record(kFirst, name, "\xC3\xA9", activity));
+      records.push_back(EventRecord(kFirstTracepoint, name, "plain", activity));
+      records.push_back(EventRecord(kFirstTracepoint, name, "\xC3\xA9", activity));
     }
   }
   std::uint64_t time = 100;
   const auto put_all = [&] {
-    std::uint32_t tid = kTid;
+    std::uint32_t tid = kSampleTid;
     for (const std::string& record : records) Put(record, ++time, ++tid);
     Drain(time);
   };
-  Session* const one = Start(&first, 10, {kFirst});
+  Session* const one = Start(&first, 10, {kFirstTracepoint});
   put_all();
-  Session* const two = Start(&second, time, {kFirst});
+  Session* const two = Start(&second, time, {kFirstTracepoint});
   put_all();
   one->EndInterval(++time);
   put_all();
   Stop(one, ++time);
   Stop(two, time);
 
-  const std::vector<Shown> of_one = Read(first);
-  const std::vector<Shown> of_two = Read(second);
+  const std::vector<DeliveredEvent> of_one = Read(first);
+  const std::vector<DeliveredEvent> of_two = Read(second);
   ASSERT_EQ(of_one.size(), 3 * records.size());
   ASSERT_EQ(of_two.size(), 2 * records.size());
   for (std::size_t i = 0; i < of_two.size(); ++i) {
-    const Shown& same = of_one[i + records.size()];
+    const DeliveredEvent& same = of_one[i + records.size()];
     EXPECT_EQ(of_two[i].name, same.name);
     EXPECT_EQ(of_two[i].timestamp, same.timestamp);
-    EXPECT_EQ(of_two[i].thread, kTid + 1 + i % records.size());
+    EXPECT_EQ(of_two[i].thread, kSampleTid + 1 + i % records.size());
     EXPECT_EQ(same.thread, of_two[i].thread);
     EXPECT_EQ(of_two[i].payload, same.payload);
     EXPECT_EQ(of_two[i].labels, same.labels);
@@ -257,24 +260,24 @@ TEST_F(DistributorTest, SessionThatBeginsLaterHasAllRowsOfItsEvents) {
   EXPECT_FALSE(of_two.back().labels.activity_id.has_value());
 }
 
-TEST_F(DistributorTest, EachSessionHasIntervalsOfItsOwn) {
+TEST_F(DistributorTest, EachSessionHasSeparateIntervals) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirst}, absl::Milliseconds(10));
-  Session* const two = Start(&second, 0, {kFirst}, absl::Milliseconds(25));
+  Session* const one = Start(&first, 0, {kFirstTracepoint}, absl::Milliseconds(10));
+  Session* const two = Start(&second, 0, {kFirstTracepoint}, absl::Milliseconds(25));
   for (std::uint64_t time = kMillisecond; time <= 100 * kMillisecond; time += kMillisecond) {
-    Put(Record(kFirst, "A", "x"), time);
+    Put(EventRecord(kFirstTracepoint, "A", "x"), time);
     Drain(time);
   }
-  // Flushed to here, and no further.
+  // Data is flushed up to this time only.
   two->EndInterval(101 * kMillisecond);
   EXPECT_EQ(two->Summary().events_written, two->stats().events);
-  Put(Record(kFirst, "A", "x"), 102 * kMillisecond);
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 102 * kMillisecond);
   Drain(102 * kMillisecond);
   EXPECT_LT(two->Summary().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
-  // Nothing came after the last of its own.
+  // EndInterval() wrote no sequence point, because no event followed the last interval.
   EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
   EXPECT_EQ(Read(first).size(), 101u);
   EXPECT_EQ(Read(second).size(), 101u);
@@ -284,30 +287,33 @@ TEST_F(DistributorTest, IntervalsOfSessionsThatBeganAtOtherTimesEndTogether) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  const Session* const one = Start(&first, 3 * kMillisecond, {kFirst}, absl::Milliseconds(20));
-  const Session* const two = Start(&second, 17 * kMillisecond, {kFirst}, absl::Milliseconds(10));
+  const Session* const one =
+      Start(&first, 3 * kMillisecond, {kFirstTracepoint}, absl::Milliseconds(20));
+  const Session* const two =
+      Start(&second, 17 * kMillisecond, {kFirstTracepoint}, absl::Milliseconds(10));
   EXPECT_EQ(one->interval_end(), 20 * kMillisecond);
   EXPECT_EQ(two->interval_end(), 20 * kMillisecond);
-  Put(Record(kFirst, "A", "x"), 19 * kMillisecond);
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 19 * kMillisecond);
   Drain(20 * kMillisecond);
   EXPECT_EQ(one->interval_end(), 40 * kMillisecond);
   EXPECT_EQ(two->interval_end(), 30 * kMillisecond);
 }
 
-// A session that has met very many threads flushes its rows; others go on with theirs.
+// A session that has seen very many threads flushes its rows; the other sessions keep theirs.
 TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
   constexpr std::uint32_t kThreads = 70'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirst});
+  Session* const one = Start(&first, 0, {kFirstTracepoint});
   std::uint64_t time = 0;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
-    Put(Record(kFirst, "A", "x"), ++time, kTid + i);
+    Put(EventRecord(kFirstTracepoint, "A", "x"), ++time, kSampleTid + i);
     if (i % 100 == 0 || i + 1 == kThreads) Drain(time);
   }
-  Session* const two = Start(&second, time, {kFirst});
+  Session* const two = Start(&second, time, {kFirstTracepoint});
   const auto put_some = [&] {
-    for (std::uint32_t i = 0; i < 100; ++i) Put(Record(kFirst, "A", "x"), ++time, kTid + i);
+    for (std::uint32_t i = 0; i < 100; ++i)
+      Put(EventRecord(kFirstTracepoint, "A", "x"), ++time, kSampleTid + i);
     Drain(time);
   };
   put_some();
@@ -318,49 +324,49 @@ TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
   EXPECT_GT(Stop(one, ++time).threads, kThreads + 100);
   Stop(two, time);
   EXPECT_EQ(Read(first).size(), kThreads + 200);
-  const std::vector<Shown> of_two = Read(second);
+  const std::vector<DeliveredEvent> of_two = Read(second);
   ASSERT_EQ(of_two.size(), 200u);
-  for (std::size_t i = 0; i < of_two.size(); ++i) EXPECT_EQ(of_two[i].thread, kTid + i % 100);
+  for (std::size_t i = 0; i < of_two.size(); ++i) EXPECT_EQ(of_two[i].thread, kSampleTid + i % 100);
 }
 
-// The timestamp that an event gets, and whether it is late, depends on the session's own interval.
+// The timestamp of an event, and whether it is late, depend on the interval of each session.
 TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirst});
-  Session* const two = Start(&second, 0, {kFirst});
-  Put(Record(kFirst, "A", "x"), 10);
+  Session* const one = Start(&first, 0, {kFirstTracepoint});
+  Session* const two = Start(&second, 0, {kFirstTracepoint});
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 10);
   Drain(10);
   one->EndInterval(20);
-  Put(Record(kFirst, "A", "x", 'a'), 15);
-  Put(Record(kFirst, "A", "x", 'a'), 25);
+  Put(EventRecord(kFirstTracepoint, "A", "x", 'a'), 15);
+  Put(EventRecord(kFirstTracepoint, "A", "x", 'a'), 25);
   Drain(30);
   EXPECT_EQ(Stop(one, 40).late, 1u);
   EXPECT_EQ(Stop(two, 40).late, 0u);
-  const std::vector<Shown> of_one = Read(first);
+  const std::vector<DeliveredEvent> of_one = Read(first);
   EXPECT_EQ(Times(of_one), (TimeList{10, 20, 25}));
   ASSERT_EQ(of_one[1].labels.integers.size(), 1u);
   EXPECT_EQ(of_one[1].labels.integers[0].second, 15);
   EXPECT_TRUE(of_one[1].labels.activity_id.has_value());
   EXPECT_TRUE(of_one[2].labels.integers.empty());
-  const std::vector<Shown> of_two = Read(second);
+  const std::vector<DeliveredEvent> of_two = Read(second);
   EXPECT_EQ(Times(of_two), (TimeList{10, 15, 25}));
   EXPECT_TRUE(of_two[1].labels.integers.empty());
 }
 
-TEST_F(DistributorTest, SessionWhoseFileFailsIsWrittenToNoMore) {
+TEST_F(DistributorTest, StopsWritingToASessionWithAFailedFile) {
   tests::FileInMemory good;
   tests::FileInMemory bad;
-  Session* const one = Start(&good, 0, {kFirst});
-  Session* const two = Start(&bad, 0, {kFirst});
-  Put(Record(kFirst, "A", "x"), 1);
+  Session* const one = Start(&good, 0, {kFirstTracepoint});
+  Session* const two = Start(&bad, 0, {kFirstTracepoint});
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 1);
   Drain(1);
   bad.fails = true;
   two->EndInterval(2);
   EXPECT_FALSE(two->status().ok());
   EXPECT_TRUE(one->status().ok());
   const std::uint64_t events = two->stats().events;
-  Put(Record(kFirst, "A", "x"), 3);
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 3);
   Drain(3);
   distributor_.LostInPlace(0, 5);
   EXPECT_EQ(two->stats().events, events);
@@ -370,48 +376,48 @@ TEST_F(DistributorTest, SessionWhoseFileFailsIsWrittenToNoMore) {
   EXPECT_EQ(Read(good).size(), 2u);
 }
 
-TEST_F(DistributorTest, LossesAreThoseOfTheSessionsOwnTracepointsAndTime) {
+TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
   tests::FileInMemory all_file;
   tests::FileInMemory part_file;
   tests::FileInMemory late_file;
-  Session* const all = Start(&all_file, 0, {kFirst, kSecond});
-  Session* const part = Start(&part_file, 0, {kFirst});
-  // Records say 10 lost, of which the kernel counts 4 for one and 6 for the other.
+  Session* const all = Start(&all_file, 0, {kFirstTracepoint, kSecondTracepoint});
+  Session* const part = Start(&part_file, 0, {kFirstTracepoint});
+  // The records report 10 lost events. The kernel counts 4 for one tracepoint and 6 for the other.
   distributor_.LostInPlace(0, 10);
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 0u);
-  distributor_.CountLost(0, kFirst, 4, {});
-  distributor_.CountLost(0, kSecond, 6, {});
+  distributor_.CountLost(0, kFirstTracepoint, 4, {});
+  distributor_.CountLost(0, kSecondTracepoint, 6, {});
   distributor_.SettleLosses();
   EXPECT_EQ(all->stats().lost, 10u);
   EXPECT_EQ(part->stats().lost, 4u);
-  // Counted, but no record of it yet when the next session begins.
-  distributor_.CountLost(0, kFirst, 3, {});
+  // The ring has no record of these counted losses when the next session begins.
+  distributor_.CountLost(0, kFirstTracepoint, 3, {});
   distributor_.SettleLosses();
-  Session* const late = Start(&late_file, 0, {kFirst, kSecond});
+  Session* const late = Start(&late_file, 0, {kFirstTracepoint, kSecondTracepoint});
   distributor_.LostInPlace(0, 13);
   EXPECT_EQ(late->stats().lost, 0u);
   distributor_.LostInPlace(0, 15);
   EXPECT_EQ(late->stats().lost, 2u);
-  distributor_.CountLost(0, kSecond, 2, {});
+  distributor_.CountLost(0, kSecondTracepoint, 2, {});
   distributor_.SettleLosses();
   EXPECT_EQ(Stop(all, 10).lost, 15u);
   EXPECT_EQ(Stop(part, 10).lost, 7u);
   EXPECT_EQ(Stop(late, 10).lost, 2u);
 }
 
-TEST_F(DistributorTest, AccountSaysWhoseTheLossesWereAndWhen) {
+TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   tests::FileInMemory file;
-  Session* const session = Start(&file, 10, {kFirst, kSecond});
+  Session* const session = Start(&file, 10, {kFirstTracepoint, kSecondTracepoint});
   session->LeaveOut("ftrace:function", "cannot be enabled");
-  Put(Record(kFirst, "A", "x"), 20);
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 20);
   Drain(30);
   distributor_.LostInPlace(0, 10);
-  distributor_.CountLost(0, kFirst, 4, {100, 110});
-  distributor_.CountLost(0, kSecond, 6, {100, 110});
+  distributor_.CountLost(0, kFirstTracepoint, 4, {100, 110});
+  distributor_.CountLost(0, kSecondTracepoint, 6, {100, 110});
   distributor_.SettleLosses();
-  // No record says it: it was lost since the counts were read before.
-  distributor_.CountLost(0, kFirst, 3, {200, 210});
+  // No record reports it: it was lost since the counts were read last.
+  distributor_.CountLost(0, kFirstTracepoint, 3, {200, 210});
   distributor_.SettleLosses();
   const SessionSummary summary = Stop(session, 220);
   EXPECT_EQ(summary.collector_events, 4u);
@@ -421,7 +427,7 @@ TEST_F(DistributorTest, AccountSaysWhoseTheLossesWereAndWhen) {
             (Losses{{{0, "user_events:P_L4K1"}, 7}, {{0, "user_events:P_L4K2"}, 6}}));
   const auto& intervals = summary.account.intervals();
   ASSERT_EQ(intervals.size(), 2u);
-  EXPECT_EQ(intervals[0].from, 20u);  // after the last event before the gap
+  EXPECT_EQ(intervals[0].from, 20u);  // After the last event before the gap.
   EXPECT_EQ(intervals[0].until, 110u);
   EXPECT_EQ(intervals[0].count, 10u);
   EXPECT_EQ(intervals[1].from, 100u);
@@ -443,12 +449,12 @@ TEST_F(DistributorTest, AccountSaysWhoseTheLossesWereAndWhen) {
   EXPECT_EQ(told, expected);
 }
 
-TEST_F(DistributorTest, AccountSaysTheCpuWhereTheKernelCountsNoLosses) {
+TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
   tests::FileInMemory file;
   distributor_.SetLossesUncounted();
-  Session* const session = Start(&file, 10, {kFirst}, absl::Nanoseconds(100));
+  Session* const session = Start(&file, 10, {kFirstTracepoint}, absl::Nanoseconds(100));
   distributor_.LostInPlace(0, 5);
-  Drain(2'000'000);  // an interval ends
+  Drain(2'000'000);  // An interval ends.
   EXPECT_EQ(session->Summary().account.lost(), 5u);
   distributor_.LostInPlace(0, 12);
   const SessionSummary summary = Stop(session, 3'000'000);
@@ -457,40 +463,41 @@ TEST_F(DistributorTest, AccountSaysTheCpuWhereTheKernelCountsNoLosses) {
   EXPECT_EQ(summary.account.intervals().size(), 2u);
 }
 
-// A session that had all tracepoints, and then has not, and then has again.
-TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointComesOrGoes) {
+// This session has all tracepoints, then fewer, and then all again.
+TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
   tests::FileInMemory file;
-  distributor_.RemoveTracepoint(kSecond);
-  Session* const session = Start(&file, 0, {kFirst});
+  distributor_.RemoveTracepoint(kSecondTracepoint);
+  Session* const session = Start(&file, 0, {kFirstTracepoint});
   distributor_.LostInPlace(0, 5);
-  distributor_.CountLost(0, kFirst, 7, {});
+  distributor_.CountLost(0, kFirstTracepoint, 7, {});
   distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 7u);
   ASSERT_TRUE(
-      distributor_.AddTracepoint(kSecond, "user_events", "P_L4K2", EventHeaderFormat(8, "P_L4K2"))
+      distributor_
+          .AddTracepoint(kSecondTracepoint, "user_events", "P_L4K2", EventHeaderFormat(8, "P_L4K2"))
           .ok());
-  distributor_.LostInPlace(0, 17);  // 2 of those before, 10 of the two tracepoints
+  distributor_.LostInPlace(0, 17);  // 2 of the ones before, 10 of the two tracepoints.
   EXPECT_EQ(session->stats().lost, 7u);
-  distributor_.CountLost(0, kFirst, 6, {});
-  distributor_.CountLost(0, kSecond, 4, {});
+  distributor_.CountLost(0, kFirstTracepoint, 6, {});
+  distributor_.CountLost(0, kSecondTracepoint, 4, {});
   distributor_.SettleLosses();
   EXPECT_EQ(session->stats().lost, 13u);
-  distributor_.RemoveTracepoint(kSecond);
+  distributor_.RemoveTracepoint(kSecondTracepoint);
   distributor_.LostInPlace(0, 20);
   EXPECT_EQ(session->stats().lost, 16u);
-  distributor_.CountLost(0, kFirst, 3, {});
+  distributor_.CountLost(0, kFirstTracepoint, 3, {});
   distributor_.SettleLosses();
   EXPECT_EQ(Stop(session, 10).lost, 16u);
 }
 
-TEST_F(DistributorTest, SamplesOfATracepointThatIsGoneAreNoLoss) {
+TEST_F(DistributorTest, SamplesOfARemovedTracepointAreNotLost) {
   tests::FileInMemory file;
-  Session* const session = Start(&file, 0, {kFirst, kSecond});
-  distributor_.RemoveTracepoint(kSecond);
-  Put(Record(kSecond, "B", "x"), 1);
+  Session* const session = Start(&file, 0, {kFirstTracepoint, kSecondTracepoint});
+  distributor_.RemoveTracepoint(kSecondTracepoint);
+  Put(EventRecord(kSecondTracepoint, "B", "x"), 1);
   Drain(2);
   EXPECT_EQ(session->stats().lost, 0u);
-  Put(Record(99, "B", "x"), 3);  // never heard of
+  Put(EventRecord(99, "B", "x"), 3);  // An unknown tracepoint.
   Drain(4);
   EXPECT_EQ(Stop(session, 10).lost, 1u);
 }
@@ -513,12 +520,12 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
     return texts;
   };
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
-  Session* const one = Start(&first, 10, {kFirst});
+  Session* const one = Start(&first, 10, {kFirstTracepoint});
   processes.Created(2, 1, "", 15);
   processes.Created(3, 1, "", 16);
   processes.EndThread(3, 3, 17);
-  Session* const two = Start(&second, 20, {kFirst});
-  processes.Created(4, 1, "", 19);  // its record came late
+  Session* const two = Start(&second, 20, {kFirstTracepoint});
+  processes.Created(4, 1, "", 19);  // The record came late.
   processes.Created(5, 1, "", 25);
   processes.EndThread(2, 2, 26);
   Drain(30);
@@ -533,9 +540,9 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
                                 "20 ExistingProcess 4", "25 ProcessCreate 5", "26 ProcessExit 2"}));
 }
 
-// What a stream that is a file of its own says.
+// The contents of a stream that is a separate file.
 struct File {
-  std::vector<std::uint64_t> events;  // their times
+  std::vector<std::uint64_t> events;  // Times.
   std::uint64_t lost = 0;
   std::vector<std::string> processes;
   std::vector<tools::AccountEvent> account;
@@ -545,15 +552,15 @@ class SectionTest : public DistributorTest {
  protected:
   Session* StartWithSections(std::uint64_t start, absl::Duration interval = absl::Milliseconds(1)) {
     return Start([this] { return std::make_unique<nettrace::testing::SectionedSink>(sections_); },
-                 start, {kFirst}, interval);
+                 start, {kFirstTracepoint}, interval);
   }
 
   void PutAndDrain(std::initializer_list<std::uint64_t> times, std::uint64_t limit) {
-    for (const std::uint64_t time : times) Put(Record(kFirst, "A", "x"), time);
+    for (const std::uint64_t time : times) Put(EventRecord(kFirstTracepoint, "A", "x"), time);
     Drain(limit);
   }
 
-  // The file that has the sections `first` and the `count - 1` after it.
+  // Returns the file with the sections from `first` on, `count` of them.
   File ReadSections(std::size_t first, std::size_t count = 1) const {
     File file;
     const std::string bytes = sections_->Stream(first, count);
@@ -584,7 +591,8 @@ class SectionTest : public DistributorTest {
     return file;
   }
 
-  // The account says that a section begins after so much.
+  // Returns the account's event for the beginning of a section after these numbers of events and
+  // losses.
   static tools::AccountEvent SectionBegan(std::uint64_t section, std::uint64_t events,
                                           std::uint64_t lost) {
     tools::AccountEvent event;
@@ -601,13 +609,13 @@ class SectionTest : public DistributorTest {
   }
   using Account = std::vector<tools::AccountEvent>;
 
-  // In ms, as the shortest interval is one.
+  // Times are in ms, because the shortest interval is 1 ms.
   static constexpr std::uint64_t kMs = 1'000'000;
   std::shared_ptr<nettrace::testing::Sections> sections_ =
       std::make_shared<nettrace::testing::Sections>();
 };
 
-TEST_F(SectionTest, EachSectionIsAFileThatGoesOnWhereTheOneBeforeEnds) {
+TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
   ProcessTracker& processes = tasks_.processes();
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
   Session* const session = StartWithSections(10);
@@ -616,7 +624,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatGoesOnWhereTheOneBeforeEnds) {
   sections_->wants_section = true;
   processes.Created(2, 1, "", kMs + 5);
   processes.Created(3, 1, "", kMs + 6);
-  distributor_.CountLost(0, kFirst, 7, {kMs + 7, kMs + 8});
+  distributor_.CountLost(0, kFirstTracepoint, 7, {kMs + 7, kMs + 8});
   distributor_.SettleLosses();
   PutAndDrain({kMs + 10}, 2 * kMs);
   EXPECT_EQ(sections_->starts.size(), 2u);
@@ -625,12 +633,12 @@ TEST_F(SectionTest, EachSectionIsAFileThatGoesOnWhereTheOneBeforeEnds) {
   EXPECT_EQ(session->Summary().section, 1u);
   sections_->wants_section = true;
   processes.EndThread(2, 2, 3 * kMs + 5);
-  processes.Created(4, 1, "", 4 * kMs + 5);  // known before the section begins
+  processes.Created(4, 1, "", 4 * kMs + 5);  // Known before the section begins.
   processes.EndThread(3, 3, 4 * kMs + 6);
-  Drain(4 * kMs);  // without an event
+  Drain(4 * kMs);  // Without an event.
   EXPECT_EQ(sections_->starts.size(), 3u);
   PutAndDrain({4 * kMs + 10}, 4 * kMs + 20);
-  distributor_.CountLost(0, kFirst, 2, {4 * kMs, 4 * kMs + 30});
+  distributor_.CountLost(0, kFirstTracepoint, 2, {4 * kMs, 4 * kMs + 30});
   distributor_.SettleLosses();
   const SessionSummary summary = Stop(session, 4 * kMs + 30);
   EXPECT_EQ(summary.events, 6u);
@@ -657,7 +665,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatGoesOnWhereTheOneBeforeEnds) {
   EXPECT_EQ(third.processes,
             (std::vector<std::string>{"4000000 ExistingProcess 1", "4000000 ExistingProcess 3",
                                       "4000005 ProcessCreate 4", "4000006 ProcessExit 3"}));
-  // Any that follow each other are a file, too.
+  // Any consecutive sections are a file, too.
   EXPECT_EQ(ReadSections(1, 2).events.size(), 3u);
   EXPECT_EQ(ReadSections(0, 3).lost, 9u);
 }
@@ -678,11 +686,11 @@ TEST_F(SectionTest, ASectionIsBegunOnRequestAndOnlyOnce) {
   EXPECT_EQ(ReadSections(1).events, TimeList{});
 }
 
-TEST_F(SectionTest, WhatComesWhileTheSinkIsFullIsCountedAndTheNextSectionTellsOfIt) {
+TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   ProcessTracker& processes = tasks_.processes();
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
   tests::FileInMemory other_file;
-  Session* const other = Start(&other_file, 10, {kFirst}, absl::Milliseconds(1));
+  Session* const other = Start(&other_file, 10, {kFirstTracepoint}, absl::Milliseconds(1));
   Session* const session = StartWithSections(10);
   PutAndDrain({20}, kMs / 2);
   sections_->is_full = true;
@@ -691,7 +699,7 @@ TEST_F(SectionTest, WhatComesWhileTheSinkIsFullIsCountedAndTheNextSectionTellsOf
   PutAndDrain({kMs / 2 + 5, kMs / 2 + 6}, kMs);
   EXPECT_TRUE(session->is_suspended());
   EXPECT_FALSE(other->is_suspended());
-  EXPECT_GT(sections_->bytes.size(), bytes);  // what came before
+  EXPECT_GT(sections_->bytes.size(), bytes);  // The earlier events.
   const std::size_t flushed = sections_->bytes.size();
   PutAndDrain({kMs + 5}, 5 * kMs);
   EXPECT_EQ(sections_->bytes.size(), flushed);
@@ -700,7 +708,7 @@ TEST_F(SectionTest, WhatComesWhileTheSinkIsFullIsCountedAndTheNextSectionTellsOf
   EXPECT_EQ(summary.lost, 3u);
   EXPECT_EQ(summary.dropped, 3u);
   sections_->is_full = false;
-  PutAndDrain({5 * kMs + 1}, 6 * kMs);  // also dropped: the interval ends after it
+  PutAndDrain({5 * kMs + 1}, 6 * kMs);  // Also dropped: the interval ends after it.
   EXPECT_FALSE(session->is_suspended());
   PutAndDrain({6 * kMs + 1}, 7 * kMs);
   summary = Stop(session, 7 * kMs + 1);
@@ -722,17 +730,17 @@ TEST_F(SectionTest, WhatComesWhileTheSinkIsFullIsCountedAndTheNextSectionTellsOf
             (std::vector<std::string>{"6000000 ExistingProcess 1", "6000000 ExistingProcess 2"}));
 }
 
-TEST_F(SectionTest, ASessionThatStopsWhileItsSinkIsFullHasItsAccount) {
+TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
   Session* const session = StartWithSections(10);
   PutAndDrain({20}, 30);
   sections_->is_full = true;
   PutAndDrain({40}, 3 * kMs);
-  // Lost by the kernel meanwhile.
-  distributor_.CountLost(0, kFirst, 5, {100, 110});
+  // Lost by the kernel in this time.
+  distributor_.CountLost(0, kFirstTracepoint, 5, {100, 110});
   distributor_.SettleLosses();
   PutAndDrain({3 * kMs + 1}, 4 * kMs);
   session->EndAt(4 * kMs);
-  PutAndDrain({4 * kMs + 1}, 5 * kMs);  // too late
+  PutAndDrain({4 * kMs + 1}, 5 * kMs);  // Too late.
   const SessionSummary summary = Stop(session, 5 * kMs);
   EXPECT_EQ(summary.events, 1u);
   EXPECT_EQ(summary.lost, 7u);
@@ -746,33 +754,33 @@ TEST_F(SectionTest, ASessionThatStopsWhileItsSinkIsFullHasItsAccount) {
   EXPECT_EQ(file.account[1], EventsDropped(2, 30, 5 * kMs));
 }
 
-TEST_F(DistributorTest, WhatTheCollectorDoesIsInNoSessionsKernelEvents) {
+TEST_F(DistributorTest, LeavesOutKernelEventsOfTheCollectorItself) {
   constexpr int kKernels = 9;
-  constexpr std::uint32_t kOwnPid = kPid + 1;
+  constexpr std::uint32_t kOwnPid = kSamplePid + 1;
   ASSERT_TRUE(
       distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", EventHeaderFormat(9, "P_L4K3"))
           .ok());
   tests::FileInMemory file;
-  Session* const session = Start(&file, 0, {kFirst, kKernels});
-  Put(Record(kKernels, "A", "x"), 1, kTid, kOwnPid);
+  Session* const session = Start(&file, 0, {kFirstTracepoint, kKernels});
+  Put(EventRecord(kKernels, "A", "x"), 1, kSampleTid, kOwnPid);
   Drain(1);
-  // A task that has given up its ids, and the idle one.
-  Put(Record(kKernels, "A", "x"), 2, kExitedTask, kExitedTask);
-  Put(Record(kKernels, "A", "x"), 3, 0, 0);
+  // A task that has given up its ids, and the idle task.
+  Put(EventRecord(kKernels, "A", "x"), 2, kExitedTask, kExitedTask);
+  Put(EventRecord(kKernels, "A", "x"), 3, 0, 0);
   Drain(3);
   EXPECT_FALSE(distributor_.HasLeftOut(kKernels));
   distributor_.LeaveOut(kOwnPid);
-  Put(Record(kKernels, "A", "x"), 4, kTid, kOwnPid);
-  Put(Record(kKernels, "A", "x"), 5, kTid + 1);
-  Put(Record(kKernels, "A", "x"), 6, kExitedTask, kExitedTask);
-  Put(Record(kFirst, "A", "x"), 7, kTid, kOwnPid);  // a service's
+  Put(EventRecord(kKernels, "A", "x"), 4, kSampleTid, kOwnPid);
+  Put(EventRecord(kKernels, "A", "x"), 5, kSampleTid + 1);
+  Put(EventRecord(kKernels, "A", "x"), 6, kExitedTask, kExitedTask);
+  Put(EventRecord(kFirstTracepoint, "A", "x"), 7, kSampleTid, kOwnPid);  // An event of a service.
   Drain(7);
   EXPECT_TRUE(distributor_.HasLeftOut(kKernels));
   Stop(session, 8);
   EXPECT_EQ(Times(Read(file)), (TimeList{1, 2, 3, 5, 6, 7}));
 }
 
-// The events that a session is to have, in the order of time.
+// The events that a session must have, in the order of time.
 struct Expected {
   std::uint64_t start;
   std::uint64_t end = ~std::uint64_t{0};
@@ -780,13 +788,13 @@ struct Expected {
   std::unique_ptr<tests::FileInMemory> file = std::make_unique<tests::FileInMemory>();
 };
 
-TEST_F(DistributorTest, SessionsThatComeAndGoHaveEachExactlyItsOwnEvents) {
+TEST_F(DistributorTest, SessionsThatStartAndStopHaveExactlyTheirEvents) {
   std::mt19937 generator(1);
   const auto below = [&generator](std::size_t limit) { return generator() % limit; };
   const std::vector<std::string> names = {"A", "B", "C", "D"};
-  std::vector<std::pair<std::uint64_t, int>> written;  // when, and of which tracepoint
+  std::vector<std::pair<std::uint64_t, int>> written;  // Time and tracepoint.
   std::vector<Expected> all;
-  std::vector<std::pair<Session*, std::size_t>> running;  // with its place in `all`
+  std::vector<std::pair<Session*, std::size_t>> running;  // With the index in `all`.
   std::uint64_t now = 1000;
   std::uint64_t drained = now;
   const auto stop = [&](std::size_t i) {
@@ -802,8 +810,8 @@ TEST_F(DistributorTest, SessionsThatComeAndGoHaveEachExactlyItsOwnEvents) {
     if (what == 0 && running.size() < 5) {
       Expected& expected = all.emplace_back();
       expected.start = now;
-      expected.ids =
-          std::vector<std::vector<int>>{{kFirst}, {kSecond}, {kFirst, kSecond}}[below(3)];
+      expected.ids = std::vector<std::vector<int>>{
+          {kFirstTracepoint}, {kSecondTracepoint}, {kFirstTracepoint, kSecondTracepoint}}[below(3)];
       running.emplace_back(
           Start(expected.file.get(), now, expected.ids, absl::Milliseconds(1 + below(3))),
           all.size() - 1);
@@ -813,14 +821,15 @@ TEST_F(DistributorTest, SessionsThatComeAndGoHaveEachExactlyItsOwnEvents) {
       Drain(drained = std::max(drained, now - below(2000)));
     } else {
       for (std::size_t i = below(20); i > 0; --i) {
-        const int id = below(2) == 0 ? kFirst : kSecond;
+        const int id = below(2) == 0 ? kFirstTracepoint : kSecondTracepoint;
         const char activity = below(2) == 0 ? '\0' : static_cast<char>('a' + below(5));
         now += below(100'000);
-        Put(Record(id, names[below(names.size())], below(4) == 0 ? "\xC3\xA9" : "text", activity),
-            now, kTid + static_cast<std::uint32_t>(below(50)));
+        Put(EventRecord(id, names[below(names.size())], below(4) == 0 ? "\xC3\xA9" : "text",
+                        activity),
+            now, kSampleTid + static_cast<std::uint32_t>(below(50)));
         written.emplace_back(now, id);
       }
-      // The ring must not be full before it is drained again.
+      // The ring must not become full before it is drained again.
       if (ring_.fill() > ring_.size() / 2) Drain(drained = now);
     }
   }

@@ -1,4 +1,5 @@
-// EventHeader fields to NetTrace types and payloads: bytes in, bytes out, by hand.
+// Tests the conversion of EventHeader fields to NetTrace types and payloads, with bytes written by
+// hand.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,14 +39,14 @@ class SchemaTest : public ::testing::Test {
     schema_ = *std::move(schema);
   }
 
-  // The converted payload; "!" if it does not decode.
+  // Returns the converted payload; "!" if it cannot be decoded.
   std::string Run(const std::string& payload) {
     const std::vector<std::byte> source = ToBytes(payload);
     std::vector<std::byte> out;
     outcome_ = schema_.program.Run(source, &out);
     const bool ok = outcome_.result == PayloadProgram::Result::kOk;
     if (schema_.program.identity()) {
-      // Both ways to run it must agree.
+      // Both ways of running the program must agree.
       const auto walked = schema_.program.Run(source, nullptr);
       EXPECT_EQ(walked.result, outcome_.result);
       if (ok) {
@@ -68,7 +69,7 @@ class SchemaTest : public ::testing::Test {
 
 Type Simple(TypeCode code) { return Type::Simple(code); }
 
-TEST_F(SchemaTest, RowSaysWhatTheHeaderAndTheTracepointSay) {
+TEST_F(SchemaTest, RowHasTheValuesOfHeaderAndTracepoint) {
   Compile("");
   const nettrace::EventMetadata& row = schema_.metadata;
   EXPECT_EQ(row.provider, "P");
@@ -134,7 +135,7 @@ TEST_F(SchemaTest, FormatsThatTheTypeDoesNotSayAreNoted) {
   EXPECT_EQ(schema_.metadata.fields[2].name, "c");
 }
 
-TEST_F(SchemaTest, FormatsThatDoNotSuitAreTheEncodingsOwnAndNoted) {
+TEST_F(SchemaTest, UnsuitableFormatsBecomeTheDefaultWithANote) {
   Compile(
       "a\0\x82\x04"s    // value8 errno
       "b\0\x83\x0A"s    // value16 string8
@@ -142,7 +143,7 @@ TEST_F(SchemaTest, FormatsThatDoNotSuitAreTheEncodingsOwnAndNoted) {
       "d\0\x87\x02"s    // zstring_char8 signed_int
       "e\0\x8A\x7F"s    // string_length16_char8 of an unknown format
       "f\0\x8B\x0F"s    // string_length16_char16 uuid
-      "g\0\x82\x0B"s);  // value8 string_utf, which readers take for a character
+      "g\0\x82\x0B"s);  // value8 string_utf, which readers show as a character
   EXPECT_EQ(type(0), Simple(TypeCode::kByte));
   EXPECT_EQ(type(1), Simple(TypeCode::kUInt16));
   EXPECT_EQ(type(2), Simple(TypeCode::kUInt64));
@@ -160,7 +161,7 @@ TEST_F(SchemaTest, FormatsThatDoNotSuitAreTheEncodingsOwnAndNoted) {
                                       "string_length16_char16 uuid"}));
 }
 
-TEST_F(SchemaTest, CountedTextIsAsItIs) {
+TEST_F(SchemaTest, CountedTextIsUnchanged) {
   Compile("s\0\x0A"s);
   EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
   EXPECT_TRUE(schema_.program.identity());
@@ -181,7 +182,7 @@ TEST_F(SchemaTest, TextBeyondAsciiHasAFormInUtf16) {
   EXPECT_EQ(Run("\3\0a\xC3\xA9\7"s), "\2\0a\0\xE9\0\7"s);
 }
 
-TEST_F(SchemaTest, WhatIsNoCharacterIsReplaced) {
+TEST_F(SchemaTest, InvalidCharactersAreReplaced) {
   Compile("s\0\x0A"s, TextForm::kUtf16);
   EXPECT_EQ(Run("\2\0a\xC3"s), "\2\0a\0\xFD\xFF"s);
 }
@@ -199,7 +200,7 @@ TEST_F(SchemaTest, CharactersHaveAFormInUtf16) {
       "a\0\x82\x0A"s      // value8 string8
       "b\0\x82\x0B"s      // value8 string_utf
       "c\0\xA2\x0A\4\0"s  // a constant array of them
-      "d\0\xC2\x0B"s      // a variable one
+      "d\0\xC2\x0B"s      // a variable array
       "e\0\x83\x0B"s;     // value16 string_utf
   const std::string payload = "\xE9\xE9pq\0x\2\0\xC3\xA9\xAC\x20"s;
   Compile(fields);
@@ -250,7 +251,7 @@ TEST_F(SchemaTest, ZeroEndedTextGetsACount) {
   EXPECT_EQ(Run("ab"), "!");
 }
 
-TEST_F(SchemaTest, ZeroEndedUtf16IsAsItIs) {
+TEST_F(SchemaTest, ZeroEndedUtf16IsUnchanged) {
   Compile("s\0\x08"s);
   EXPECT_EQ(type(), Simple(TypeCode::kNullTerminatedUtf16String));
   EXPECT_TRUE(schema_.program.identity());
@@ -288,21 +289,21 @@ class NullableTest : public SchemaTest {
   }
 };
 
-// So it is the same row in each recording, whatever events come first.
-TEST_F(NullableTest, FormThatMostEventsHaveHasTheEventsOwnId) {
+// The row is then the same in every recording, whatever events come first.
+TEST_F(NullableTest, MostCommonFormHasTheIdOfTheEvent) {
   CompileSeen("n\0\x8D\x02"s, kSeen4Bytes);
   EXPECT_EQ(schema_.metadata.event_id, 5u);
   CompileSeen("n\0\x8D\x02"s, kSeenNull);
   EXPECT_EQ(schema_.metadata.event_id, 0u);
   CompileSeen("n\0\x8D\x02"s, kSeenNull | kSeen4Bytes);
   EXPECT_EQ(schema_.metadata.event_id, 0u);
-  CompileSeen("n\0\xCD\x02"s, 0);  // of an array without elements
+  CompileSeen("n\0\xCD\x02"s, 0);  // An array without elements.
   EXPECT_EQ(schema_.metadata.event_id, 0u);
   Compile("s\0\x0A"s, TextForm::kUtf16);
   EXPECT_EQ(schema_.metadata.event_id, 0u);
 }
 
-TEST_F(NullableTest, RunTellsWhatValuesThereAre) {
+TEST_F(NullableTest, RunReturnsTheKindsOfValues) {
   Compile(
       "a\0\x8D\x02"s
       "b\0\x8A\x04"s
@@ -316,7 +317,7 @@ TEST_F(NullableTest, RunTellsWhatValuesThereAre) {
   EXPECT_EQ(seen[2], kSeen2Bytes | kSeenNull | kSeenMisfit);
 }
 
-TEST_F(NullableTest, ValuesOfOneSizeAreOfTheirType) {
+TEST_F(NullableTest, ValuesOfOneSizeHaveTheirType) {
   const std::string field = "n\0\x8D\x02"s;
   CompileSeen(field, kSeen4Bytes);
   EXPECT_EQ(type(), Simple(TypeCode::kInt32));
@@ -348,7 +349,7 @@ TEST_F(NullableTest, ValuesOfWhichSomeAreNullAreArrays) {
   EXPECT_EQ(type(), Type::Array(Type::Object({{"Value", Type::Array(Simple(TypeCode::kInt16))}})));
 }
 
-TEST_F(NullableTest, ValuesOfOtherSizesAreInTheEncodingsOwnFormat) {
+TEST_F(NullableTest, ValuesOfOtherSizesHaveTheDefaultFormat) {
   CompileSeen("n\0\x8A\x02"s, kSeenMisfit);
   EXPECT_EQ(type(), Type::Array(Simple(TypeCode::kUtf8CodeUnit)));
   CompileSeen("n\0\x8D\x02"s, kSeenMisfit);
@@ -465,7 +466,7 @@ TEST_F(SchemaTest, ArraysOfStructs) {
   EXPECT_EQ(Run("\2\0\1p\0\2\0\1\1\2\2"s), "\2\0\1\1\0p\2\0\0\1\1\2\2"s);
 }
 
-TEST_F(SchemaTest, HugeCountsCostNoMoreThanTheBytesThere) {
+TEST_F(SchemaTest, HugeCountsAreBoundedByThePayload) {
   // Arrays of arrays of structs, each claiming 65535 elements.
   Compile(
       "s\0\xC1\1"s
@@ -497,8 +498,8 @@ TEST_F(BigEndianSchemaTest, PortsAreInNetworkOrderAnyway) {
   EXPECT_EQ(Run("\x1F\x90"), "\x90\x1F");
 }
 
-// A payload that ends anywhere within its fields does not decode, whichever of them are gone over
-// together; one with padding does.
+// A payload that ends anywhere within its fields cannot be decoded, whichever fields are processed
+// together. One with padding can.
 TEST_F(SchemaTest, PayloadThatIsCutAnywhereDoesNotDecode) {
   const auto check = [this](const std::string& fields, const std::string& payload) {
     Compile(fields);
@@ -536,7 +537,7 @@ TEST_F(SchemaTest, PayloadThatIsCutAnywhereDoesNotDecode) {
         "6"s);
 }
 
-// Code units are looked at several at a time: each place of a text counts.
+// Several code units are checked at a time, so the test covers each position of a text.
 TEST_F(SchemaTest, UnitThatIsNotAsciiIsSeenAnywhereInATextOfAnyLength) {
   Compile("a\0\x04"s + "s\0\x0A"s + "b\0\x02"s);
   for (std::size_t size = 0; size < 40; ++size) {

@@ -59,7 +59,7 @@ class FileSetSinkTest : public ::testing::Test {
   std::shared_ptr<FileSetControl> control_;
 };
 
-TEST_F(FileSetSinkTest, EachFileIsWholeAndNothingIsMissingBetweenThem) {
+TEST_F(FileSetSinkTest, FilesAreCompleteAndWithoutGaps) {
   NumberedStream stream(MakeSink());
   for (int i = 0; i < 100; ++i) stream.Write(100);
   ASSERT_TRUE(stream.Finish().ok());
@@ -81,7 +81,7 @@ TEST_F(FileSetSinkTest, EachFileIsWholeAndNothingIsMissingBetweenThem) {
   EXPECT_TRUE(state.error.ok()) << state.error;
 }
 
-TEST_F(FileSetSinkTest, CompressedFilesAreWholeAndCountedAsTheyAreOnDisk) {
+TEST_F(FileSetSinkTest, CompressedFilesAreCompleteAndCountWithTheirDiskSize) {
   settings_.rotate_bytes = 30'000;
   auto compressing = ZstdSink::Create(MakeSink(1), {.level = 1});
   NumberedStream stream(*std::move(compressing));
@@ -114,7 +114,7 @@ TEST_F(FileSetSinkTest, DiskUseIsNeverOverTheBound) {
   EXPECT_TRUE(AreNumbers(numbers, numbers.front(), stream.written()));
 }
 
-TEST_F(FileSetSinkTest, KeepsSoManyFiles) {
+TEST_F(FileSetSinkTest, KeepsTheGivenNumberOfFiles) {
   settings_.keep_files = 3;
   settings_.rotate_bytes = 10'000;
   NumberedStream stream(MakeSink());
@@ -144,7 +144,7 @@ TEST_F(FileSetSinkTest, DeletesFilesOfEarlierRunsByAge) {
   EXPECT_EQ(PathsIn(directory()).size(), 1u);
 }
 
-TEST_F(FileSetSinkTest, LetsAloneWhatIsNotItsOwn) {
+TEST_F(FileSetSinkTest, DoesNotTouchOtherFiles) {
   settings_.keep_files = 1;
   settings_.rotate_bytes = 10'000;
   std::filesystem::create_directory(directory());
@@ -184,7 +184,7 @@ TEST_F(FileSetSinkTest, RotatesByTime) {
   EXPECT_TRUE(AreNumbers(NumbersIn(directory()), 0, 5));
 }
 
-TEST_F(FileSetSinkTest, RotatesOnRequestAndSaysWhichFileIsComplete) {
+TEST_F(FileSetSinkTest, RotatesOnRequestAndReturnsTheCompleteFile) {
   NumberedStream stream(MakeSink());
   stream.Write(10);
   absl::StatusOr<std::string> path = absl::UnknownError("not called");
@@ -230,7 +230,7 @@ TEST_F(FileSetSinkTest, NamesDifferHoweverFastFilesFollow) {
 TEST_F(FileSetSinkTest, FileThatReachesTheBoundBeforeASectionBeginsIsCut) {
   settings_.keep_bytes = 50 * kBlock;
   auto sink = MakeSink();
-  // One that never begins a section.
+  // A sink that never begins a section.
   struct Deaf : nettrace::Sink {
     explicit Deaf(std::unique_ptr<nettrace::Sink> inner) : sink(std::move(inner)) {}
     absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
@@ -260,7 +260,7 @@ TEST_F(FileSetSinkTest, FileThatReachesTheBoundBeforeASectionBeginsIsCut) {
   EXPECT_TRUE(AreNumbers(next.numbers, before + 1, stream.written()));
 }
 
-TEST_F(FileSetSinkTest, DirectoryThatIsRemovedIsMadeAgainAndNothingIsLost) {
+TEST_F(FileSetSinkTest, RemovedDirectoryIsMadeAgainWithoutLosses) {
   NumberedStream stream(MakeSink());
   stream.Write(300);
   std::filesystem::remove_all(directory());
@@ -339,12 +339,36 @@ TEST_F(FileSetSinkTest, KeepsSpaceFreeOnAFullDisk) {
   umount2(directory().c_str(), MNT_DETACH);
 }
 
-TEST_F(FileSetSinkTest, DiskThatIsFullIsWaitedForAndNothingIsLost) {
+TEST_F(FileSetSinkTest, ReservesAPartOfTheDiskByDefault) {
+  if (geteuid() != 0) GTEST_SKIP() << "mounting a file system needs root";
+  std::filesystem::create_directory(directory());
+  if (mount("none", directory().c_str(), "tmpfs", 0, "size=1M") != 0) {
+    GTEST_SKIP() << "no tmpfs can be mounted";
+  }
+  auto sink = MakeSink();
+  ASSERT_TRUE(sink->BeginSection().ok());
+  const std::vector<std::byte> bytes(16 << 10);
+  std::size_t taken = 0;
+  absl::Status status;
+  for (int i = 0; i < 100 && status.ok(); ++i) status = sink->Append(bytes, &taken);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  const auto space = std::filesystem::space(directory());
+  EXPECT_GE(space.available, space.capacity / 20);
+  EXPECT_LT(space.available, space.capacity / 20 + 2 * bytes.size());
+  // The text does not depend on how much space is free.
+  std::ofstream(directory() + "/other") << std::string(5000, 'x');
+  EXPECT_EQ(sink->Append(bytes, &taken), status);
+  sink.reset();
+  umount2(directory().c_str(), MNT_DETACH);
+}
+
+TEST_F(FileSetSinkTest, WaitsForAFullDiskWithoutLosses) {
   if (geteuid() != 0) GTEST_SKIP() << "mounting a file system needs root";
   std::filesystem::create_directory(directory());
   if (mount("none", directory().c_str(), "tmpfs", 0, "size=256K") != 0) {
     GTEST_SKIP() << "no tmpfs can be mounted";
   }
+  settings_.keep_free_bytes = 0;
   for (const std::optional<int> compressed : {std::optional<int>(), std::optional<int>(1)}) {
     std::unique_ptr<nettrace::Sink> sink = MakeSink(compressed);
     if (compressed) sink = *ZstdSink::Create(std::move(sink), {*compressed});
@@ -364,7 +388,7 @@ TEST_F(FileSetSinkTest, DiskThatIsFullIsWaitedForAndNothingIsLost) {
   umount2(directory().c_str(), MNT_DETACH);
 }
 
-TEST_F(FileSetSinkTest, DirectoryThatIsUnmountedIsLeftForWhatIsThere) {
+TEST_F(FileSetSinkTest, ContinuesInTheDirectoryBelowAnUnmountedOne) {
   if (geteuid() != 0) GTEST_SKIP() << "mounting a file system needs root";
   std::filesystem::create_directory(directory());
   if (mount("none", directory().c_str(), "tmpfs", 0, "size=1M") != 0) {

@@ -39,7 +39,7 @@ class FlightRecorderTest : public ::testing::Test {
     if (options_.compressed) sink = *ZstdSink::Create(std::move(sink), {*options_.compressed});
     stream_ = std::make_unique<NumberedStream>(std::move(sink));
   }
-  // Writes events until the snapshot is there.
+  // Writes events until the snapshot is complete.
   absl::StatusOr<FlightRecorder::Snapshot> TakeSnapshot() {
     auto snapshot = std::async(std::launch::async,
                                [this] { return recorder_->WriteSnapshot(absl::Seconds(60)); });
@@ -48,7 +48,7 @@ class FlightRecorderTest : public ::testing::Test {
     }
     return snapshot.get();
   }
-  // Checks that the file has the last numbers up to some of those that were written.
+  // Checks that the file is complete, and has at least `at_least` consecutive numbers.
   void ExpectLast(const FlightRecorder::Snapshot& snapshot, std::uint64_t at_least) {
     ExpectVerifies(snapshot.path);
     const FileContents contents = ReadContents(snapshot.path);
@@ -67,7 +67,7 @@ class FlightRecorderTest : public ::testing::Test {
   std::unique_ptr<NumberedStream> stream_;
 };
 
-TEST_F(FlightRecorderTest, KeepsTheLastOfWhatFitsIntoItsMemory) {
+TEST_F(FlightRecorderTest, KeepsTheLatestEventsThatFitIntoItsMemory) {
   Open();
   std::uint64_t largest = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -88,7 +88,7 @@ TEST_F(FlightRecorderTest, KeepsTheLastOfWhatFitsIntoItsMemory) {
   EXPECT_EQ(recorder_->state().files.files, 1u);
 }
 
-TEST_F(FlightRecorderTest, CompressedMemoryHoldsMoreAndTheFileIsAsItIs) {
+TEST_F(FlightRecorderTest, CompressedMemoryHoldsMoreAndTheFileIsUnchanged) {
   options_.compressed = 1;
   Open();
   for (int i = 0; i < 500; ++i) stream_->Write(100);
@@ -99,7 +99,7 @@ TEST_F(FlightRecorderTest, CompressedMemoryHoldsMoreAndTheFileIsAsItIs) {
   EXPECT_LE(recorder_->state().memory_bytes, options_.keep_bytes);
 }
 
-TEST_F(FlightRecorderTest, DropsWhatIsTooOld) {
+TEST_F(FlightRecorderTest, DropsOldEvents) {
   options_.keep_time = absl::Milliseconds(800);
   Open();
   stream_->Write(1000);
@@ -108,7 +108,7 @@ TEST_F(FlightRecorderTest, DropsWhatIsTooOld) {
     usleep(20'000);
     stream_->Write(1);
   }
-  // Before a snapshot waits: then each Write begins a section.
+  // Checked before a snapshot waits, because each Write then begins a section.
   EXPECT_LT(recorder_->state().sections, 50u);
   const auto snapshot = TakeSnapshot();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
@@ -118,7 +118,7 @@ TEST_F(FlightRecorderTest, DropsWhatIsTooOld) {
   EXPECT_GE(snapshot->until - snapshot->since, absl::Milliseconds(600));
 }
 
-TEST_F(FlightRecorderTest, RecordingGoesOnWhileSnapshotsAreWritten) {
+TEST_F(FlightRecorderTest, RecordsWhileSnapshotsAreWritten) {
   Open();
   std::atomic<bool> over = false;
   auto snapshots = std::async(std::launch::async, [&] {
@@ -150,7 +150,7 @@ TEST_F(FlightRecorderTest, WithoutANewSectionTheOpenOneIsLeftOut) {
   EXPECT_TRUE(AreNumbers(ReadContents(snapshot->path).numbers, 0, 20));
 }
 
-TEST_F(FlightRecorderTest, WhatWasRecordedCanBeWrittenWhenTheStreamIsOver) {
+TEST_F(FlightRecorderTest, WritesASnapshotAfterTheStreamHasEnded) {
   Open();
   stream_->Write(10);
   ASSERT_TRUE(stream_->Finish().ok());

@@ -1,4 +1,5 @@
-// Samples that anybody may have written, from the ring to the file: each is an event of the file.
+// Tests samples that any process may have written, from the ring to the file: each is an event of
+// the file.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,9 +19,8 @@ namespace {
 
 using namespace std::string_literals;
 
-const std::string kFormat = EventHeaderFormat(7, "P_L4K2");
-
-// A tracepoint's record with an event of numbers, texts, an array, a struct, and maybe an activity.
+// Returns a tracepoint's record of an event with numbers, texts, an array, a struct, and an
+// activity if `in_activity`.
 std::string GoodRecord(bool in_activity) {
   const std::string metadata = "Name\0a\0\x04"s + "s\0\x0A"s + "b\0\x43"s + "t\0\x81\2"s +
                                "c\0\x02"s + "u\0\x0B"s + "d\0\x05"s;
@@ -46,7 +46,8 @@ TEST(HostileSamples, EachIsAnEventWhateverItsBytes) {
   ASSERT_TRUE(writer.ok());
   TaskTracker tasks;
   SampleWriter samples(writer->get(), &tasks, {0});
-  ASSERT_TRUE(samples.AddTracepoint(7, "user_events", "P_L4K2", kFormat).ok());
+  ASSERT_TRUE(
+      samples.AddTracepoint(7, "user_events", "P_L4K2", EventHeaderFormat(7, "P_L4K2")).ok());
 
   MemoryRing memory(1 << 14);
   memory.StartAt(below(1000) * 8);
@@ -56,7 +57,7 @@ TEST(HostileSamples, EachIsAnEventWhateverItsBytes) {
   for (int round = 0; round < 3000; ++round) {
     for (std::size_t i = below(20); i > 0; --i) {
       std::string record = GoodRecord(below(2) == 0);
-      // Its beginning, up to the event, is the kernel's.
+      // The beginning of the record, up to the event, comes from the kernel.
       for (std::size_t changes = below(4); changes > 0; --changes) {
         record[8 + below(record.size() - 8)] = static_cast<char>(below(256));
       }

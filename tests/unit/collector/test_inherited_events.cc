@@ -9,7 +9,7 @@ using State = InheritedEvents::State;
 
 constexpr pid_t kMain = 100;
 
-// The event has been opened for the main thread between 1000 and 1010.
+// The event was opened for the main thread between 1000 and 1010.
 class InheritedEventsTest : public ::testing::Test {
  protected:
   InheritedEventsTest() { events_.Opened(kMain, 1000, 1010); }
@@ -20,9 +20,7 @@ TEST_F(InheritedEventsTest, ThreadForWhichItWasOpenedHasIt) {
   EXPECT_EQ(events_.Of(kMain), State::kHas);
 }
 
-TEST_F(InheritedEventsTest, ThreadOfWhichNothingIsKnownIsUnclear) {
-  EXPECT_EQ(events_.Of(101), State::kUnclear);
-}
+TEST_F(InheritedEventsTest, UnknownThreadIsUnclear) { EXPECT_EQ(events_.Of(101), State::kUnclear); }
 
 TEST_F(InheritedEventsTest, ThreadCreatedBeforeTheOpeningLacksIt) {
   events_.Created(101, kMain, 999);
@@ -32,7 +30,7 @@ TEST_F(InheritedEventsTest, ThreadCreatedBeforeTheOpeningLacksIt) {
 }
 
 TEST_F(InheritedEventsTest, FirstThreadCreatedAfterTheOpeningIsUnclear) {
-  // Its creation may have begun before.
+  // The thread's creation may have begun before.
   events_.Created(101, kMain, 1000);
   events_.Created(102, kMain, 1011);
   EXPECT_EQ(events_.Of(101), State::kUnclear);
@@ -43,13 +41,13 @@ TEST_F(InheritedEventsTest, SecondThreadCreatedAfterTheOpeningHasIt) {
   events_.Created(101, kMain, 1011);
   events_.Created(102, kMain, 1012);
   EXPECT_EQ(events_.Of(102), State::kHas);
-  // Another thread's creations say nothing of it.
+  // Threads created by another thread are not relevant.
   events_.Opened(200, 1020, 1030);
   events_.Created(201, 200, 1031);
   EXPECT_EQ(events_.Of(201), State::kUnclear);
 }
 
-TEST_F(InheritedEventsTest, TheSameCreationSaidAgainIsNoSecondOne) {
+TEST_F(InheritedEventsTest, RepeatedCreationCountsOnce) {
   events_.Created(101, kMain, 1011);
   events_.Created(101, kMain, 1011);
   EXPECT_EQ(events_.Of(101), State::kUnclear);
@@ -61,12 +59,12 @@ TEST_F(InheritedEventsTest, TheSameCreationSaidAgainIsNoSecondOne) {
 
 TEST_F(InheritedEventsTest, CreatorThatHasEndedDecidesForItsThreads) {
   events_.Created(101, kMain, 1011);
-  events_.Created(102, kMain, 1012);  // has it
+  events_.Created(102, kMain, 1012);  // has the event
   events_.Created(103, 102, 1013);
   EXPECT_EQ(events_.Of(103), State::kHas);
   events_.Created(111, 101, 1014);
   EXPECT_EQ(events_.Of(111), State::kUnclear);
-  events_.Created(120, kMain, 900);  // lacks it
+  events_.Created(120, kMain, 900);  // lacks the event
   events_.Created(121, 120, 2000);
   EXPECT_EQ(events_.Of(121), State::kLacks);
 }
@@ -76,7 +74,7 @@ TEST_F(InheritedEventsTest, ThreadOfACreatorThatEndedBeforeTheOpeningLacksIt) {
   EXPECT_EQ(events_.Of(101), State::kLacks);
 }
 
-TEST_F(InheritedEventsTest, TidThatIsUsedAgainIsTheLaterThread) {
+TEST_F(InheritedEventsTest, ReusedTidIsTheLaterThread) {
   events_.Created(101, kMain, 900);
   events_.Created(102, kMain, 1011);
   events_.Created(101, kMain, 1012);

@@ -35,7 +35,7 @@ TEST(KernelSymbols, AddressInNoSymbolHasNoName) {
   EXPECT_EQ(symbols.Find(~std::uint64_t{0}, true), "");
 }
 
-TEST(KernelSymbols, HiddenAddressesAreNone) {
+TEST(KernelSymbols, IgnoresHiddenAddresses) {
   const KernelSymbols symbols =
       KernelSymbols::Parse("0000000000000000 T _stext\n0000000000000000 t other\n");
   EXPECT_TRUE(symbols.empty());

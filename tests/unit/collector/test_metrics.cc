@@ -1,4 +1,5 @@
-// The metrics' text. tests/programs/nettrace/ctl_metrics_test.py reads it by another parser.
+// Tests the text of the metrics. tests/programs/nettrace/ctl_metrics_test.py reads it with an
+// independent parser.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,8 +24,7 @@ TEST(Metrics, AreFamiliesWithASampleForEachSession) {
   const std::string text = collector::FormatMetrics(sessions);
   EXPECT_NE(text.find("# TYPE nettraced_session_written_bytes counter\n"
                       "# UNIT nettraced_session_written_bytes bytes\n"
-                      "# HELP nettraced_session_written_bytes Bytes written, compressed as they "
-                      "are.\n"
+                      "# HELP nettraced_session_written_bytes Bytes written, after compression.\n"
                       "nettraced_session_written_bytes_total{session=\"web\"} 0\n"
                       "nettraced_session_written_bytes_total{session=\"b\\\"\\\\\\\\u000a\\\\u001b"
                       "\xef\xbf\xbd\"} 7\n"),
@@ -63,7 +63,7 @@ TEST(Metrics, HaveTheLargestLossesAndTheSumOfTheOthers) {
       << text;
 }
 
-TEST(Metrics, OfNoSessionAreAWholeText) {
+TEST(Metrics, AreCompleteWithoutSessions) {
   const std::string text = collector::FormatMetrics({});
   EXPECT_NE(text.find("# TYPE nettraced_session_events counter\n"), std::string::npos);
   EXPECT_EQ(text.find('{'), std::string::npos);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/nettrace/writer_to_string.h"
+#include "tests/support/wait_until.h"
 #include "tools/collector/output/output_queue.h"
 
 namespace collector {
@@ -20,7 +20,7 @@ namespace {
 
 using nettrace::testing::Span;
 
-// What the inner sink was told, in order: bytes as they are, marks as letters in <>.
+// The calls of the inner sink, in order: bytes unchanged, marks as letters in <>.
 class Log {
  public:
   void Add(std::string_view text) {
@@ -31,7 +31,7 @@ class Log {
     const std::lock_guard lock(mutex_);
     return text_;
   }
-  // What the sink answers from now on.
+  // Sets the status that the sink returns from now on.
   void SetStatus(const absl::Status& status) {
     const std::lock_guard lock(mutex_);
     status_ = status;
@@ -40,15 +40,15 @@ class Log {
     const std::lock_guard lock(mutex_);
     return status_;
   }
-  // While it is held, the sink does not return.
+  // While this is locked, calls of the sink block.
   std::mutex gate;
   std::atomic<bool> wants_section = false;
   std::atomic<bool> ended = false;
   std::atomic<int> flushes = 0;
-  // How many bytes it still takes.
+  // Bytes that the sink still accepts.
   std::atomic<std::size_t> room = SIZE_MAX;
   std::atomic<int> refusals = 0;
-  std::atomic<int> appends = 0;  // calls that have begun
+  std::atomic<int> appends = 0;  // Calls that have begun.
 
  private:
   mutable std::mutex mutex_;
@@ -91,15 +91,6 @@ class LogSink : public nettrace::Sink {
   }
   const std::shared_ptr<Log> log_;
 };
-
-template <typename Condition>
-void Until(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), end) << "never happens";
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
 
 class OutputQueueTest : public ::testing::Test {
  protected:
@@ -153,7 +144,7 @@ TEST_F(OutputQueueTest, BytesAndMarksKeepTheirOrder) {
   }
 }
 
-TEST_F(OutputQueueTest, FullQueueTakesEverythingAndSaysSoUntilItIsHalfEmpty) {
+TEST_F(OutputQueueTest, FullQueueAcceptsDataAndStaysFullUntilHalfEmpty) {
   Open({.limit = 1 << 20});
   const std::string text(300'000, 'x');
   {
@@ -165,21 +156,21 @@ TEST_F(OutputQueueTest, FullQueueTakesEverythingAndSaysSoUntilItIsHalfEmpty) {
     EXPECT_EQ(queue_->stats().appended, 3'000'000u);
     EXPECT_EQ(queue_->stats().undelivered, 3'000'000u);
   }
-  // It stays full above half of the limit.
+  // The queue stays full until it is at half of the limit.
   while (sink_->IsFull()) std::this_thread::yield();
   EXPECT_LE(queue_->stats().queued, std::uint64_t{1} << 19);
   EXPECT_TRUE(queue_->WaitUntilDelivered(absl::Seconds(60)));
   EXPECT_EQ(log_->text().size(), 3'000'000u);
 }
 
-TEST_F(OutputQueueTest, ErrorIsKeptAndWhatWasNotTakenIsTriedAgain) {
+TEST_F(OutputQueueTest, KeepsErrorsAndRetriesUnwrittenData) {
   std::vector<absl::Status> told;
   Open({.on_status = [&](const absl::Status& status) { told.push_back(status); }});
   const absl::Status full = absl::ResourceExhaustedError("the disk is full");
   log_->SetStatus(full);
   Append("some bytes");
   ASSERT_TRUE(sink_->Flush().ok());
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return !queue_->stats().status.ok(); }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return !queue_->stats().status.ok(); }));
   OutputQueue::Stats stats = queue_->stats();
   EXPECT_EQ(stats.status, full);
   EXPECT_LE(stats.stuck_since, absl::Now());
@@ -197,22 +188,22 @@ TEST_F(OutputQueueTest, ErrorIsKeptAndWhatWasNotTakenIsTriedAgain) {
   EXPECT_EQ(told, (std::vector<absl::Status>{full, absl::OkStatus()}));
 }
 
-// A sink that could flush would seem to be well again, though it does not take what it is given.
-TEST_F(OutputQueueTest, PartOfAPieceThatWasNotTakenIsTriedAgainWithoutAMark) {
+// A successful flush would make the sink appear to work again, although it accepts no data.
+TEST_F(OutputQueueTest, RetriesTheRestOfAPieceWithoutAMark) {
   std::vector<absl::Status> told;
   Open({.limit = OutputQueue::kPiece,
         .on_status = [&](const absl::Status& status) { told.push_back(status); }});
   log_->room = 1000;
   Append(std::string(OutputQueue::kPiece, 'x'));
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->refusals > 0; }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->refusals > 0; }));
   EXPECT_TRUE(sink_->IsFull());
-  ASSERT_NO_FATAL_FAILURE(Until([&] {
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] {
     queue_->RetryNow();
     return log_->refusals > 2;
   }));
   EXPECT_EQ(log_->flushes, 0);
   log_->room = SIZE_MAX;
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return !sink_->IsFull(); }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return !sink_->IsFull(); }));
   EXPECT_EQ(log_->text().size(), OutputQueue::kPiece);
   queue_->Close(absl::ZeroDuration());
   EXPECT_EQ(told,
@@ -224,12 +215,12 @@ TEST_F(OutputQueueTest, TriesAgainBySelf) {
   log_->SetStatus(absl::UnavailableError("nobody reads"));
   Append("bytes");
   ASSERT_TRUE(sink_->Flush().ok());
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return !queue_->stats().status.ok(); }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return !queue_->stats().status.ok(); }));
   log_->SetStatus(absl::OkStatus());
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->text() == "bytes"; }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->text() == "bytes"; }));
 }
 
-TEST_F(OutputQueueTest, ClosesInTimeAndSaysWhatIsMissing) {
+TEST_F(OutputQueueTest, ClosesInTimeAndReportsUndeliveredData) {
   Open();
   log_->SetStatus(absl::UnavailableError("nobody reads"));
   Append("12345");
@@ -248,7 +239,7 @@ TEST_F(OutputQueueTest, CloseCancelsACallThatDoesNotReturn) {
   Open({.cancel = [&] { gate.unlock(); }});
   Append("12345");
   ASSERT_TRUE(sink_->Flush().ok());
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->appends != 0; }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->appends != 0; }));
   EXPECT_EQ(queue_->Close(absl::Milliseconds(20)), 0u);
   EXPECT_TRUE(log_->ended);
 }
@@ -258,20 +249,20 @@ TEST_F(OutputQueueTest, CloseDoesNotWaitForACallThatCannotBeCancelled) {
   Open();
   Append("12345");
   ASSERT_TRUE(sink_->Flush().ok());
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->appends != 0; }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->appends != 0; }));
   EXPECT_EQ(queue_->Close(absl::Milliseconds(20)), 5u);
   EXPECT_FALSE(log_->ended);
   sink_.reset();
   queue_.reset();
   gate.unlock();
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->ended.load(); }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->ended.load(); }));
 }
 
 TEST_F(OutputQueueTest, PassesOnThatASectionIsWantedUntilItHasBegun) {
   Open();
   EXPECT_FALSE(sink_->WantsSection());
   log_->wants_section = true;
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return sink_->WantsSection(); }))
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return sink_->WantsSection(); }))
       << "though nothing is written";
   const std::lock_guard gate(log_->gate);
   Append("x");
@@ -280,9 +271,9 @@ TEST_F(OutputQueueTest, PassesOnThatASectionIsWantedUntilItHasBegun) {
   EXPECT_FALSE(sink_->WantsSection()) << "of an answer from before";
 }
 
-TEST_F(OutputQueueTest, LooksAfterTheInnerSinkWhenNothingIsWritten) {
+TEST_F(OutputQueueTest, FlushesTheInnerSinkWhileIdle) {
   Open();
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return log_->flushes != 0; }));
+  ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return log_->flushes != 0; }));
 }
 
 TEST_F(OutputQueueTest, ThreadHasAnIdThatIsNotTheCallers) {

@@ -19,7 +19,7 @@ std::string Name(const std::string& provider, std::size_t keyword) {
   return absl::StrCat(provider, "_L5K", absl::Hex(keyword));
 }
 
-TEST(PatternMemory, ANameIsMetOnce) {
+TEST(PatternMemory, ReportsANewNameOnce) {
   PatternMemory memory;
   EXPECT_TRUE(memory.Meet("A_L5K1"));
   EXPECT_TRUE(memory.Meet("B_L5K1Gx"));
@@ -29,13 +29,13 @@ TEST(PatternMemory, ANameIsMetOnce) {
   EXPECT_EQ(memory.Names(), (Names{"B_L5K1Gx", "A_L5K1"}));
 }
 
-TEST(PatternMemory, TextIsReadAsItWasWritten) {
+TEST(PatternMemory, ReadsBackItsText) {
   PatternMemory memory;
   memory.Meet("A_L5K1");
   memory.Meet("B_L5K1");
   memory.Meet("C_L5K1");
   memory.Use("A_L5K1");
-  memory.Use("D_L5K1");  // nobody met it
+  memory.Use("D_L5K1");  // No pattern has found it.
   PatternMemory other;
   EXPECT_EQ(other.Parse(memory.Text()), 0u);
   EXPECT_EQ(other.Names(), (Names{"A_L5K1", "C_L5K1", "B_L5K1"}));
@@ -51,8 +51,8 @@ TEST(PatternMemory, LinesThatAreNoNamesAreCounted) {
   EXPECT_EQ(memory.Names(), (Names{"A_L5K1", "B_L5K1"}));
 }
 
-// Those go first that never had events, then those of which that is longest ago.
-TEST(PatternMemory, WhatWasUsedStaysLongest) {
+// Tracepoints that never had events are removed first, then those whose last event is oldest.
+TEST(PatternMemory, KeepsUsedNamesLongest) {
   constexpr std::size_t kMax = 4;
   PatternMemory memory(kMax);
   for (const char* name : {"A_L5K1", "B_L5K1", "C_L5K1", "D_L5K1"}) EXPECT_TRUE(memory.Meet(name));
@@ -65,7 +65,7 @@ TEST(PatternMemory, WhatWasUsedStaysLongest) {
   EXPECT_EQ(memory.Parse("G_L5K1\nH_L5K1\n"), 2u);
 }
 
-TEST(PatternMemory, AProviderForgetsItsOwnNames) {
+TEST(PatternMemory, EachProviderForgetsOnlyItsNames) {
   PatternMemory memory(64);
   constexpr std::size_t kShare = 64 / PatternMemory::kShares;
   EXPECT_TRUE(memory.Meet("Other_L5K1"));
@@ -74,7 +74,7 @@ TEST(PatternMemory, AProviderForgetsItsOwnNames) {
   for (std::size_t i = 0; i < kShare; ++i) expected.push_back(Name("Junk", 1000 - i));
   expected.push_back("Other_L5K1");
   EXPECT_EQ(memory.Names(), expected);
-  // Nor does a file have more.
+  // A file has at most this many, too.
   std::string text;
   for (std::size_t i = 1; i <= 10; ++i) text += Name("Junk", i) + "\n";
   PatternMemory loaded(64);
@@ -113,7 +113,7 @@ TEST_F(PatternMemoryFile, IsWrittenWhenSomethingHasChanged) {
   EXPECT_NE(access(path_.c_str(), F_OK), 0);
 }
 
-TEST_F(PatternMemoryFile, WhatCouldNotBeWrittenIsWrittenLater) {
+TEST_F(PatternMemoryFile, WritesLaterAfterAFailure) {
   PatternMemory memory;
   memory.Meet("A_L5K1");
   const absl::Status saved = memory.Save(folder_ + "/missing/patterns");
@@ -123,7 +123,7 @@ TEST_F(PatternMemoryFile, WhatCouldNotBeWrittenIsWrittenLater) {
   EXPECT_EQ(access(path_.c_str(), F_OK), 0);
 }
 
-TEST_F(PatternMemoryFile, WhatIsNoFileIsRefusedAndALongOneIsReadInPart) {
+TEST_F(PatternMemoryFile, RefusesOtherThanFilesAndReadsLongOnesInPart) {
   PatternMemory memory(4);
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(memory.Load(path_).status()));

@@ -1,4 +1,5 @@
-// perf's records by hand: each part in its place, and no record that is cut short.
+// Tests the parsing of perf's records, written by hand: each part in its place, and records that
+// are cut.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -12,8 +13,8 @@ namespace {
 
 using namespace std::string_literals;
 
-// A record of the type, with `body` after its header.
-std::string Record(std::uint32_t type, const std::string& body) {
+// Returns a record of this type, with `body` after its header.
+std::string PerfRecordBytes(std::uint32_t type, const std::string& body) {
   const perf_event_header header = {type, 0, static_cast<__u16>(sizeof header + body.size())};
   std::string bytes(sizeof header, '\0');
   std::memcpy(bytes.data(), &header, sizeof header);
@@ -24,16 +25,16 @@ PerfRecord View(const std::string& bytes) {
   return {0, std::as_bytes(std::span(bytes.data(), bytes.size()))};
 }
 
-// Numbers of 4 and 8 bytes are all little: one byte and zeros.
+// All numbers of 4 and 8 bytes are small: one byte and zeros.
 const std::string kTrailer = "\1\0\0\0"s + "\2\0\0\0"s + "\x63\0\0\0\0\0\0\0"s;
 const std::string kSample =
-    Record(PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s +
-                                   "\1\0\0\0\0\0\0\0"s + "\3\0\0\0"s + "abc");
+    PerfRecordBytes(PERF_RECORD_SAMPLE, "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s +
+                                            "\1\0\0\0\0\0\0\0"s + "\3\0\0\0"s + "abc");
 const std::string kTask = "\x0A\0\0\0\x0C\0\0\0\x0B\0\0\0\x0D\0\0\0"s + "\x63\0\0\0\0\0\0\0"s;
 const std::string kComm =
-    Record(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "name\0\0\0\0"s + kTrailer);
+    PerfRecordBytes(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "name\0\0\0\0"s + kTrailer);
 const std::string kLost =
-    Record(PERF_RECORD_LOST, "\1\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0"s + kTrailer);
+    PerfRecordBytes(PERF_RECORD_LOST, "\1\0\0\0\0\0\0\0\x11\0\0\0\0\0\0\0"s + kTrailer);
 
 TEST(PerfRecords, SampleHasItsParts) {
   SampleRecord sample;
@@ -49,11 +50,11 @@ TEST(PerfRecords, SampleMayHaveACgroup) {
   const std::string raw = "\4\0\0\0"s + "abcd";
   const std::string body =
       "\x0A\0\0\0\x0B\0\0\0"s + "\x63\0\0\0\0\0\0\0"s + "\1\0\0\0\0\0\0\0"s + raw;
-  const std::string with = Record(PERF_RECORD_SAMPLE, body + "\x07\0\0\0\0\0\0\0"s);
+  const std::string with = PerfRecordBytes(PERF_RECORD_SAMPLE, body + "\x07\0\0\0\0\0\0\0"s);
   ASSERT_TRUE(ParseSample(View(with), &sample));
   EXPECT_EQ(sample.cgroup, 7u);
   EXPECT_EQ(sample.raw.size(), 4u);
-  ASSERT_TRUE(ParseSample(View(Record(PERF_RECORD_SAMPLE, body)), &sample));
+  ASSERT_TRUE(ParseSample(View(PerfRecordBytes(PERF_RECORD_SAMPLE, body)), &sample));
   EXPECT_EQ(sample.cgroup, 0u);
   ASSERT_TRUE(ParseSample(View(with.substr(0, with.size() - 1)), &sample));
   EXPECT_EQ(sample.cgroup, 0u);
@@ -62,24 +63,25 @@ TEST(PerfRecords, SampleMayHaveACgroup) {
 TEST(PerfRecords, CgroupHasItsParts) {
   CgroupRecord cgroup;
   const std::string id = "\x07\0\0\0\1\0\0\0"s;
-  const std::string record = Record(PERF_RECORD_CGROUP, id + "/a/b\0\0\0\0"s + kTrailer);
+  const std::string record = PerfRecordBytes(PERF_RECORD_CGROUP, id + "/a/b\0\0\0\0"s + kTrailer);
   ASSERT_TRUE(ParseCgroup(View(record), &cgroup));
   EXPECT_EQ(cgroup.id, 0x1'0000'0007u);
   EXPECT_EQ(cgroup.path, "/a/b");
-  // The kernel had no memory for it.
-  EXPECT_FALSE(ParseCgroup(View(Record(PERF_RECORD_CGROUP, id + "//enomem"s + kTrailer)), &cgroup));
-  EXPECT_FALSE(ParseCgroup(View(Record(PERF_RECORD_CGROUP, id)), &cgroup));
+  // The kernel had no memory for the name.
+  EXPECT_FALSE(
+      ParseCgroup(View(PerfRecordBytes(PERF_RECORD_CGROUP, id + "//enomem"s + kTrailer)), &cgroup));
+  EXPECT_FALSE(ParseCgroup(View(PerfRecordBytes(PERF_RECORD_CGROUP, id)), &cgroup));
   EXPECT_FALSE(ParseCgroup(View(kComm), &cgroup));
 }
 
 TEST(PerfRecords, TaskHasItsParts) {
   TaskRecord task;
-  ASSERT_TRUE(ParseFork(View(Record(PERF_RECORD_FORK, kTask + kTrailer)), &task));
+  ASSERT_TRUE(ParseFork(View(PerfRecordBytes(PERF_RECORD_FORK, kTask + kTrailer)), &task));
   EXPECT_EQ(task.pid, 10u);
   EXPECT_EQ(task.tid, 11u);
   EXPECT_EQ(task.parent_pid, 12u);
   EXPECT_EQ(task.parent_tid, 13u);
-  EXPECT_TRUE(ParseExit(View(Record(PERF_RECORD_EXIT, kTask + kTrailer)), &task));
+  EXPECT_TRUE(ParseExit(View(PerfRecordBytes(PERF_RECORD_EXIT, kTask + kTrailer)), &task));
 }
 
 TEST(PerfRecords, CommHasItsParts) {
@@ -90,13 +92,13 @@ TEST(PerfRecords, CommHasItsParts) {
   EXPECT_EQ(comm.name, "name");
   // A name without a NUL ends where the trailer begins.
   const std::string full =
-      Record(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "12345678" + kTrailer);
+      PerfRecordBytes(PERF_RECORD_COMM, "\x0A\0\0\0\x0B\0\0\0"s + "12345678" + kTrailer);
   ASSERT_TRUE(ParseComm(View(full), &comm));
   EXPECT_EQ(comm.name, "12345678");
   EXPECT_FALSE(comm.executes);
 }
 
-TEST(PerfRecords, CommSaysWhetherAProgramIsRun) {
+TEST(PerfRecords, CommHasAFlagForExec) {
   std::string bytes = kComm;
   const perf_event_header header = {PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC,
                                     static_cast<__u16>(bytes.size())};
@@ -107,8 +109,8 @@ TEST(PerfRecords, CommSaysWhetherAProgramIsRun) {
 }
 
 std::string Mapping(char tid, const std::string& path) {
-  return Record(PERF_RECORD_MMAP,
-                "\x0A\0\0\0"s + tid + "\0\0\0"s + std::string(24, '\1') + path + kTrailer);
+  return PerfRecordBytes(PERF_RECORD_MMAP,
+                         "\x0A\0\0\0"s + tid + "\0\0\0"s + std::string(24, '\1') + path + kTrailer);
 }
 
 TEST(PerfRecords, CodeIsThePathThatTheMainThreadMapped) {
@@ -138,7 +140,7 @@ TEST(PerfRecords, LostHasItsCount) {
 
 TEST(PerfRecords, TimestampIsThatOfTheSampleOrTheTrailer) {
   for (const std::string& bytes :
-       {kSample, kComm, kLost, Record(PERF_RECORD_EXIT, kTask + kTrailer)}) {
+       {kSample, kComm, kLost, PerfRecordBytes(PERF_RECORD_EXIT, kTask + kTrailer)}) {
     std::uint64_t timestamp = 0;
     EXPECT_TRUE(ParseTimestamp(View(bytes).bytes, &timestamp));
     EXPECT_EQ(timestamp, 99u);
@@ -146,7 +148,8 @@ TEST(PerfRecords, TimestampIsThatOfTheSampleOrTheTrailer) {
 }
 
 TEST(PerfRecords, RecordsOfOtherTypesAreRefused) {
-  for (const std::string& bytes : {kSample, kComm, kLost, Record(PERF_RECORD_THROTTLE, kTask)}) {
+  for (const std::string& bytes :
+       {kSample, kComm, kLost, PerfRecordBytes(PERF_RECORD_THROTTLE, kTask)}) {
     SampleRecord sample;
     TaskRecord task;
     CommRecord comm;
@@ -168,7 +171,7 @@ TEST(PerfRecords, RecordsThatAreCutAreRefused) {
     EXPECT_FALSE(ParseSample(View(kSample.substr(0, size)), &sample)) << size;
   }
   for (std::size_t size = 8; size < 8 + kTask.size(); ++size) {
-    const std::string bytes = Record(PERF_RECORD_FORK, kTask).substr(0, size);
+    const std::string bytes = PerfRecordBytes(PERF_RECORD_FORK, kTask).substr(0, size);
     EXPECT_FALSE(ParseFork(View(bytes), &task)) << size;
   }
   for (std::size_t size = 8; size < 32; ++size) {

@@ -1,4 +1,4 @@
-// The ring reader on memory laid out as the kernel does.
+// Tests the ring reader on memory with the layout of the kernel's rings.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@ class FakeRing : public MemoryRing {
  public:
   using MemoryRing::MemoryRing;
 
-  // A sample whose raw data is `number` and padding up to `raw_size`.
+  // Writes a sample whose raw data is `number` and padding up to `raw_size`.
   void PutSample(std::uint64_t time, std::uint32_t number, std::uint32_t raw_size = 4) {
     std::vector<std::byte> raw(raw_size);
     Set(&raw, 0, number);
@@ -30,10 +30,10 @@ class FakeRing : public MemoryRing {
   }
 };
 
-// Bytes of a sample with 4 of raw data.
+// Bytes of a sample with 4 bytes of raw data.
 constexpr std::size_t kSampleSize = 40;
 
-// The numbers of the samples that come up to `limit`.
+// Returns the numbers of the samples up to `limit`.
 std::vector<std::uint32_t> Drain(PerfRing* ring, std::uint64_t limit) {
   std::vector<std::uint32_t> numbers;
   std::uint64_t last = 0;
@@ -66,13 +66,13 @@ TEST(PerfRing, KnowsHowFullItMayHaveBeen) {
   EXPECT_EQ(ring.TakeFullest(), 0u);
   Drain(&ring, kAll);
   EXPECT_EQ(ring.TakeFullest(), 5 * kSampleSize);
-  // What comes while the ring is read is in it beside what is read.
+  // The ring's fill level includes samples that arrive while the ring is read.
   fake.PutSample(20, 20);
   ring.Drain(kAll, [&](const PerfRecord&) {
     if (fake.control()->data_head < 50 * kSampleSize) fake.PutSample(21, 21);
   });
   EXPECT_EQ(ring.TakeFullest(), 2 * kSampleSize);
-  // Of several times, the fullest; out of order, too.
+  // The maximum of several reads counts, also for records out of order.
   Drain(&ring, kAll);
   fake.PutSample(40, 40);
   fake.PutSample(30, 30);
@@ -89,7 +89,7 @@ TEST(PerfRing, EmptyRingGivesNothing) {
   EXPECT_EQ(Drain(&ring, kAll), Numbers{});
 }
 
-TEST(PerfRing, RecordsComeOnceAndTheirSpaceGoesBack) {
+TEST(PerfRing, ReturnsRecordsOnceAndFreesTheirSpace) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
   fake.PutSample(1, 1);
@@ -154,7 +154,7 @@ TEST(PerfRing, EqualTimestampsKeepTheirOrder) {
   for (std::uint32_t i = 10; i < 50; ++i) EXPECT_EQ(numbers[i], i - 10);
 }
 
-TEST(PerfRing, SpaceGoesBackDuringALongDrain) {
+TEST(PerfRing, FreesSpaceDuringALongDrain) {
   FakeRing fake(1 << 16);
   PerfRing ring = fake.reader();
   for (std::uint32_t i = 0; i < 1000; ++i) fake.PutSample(i, i);
@@ -177,7 +177,7 @@ TEST(PerfRing, LostRecordHasItsPlaceInTime) {
   EXPECT_EQ(types, (Numbers{PERF_RECORD_SAMPLE, PERF_RECORD_LOST}));
 }
 
-// The types of the records, or the numbers of samples, in the order of delivery.
+// Returns the types of the records, or the numbers of samples, in the order of delivery.
 Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
   Numbers seen;
   ring->Drain(limit, [&](const PerfRecord& record) {
@@ -189,7 +189,7 @@ Numbers DrainAll(PerfRing* ring, std::uint64_t limit) {
   return seen;
 }
 
-// The kernel takes a LOST record's time after that of the record that follows it.
+// The kernel reads the time of a LOST record after that of the record that follows it.
 TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
@@ -201,7 +201,7 @@ TEST(PerfRing, LossStandsBeforeTheRecordThatFollowsItInTheRing) {
   EXPECT_EQ(DrainAll(&ring, 10), (Numbers{0, 2}));
   EXPECT_EQ(DrainAll(&ring, kAll), (Numbers{3}));
 
-  // Likewise where records are sorted, and where it waits as a copy.
+  // This also applies if records are sorted, and if the record waits as a copy.
   fake.PutSample(30, 5);
   fake.PutLost(31, 17);
   fake.PutSample(28, 4);
@@ -224,7 +224,7 @@ TEST(PerfRing, RecordsInOrderAreHandedOutWhereTheyLie) {
   EXPECT_EQ(seen, 100u);
 }
 
-// 64 records past the limit are looked at for one that came late; a later one waits for the next
+// A late record is found within 64 records past the limit. A record further back waits for the next
 // call.
 TEST(PerfRing, LateRecordIsLookedForPastTheLimit) {
   for (const std::uint32_t between : {0U, 1U, 63U, 64U, 100U}) {
@@ -272,14 +272,14 @@ TEST(PerfRing, BadSizeIsCountedAndPassedOver) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
   fake.PutSample(1, 1);
-  fake.Put(std::vector<std::byte>(32));  // a header of size 0
+  fake.Put(std::vector<std::byte>(32));  // A header with size 0.
   EXPECT_EQ(Drain(&ring, kAll), Numbers{1});
   EXPECT_EQ(ring.corrupt(), 1u);
   fake.PutSample(2, 2);
   EXPECT_EQ(Drain(&ring, kAll), Numbers{2});
 }
 
-TEST(PerfRing, RawSizeBeyondTheRecordIsNoSample) {
+TEST(PerfRing, RefusesARawSizeBeyondTheRecord) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
   std::vector<std::byte> bytes(40);
@@ -292,12 +292,12 @@ TEST(PerfRing, RawSizeBeyondTheRecordIsNoSample) {
   });
 }
 
-// Whatever the order in the ring and wherever the limits fall: each record once, in time order as
-// far as kLookAhead reaches.
-TEST(PerfRing, PeekShowsWhatWaitsAndLeavesIt) {
+// Each record is delivered once, in time order as far as kLookAhead reaches, whatever the order in
+// the ring and whatever the limits.
+TEST(PerfRing, PeekShowsWaitingRecordsWithoutRemovingThem) {
   FakeRing fake(4096);
   PerfRing ring = fake.reader();
-  // Far enough for a record to lie across the end.
+  // Enough rounds that a record crosses the end of the ring.
   for (int round = 0; round < 5; ++round) {
     for (std::uint32_t i = 0; i < 30; ++i) fake.PutSample(100 + i, i);
     for (int look = 0; look < 2; ++look) {

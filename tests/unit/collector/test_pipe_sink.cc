@@ -40,7 +40,7 @@ class PipeSinkTest : public ::testing::Test {
     queue_ = *OutputQueue::Create(std::move(sink), std::move(options));
     stream_ = std::make_unique<NumberedStream>(std::make_unique<QueueSink>(queue_));
   }
-  // A reader of all that comes until the writer goes away.
+  // Reads everything until the writer closes the pipe.
   std::future<FileContents> Read() {
     return std::async(std::launch::async, [path = path_] { return ReadContents(path); });
   }
@@ -61,7 +61,7 @@ class PipeSinkTest : public ::testing::Test {
   std::unique_ptr<NumberedStream> stream_;
 };
 
-TEST_F(PipeSinkTest, ReaderThatComesLateGetsAllThatIsQueued) {
+TEST_F(PipeSinkTest, LateReaderGetsAllQueuedData) {
   Open();
   stream_->Write(100);
   ASSERT_NO_FATAL_FAILURE(Until([&] { return !queue_->stats().status.ok(); }));
@@ -85,7 +85,7 @@ TEST_F(PipeSinkTest, NextReaderGetsThePrologueAndThenWholeSections) {
     stream_->Write(100);
     ASSERT_NO_FATAL_FAILURE(Until([&] { return queue_->stats().undelivered == 0; }));
   }
-  // Of the section that the first one had a part of nobody gets any more.
+  // The rest of the section that the first reader had begun is dropped.
   stream_->Write(50);
   ASSERT_NO_FATAL_FAILURE(Until([&] { return state_->values().discarded != 0; }));
   std::uint64_t first = 0;
@@ -121,7 +121,7 @@ TEST_F(PipeSinkTest, SlowReaderFillsTheQueueAndLosesNothing) {
   EXPECT_TRUE(AreNumbers(reader.get().numbers, 0, 30'000));
 }
 
-TEST_F(PipeSinkTest, CloseDoesNotWaitForAReaderThatTakesNothing) {
+TEST_F(PipeSinkTest, CloseDoesNotWaitForAStalledReader) {
   Open();
   const UniqueFd slow(open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   for (int i = 0; i < 300; ++i) stream_->Write(100);
@@ -144,7 +144,7 @@ TEST_F(PipeSinkTest, OnlyAPipeIsWrittenTo) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status())) << status();
 }
 
-TEST(StreamSinkTest, PeerThatHasGoneIsAnErrorOfItsOwn) {
+TEST(StreamSinkTest, PeerThatDisconnectedIsADistinctError) {
   int sockets[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
   StreamSink sink(UniqueFd{sockets[0]}, "the socket", *Canceller::Create());

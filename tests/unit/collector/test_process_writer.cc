@@ -1,4 +1,5 @@
-// What happens to processes, as events of the provider Universal.System in the file.
+// Tests the events of the provider Universal.System, which report the lives of processes in the
+// file.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,8 +18,8 @@ namespace {
 
 using namespace std::string_literals;
 
-// Ids beyond those that this machine has, which take five bytes as VarUInt.
-constexpr std::uint32_t kPid = 0x40000000;
+// A process id above those in use on this machine, which takes five bytes as VarUInt.
+constexpr std::uint32_t kLargePid = 0x40000000;
 const std::string kPidBytes = "\x80\x80\x80\x80\x04"s;
 
 constexpr std::uint64_t kStart = 5;
@@ -48,7 +49,7 @@ class ProcessWriterTest : public ::testing::Test {
     if (flags != 0) processes_->ForgetRows();
   }
 
-  // The events of the file: time, id, name and pid, and the payload.
+  // Returns the events of the file: time, id, name and pid, and the payload.
   std::vector<std::pair<std::string, std::string>> Finish() {
     EXPECT_TRUE(writer_->Flush().ok());
     const std::vector<std::byte> bytes(file_->bytes().begin(), file_->bytes().end());
@@ -64,7 +65,7 @@ class ProcessWriterTest : public ::testing::Test {
       EXPECT_EQ(event.thread->process_id, event.thread->thread_id);
       shown.emplace_back(
           absl::StrCat(event.timestamp, " ", event.metadata->event_id, " ", event.metadata->name,
-                       " ", *event.thread->process_id - kPid),
+                       " ", *event.thread->process_id - kLargePid),
           std::string(reinterpret_cast<const char*>(event.payload.data()), event.payload.size()));
     }
     EXPECT_EQ((*reader)->stats().lost, 0u);
@@ -74,13 +75,13 @@ class ProcessWriterTest : public ::testing::Test {
   TaskTracker tasks_;
   std::unique_ptr<nettrace::Writer> writer_;
   std::unique_ptr<ProcessWriter> processes_;
-  const nettrace::MemorySink* file_ = nullptr;  // the writer's
+  const nettrace::MemorySink* file_ = nullptr;  // Owned by the writer.
 };
 
 TEST_F(ProcessWriterTest, EventsHaveTheIdsAndFieldsThatReadersKnow) {
-  Processes().Exists(kPid, {"/bin/a", true, 5}, 10, 10);
-  Processes().Created(kPid + 1, kPid, "", 20);
-  Processes().EndThread(kPid + 1, kPid + 1, 30);
+  Processes().Exists(kLargePid, {"/bin/a", true, 5}, 10, 10);
+  Processes().Created(kLargePid + 1, kLargePid, "", 20);
+  Processes().EndThread(kLargePid + 1, kLargePid + 1, 30);
   EndInterval(100);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 3u);
@@ -93,12 +94,12 @@ TEST_F(ProcessWriterTest, EventsHaveTheIdsAndFieldsThatReadersKnow) {
   EXPECT_EQ(processes_->written(), 3u);
 }
 
-TEST_F(ProcessWriterTest, EventsAreInTheOrderOfTimeAndNeverBeforeTheirInterval) {
-  Processes().Created(kPid, 0, "b", 20);
-  Processes().Created(kPid + 1, 0, "a", 10);
-  Processes().Created(kPid + 2, 0, "next", 110);
+TEST_F(ProcessWriterTest, EventsAreInTimeOrderAndWithinTheirInterval) {
+  Processes().Created(kLargePid, 0, "b", 20);
+  Processes().Created(kLargePid + 1, 0, "a", 10);
+  Processes().Created(kLargePid + 2, 0, "next", 110);
   EndInterval(100);
-  Processes().Created(kPid + 3, 0, "late", 50);
+  Processes().Created(kLargePid + 3, 0, "late", 50);
   EndInterval(200);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
@@ -108,9 +109,9 @@ TEST_F(ProcessWriterTest, EventsAreInTheOrderOfTimeAndNeverBeforeTheirInterval) 
   EXPECT_EQ(shown[3].first, "110 1 ProcessCreate 2");
 }
 
-TEST_F(ProcessWriterTest, ProcessThatBeganBeforeTheTraceIsThereWhenThatBegins) {
-  Processes().Created(kPid, 0, "a", 3);
-  Processes().EndThread(kPid, kPid, 4);
+TEST_F(ProcessWriterTest, ProcessFromBeforeTheTraceIsAtItsBeginning) {
+  Processes().Created(kLargePid, 0, "a", 3);
+  Processes().EndThread(kLargePid, kLargePid, 4);
   EndInterval(100);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 2u);
@@ -119,10 +120,10 @@ TEST_F(ProcessWriterTest, ProcessThatBeganBeforeTheTraceIsThereWhenThatBegins) {
 }
 
 TEST_F(ProcessWriterTest, RowsThatWereFlushedAreWrittenAgain) {
-  Processes().Created(kPid, 0, "a", 10);
+  Processes().Created(kLargePid, 0, "a", 10);
   EndInterval(100, nettrace::kSequencePointFlushThreads);
-  Processes().Renamed(kPid, "b", 120);
-  Processes().EndThread(kPid, kPid, 130);
+  Processes().Renamed(kLargePid, "b", 120);
+  Processes().EndThread(kLargePid, kLargePid, 130);
   EndInterval(200, nettrace::kSequencePointFlushThreads);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 3u);
@@ -132,7 +133,7 @@ TEST_F(ProcessWriterTest, RowsThatWereFlushedAreWrittenAgain) {
 }
 
 TEST_F(ProcessWriterTest, NameThatIsNotUtf8IsShownWithReplacements) {
-  Processes().Created(kPid, 0, "\xFF", 10);
+  Processes().Created(kLargePid, 0, "\xFF", 10);
   EndInterval(100);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 1u);

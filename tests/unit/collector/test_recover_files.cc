@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/collector/numbered_stream.h"
+#include "tools/collector/base/unique_fd.h"
 #include "tools/collector/output/file_set_sink.h"
 #include "tools/collector/output/recover_files.h"
 #include "tools/collector/output/zstd_sink.h"
@@ -40,7 +44,7 @@ class RecoverFilesTest : public ::testing::Test {
     if (compressed) sink = *ZstdSink::Create(std::move(sink), {*compressed});
     return sink;
   }
-  // Leaves a file as a process does that is killed.
+  // Leaves a file like a process that was killed.
   std::string LeavePartial(std::optional<int> compressed = std::nullopt) {
     {
       NumberedStream stream(MakeSink(compressed));
@@ -62,7 +66,7 @@ class RecoverFilesTest : public ::testing::Test {
   FilesSettings settings_;
 };
 
-TEST_F(RecoverFilesTest, RepairsWhatACrashLeftAndSaysWhatIsNotKnown) {
+TEST_F(RecoverFilesTest, RepairsFilesOfACrashAndRecordsTheUnknownTime) {
   for (const std::optional<int> compressed : {std::optional<int>(), std::optional<int>(1)}) {
     const std::string partial = LeavePartial(compressed);
     const std::vector<RecoveredFile> recovered = Recover();
@@ -100,7 +104,7 @@ TEST_F(RecoverFilesTest, TornEndIsLeftOut) {
   }
 }
 
-TEST_F(RecoverFilesTest, FileThatWasWholeGetsItsName) {
+TEST_F(RecoverFilesTest, CompleteFileGetsItsName) {
   {
     NumberedStream stream(MakeSink(std::nullopt));
     stream.Write(10);
@@ -138,7 +142,7 @@ TEST_F(RecoverFilesTest, FilesWithNothingInThemAreRemoved) {
   EXPECT_TRUE(PathsIn(settings_.directory).empty());
 }
 
-TEST_F(RecoverFilesTest, WhatCannotBeReadIsKeptUnderAnotherName) {
+TEST_F(RecoverFilesTest, RenamesUnreadableFiles) {
   std::ofstream(PathOf(kPartial)) << std::string(10'000, 'x');
   const std::vector<RecoveredFile> recovered = Recover();
   ASSERT_EQ(recovered.size(), 1u);
@@ -157,6 +161,58 @@ TEST_F(RecoverFilesTest, FileThatIsBeingWrittenIsLetAlone) {
   stream.Write(10);
   ASSERT_TRUE(stream.Finish().ok());
   EXPECT_TRUE(AreNumbers(ReadContents(PathsIn(settings_.directory).at(0)).numbers, 0, 20));
+}
+
+bool LockAs(const UniqueFd& fd, short type) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return fcntl(fd.get(), F_OFD_SETLK, &lock) == 0;
+}
+
+TEST_F(RecoverFilesTest, LocksOfReadersDoNotPreventRepair) {
+  for (const bool whole : {true, false}) {
+    const std::string partial = LeavePartial();
+    const UniqueFd reader(open(partial.c_str(), O_RDONLY | O_CLOEXEC));
+    if (whole) {
+      ASSERT_EQ(flock(reader.get(), LOCK_EX | LOCK_NB), 0);
+    } else {
+      ASSERT_TRUE(LockAs(reader, F_RDLCK));
+    }
+    const std::vector<RecoveredFile> recovered = Recover();
+    ASSERT_EQ(recovered.size(), 1u);
+    EXPECT_EQ(recovered[0].outcome, Outcome::kRepaired) << RecoveryText(recovered[0]);
+    EXPECT_EQ(PathsIn(settings_.directory), std::vector<std::string>{recovered[0].path});
+    struct stat facts = {};
+    ASSERT_EQ(stat(recovered[0].path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 07777, settings_.mode);
+    std::filesystem::remove(recovered[0].path);
+  }
+}
+
+TEST_F(RecoverFilesTest, ReaderCannotLockAFileThatIsBeingWritten) {
+  NumberedStream stream(MakeSink(std::nullopt));
+  stream.Write(10);
+  const UniqueFd reader(open(PathsIn(settings_.directory).at(0).c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(reader.valid());
+  EXPECT_FALSE(LockAs(reader, F_RDLCK));
+  EXPECT_FALSE(LockAs(reader, F_WRLCK));
+}
+
+TEST_F(RecoverFilesTest, FileThatAnotherProcessRepairsIsLetAlone) {
+  const std::string partial = LeavePartial();
+  const std::string copy =
+      partial.substr(0, partial.size() - std::string_view(".partial").size()) + ".repairing";
+  UniqueFd other(open(copy.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(LockAs(other, F_WRLCK));
+  std::vector<RecoveredFile> recovered = Recover();
+  ASSERT_EQ(recovered.size(), 1u);
+  EXPECT_EQ(recovered[0].outcome, Outcome::kBusy) << RecoveryText(recovered[0]);
+  EXPECT_TRUE(std::filesystem::exists(copy));
+  other.reset();
+  recovered = Recover();
+  ASSERT_EQ(recovered.size(), 1u);
+  EXPECT_EQ(recovered[0].outcome, Outcome::kRepaired) << RecoveryText(recovered[0]);
 }
 
 TEST_F(RecoverFilesTest, RepairThatCameToNoEndIsDoneAgain) {

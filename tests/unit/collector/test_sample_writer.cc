@@ -1,4 +1,5 @@
-// Samples in, events of the file out: what hostile and late ones become, and what is counted.
+// Tests the conversion of samples to events of the file: hostile and late samples, and what is
+// counted.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "nettrace/payload.h"
 #include "nettrace/reader.h"
+#include "tests/support/bytes.h"
 #include "tests/support/collector/sample_writer.h"
 #include "tests/support/collector/tracepoint_format.h"
 
@@ -20,24 +22,7 @@ using namespace std::string_literals;
 
 const std::string kFormat = EventHeaderFormat(7, "P_L4K2");
 
-constexpr std::uint32_t kPid = 100;
-constexpr std::uint32_t kTid = 4'000'000;  // not one that /proc can have
-
-// A sink whose bytes outlive the writer.
-class SharedSink : public nettrace::Sink {
- public:
-  explicit SharedSink(std::vector<std::byte>* bytes) : bytes_(bytes) {}
-  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
-    bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
-    *taken = bytes.size();
-    return absl::OkStatus();
-  }
-
- private:
-  std::vector<std::byte>* bytes_;
-};
-
-struct Shown {
+struct WrittenEvent {
   std::string name;
   std::string provider;
   nettrace::MetadataId metadata_id;
@@ -52,13 +37,13 @@ struct Shown {
   std::vector<nettrace::Field> fields;
 };
 
-// New kinds of events that a process may write at once.
+// Number of new kinds of events that a process may write at once.
 constexpr int kAtOnce = static_cast<int>(SchemaShares::Limits().process_pace.at_once);
 
 class SampleWriterTest : public ::testing::Test {
  protected:
   SampleWriterTest() {
-    auto writer = nettrace::Writer::Create(std::make_unique<SharedSink>(&file_), {});
+    auto writer = nettrace::Writer::Create(std::make_unique<tests::BytesSink>(&file_), {});
     EXPECT_TRUE(writer.ok()) << writer.status();
     writer_ = *std::move(writer);
     samples_ = std::make_unique<SampleWriter>(writer_.get(), &tasks_, std::vector<int>{0, 5});
@@ -66,9 +51,9 @@ class SampleWriterTest : public ::testing::Test {
     EXPECT_TRUE(added.ok()) << added;
   }
 
-  // Writes the event `bytes`, from its header on, as a sample of the CPU at `cpu`.
+  // Writes the event `bytes`, from its header on, as a sample of the CPU at index `cpu`.
   void Write(const std::string& bytes, std::uint64_t timestamp = 10, std::size_t cpu = 0,
-             std::uint32_t tid = kTid, std::uint32_t pid = kPid) {
+             std::uint32_t tid = kSampleTid, std::uint32_t pid = kSamplePid) {
     raw_ = "\x07\0\0\0\0\0\0\0"s + bytes;
     SampleRecord sample;
     sample.pid = pid;
@@ -78,7 +63,7 @@ class SampleWriterTest : public ::testing::Test {
     EXPECT_TRUE(written.ok()) << written;
   }
 
-  // The thread is renamed.
+  // Renames the thread at `timestamp`.
   void Rename(std::string name, std::uint64_t timestamp) {
     name.resize(16);
     std::string bytes(48, '\0');
@@ -87,8 +72,8 @@ class SampleWriterTest : public ::testing::Test {
     };
     put(0, perf_event_header{PERF_RECORD_COMM, 0, 48});
     for (std::size_t at : {8, 32}) {
-      put(at, kPid);
-      put(at + 4, kTid);
+      put(at, kSamplePid);
+      put(at + 4, kSampleTid);
     }
     bytes.replace(16, name.size(), name);
     put(40, timestamp);
@@ -98,7 +83,7 @@ class SampleWriterTest : public ::testing::Test {
     tasks_.Apply(record);
   }
 
-  // An event named `name` with the field definitions and the payload.
+  // Returns an event named `name` with the field definitions and the payload.
   static std::string Event(const std::string& name, const std::string& fields = "",
                            const std::string& payload = "", char opcode = 0, char level = 4,
                            int id = 0) {
@@ -114,12 +99,12 @@ class SampleWriterTest : public ::testing::Test {
     return bytes + "\x01\0"s + metadata + payload;
   }
 
-  std::vector<Shown> Finish(std::uint64_t timestamp = 1'000'000) {
+  std::vector<WrittenEvent> Finish(std::uint64_t timestamp = 1'000'000) {
     EXPECT_TRUE(samples_->WriteSequencePoint(timestamp).ok());
     EXPECT_TRUE(writer_->Finish().ok());
     auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(file_));
     EXPECT_TRUE(reader.ok()) << reader.status();
-    std::vector<Shown> shown;
+    std::vector<WrittenEvent> shown;
     for (auto step = (*reader)->Next(); step != nettrace::Reader::Step::kEnd;
          step = (*reader)->Next()) {
       if (step != nettrace::Reader::Step::kEvent) continue;
@@ -144,7 +129,7 @@ class SampleWriterTest : public ::testing::Test {
   std::uint64_t lost_ = 0;
 };
 
-TEST_F(SampleWriterTest, EventIsShownAsItWasWritten) {
+TEST_F(SampleWriterTest, EventReadsBackUnchanged) {
   Write(Event("E", "n\0\x04"s, "\1\0\0\0"s), 11, 1);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 1u);
@@ -153,13 +138,13 @@ TEST_F(SampleWriterTest, EventIsShownAsItWasWritten) {
   EXPECT_EQ(shown[0].timestamp, 11u);
   EXPECT_EQ(shown[0].cpu, 5u);
   EXPECT_EQ(shown[0].level, 4);
-  EXPECT_EQ(shown[0].thread.process_id, kPid);
-  EXPECT_EQ(shown[0].thread.thread_id, kTid);
+  EXPECT_EQ(shown[0].thread.process_id, kSamplePid);
+  EXPECT_EQ(shown[0].thread.thread_id, kSampleTid);
   EXPECT_EQ(shown[0].payload, "\1\0\0\0"s);
   EXPECT_TRUE(shown[0].labels.empty());
 }
 
-// Renames are known of before the events of that time are read from their ring.
+// Renames are known before the events of that time are read from their ring.
 TEST_F(SampleWriterTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
   Rename("first", 5);
   Rename("second", 20);
@@ -168,11 +153,11 @@ TEST_F(SampleWriterTest, EventFromBeforeItsThreadWasRenamedHasTheOldName) {
   const auto shown = Finish();
   std::vector<std::string> names;
   names.reserve(shown.size());
-  for (const Shown& event : shown) names.push_back(event.thread.name.value_or(""));
+  for (const WrittenEvent& event : shown) names.push_back(event.thread.name.value_or(""));
   EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "second", "third"}));
 }
 
-TEST_F(SampleWriterTest, SchemasAreMadeOnceAndHaveIdsOfTheirOwn) {
+TEST_F(SampleWriterTest, SchemasAreMadeOnceWithUniqueIds) {
   for (int i = 0; i < 3; ++i) {
     Write(Event("A"));
     Write(Event("B"));
@@ -187,7 +172,7 @@ TEST_F(SampleWriterTest, SchemasAreMadeOnceAndHaveIdsOfTheirOwn) {
   EXPECT_NE(shown[1].event_id, shown[2].event_id);
 }
 
-TEST_F(SampleWriterTest, EventsOwnIdIsItsRows) {
+TEST_F(SampleWriterTest, RowHasTheIdOfTheEvent) {
   const auto with_id = [](int id, const std::string& name, const std::string& fields = "",
                           const std::string& payload = "",
                           char level = 4) { return Event(name, fields, payload, 0, level, id); };
@@ -203,9 +188,9 @@ TEST_F(SampleWriterTest, EventsOwnIdIsItsRows) {
   ASSERT_EQ(shown.size(), 8u);
   EXPECT_EQ(shown[0].event_id, 7u);
   EXPECT_EQ(shown[1].event_id, 7u);
-  EXPECT_GT(shown[2].event_id, 8u);  // another event has it
+  EXPECT_GT(shown[2].event_id, 8u);  // Another event has the preferred id.
   EXPECT_EQ(shown[3].event_id, 8u);
-  EXPECT_GT(shown[4].event_id, 9u);  // the row for text beyond ASCII, though it is used first
+  EXPECT_GT(shown[4].event_id, 9u);  // The row for non-ASCII text, though it is used first.
   EXPECT_EQ(shown[5].event_id, 9u);
   for (const std::size_t i : {6u, 7u}) {
     EXPECT_NE(shown[i].event_id, 7u);
@@ -213,15 +198,15 @@ TEST_F(SampleWriterTest, EventsOwnIdIsItsRows) {
   }
 }
 
-// A recording of its own.
+// A recording that is separate from the fixture's.
 class Recording : public SampleWriterTest {
  public:
-  // The event ids of the events `names`.
+  // Returns the event ids of the events `names`.
   static std::map<std::string, std::uint32_t> IdsOf(const std::vector<std::string>& names) {
     Recording recording;
     for (const std::string& name : names) recording.Write(Event(name, "n\0\x04"s, "\1\0\0\0"s));
     std::map<std::string, std::uint32_t> ids;
-    for (const Shown& event : recording.Finish()) ids[event.name] = event.event_id;
+    for (const WrittenEvent& event : recording.Finish()) ids[event.name] = event.event_id;
     return ids;
   }
 
@@ -229,13 +214,13 @@ class Recording : public SampleWriterTest {
   void TestBody() override {}
 };
 
-TEST(SampleWriterEventIds, AreTheSameInEachRecordingWhateverElseIsInIt) {
+TEST(SampleWriterEventIds, AreTheSameInEveryRecording) {
   const auto ids = Recording::IdsOf({"A", "B", "C", "D"});
   const auto others = Recording::IdsOf({"D", "X", "C", "A", "Y"});
   for (const char* name : {"A", "C", "D"}) EXPECT_EQ(ids.at(name), others.at(name)) << name;
 }
 
-// TraceEvent takes them for one provider.
+// TraceEvent treats them as one provider.
 TEST_F(SampleWriterTest, ProvidersThatDifferInCaseOnlyHaveNoIdInCommon) {
   std::string format = kFormat;
   format.replace(format.find("P_L4K2"), 6, "p_L4K2").replace(format.find("ID: 7"), 5, "ID: 8");
@@ -268,7 +253,7 @@ TEST_F(SampleWriterTest, ActivityIdsBecomeLabels) {
   EXPECT_EQ(shown[0].labels.related_activity_id, shown[0].labels.activity_id);
 }
 
-TEST_F(SampleWriterTest, EachOpcodeHasARowOfItsOwn) {
+TEST_F(SampleWriterTest, EachOpcodeHasASeparateRow) {
   for (int i = 0; i < 2; ++i) {
     Write(Event("Round", "", "", 1));
     Write(Event("Round", "", "", 2));
@@ -318,7 +303,7 @@ TEST_F(SampleWriterTest, TextBeyondAsciiComesAsUtf16) {
   EXPECT_EQ(shown[2].event_id, shown[1].event_id);
 }
 
-TEST_F(SampleWriterTest, NullableFieldsHaveARowForTheTypeOfTheirValues) {
+TEST_F(SampleWriterTest, NullableFieldsHaveARowForEachTypeOfValues) {
   const std::string fields = "n\0\x8D\x02"s;
   for (int i = 0; i < 2; ++i) {
     Write(Event("E", fields, "\4\0\xFB\xFF\xFF\xFF"s));
@@ -335,7 +320,7 @@ TEST_F(SampleWriterTest, NullableFieldsHaveARowForTheTypeOfTheirValues) {
   }
 }
 
-// Every event has other nulls: that there may be one is all that rows can tell.
+// Every event has other nulls. Rows can only state that nulls are possible.
 TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
   std::string fields;
   constexpr int kFields = 12;
@@ -347,7 +332,7 @@ TEST_F(SampleWriterTest, FormsOfOneSchemaAreBounded) {
     }
     Write(Event("E", fields, payload));
   }
-  // Sizes that change, too.
+  // The sizes change, too.
   for (int event = 0; event < 1 << kFields; ++event) {
     std::string payload;
     for (int i = 0; i < kFields; ++i) payload += (event >> i & 1) == 0 ? "\2\0ab"s : "\3\0abc"s;
@@ -390,7 +375,7 @@ TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   Write(Event("Latin1", "s\0\x8A\x08"s, count + std::string(length, '\xE9')));
   Write(Event("Numbers", "n\0\x42"s, "\xFF\xFF"s + std::string(65535, '\1')));
   Write(Event("Swapped", "n\0\x43"s, "\x00\x7F"s + std::string(65024, '\1')));
-  const std::vector<Shown> shown = Finish();
+  const std::vector<WrittenEvent> shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
   EXPECT_EQ(shown[0].name, "Ascii");
   EXPECT_EQ(shown[1].name, SampleConverter::kUndecoded);
@@ -399,12 +384,12 @@ TEST_F(SampleWriterTest, PayloadsThatReadersDoNotTakeAreUndecoded) {
   EXPECT_EQ(samples_->stats().undecoded, 2u);
 }
 
-// Each field's key takes more room in a row than the field does in an event.
+// The key of each field takes more space in a row than the field does in an event.
 TEST_F(SampleWriterTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
   std::string fields;
   constexpr std::size_t kFields = 1000;
   for (std::size_t i = 0; i < kFields; ++i) fields += "\0\x8B\x8A\xFF\xFF"s;
-  ASSERT_LT(fields.size(), 8192u);  // the kernel takes no longer events
+  ASSERT_LT(fields.size(), 8192u);  // The maximum size of the kernel.
   for (int i = 0; i < 2; ++i) Write(Event("E", fields, std::string(2 * kFields, '\0')));
   Write(Event("Fine"));
   const auto shown = Finish();
@@ -414,15 +399,15 @@ TEST_F(SampleWriterTest, EventWhoseRowIsLongerThanAFileCanHoldIsUndecoded) {
   EXPECT_EQ(shown[2].name, "Fine");
 }
 
-TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
+TEST_F(SampleWriterTest, InventedNamesAffectOnlyTheirProcess) {
   Write(Event("Real"));
   for (int i = 1; i < kAtOnce + 100; ++i) Write(Event("E" + std::to_string(i)));
   EXPECT_EQ(samples_->stats().undecoded, 100u);
-  // In the same tracepoint: one that is known, and one of another process.
+  // Both events use the same tracepoint: one is known, the other is from another process.
   Write(Event("Real"));
-  Write(Event("Fine"), 10, 0, kTid + 1, kPid + 1);
+  Write(Event("Fine"), 10, 0, kSampleTid + 1, kSamplePid + 1);
   EXPECT_EQ(samples_->stats().undecoded, 100u);
-  // Some time later there may be new ones again.
+  // After some time, new kinds are accepted again.
   Write(Event("Late"), 1'000'000'000);
   EXPECT_EQ(samples_->stats().undecoded, 100u);
   const auto shown = Finish(2'000'000'000);
@@ -432,7 +417,7 @@ TEST_F(SampleWriterTest, InventedNamesCostTheInventorOnly) {
   EXPECT_EQ(shown.back().name, "Late");
 }
 
-// Kinds of which few are kept at a time, made as fast as it goes.
+// Many kinds of events, written as fast as possible; few of them are kept at a time.
 class ManyKinds : public SampleWriterTest {
  protected:
   ManyKinds() {
@@ -443,7 +428,7 @@ class ManyKinds : public SampleWriterTest {
     nettrace::WriterOptions options;
     options.max_metadata = TraceWriter::kMaxMetadata;
     file_.clear();
-    writer_ = *nettrace::Writer::Create(std::make_unique<SharedSink>(&file_), {}, options);
+    writer_ = *nettrace::Writer::Create(std::make_unique<tests::BytesSink>(&file_), {}, options);
     samples_ = std::make_unique<SampleWriter>(writer_.get(), &tasks_, std::vector<int>{0}, limits);
     EXPECT_TRUE(samples_->AddTracepoint(7, "user_events", "P_L4K2", kFormat).ok());
   }
@@ -457,7 +442,7 @@ class ManyKinds : public SampleWriterTest {
   int intervals_ = 0;
 };
 
-TEST_F(ManyKinds, WhatIsUsedAgainIsDecodedAgain) {
+TEST_F(ManyKinds, DecodesKindsThatAreUsedAgain) {
   const std::string fields = "n\0\x8A\x03"s;  // forms, too
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 2000; ++i) {
@@ -473,7 +458,7 @@ TEST_F(ManyKinds, WhatIsUsedAgainIsDecodedAgain) {
   }
 }
 
-TEST_F(ManyKinds, WhatIsInUseHasOneRowUntilRowsAreFlushed) {
+TEST_F(ManyKinds, KindInUseHasOneRowUntilRowsAreFlushed) {
   for (int i = 0; i < 10'000; ++i) {
     Write(Event("E" + std::to_string(i)));
     for (const char* kind : {"A", "B"}) Write(Event(kind));
@@ -497,13 +482,13 @@ TEST_F(ManyKinds, EventIdsDoNotRunOut) {
   EXPECT_GE(intervals_, 6);
   const auto shown = Finish(time + 1);
   ASSERT_EQ(shown.size(), kKinds * 1001u / 1000);
-  for (const Shown& event : shown) {
-    // It is used time and again, so that no other has its id.
+  for (const WrittenEvent& event : shown) {
+    // It is used regularly, so that no other event gets its id.
     EXPECT_EQ(event.name == "Real", event.event_id == 5);
   }
 }
 
-// More than there is room for, before an interval can end.
+// More rows than there is room for, before an interval can end.
 TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
   for (int i = 0; i < 60'000; ++i) Write(Event("E" + std::to_string(i)));
   EXPECT_GT(samples_->stats().undecoded, 10'000u);
@@ -515,7 +500,7 @@ TEST_F(ManyKinds, RowsWithoutRoomAreOfEventsThatAreNotDecoded) {
   EXPECT_EQ(Finish().size(), 70'000u);
 }
 
-// Nor of those: then events are lost, but what happens to processes is told.
+// If there is no room, events are lost, but the lives of processes are still recorded.
 TEST_F(ManyKinds, ProcessEventsHaveRoomAlways) {
   for (int i = 0; i < 40'000; ++i) Write(Event("E" + std::to_string(i)));
   constexpr int kTracepoints = 5000;
@@ -532,7 +517,9 @@ TEST_F(ManyKinds, ProcessEventsHaveRoomAlways) {
   }
   EXPECT_GT(writer_->stats().lost, 0u);
   EXPECT_TRUE(
-      samples_->WriteProcessEvent({ProcessEvent::Kind::kCreated, kPid, kPid, 20, "p", 1}).ok());
+      samples_
+          ->WriteProcessEvent({ProcessEvent::Kind::kCreated, kSamplePid, kSamplePid, 20, "p", 1})
+          .ok());
   const std::size_t shown = Finish().size();
   EXPECT_EQ(shown + lost_, 40'000u + kTracepoints + 1);
 }
@@ -552,7 +539,7 @@ TEST_F(SampleWriterTest, LateEventKeepsItsTimeInALabel) {
   EXPECT_EQ(shown[3].timestamp, 30u);
 }
 
-TEST_F(SampleWriterTest, LossesAreCountedWhereTheyAre) {
+TEST_F(SampleWriterTest, CountsLossesAtTheirPlace) {
   Write(Event("E"), 10, 0);
   ASSERT_TRUE(samples_->AddLost(0, 3).ok());
   Write(Event("E"), 11, 0);
@@ -562,7 +549,7 @@ TEST_F(SampleWriterTest, LossesAreCountedWhereTheyAre) {
   EXPECT_EQ(lost_, 7u);
 }
 
-// Numbers of 32 bits hold no such gap.
+// A gap of this size does not fit in 32 bits.
 TEST_F(SampleWriterTest, LossesBeyondTheLargestGapAreCounted) {
   constexpr std::uint64_t kMany = 5'000'000'000;
   Write(Event("E"), 10, 0);
@@ -588,18 +575,19 @@ TEST_F(SampleWriterTest, SampleOfAnUnknownTracepointIsCountedAsLost) {
 
 TEST_F(SampleWriterTest, ManyThreadsAreFlushedAndTheNumbersStayRight) {
   constexpr std::uint32_t kThreads = 70'000;
-  for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kTid + i);
+  for (std::uint32_t i = 0; i < kThreads; ++i) Write(Event("E"), 10, 0, kSampleTid + i);
   ASSERT_TRUE(samples_->WriteSequencePoint(20).ok());
   EXPECT_EQ(samples_->thread_rows(), 0u);
   ASSERT_TRUE(samples_->AddLost(0, 2).ok());
-  for (std::uint32_t i = 0; i < 10; ++i) Write(Event("E"), 30, 0, kTid + i);
+  for (std::uint32_t i = 0; i < 10; ++i) Write(Event("E"), 30, 0, kSampleTid + i);
   const auto shown = Finish();
   EXPECT_EQ(shown.size(), kThreads + 10);
-  EXPECT_EQ(shown.back().thread.thread_id, kTid + 9);
+  EXPECT_EQ(shown.back().thread.thread_id, kSampleTid + 9);
   EXPECT_EQ(lost_, 2u);
 }
 
-// The schema that was used last is found by a comparison: all that distinguishes schemas counts.
+// The schema that was used last is found by a comparison, which must include everything that
+// distinguishes schemas.
 TEST_F(SampleWriterTest, SchemasThatDifferInOneByteOfTheHeaderTakeTurns) {
   const std::string event = Event("E", "n\0\x02"s, "x");
   std::vector<std::string> events = {event};
@@ -638,9 +626,9 @@ TEST_F(SampleWriterTest, ManySchemasWithTheSameEndsTakeTurns) {
 }
 
 TEST_F(SampleWriterTest, LabelsOfOneEventAreNotThoseOfTheNext) {
-  Write(Event("A", "", "", 0, 5));  // of another level than the tracepoint
+  Write(Event("A", "", "", 0, 5));  // Another level than the tracepoint.
   Write(Event("A"), 20);
-  Write(Event("A"), 15);  // too late for its place
+  Write(Event("A"), 15);  // Too late for its place.
   Write(Event("A"), 30);
   const auto shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
@@ -650,7 +638,7 @@ TEST_F(SampleWriterTest, LabelsOfOneEventAreNotThoseOfTheNext) {
   EXPECT_TRUE(shown[3].labels.empty());
 }
 
-// An event in an activity; with a related id if `related` is not 0.
+// Returns an event in an activity, with a related id if `related` is not 0.
 std::string InActivity(char activity, char related, char level = 4) {
   std::string event = "\x07\0\0\0\0\0\0"s + level;
   const std::string ids =
@@ -660,7 +648,7 @@ std::string InActivity(char activity, char related, char level = 4) {
   return event + "\x02\0\x01\0"s + "E\0"s;
 }
 
-TEST_F(SampleWriterTest, ActivitiesInTurnsAreThoseOfTheirEvents) {
+TEST_F(SampleWriterTest, AlternatingActivitiesBelongToTheirEvents) {
   struct Ids {
     char activity, related, level;
   };
@@ -668,7 +656,7 @@ TEST_F(SampleWriterTest, ActivitiesInTurnsAreThoseOfTheirEvents) {
                                    {1, 2, 5}, {2, 1, 4}, {2, 0, 4}};
   std::uint64_t time = 10;
   for (int interval = 0; interval < 3; ++interval) {
-    // In each interval other label lists come first.
+    // Each interval begins with other label lists.
     for (std::size_t i = 0; i < 2 * events.size(); ++i) {
       const Ids& ids = events[(i + static_cast<std::size_t>(interval)) % events.size()];
       Write(InActivity(ids.activity, ids.related, ids.level), ++time);
@@ -708,8 +696,8 @@ TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
     raw_ += static_cast<char>(path.size());
     raw_ += '\0' + path;
     SampleRecord sample;
-    sample.pid = kPid;
-    sample.tid = kTid;
+    sample.pid = kSamplePid;
+    sample.tid = kSampleTid;
     sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
     EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
   };
@@ -717,7 +705,7 @@ TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
   write("w\xC3\xB6rk", "/b");
   write("cut\xE2\x82", "/c");
   write("plain", "/d");
-  const std::vector<Shown> shown = Finish();
+  const std::vector<WrittenEvent> shown = Finish();
   ASSERT_EQ(shown.size(), 4u);
   EXPECT_EQ(shown[0].payload, "\5\0plain\2\0/a"s);
   EXPECT_EQ(shown[1].payload, "\4\0w\0\xF6\0r\0k\0\2\0/\0b\0"s);
@@ -725,7 +713,7 @@ TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
   EXPECT_EQ(shown[3].metadata_id, shown[0].metadata_id);
   EXPECT_EQ(shown[2].metadata_id, shown[1].metadata_id);
   EXPECT_NE(shown[1].event_id, shown[0].event_id);
-  for (const Shown& event : shown) EXPECT_EQ(event.name, "task_rename");
+  for (const WrittenEvent& event : shown) EXPECT_EQ(event.name, "task_rename");
   const auto text = [](nettrace::TypeCode unit) {
     return nettrace::Type::Array(nettrace::Type::Simple(unit));
   };
@@ -733,9 +721,9 @@ TEST_F(SampleWriterTest, KernelTextThatIsNotAsciiHasARowInUtf16) {
   EXPECT_EQ(shown[1].fields[0].type, text(nettrace::TypeCode::kUtf16CodeUnit));
 }
 
-// Those are fixed: no tracepoint may come to have one of them.
-TEST_F(SampleWriterTest, ProcessEventsHaveTheirIdsWhateverTracepointsAreCalled) {
-  // An event's own id could be one of them; but no service's provider can have that name.
+// The ids of process events are fixed: no tracepoint may get one of them.
+TEST_F(SampleWriterTest, ProcessEventsKeepTheirIdsForAnyTracepointName) {
+  // An event's own id could be one of them, but no provider of a service can have that name.
   std::string format = kFormat;
   const std::string name = "Universal.System_L4K2";
   format.replace(format.find("P_L4K2"), 6, name).replace(format.find("ID: 7"), 5, "ID: 1");
@@ -749,11 +737,12 @@ TEST_F(SampleWriterTest, ProcessEventsHaveTheirIdsWhateverTracepointsAreCalled) 
   ASSERT_TRUE(samples_->Write(0, sample, 10).ok());
   using Kind = ProcessEvent::Kind;
   for (const Kind kind : {Kind::kExists, Kind::kCreated, Kind::kExited}) {
-    const absl::Status written = samples_->WriteProcessEvent({kind, kPid, kPid, 20, "p", 1});
+    const absl::Status written =
+        samples_->WriteProcessEvent({kind, kSamplePid, kSamplePid, 20, "p", 1});
     EXPECT_TRUE(written.ok()) << written;
   }
   std::map<std::string, std::uint32_t> ids;
-  for (const Shown& event : Finish()) ids[event.name] = event.event_id;
+  for (const WrittenEvent& event : Finish()) ids[event.name] = event.event_id;
   ASSERT_EQ(ids.size(), 4u);
   EXPECT_EQ(ids["ExistingProcess"], 0u);
   EXPECT_EQ(ids["ProcessCreate"], 1u);
@@ -766,7 +755,7 @@ TEST_F(SampleWriterTest, KernelRecordThatDoesNotFitIsWrittenAsItsBytes) {
   SampleRecord sample;
   sample.raw = std::as_bytes(std::span(raw_.data(), raw_.size()));
   EXPECT_TRUE(samples_->Write(0, sample, 10).ok());
-  const std::vector<Shown> shown = Finish();
+  const std::vector<WrittenEvent> shown = Finish();
   ASSERT_EQ(shown.size(), 1u);
   EXPECT_EQ(shown[0].name, SampleConverter::kUndecoded);
   EXPECT_EQ(samples_->stats().undecoded, 1u);

@@ -1,4 +1,4 @@
-// Nothing is allocated for an event once its schema is known.
+// Tests that nothing is allocated for an event once its schema is known.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ struct NullSink : nettrace::Sink {
   }
 };
 
-// The record of an event; `activity`, if it is not 0, is each byte of its activity's id.
+// Returns the record of an event. If `activity` is not 0, it is each byte of its activity's id.
 std::string Record(const std::string& name, const std::string& fields, const std::string& payload,
                    char level = 4, char activity = 0) {
   const std::string metadata = name + "\0"s + fields;
@@ -51,7 +51,7 @@ TEST(SampleWriterMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
       samples.AddTracepoint(7, "user_events", "Provider_of_a_long_name_L4K2", kFormat).ok());
   const std::string text = "s\0\x0A"s;
   const std::string number = "n\0\x44"s;
-  // Of a process that has used up its pace by then.
+  // Events of a process that has already used up its pace.
   const double at_once = SchemaShares::Limits().process_pace.at_once;
   for (int i = 0; i < static_cast<int>(at_once) - 10; ++i) {
     const std::string record = Record("E" + std::to_string(i), "", "");
@@ -85,7 +85,7 @@ TEST(SampleWriterMemory, NothingIsAllocatedForAnEventOfAKnownSchema) {
   const std::size_t before = tests::allocations.count;
   for (int i = 0; i < 100; ++i) write_all();
   EXPECT_EQ(tests::allocations.count - before, 0u);
-  EXPECT_GT(samples.stats().undecoded, undecoded + 100);  // one for its payload, others for schemas
+  EXPECT_GT(samples.stats().undecoded, undecoded + 100);  // Payload and schemas.
 }
 
 }  // namespace

@@ -28,35 +28,35 @@ constexpr SchemaShares::Limits kSmall = {
     .process_pace = {1e9, 0},
 };
 
-struct Kind : SchemaShares::Entry {
+struct EventKind : SchemaShares::Entry {
   int number = 0;
   std::uint32_t pid = 0;
   SchemaShares::Provider* provider = nullptr;
   std::size_t bytes = 0;
 };
 
-// Kinds of events, and what is known of them without the shares.
+// Kinds of events, with counts that are kept without the shares.
 class Kinds {
  public:
   explicit Kinds(const SchemaShares::Limits& limits = kSmall)
       : shares(
             limits,
             [this](SchemaShares::Entry* entry) {
-              Kind* const kind = static_cast<Kind*>(entry);
+              EventKind* const kind = static_cast<EventKind*>(entry);
               if (on_evict) on_evict(kind);
               EXPECT_EQ(kinds.erase(kind->number), 1u);
             },
             [this](std::uint32_t pid) { return UserOf(pid); }) {}
 
-  Kind* Add(std::uint32_t pid, SchemaShares::Provider* provider, std::size_t bytes = kBytes,
-            const Kind* keep = nullptr) {
+  EventKind* Add(std::uint32_t pid, SchemaShares::Provider* provider, std::size_t bytes = kBytes,
+                 const EventKind* keep = nullptr) {
     if (!shares.MayAdd(pid, 0, now)) return nullptr;
-    auto kind = std::make_unique<Kind>();
+    auto kind = std::make_unique<EventKind>();
     kind->number = next++;
     kind->pid = pid;
     kind->provider = provider;
     kind->bytes = bytes;
-    Kind* const added = kind.get();
+    EventKind* const added = kind.get();
     kinds[added->number] = std::move(kind);
     shares.Add(added, provider, bytes, keep);
     return added;
@@ -68,22 +68,22 @@ class Kinds {
         kinds.begin(), kinds.end(), [&](const auto& kind) { return condition(*kind.second); }));
   }
   std::size_t OfProcess(std::uint32_t pid) const {
-    return Count([pid](const Kind& kind) { return kind.pid == pid; });
+    return Count([pid](const EventKind& kind) { return kind.pid == pid; });
   }
   std::optional<std::uint32_t> UserOf(std::uint32_t pid) const {
     if (ended.contains(pid)) return std::nullopt;
     return pid / kPidsPerUser;
   }
 
-  std::map<int, std::unique_ptr<Kind>> kinds;
+  std::map<int, std::unique_ptr<EventKind>> kinds;
   std::set<std::uint32_t> ended;
-  std::function<void(Kind*)> on_evict;
+  std::function<void(EventKind*)> on_evict;
   std::uint64_t now = kSecond;
   int next = 0;
   SchemaShares shares;
 };
 
-TEST(SchemaShares, OneProcessEvictsItsOwnOldest) {
+TEST(SchemaShares, ProcessOverItsShareEvictsItsOldestEntry) {
   Kinds kinds;
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
   for (int i = 0; i < 10; ++i) kinds.Add(1, provider);
@@ -96,10 +96,10 @@ TEST(SchemaShares, OneProcessEvictsItsOwnOldest) {
   EXPECT_EQ(kinds.shares.entries(), kinds.kinds.size());
 }
 
-TEST(SchemaShares, WhatIsUsedStays) {
+TEST(SchemaShares, KeepsUsedEntries) {
   Kinds kinds;
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
-  Kind* const used = kinds.Add(1, provider);
+  EventKind* const used = kinds.Add(1, provider);
   for (int i = 0; i < 500; ++i) {
     kinds.Add(1, provider);
     if (i % 50 == 0) kinds.shares.Use(used);
@@ -107,14 +107,14 @@ TEST(SchemaShares, WhatIsUsedStays) {
   EXPECT_TRUE(kinds.Has(used->number));
 }
 
-TEST(SchemaShares, ItsAgeChangesBeforeAnythingGoes) {
+TEST(SchemaShares, AgeChangesBeforeAnyEviction) {
   Kinds kinds({.user_pace = {1e9, 0}, .process_pace = {1e9, 0}});
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
   std::uint64_t age = kinds.shares.age();
   std::vector<int> evicted;
-  kinds.on_evict = [&](Kind* kind) { evicted.push_back(kind->number); };
-  // It is in use all the time, which is told of once an age.
-  Kind* const used = kinds.Add(1, provider);
+  kinds.on_evict = [&](EventKind* kind) { evicted.push_back(kind->number); };
+  // The entry is in use all the time, which is reported once in an age.
+  EventKind* const used = kinds.Add(1, provider);
   int ages = 0;
   for (int i = 0; i < 50'000; ++i) {
     kinds.Add(1, provider);
@@ -128,7 +128,7 @@ TEST(SchemaShares, ItsAgeChangesBeforeAnythingGoes) {
   EXPECT_LT(ages, 500);
 }
 
-TEST(SchemaShares, OneUserPaysByItsLargestProcess) {
+TEST(SchemaShares, EvictsFromTheLargestProcessOfAUser) {
   Kinds kinds;
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
   for (int i = 0; i < 20; ++i) kinds.Add(1, provider);
@@ -139,7 +139,7 @@ TEST(SchemaShares, OneUserPaysByItsLargestProcess) {
   EXPECT_LT(kinds.OfProcess(2), 90u);
 }
 
-TEST(SchemaShares, TheLargestUserPaysForTheSum) {
+TEST(SchemaShares, EvictsFromTheLargestUser) {
   Kinds kinds;
   const auto own_provider = [&](std::uint32_t pid) {
     return kinds.shares.AddProvider("P" + std::to_string(pid));
@@ -169,7 +169,7 @@ TEST(SchemaShares, NamesOfProvidersThatDifferInCaseAreOne) {
   EXPECT_NE(kinds.shares.AddProvider("Provider"), kinds.shares.AddProvider("Provider2"));
 }
 
-TEST(SchemaShares, ProvidersThatHaveGoneAreForgotten) {
+TEST(SchemaShares, ForgetsRemovedProviders) {
   Kinds kinds;
   SchemaShares::Provider* const stays = kinds.shares.AddProvider("Provider");
   for (int i = 0; i < 100; ++i) {
@@ -190,10 +190,10 @@ TEST(SchemaShares, LargeEntriesCountByTheirBytes) {
   EXPECT_EQ(kinds.OfProcess(1), 3u);
 }
 
-TEST(SchemaShares, WhatIsKeptStays) {
+TEST(SchemaShares, NeverEvictsTheEntryToKeep) {
   Kinds kinds;
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
-  Kind* const kept = kinds.Add(1, provider);
+  EventKind* const kept = kinds.Add(1, provider);
   for (int i = 0; i < 1000; ++i) {
     const int added = kinds.Add(1, provider, 40'000, kept)->number;
     ASSERT_TRUE(kinds.Has(kept->number));
@@ -201,7 +201,7 @@ TEST(SchemaShares, WhatIsKeptStays) {
   }
 }
 
-TEST(SchemaShares, APaceHoldsBackWhoIsFast) {
+TEST(SchemaShares, LimitsThePaceOfFastProcesses) {
   Kinds kinds({.user_pace = {150, 30}, .process_pace = {100, 20}});
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
   const auto add_many = [&](std::uint32_t pid) {
@@ -210,7 +210,7 @@ TEST(SchemaShares, APaceHoldsBackWhoIsFast) {
     return added;
   };
   EXPECT_EQ(add_many(1), 100);
-  EXPECT_EQ(add_many(2), 50);     // what is left of its user's
+  EXPECT_EQ(add_many(2), 50);     // The rest of its user's share.
   EXPECT_EQ(add_many(101), 100);  // another user
   kinds.now += 2 * kSecond;
   EXPECT_EQ(add_many(1), 40);
@@ -219,14 +219,14 @@ TEST(SchemaShares, APaceHoldsBackWhoIsFast) {
   EXPECT_EQ(add_many(1), 100);
 }
 
-TEST(SchemaShares, MuchMetadataCostsMore) {
+TEST(SchemaShares, LargeMetadataUsesMoreOfThePace) {
   Kinds kinds({.user_pace = {100, 0}, .process_pace = {100, 0}});
   int added = 0;
   while (kinds.shares.MayAdd(1, 8000, kinds.now)) ++added;
   EXPECT_EQ(added, 6);
 }
 
-TEST(SchemaShares, APidThatIsUsedAgainPaysForItself) {
+TEST(SchemaShares, ReusedPidHasASeparateShare) {
   std::uint32_t user = 1;
   SchemaShares shares(
       {.process_pace = {5, 0}}, [](SchemaShares::Entry*) {},
@@ -238,7 +238,7 @@ TEST(SchemaShares, APidThatIsUsedAgainPaysForItself) {
   EXPECT_TRUE(shares.MayAdd(7, 0, 3 * kSecond));
 }
 
-TEST(SchemaShares, WhoHasEndedIsForgotten) {
+TEST(SchemaShares, ForgetsEndedProcesses) {
   Kinds kinds({.sum = {400, 400'000}});
   SchemaShares::Provider* const provider = kinds.shares.AddProvider("P");
   for (std::uint32_t pid = 1; pid < 300'000; ++pid) {
@@ -250,7 +250,7 @@ TEST(SchemaShares, WhoHasEndedIsForgotten) {
   EXPECT_LE(kinds.kinds.size(), 400u);
 }
 
-// Whatever happens, the sums are those of what is there, and the bounds hold.
+// After any sequence of calls, the sums match the entries, and the bounds hold.
 TEST(SchemaShares, SumsAreRightAfterAnything) {
   std::mt19937 generator(1);
   const auto below = [&](std::size_t limit) { return generator() % limit; };
@@ -259,9 +259,9 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
     return std::next(kinds.kinds.begin(), static_cast<std::ptrdiff_t>(below(kinds.kinds.size())))
         ->second.get();
   };
-  // Some entries take others with them, as a schema does its forms.
+  // Removing some entries removes others, as a schema removes its forms.
   int kept = -1;
-  kinds.on_evict = [&](Kind* kind) {
+  kinds.on_evict = [&](EventKind* kind) {
     if (kind->number % 5 != 0) return;
     for (int follower = kind->number + 1; follower < kind->number + 3; ++follower) {
       const auto found = kinds.kinds.find(follower);
@@ -277,7 +277,7 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
         kinds.shares.Use(any());
         break;
       case 7: {
-        Kind* const kind = any();
+        EventKind* const kind = any();
         kinds.shares.Remove(kind);
         kinds.shares.Remove(kind);
         kinds.kinds.erase(kind->number);
@@ -287,9 +287,9 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
         const auto pid = static_cast<std::uint32_t>(below(600));
         if (below(20) == 0) kinds.ended.insert(pid);
         if (below(20) == 0) kinds.ended.erase(pid);
-        const Kind* const keep = kinds.kinds.empty() || below(2) == 0 ? nullptr : any();
+        const EventKind* const keep = kinds.kinds.empty() || below(2) == 0 ? nullptr : any();
         kept = keep == nullptr ? -1 : keep->number;
-        const Kind* const added =
+        const EventKind* const added =
             kinds.Add(pid, kinds.shares.AddProvider("P" + std::to_string(below(4))),
                       below(50) == 0 ? 30'000 : below(3000), keep);
         ASSERT_TRUE(kinds.Has(added->number));
@@ -309,7 +309,7 @@ TEST(SchemaShares, SumsAreRightAfterAnything) {
     ASSERT_LE(bytes, 400'000u);
     ASSERT_LE(kinds.kinds.size(), 400u);
     for (const auto& [provider, held] : of_providers) ASSERT_LE(held, 200'000u);
-    // Its pid's earlier owner may hold as much.
+    // An earlier process with the same pid may hold as much.
     for (const auto& [pid, held] : of_processes) ASSERT_LE(held, 2 * 100'000u);
   }
 }

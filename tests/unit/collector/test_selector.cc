@@ -5,14 +5,14 @@
 namespace collector {
 namespace {
 
-Selector Parse(const char* text) {
+Selector ParseGoodSelector(const char* text) {
   absl::StatusOr<Selector> selector = ParseSelector(text);
   EXPECT_TRUE(selector.ok()) << text << ": " << selector.status();
   return selector.ok() ? *selector : Selector();
 }
 
 TEST(Selector, ProviderAloneSelectsEverything) {
-  const Selector selector = Parse("MyCompany_MyService");
+  const Selector selector = ParseGoodSelector("MyCompany_MyService");
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_L1K0"));
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_LffKffffffffffffffff"));
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_MyService_L5K1Gperf"));
@@ -21,14 +21,14 @@ TEST(Selector, ProviderAloneSelectsEverything) {
 }
 
 TEST(Selector, LevelIsAMaximum) {
-  const Selector selector = Parse("P:warning");
+  const Selector selector = ParseGoodSelector("P:warning");
   EXPECT_TRUE(selector.MatchesUserEvent("P_L1K0"));
   EXPECT_TRUE(selector.MatchesUserEvent("P_L3K0"));
   EXPECT_FALSE(selector.MatchesUserEvent("P_L4K0"));
 }
 
 TEST(Selector, KeywordMatchesIfAnyBitIsCommonOrTheEventHasNone) {
-  const Selector selector = Parse("P:5:0x6");
+  const Selector selector = ParseGoodSelector("P:5:0x6");
   EXPECT_TRUE(selector.MatchesUserEvent("P_L5K2"));
   EXPECT_TRUE(selector.MatchesUserEvent("P_L5K5"));
   EXPECT_TRUE(selector.MatchesUserEvent("P_L5K0"));
@@ -36,26 +36,26 @@ TEST(Selector, KeywordMatchesIfAnyBitIsCommonOrTheEventHasNone) {
 }
 
 TEST(Selector, AllKeywordsAreDemandedOfEventsThatHaveAny) {
-  const Selector selector = Parse("P:5:*:0x6");
+  const Selector selector = ParseGoodSelector("P:5:*:0x6");
   EXPECT_TRUE(selector.MatchesUserEvent("P_L5K6"));
   EXPECT_TRUE(selector.MatchesUserEvent("P_L5Kf"));
   EXPECT_TRUE(selector.MatchesUserEvent("P_L5K0"));
   EXPECT_FALSE(selector.MatchesUserEvent("P_L5K2"));
   EXPECT_FALSE(selector.MatchesUserEvent("P_L5K9"));
-  const Selector both = Parse("P:5:0x8:0x2");
+  const Selector both = ParseGoodSelector("P:5:0x8:0x2");
   EXPECT_TRUE(both.MatchesUserEvent("P_L5Ka"));
   EXPECT_FALSE(both.MatchesUserEvent("P_L5K2"));
   EXPECT_FALSE(both.MatchesUserEvent("P_L5K8"));
 }
 
 TEST(Selector, PatternMatchesTheProviderOnly) {
-  const Selector selector = Parse("MyCompany_*:*:*");
+  const Selector selector = ParseGoodSelector("MyCompany_*:*:*");
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_A_L1K0"));
   EXPECT_FALSE(selector.MatchesUserEvent("Other_L1K0"));
 }
 
 TEST(Selector, ExactTracepointNameIsThatTracepoint) {
-  const Selector selector = Parse("P_L4K1");
+  const Selector selector = ParseGoodSelector("P_L4K1");
   EXPECT_EQ(selector.kind, Selector::Kind::kTracepoint);
   EXPECT_EQ(selector.system, "user_events");
   EXPECT_TRUE(selector.MatchesUserEvent("P_L4K1"));
@@ -63,7 +63,7 @@ TEST(Selector, ExactTracepointNameIsThatTracepoint) {
 }
 
 TEST(Selector, SystemAndEvent) {
-  const Selector selector = Parse("sched:sched_switch");
+  const Selector selector = ParseGoodSelector("sched:sched_switch");
   EXPECT_EQ(selector.kind, Selector::Kind::kTracepoint);
   EXPECT_EQ(selector.system, "sched");
   EXPECT_EQ(selector.event, "sched_switch");
@@ -72,7 +72,7 @@ TEST(Selector, SystemAndEvent) {
 
 TEST(Selector, PatternOfTracepoints) {
   for (const char* text : {"sched:sched_*", "s?hed:sched_switch", "[st]ched:*_switch"}) {
-    const Selector selector = Parse(text);
+    const Selector selector = ParseGoodSelector(text);
     EXPECT_EQ(selector.kind, Selector::Kind::kPattern) << text;
     EXPECT_TRUE(selector.MatchesTracepoint("sched", "sched_switch")) << text;
     EXPECT_FALSE(selector.MatchesTracepoint("sched", "other")) << text;
@@ -83,20 +83,20 @@ TEST(Selector, PatternOfTracepoints) {
 }
 
 TEST(Selector, PatternOfTheTracepointsOfUserEvents) {
-  const Selector selector = Parse("user_events:My*_L4*");
+  const Selector selector = ParseGoodSelector("user_events:My*_L4*");
   EXPECT_TRUE(selector.needs_user_events());
   EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_L4K1"));
   EXPECT_FALSE(selector.MatchesUserEvent("MyCompany_L5K1"));
-  EXPECT_TRUE(Parse("user_events:*").MatchesUserEvent("no_eventheader_name"));
+  EXPECT_TRUE(ParseGoodSelector("user_events:*").MatchesUserEvent("no_eventheader_name"));
 }
 
 TEST(Selector, StarAfterTheColonIsAllOfASystemAndAllOfAProvider) {
-  const Selector sched = Parse("sched:*");
+  const Selector sched = ParseGoodSelector("sched:*");
   EXPECT_TRUE(sched.MatchesTracepoint("sched", "sched_switch"));
   EXPECT_TRUE(sched.MatchesUserEvent("sched_L1K0"));
   EXPECT_FALSE(sched.MatchesUserEvent("other_L1K0"));
   EXPECT_FALSE(sched.needs_user_events());
-  const Selector all = Parse("*:*");
+  const Selector all = ParseGoodSelector("*:*");
   EXPECT_TRUE(all.MatchesTracepoint("irq", "irq_handler_entry"));
   EXPECT_TRUE(all.MatchesUserEvent("P_L5K1"));
   EXPECT_TRUE(all.MatchesUserEvent("no_eventheader_name"));
@@ -104,7 +104,7 @@ TEST(Selector, StarAfterTheColonIsAllOfASystemAndAllOfAProvider) {
 
 TEST(Selector, LevelAfterThePatternOfAProviderIsALevel) {
   for (const char* text : {"My*:4", "My*:info", "My*:*:0x1", "My*"}) {
-    const Selector selector = Parse(text);
+    const Selector selector = ParseGoodSelector(text);
     EXPECT_EQ(selector.kind, Selector::Kind::kProvider) << text;
     EXPECT_TRUE(selector.MatchesUserEvent("MyCompany_L4K1")) << text;
     EXPECT_FALSE(selector.MatchesTracepoint("MySystem", "event")) << text;

@@ -1,4 +1,4 @@
-// What captures and sessions are told of settings.
+// Tests how settings become options of captures and sessions.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +24,7 @@ TEST(SessionOptions, CommandIsInQuotesThatItDoesNotHave) {
 
 TEST(SessionOptions, CommandWithoutAFormIsRefused) {
   for (const std::string& command : {std::string("'\""), std::string("a\0b", 3)}) {
-    EXPECT_NE(Filter(command).find("no form"), std::string::npos);
+    EXPECT_NE(Filter(command).find("cannot contain a name"), std::string::npos);
   }
   EXPECT_NE(Filter("sixteen-letters.").find("at most 15 bytes"), std::string::npos);
 }

@@ -11,15 +11,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/support/source_root.h"
+#include "tools/collector/config/nearest_name.h"
 #include "tools/collector/config/read_settings.h"
-#include "tools/collector/config/values.h"
 
 namespace collector {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The settings of one session, `x`, of which `lines` are said.
+// Returns the settings of one session, `x`, with these lines.
 std::string WithSession(const std::string& lines) {
   return absl::StrCat("[session.x]\nselect = [\"P\"]\n", lines);
 }
@@ -37,15 +38,15 @@ std::vector<std::string> ErrorsOf(const std::string& text) {
   return absl::StrSplit(settings.status().message(), '\n');
 }
 
-// Each is one error, at that place, with that remedy in it.
-struct Wrong {
+// Each setting gives one error, at this place, with this remedy in its text.
+struct WrongSetting {
   const char* text;
   const char* place;
   const char* remedy;
 };
 
-void ExpectErrors(const std::vector<Wrong>& cases, bool in_session) {
-  for (const Wrong& wrong : cases) {
+void ExpectErrors(const std::vector<WrongSetting>& cases, bool in_session) {
+  for (const WrongSetting& wrong : cases) {
     const std::string text = in_session ? WithSession(wrong.text) : wrong.text;
     const std::vector<std::string> errors = ErrorsOf(text);
     ASSERT_EQ(errors.size(), 1u) << text << "\n" << errors[0] << "\n" << errors.back();
@@ -54,7 +55,7 @@ void ExpectErrors(const std::vector<Wrong>& cases, bool in_session) {
   }
 }
 
-TEST(Settings, DefaultsAreThoseOfTheStruct) {
+TEST(Settings, DefaultsMatchTheStruct) {
   const absl::StatusOr<DaemonSettings> settings = ParseSettings("", "x.toml");
   ASSERT_TRUE(settings.ok());
   EXPECT_TRUE(settings->sessions.empty());
@@ -110,7 +111,7 @@ TEST(Settings, EveryKeyOfFiles) {
   EXPECT_EQ(files.sync, SyncPolicy::kInterval);
 }
 
-TEST(Settings, OffIsNoBound) {
+TEST(Settings, OffMeansNoBound) {
   const SessionSettings session = ParseSession(
       "files = { rotate_bytes = \"off\", rotate_every = \"1h\", keep_bytes = \"off\", "
       "keep_free_bytes = \"1G\", keep_age = \"off\" }");
@@ -175,44 +176,45 @@ TEST(Settings, WrongKeysOfASessionNameTheNearest) {
 
 TEST(Settings, WrongValuesOfASession) {
   ExpectErrors(
-      {{"start = 1", "3:9", "true nor false"},
+      {{"start = 1", "3:9", "true or false"},
        {"ring_size = \"1X\"", "3:13", "\"64M\""},
-       {"ring_size = -1", "3:13", "not a size"},
+       {"ring_size = -1", "3:13", "must be a size"},
        {"ring_size = \"3M\"", "3:13", "use 2M or 4M"},
        {"queue_bytes = \"1K\"", "3:15", "from 128K to 16G"},
        {"interval = \"2h\"", "3:12", "30s"},
        {"interval = 5", "3:12", "30s"},
        {"compression = 20", "3:15", "from 1 to 19"},
        {"compression = \"lz4\"", "3:15", "zstd"},
-       {"target = 1", "3:10", "not a table"},
+       {"target = 1", "3:10", "must be a table"},
        {"target = {}", "3:10", "pids, cgroup, unit or command"},
        {"target = { pids = [] }", "3:19", "pids = [1234]"},
-       {"target = { pids = [0] }", "3:20", "not the number of a process"},
+       {"target = { pids = [0] }", "3:20", "not a process id"},
        {"target = { command = \"sixteen-letters-\" }", "3:22", "1 to 15 bytes"},
        {"target = { unit = \"shop\" }", "3:19", "shop.service"},
-       {"target = { unit = \"a.service\", cgroup = \"/b\" }", "3:10", "exclude each other"},
-       {"files = { name = \"{session}\" }", "3:18", "without {time} all files would have one name"},
+       {"target = { unit = \"a.service\", cgroup = \"/b\" }", "3:10", "more than one of pids"},
+       {"files = { name = \"{session}\" }", "3:18",
+        "without {time} all files would have the same name"},
        {"files = { name = \"{time}-{hots}\" }", "3:18",
-        "only {host}, {session} and {time} can stand in braces"},
-       {"files = { name = \"{time}-{hos\" }", "3:18", "can stand in braces"},
+        "only {host}, {session} and {time} are allowed in braces"},
+       {"files = { name = \"{time}-{hos\" }", "3:18", "are allowed in braces"},
        {"files = { name = \"{time} {host}\" }", "3:18", "no spaces"},
        {"files = { name = \".{time}\" }", "3:18", "begins with '.'"},
        {"files = { name = \"a/{time}\" }", "3:18", "'/'"},
        {"files = { mode = \"0222\" }", "3:18", "\"0640\""},
        {"files = { mode = 640 }", "3:18", "\"0640\""},
-       {"files = { directory = \"d\" }", "3:23", "is not a path from / on"},
+       {"files = { directory = \"d\" }", "3:23", "is not an absolute path"},
        {"files = { sync = \"always\" }", "3:18", "\"rotation\""},
        {"files = { keep_files = -1 }", "3:24", "from 0 to 1000000"},
        {"files = { rotate_every = \"0s\" }", "3:26", "from 1s"},
-       {"files = { rotate_bytes = \"2G\" }", "3:9", "less than one file may have"},
-       {"files = { keep_bytes = \"1M\" }", "3:24", "rotate_bytes, 64M"},
-       {"files = { keep_bytes = 0 }", "3:24", "set one of them"},
-       {"flight = { keep_bytes = \"2G\" }", "1:1", "flight.keep_bytes"},
+       {"files = { keep_bytes = \"1M\", rotate_bytes = \"64M\" }", "3:24", "rotate_bytes (64M)"},
+       {"files = { keep_bytes = 0 }", "3:24", "no other key limits"},
+       {"flight = { keep_bytes = \"2G\" }\nfiles = { keep_bytes = \"1G\" }", "4:24",
+        "flight.keep_bytes"},
        {"flight = { keep_bytes = \"off\" }", "3:25", "from 1M to 1T"},
        {"flight = { limit_count = 0 }", "3:26", "from 1 to 10000"},
        {"flight = { triggers = [\"Shop\"] }", "3:24", "column 5"},
        {"flight = { triggers = [1] }", "3:24", "\"Shop:OrderFailed\""},
-       {"flight = {}\nfiles = { rotate_every = \"1h\" }", "4:26", "leave it out"},
+       {"flight = {}\nfiles = { rotate_every = \"1h\" }", "4:26", "remove it"},
        {"pipe = {}", "3:8", "path"},
        {"pipe = { path = \"/p\" }\nfiles = {}", "3:8", "another session"}},
       true);
@@ -221,29 +223,29 @@ TEST(Settings, WrongValuesOfASession) {
 TEST(Settings, WrongSelectors) {
   ExpectErrors(
       {{"[session.x]", "1:1", "select = ["},
-       {"[session.x]\nselect = \"P\"", "2:10", "it is not a list"},
-       {"[session.x]\nselect = []", "2:10", "it is not a list"},
-       {"[session.x]\nselect = [1]", "2:11", "neither a text nor a table"},
+       {"[session.x]\nselect = \"P\"", "2:10", "must be an array"},
+       {"[session.x]\nselect = []", "2:10", "must be an array"},
+       {"[session.x]\nselect = [1]", "2:11", "must be a string or a table"},
        {"[session.x]\nselect = [\"P\",\n\"P Q\"]", "3:1", "use Provider"},
        {"[session.x]\nselect = [{}]", "2:11", "either provider or tracepoint"},
-       {"[session.x]\nselect = [{provider = \"P:1\"}]", "2:23", "without a colon"},
+       {"[session.x]\nselect = [{provider = \"P:1\"}]", "2:23", "a colon is not allowed"},
        {"[session.x]\nselect = [{provider = \"P\", level = 0}]", "2:36", "1..255"},
-       {"[session.x]\nselect = [{provider = \"P\", keywords = -1}]", "2:39", "64 bits"},
+       {"[session.x]\nselect = [{provider = \"P\", keywords = -1}]", "2:39", "64-bit"},
        {"[session.x]\nselect = [{tracepoint = \"P\"}]", "2:11", "system:event"},
        {"[session.x]\nselect = [{tracepoint = \"a:b\", level = 1}]", "2:40", "use filter"},
-       {"[session.x]\nselect = [{tracepoint = \"a:b\", filter = \" \"}]", "2:41", "leave it out"},
+       {"[session.x]\nselect = [{tracepoint = \"a:b\", filter = \" \"}]", "2:41", "remove it"},
        {"[session.x]\nselect = [{provider = \"P\", levle = 1}]", "2:28", "did you mean 'level'?"}},
       false);
 }
 
 TEST(Settings, WrongTables) {
-  ExpectErrors({{"look_group = \"x\"", "1:1", "settings are in [daemon] and [session.NAME]"},
+  ExpectErrors({{"look_group = \"x\"", "1:1", "use [daemon] or [session.NAME]"},
                 {"session = 1", "1:1", "[session.NAME]"},
                 {"[session]\nx = 1", "2:1", "[session.NAME]"},
                 {"[[session]]\nname = \"x\"", "1:3", "[session.NAME]"},
                 {"[session.\"../x\"]\nselect = [\"P\"]", "1:10", "'../x'"},
-                {"[daemon]\nlook_group = \"a:b\"", "2:14", "not the name of a group"},
-                {"[daemon]\nstate_directory = \"x\"", "2:19", "not a path"},
+                {"[daemon]\nlook_group = \"a:b\"", "2:14", "not a group name"},
+                {"[daemon]\nstate_directory = \"x\"", "2:19", "not an absolute path"},
                 {"[daemon]\nremembered_names = \"5\"", "2:20", "from 0 to 65536"},
                 {"[daemon]\ncontrol_gruop = \"x\"", "2:1", "did you mean 'control_group'?"}},
                false);
@@ -258,7 +260,7 @@ TEST(Settings, SyntaxErrorsHaveTheirPlace) {
   }
 }
 
-TEST(Settings, AllErrorsAreToldInTheOrderOfTheirPlaces) {
+TEST(Settings, ReportsAllErrorsInTheOrderOfTheirPlaces) {
   const std::vector<std::string> errors = ErrorsOf(
       "[session.b]\nselect = [\"P Q\", \"R S\"]\nring_size = \"3M\"\nx = 1\n[daemon]\ny = 2\n");
   ASSERT_EQ(errors.size(), 5u);
@@ -284,7 +286,7 @@ TEST(Settings, HostileTextsAreRefusedInLittleTime) {
   EXPECT_NE(ErrorsOf(std::string(300000, '\n'))[0].find("256K"), std::string::npos);
   std::string many;
   for (int i = 0; i < 257; ++i) absl::StrAppend(&many, "[session.s", i, "]\nselect=[\"P\"]\n");
-  EXPECT_NE(ErrorsOf(many)[0].find("no more than 256"), std::string::npos);
+  EXPECT_NE(ErrorsOf(many)[0].find("the maximum is 256"), std::string::npos);
 }
 
 TEST(Settings, SessionsThatGetInEachOthersWay) {
@@ -292,20 +294,65 @@ TEST(Settings, SessionsThatGetInEachOthersWay) {
     return absl::StrCat("[session.a]\nselect=[\"P\"]\n", a, "\n[session.b]\nselect=[\"P\"]\n", b);
   };
   ExpectErrors({{both("pipe = { path = \"/p\" }", "pipe = { path = \"/p\" }").c_str(), "4:10",
-                 "has the pipe of session 'a' in x.toml:1"}},
+                 "has the same pipe as session 'a' in x.toml:1"}},
                false);
-  ExpectErrors(
-      {{both("files = { directory = \"/d\", name = \"{time}\" }", "files = { directory = \"/d\" }")
-            .c_str(),
-        "4:10", "{session}"}},
-      false);
+  ExpectErrors({{both("files = { directory = \"/d\", name = \"b-{time}\" }",
+                      "files = { directory = \"/d\" }")
+                     .c_str(),
+                 "4:10", "{session}"}},
+               false);
   EXPECT_TRUE(
       ParseSettings(both("files = { directory = \"/d\" }", "files = { directory = \"/d\" }"),
                     "x.toml")
           .ok());
 }
 
-TEST(Settings, SessionsGoOnAsTheyAreIfNothingOfThemChanged) {
+TEST(Settings, DefaultsFollowTheOtherKeys) {
+  const std::uint64_t mega = std::uint64_t{1} << 20;
+  EXPECT_EQ(ParseSession("files = { keep_bytes = \"10M\" }").files.rotate_bytes, 10 * mega);
+  EXPECT_EQ(ParseSession("files = { keep_bytes = \"off\" , keep_files = 2 }").files.rotate_bytes,
+            64 * mega);
+  EXPECT_EQ(ParseSession("files = { rotate_bytes = \"2G\" }").files.keep_bytes, 8192 * mega);
+  EXPECT_EQ(ParseSession("files = { rotate_bytes = \"off\" }").files.keep_bytes, 1024 * mega);
+  EXPECT_EQ(ParseSession("flight = { keep_bytes = \"2G\" }").files.keep_bytes, 8192 * mega);
+  EXPECT_EQ(ParseSession("flight = {}\nfiles = { keep_bytes = \"10M\" }").flight.keep_bytes,
+            10 * mega);
+}
+
+TEST(Settings, RejectsSessionsWithTheSameFiles) {
+  char folder[] = "/tmp/settings-XXXXXX";
+  const std::string state = mkdtemp(folder);
+  fs::create_directory(state + "/b");
+  fs::create_directory_symlink(state + "/b", state + "/link");
+  const auto status = [&state](const std::string& files_of_a, const std::string& files_of_b) {
+    const std::string text = absl::StrCat(
+        "[daemon]\nstate_directory = \"", state, "\"\n[session.a]\nselect=[\"P\"]\n", "files = { ",
+        files_of_a, " }\n[session.b]\nselect=[\"P\"]\nfiles = { ", files_of_b, " }\n");
+    return ParseSettings(text, "x.toml").status();
+  };
+  const std::string name = ", name = \"b-{time}\"";
+  for (const char* path : {"/b", "/b/", "/./b", "/c/../b", "/link", "/link/../b"}) {
+    const absl::Status shared = status(absl::StrCat("directory = \"", state, path, "\"", name), "");
+    EXPECT_EQ(shared.code(), absl::StatusCode::kInvalidArgument) << path;
+    EXPECT_NE(
+        shared.message().find("x.toml:6:10: session 'b' has the same directory and file names as "
+                              "session 'a' in x.toml:3; each would delete the other's files"),
+        absl::string_view::npos)
+        << shared;
+  }
+  // Neither directory exists yet.
+  const std::string absent = absl::StrCat("directory = \"", state, "/new/one\"");
+  EXPECT_FALSE(
+      status(absent + name, absl::StrCat("directory = \"", state, "/link/../new/./one\"")).ok());
+  EXPECT_FALSE(status(absent + ", name = \"x{time}\"", absent + ", name = \"x{time}\"").ok());
+  // The sessions have no file name in common, or their directories differ.
+  EXPECT_TRUE(status(absent + ", name = \"x-{time}\"", absent + ", name = \"y-{time}\"").ok());
+  EXPECT_TRUE(status(absent, absent).ok());
+  EXPECT_TRUE(status("name = \"b-{time}\"", "").ok());
+  fs::remove_all(state);
+}
+
+TEST(Settings, SessionsContinueIfTheirSettingsAreUnchanged) {
   const SessionSettings session = ParseSession("");
   EXPECT_TRUE(ParseSession("start = false\n").SameAs(session));
   for (const char* lines :
@@ -360,7 +407,7 @@ class SettingsFiles : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(SettingsFiles, AFileHidesThatOfItsNameInTheOtherDirectory) {
+TEST_F(SettingsFiles, FileHidesTheOneWithItsNameInTheOtherDirectory) {
   Write("lib/a.toml", Session("packaged"));
   Write("lib/b.toml", Session("other"));
   Write("etc/a.toml", Session("own"));
@@ -381,7 +428,7 @@ TEST_F(SettingsFiles, OtherFilesAreNotRead) {
   EXPECT_TRUE(Names().empty());
 }
 
-TEST_F(SettingsFiles, TheLastFileByNameSaysOfTheDaemon) {
+TEST_F(SettingsFiles, DaemonSettingsAreFromTheLastFileThatHasThem) {
   Write("etc/10.toml", "[daemon]\nlook_group = \"a\"\ncontrol_group = \"a\"\n");
   Write("lib/20.toml", "[daemon]\nlook_group = \"b\"\n");
   const absl::StatusOr<DaemonSettings> settings = Read();
@@ -393,20 +440,42 @@ TEST_F(SettingsFiles, TheLastFileByNameSaysOfTheDaemon) {
 TEST_F(SettingsFiles, ASessionIsInOneFile) {
   Write("etc/a.toml", Session("s"));
   Write("lib/b.toml", "\n" + Session("s"));
-  const absl::Status status = Read().status();
-  EXPECT_EQ(status.message(),
-            absl::StrCat(Path("lib/b.toml"), ":2:10: session 's' has the name of session 's' in ",
-                         Path("etc/a.toml"), ":1; give one of them another name"));
+  const absl::StatusOr<DaemonSettings> settings = Read();
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->sessions.size(), 1u);
+  EXPECT_EQ(
+      settings->errors.message(),
+      absl::StrCat(Path("lib/b.toml"), ":2:10: session 's' has the same name as session 's' in ",
+                   Path("etc/a.toml"), ":1; rename one of them"));
 }
 
-TEST_F(SettingsFiles, ErrorsOfAllFilesAreTold) {
+TEST_F(SettingsFiles, ReportsErrorsOfAllFiles) {
   Write("etc/a.toml", "x = 1");
   Write("etc/b.toml", "y = 1");
   mkfifo(Path("etc/c.toml").c_str(), 0600);
-  const std::string message(Read().status().message());
-  for (const char* name : {"a.toml:1:1: ", "b.toml:1:1: ", "c.toml: not a file"}) {
+  const absl::StatusOr<DaemonSettings> settings = Read();
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  const std::string message(settings->errors.message());
+  EXPECT_EQ(settings->wrong_files, (std::vector<std::string>{"a.toml", "b.toml", "c.toml"}));
+  for (const char* name : {"a.toml:1:1: ", "b.toml:1:1: ", "c.toml: not a regular file"}) {
     EXPECT_NE(message.find(name), std::string::npos) << message;
   }
+}
+
+TEST_F(SettingsFiles, WrongFileAffectsOnlyItsSessions) {
+  Write("etc/10.toml", "[daemon]\nlook_group = \"a\"\n" + Session("first"));
+  Write("etc/20.toml", "[daemon]\nlook_group = \"b\"\n" + Session("second") + "selct = 1\n");
+  // The file has the name of a session that is left out.
+  Write("etc/30.toml", Session("second"));
+  EXPECT_EQ(Names(), (std::vector<std::string>{"first", "second"}));
+  const absl::StatusOr<DaemonSettings> settings = Read();
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->look_group, "a");
+  EXPECT_EQ(settings->sessions[1].file, "30.toml");
+  EXPECT_EQ(settings->wrong_files, std::vector<std::string>{"20.toml"});
+  EXPECT_EQ(settings->errors.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(settings->errors.message().find("20.toml:5:1: "), absl::string_view::npos)
+      << settings->errors;
 }
 
 TEST_F(SettingsFiles, DirectoriesThatAreNotThereHaveNoFiles) {
@@ -417,7 +486,7 @@ TEST_F(SettingsFiles, DirectoriesThatAreNotThereHaveNoFiles) {
 
 TEST(SettingsExample, IsRead) {
   const absl::StatusOr<DaemonSettings> settings =
-      ReadSettings({std::string(SOURCE_ROOT) + "/tools/nettraced/settings"});
+      ReadSettings({tests::SourcePath("tools/nettraced/settings")});
   ASSERT_TRUE(settings.ok()) << settings.status();
   ASSERT_EQ(settings->sessions.size(), 2u);
   EXPECT_EQ(settings->sessions[0].name, "shop");
@@ -427,9 +496,9 @@ TEST(SettingsExample, IsRead) {
   EXPECT_TRUE(settings->sessions[1].start);
 }
 
-// The manual page has each key that the parser knows.
+// The manual page must have each key that the parser knows.
 TEST(SettingsManual, HasEveryKey) {
-  std::ifstream file(std::string(SOURCE_ROOT) + "/docs/man/nettraced.toml.5");
+  std::ifstream file(tests::SourcePath("docs/man/nettraced.toml.5"));
   std::set<std::string> words;
   for (std::string word; file >> word;) words.insert(word);
   std::size_t keys = 0;
@@ -452,31 +521,7 @@ TEST(SettingsManual, HasEveryKey) {
   EXPECT_GT(keys, 40u);
 }
 
-TEST(Values, Sizes) {
-  EXPECT_EQ(ParseSize("0"), 0u);
-  EXPECT_EQ(ParseSize("64K"), 65536u);
-  EXPECT_EQ(ParseSize("16777215T"), std::uint64_t{16777215} << 40);
-  for (const char* text : {"", "K", "-1", "1.5M", "1KB", "1k", " 1", "1 ", "16777216T"}) {
-    EXPECT_EQ(ParseSize(text), std::nullopt) << text;
-  }
-  for (const char* text : {"1", "1023", "64K", "3M", "5G", "2048T", "1025K"}) {
-    EXPECT_EQ(FormatSize(*ParseSize(text)), text);
-  }
-}
-
-TEST(Values, Durations) {
-  EXPECT_EQ(ParseDuration("0s"), absl::ZeroDuration());
-  EXPECT_EQ(ParseDuration("1w2d3h4min5s6ms7us"), absl::Hours(24 * 9 + 3) + absl::Minutes(4) +
-                                                     absl::Seconds(5) + absl::Milliseconds(6) +
-                                                     absl::Microseconds(7));
-  EXPECT_EQ(ParseDuration("5m"), absl::Minutes(5));
-  for (const char* text :
-       {"", "1", "s", "1x", "-1s", "1.5s", "1 s", "1s ", "0x1s", "99999999999999999999s"}) {
-    EXPECT_EQ(ParseDuration(text), std::nullopt) << text;
-  }
-}
-
-TEST(Values, NearestDiffersInFewLetters) {
+TEST(Nearest, DiffersInFewLetters) {
   const std::vector<std::string> names = {"rotate_bytes", "rotate_every", "mode"};
   EXPECT_EQ(Nearest("rotate_byte", names), "rotate_bytes");
   EXPECT_EQ(Nearest("mdoe", names), "mode");

@@ -1,4 +1,4 @@
-// Parsing of the kernel's text files: CPU lists, /proc, and user_events_status.
+// Tests the parsing of the kernel's text files: CPU lists, /proc, and user_events_status.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,14 +60,14 @@ TEST(ProcStat, OtherTextIsRefused) {
 }
 
 TEST(ProcFiles, ThisProcess) {
-  // qemu-user hides itself in /proc/self, and not here.
+  // qemu-user hides itself in /proc/self/exe, but not in /proc/thread-self/exe.
   const std::string running = std::filesystem::read_symlink("/proc/thread-self/exe").filename();
   if (running.starts_with("qemu-")) GTEST_SKIP() << running << " has threads of its own";
   const auto pid = static_cast<std::uint32_t>(getpid());
   const std::vector<std::uint32_t> pids = ProcPids();
   EXPECT_NE(std::find(pids.begin(), pids.end(), pid), pids.end());
   EXPECT_EQ(ProcTids(pid), std::vector<std::uint32_t>{pid});
-  EXPECT_TRUE(ReadProcExecutable(pid).ends_with("test_collector_system_files"));
+  EXPECT_TRUE(ReadProcExecutable(pid).ends_with("/test_collector"));
   EXPECT_EQ(ReadProcNamespacePid(pid), pid);
   EXPECT_FALSE(ReadProcThread(pid, pid)->ended);
 }
@@ -89,7 +89,7 @@ TEST(ProcFiles, ExecutableThatIsRemovedKeepsItsName) {
   EXPECT_EQ(WithoutDeleted("/bin/a"), "/bin/a");
 }
 
-// The entries of user_events_status with this text, as "NAME|USERS".
+// Returns the entries of user_events_status with this text, as "NAME|USERS".
 std::vector<std::string> Entries(std::string_view text, const std::set<std::string>& there = {},
                                  std::size_t* unclear = nullptr) {
   std::vector<std::string> entries;
@@ -125,9 +125,9 @@ TEST(UserEventsStatus, NamesWithLineFeedsHideNothing) {
   EXPECT_EQ(unclear, 0u);
 }
 
-TEST(UserEventsStatus, WhatCannotBeToldIsCounted) {
+TEST(UserEventsStatus, CountsAmbiguousNames) {
   std::size_t unclear = 0;
-  // A name with a slash is in no folder; one of its lines is like another event's.
+  // A name with a slash has no folder; one of its lines looks like another event's.
   EXPECT_EQ(
       Entries("A_L1K1\nx/\n\nActive: 7\nA_L1K1 # Used by perf\nC_L1K1\n\nActive: 3\nBusy: 1\n",
               {"A_L1K1", "C_L1K1"}, &unclear),
@@ -136,14 +136,14 @@ TEST(UserEventsStatus, WhatCannotBeToldIsCounted) {
 }
 
 TEST(UserEventsStatus, ANameThatEndsInAnothersDoesNotHideIt) {
-  // "x/\nE" and "E\nGood_L1K1": the lines after "x/" are like the latter.
+  // The names are "x/\nE" and "E\nGood_L1K1": the lines after "x/" look like the second name.
   EXPECT_EQ(
       Entries("x/\nE\nGood_L1K1\nE\nGood_L1K1\n\nActive: 3\nBusy: 0\n",
               {"Good_L1K1", "E\nGood_L1K1"}),
       (std::vector<std::string>{"E\nGood_L1K1|", "Good_L1K1|", "E\nGood_L1K1|", "Good_L1K1|"}));
 }
 
-TEST(UserEventsStatus, LooksAtSoManyFoldersAtMost) {
+TEST(UserEventsStatus, ReadsABoundedNumberOfFolders) {
   std::string text;
   for (int i = 0; i < 10'000; ++i) text += "x\n";
   text += "Good_L1K1\n\nActive: 1\nBusy: 0\n";

@@ -23,7 +23,7 @@ TEST(ParseIds, TakesNumbersAndCommas) {
   }
 }
 
-// A folder that looks like a hierarchy of cgroups.
+// Makes a folder that looks like a hierarchy of cgroups.
 class FindCgroupTest : public ::testing::Test {
  protected:
   FindCgroupTest() {
@@ -58,10 +58,10 @@ TEST_F(FindCgroupTest, NameIsLookedForInTheHierarchy) {
   EXPECT_EQ(Find("app.service"), "user.slice/user-1000.slice/app.slice/app.service");
 }
 
-TEST_F(FindCgroupTest, ErrorsSayWhatThereIs) {
+TEST_F(FindCgroupTest, ErrorsNameThePlaceAndTheMatches) {
   EXPECT_EQ(Find("apache.service"),
             "--cgroup apache.service: there is no cgroup of that name below " + mount_ +
-                "; does the unit run?");
+                "; is the unit running?");
   EXPECT_EQ(Find("system.slice/apache.service"),
             "--cgroup system.slice/apache.service: there is no such cgroup below " + mount_);
   EXPECT_EQ(Find(""), "--cgroup : there is no such cgroup below " + mount_);
@@ -79,8 +79,8 @@ TEST(OpenTarget, KindsExcludeEachOther) {
   EXPECT_EQ(OpenTarget(selection).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(OpenTarget, WhatIsNotThereIsNamed) {
-  // A child that has ended and been waited for.
+TEST(OpenTarget, NamesTheMissingTarget) {
+  // A child that has ended and has been waited for.
   const pid_t gone = fork();
   if (gone == 0) _exit(0);
   ASSERT_EQ(waitpid(gone, nullptr, 0), gone);

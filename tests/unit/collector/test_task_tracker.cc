@@ -1,4 +1,4 @@
-// The table of tasks: who threads are, as the records of their lives say.
+// Tests the table of tasks: the identities of threads, from the records of their lives.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,18 +19,18 @@
 namespace collector {
 namespace {
 
-// Ids beyond those that this machine has.
+// Ids above those in use on this machine.
 constexpr std::uint32_t kPid = 0x40000000;
 constexpr std::uint32_t kTid = kPid + 1;
 
 class TaskTrackerTest : public ::testing::Test {
  protected:
-  // `parent` is the main thread of its process.
+  // Records a fork. `parent` is the main thread of its process.
   void Fork(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t time) {
     Apply(PERF_RECORD_FORK, Words({pid, parent, tid, parent}) + Words({0, 0}) + Words({0, 0, 0, 0}),
           time);
   }
-  // The thread runs a program: its tid is its pid from here on.
+  // Records that the thread executes a program: from then on, its tid is its pid.
   void Exec(std::uint32_t pid, std::string name, const std::string& path, std::uint64_t time) {
     name.resize(16);
     Apply(PERF_RECORD_COMM, Words({pid, pid}) + name + Words({0, 0, 0, 0}), time,
@@ -54,14 +54,14 @@ class TaskTrackerTest : public ::testing::Test {
   }
   void Lost() { Apply(PERF_RECORD_LOST, Words({0, 0, 1, 0}) + Words({0, 0, 0, 0}), 0); }
 
-  // The name that the thread had at `time`.
+  // Returns the name that the thread had at `time`.
   std::string NameAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
     const Slot slot = tasks_.Find(pid, tid, time);
     EXPECT_TRUE(slot.valid());
     found_.emplace(slot.index(), slot.generation());
     return tasks_.InfoOf(slot).name.value_or("");
   }
-  // What the row says of the thread beside its name, at `time`.
+  // Returns what the row says about the thread at `time`, apart from its name.
   std::string RowAt(std::uint32_t pid, std::uint32_t tid, std::uint64_t time,
                     std::uint64_t cgroup = 0) {
     const Slot slot = tasks_.Find(pid, tid, time, cgroup);
@@ -72,10 +72,10 @@ class TaskTrackerTest : public ::testing::Test {
     }
     return text;
   }
-  // How many identities NameAt and RowAt have met.
+  // Number of identities that NameAt and RowAt have found.
   std::size_t found() const { return found_.size(); }
 
-  // What has happened to processes beyond those of this machine, up to `limit`.
+  // Returns the events of processes up to `limit`, without the processes of this machine.
   std::vector<std::string> Processes(std::uint64_t limit = 1000) {
     constexpr const char* kKinds[] = {"exists", "created", "exited"};
     std::vector<std::string> texts;
@@ -89,7 +89,7 @@ class TaskTrackerTest : public ::testing::Test {
   }
   using Texts = std::vector<std::string>;
 
-  // Name, pid and tid of a thread that has given up its ids, at `time`.
+  // Returns name, pid and tid of a thread that has given up its ids, at `time`.
   std::string ExitedAt(std::optional<std::uint32_t> tid, std::uint64_t time) {
     const nettrace::ThreadInfo info = tasks_.InfoOf(tasks_.FindExited(0, tid, time));
     if (!info.thread_id) return info.name.value_or("");
@@ -127,7 +127,7 @@ TEST_F(TaskTrackerTest, ThreadHasTheNameOfItsTime) {
   EXPECT_EQ(found(), 3u);
 }
 
-TEST_F(TaskTrackerTest, IdThatIsUsedAgainIsAnotherThread) {
+TEST_F(TaskTrackerTest, ReusedIdIsAnotherThread) {
   Comm(kPid, kPid, "old", 10);
   Exit(kPid, kPid, 20);
   Comm(kPid + 9, kPid + 9, "parent", 20);
@@ -136,21 +136,21 @@ TEST_F(TaskTrackerTest, IdThatIsUsedAgainIsAnotherThread) {
   EXPECT_EQ(NameAt(kPid, kPid, 35), "parent");
 }
 
-// What was looked up is found again without a search, until something makes it another.
-TEST_F(TaskTrackerTest, WhatWasFoundIsNotKeptBeyondARename) {
+// An identity that was looked up is found again without a search, until the thread changes.
+TEST_F(TaskTrackerTest, CachedIdentityEndsWithARename) {
   Comm(kPid, kTid, "first", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 16), "first");
   Comm(kPid, kTid, "second", 20);
   EXPECT_EQ(NameAt(kPid, kTid, 19), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 25), "second");
-  // An event of before the rename that comes after one since.
+  // An event from before the rename that comes after a later one.
   EXPECT_EQ(NameAt(kPid, kTid, 18), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 26), "second");
   EXPECT_EQ(found(), 2u);
 }
 
-TEST_F(TaskTrackerTest, NamesThatChangeOnAndOnCostLittle) {
+TEST_F(TaskTrackerTest, ManyRenamesTakeLittleMemory) {
   constexpr std::uint32_t kThreads = 3000;
   std::uint64_t time = 10;
   for (int round = 0; round < 100; ++round) {
@@ -165,7 +165,7 @@ TEST_F(TaskTrackerTest, NamesThatChangeOnAndOnCostLittle) {
   EXPECT_EQ(tasks_.past_identities(), 0u);
 }
 
-TEST_F(TaskTrackerTest, WhatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
+TEST_F(TaskTrackerTest, CachedIdentityIsNotUsedForAnotherProcessWithTheTid) {
   Comm(kPid, kTid, "one", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "one");
   Comm(kPid + 9, kTid, "other", 20);
@@ -174,19 +174,19 @@ TEST_F(TaskTrackerTest, WhatWasFoundIsNotThatOfAnotherProcessWithTheTid) {
   EXPECT_EQ(NameAt(kPid, kTid, 17), "one");
 }
 
-TEST_F(TaskTrackerTest, WhatWasFoundIsNotKeptBeyondItsEnd) {
+TEST_F(TaskTrackerTest, CachedIdentityEndsWithTheThread) {
   Comm(kPid, kTid, "first", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 15), "first");
   EXPECT_EQ(NameAt(kPid, kTid, 16), "first");
   EXPECT_EQ(found(), 1u);
   Exit(kPid, kTid, 20);
   tasks_.DropEnded(30);
-  EXPECT_EQ(NameAt(kPid, kTid, 31), "");  // a thread without a record
+  EXPECT_EQ(NameAt(kPid, kTid, 31), "");  // No record of this thread.
   EXPECT_EQ(found(), 2u);
 }
 
-// Slots are used again, however many threads there have been.
-TEST_F(TaskTrackerTest, ThreadsThatAreGoneTakeNoSlot) {
+// Slots are reused, however many threads there have been.
+TEST_F(TaskTrackerTest, EndedThreadsTakeNoSlot) {
   Slot last;
   for (std::uint32_t i = 0; i < 1000; ++i) {
     const std::uint64_t time = 10 * (i + 1);
@@ -201,7 +201,7 @@ TEST_F(TaskTrackerTest, ThreadsThatAreGoneTakeNoSlot) {
   }
 }
 
-// Tids that are far apart share a place among those that were found last.
+// Tids that are far apart share a slot of the cache of recent lookups.
 TEST_F(TaskTrackerTest, ManyThreadsAreThemselves) {
   std::vector<Slot> slots(100);
   for (int turn = 0; turn < 3; ++turn) {
@@ -218,7 +218,7 @@ TEST_F(TaskTrackerTest, ManyThreadsAreThemselves) {
   EXPECT_EQ(found(), slots.size());
 }
 
-TEST_F(TaskTrackerTest, ThreadWithoutARecordGoesByTheNameOfItsProcess) {
+TEST_F(TaskTrackerTest, ThreadWithoutARecordHasTheNameOfItsProcess) {
   Comm(kPid, kPid, "service", 10);
   EXPECT_EQ(NameAt(kPid, kTid, 20), "service");
   EXPECT_EQ(NameAt(kPid + 5, kPid + 5, 20), "");
@@ -241,11 +241,11 @@ TEST_F(TaskTrackerTest, CatchingUpAfterALossFindsThreads) {
   EXPECT_EQ(NameAt(pid, pid, 20), "found");
 }
 
-TEST_F(TaskTrackerTest, EventOfAThreadThatHasGivenUpItsIdsIsStillItsOwn) {
+TEST_F(TaskTrackerTest, EventOfAThreadWithoutIdsIsAttributedToIt) {
   Fork(kPid, kPid, 1, 10);
   Comm(kPid, kPid, "main", 10);
   Fork(kPid, kTid, kPid, 11);
-  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // it is there, so that it is not the one
+  EXPECT_EQ(ExitedAt(kTid, 11), "(exited)");  // It still exists.
   Comm(kPid, kTid, "worker", 12);
   Exit(kPid, kTid, 20);
   EXPECT_EQ(ExitedAt(kTid, 21), "worker 0 1");
@@ -255,7 +255,7 @@ TEST_F(TaskTrackerTest, EventOfAThreadThatHasGivenUpItsIdsIsStillItsOwn) {
   EXPECT_EQ(ExitedAt(std::nullopt, 31), "(exited)");
 }
 
-TEST_F(TaskTrackerTest, SampleOfAnExitedThreadIsItsOwnThoughTheTidIsUsedAgain) {
+TEST_F(TaskTrackerTest, SampleOfAnExitedThreadIsAttributedToItAfterTidReuse) {
   Comm(kPid, kTid, "first", 10);
   Exit(kPid, kTid, 20);
   Comm(kPid + 9, kTid, "second", 30);
@@ -274,7 +274,7 @@ TEST_F(TaskTrackerTest, MainThreadThatEndsFirstKeepsItsName) {
   EXPECT_EQ(NameAt(kPid, kPid, 40), "service");
 }
 
-TEST_F(TaskTrackerTest, ProcessHasThePathOfWhatItRuns) {
+TEST_F(TaskTrackerTest, ProcessHasThePathOfItsExecutable) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "service", "/usr/bin/service", 11);
   MapCode(kPid, "/lib/libc.so.6", 12);
@@ -283,7 +283,7 @@ TEST_F(TaskTrackerTest, ProcessHasThePathOfWhatItRuns) {
   EXPECT_EQ(Processes(), Texts{});
 }
 
-TEST_F(TaskTrackerTest, ProcessThatRunsNoProgramGoesByItsParent) {
+TEST_F(TaskTrackerTest, ProcessWithoutExecHasThePathOfItsParent) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "service", "/usr/bin/service", 11);
   Fork(kPid + 5, kPid + 5, kPid, 20);
@@ -291,7 +291,7 @@ TEST_F(TaskTrackerTest, ProcessThatRunsNoProgramGoesByItsParent) {
   EXPECT_EQ(Processes(), (Texts{"10 0 created /usr/bin/service", "20 5 created /usr/bin/service"}));
 }
 
-TEST_F(TaskTrackerTest, ProcessWithoutAPathGoesByItsMainThread) {
+TEST_F(TaskTrackerTest, ProcessWithoutAPathHasTheNameOfItsMainThread) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "service", "", 11);
   EXPECT_EQ(Processes(), Texts{"10 0 created service"});
@@ -301,7 +301,7 @@ TEST_F(TaskTrackerTest, ProcessWithoutAPathGoesByItsMainThread) {
   EXPECT_EQ(Processes(), Texts{"30 0 exists renamed"});
 }
 
-TEST_F(TaskTrackerTest, ProgramThatIsRunLaterIsNoSecondProcess) {
+TEST_F(TaskTrackerTest, LaterExecIsNotASecondProcess) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "first", "/bin/first", 11);
   EXPECT_EQ(Processes(), Texts{"10 0 created /bin/first"});
@@ -324,7 +324,7 @@ TEST_F(TaskTrackerTest, IntervalThatEndsBeforeThePathIsKnownShowsNoOtherName) {
   EXPECT_EQ(Processes(), Texts{"50 5 exists /bin/other"});
 }
 
-TEST_F(TaskTrackerTest, ProcessWhosePathIsNeverKnownEndsAsItsMainThreadWasCalled) {
+TEST_F(TaskTrackerTest, ProcessWithAnUnknownPathEndsWithTheNameOfItsMainThread) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "service", "/bin/service", 11);
   Fork(kPid + 5, kPid + 5, kPid, 20);
@@ -357,16 +357,16 @@ TEST_F(TaskTrackerTest, ProcessEndsWithItsLastThread) {
 TEST_F(TaskTrackerTest, ProgramEndsTheOtherThreads) {
   Fork(kPid, kPid, 1, 10);
   Fork(kPid, kTid, kPid, 11);
-  // kTid runs a program: the main thread ends, and kTid takes its place.
+  // kTid executes a program: the main thread ends, and kTid takes its place.
   Exit(kPid, kPid, 20);
   Exec(kPid, "program", "/bin/program", 21);
   EXPECT_EQ(NameAt(kPid, kPid, 22), "program");
-  Fork(kPid + 9, kTid, kPid, 25);  // kTid is free
+  Fork(kPid + 9, kTid, kPid, 25);  // kTid can be reused
   Exit(kPid, kPid, 30);
   EXPECT_EQ(Processes(), (Texts{"10 0 created /bin/program", "30 0 exited /bin/program"}));
 }
 
-TEST_F(TaskTrackerTest, PidThatIsUsedAgainIsAnotherProcess) {
+TEST_F(TaskTrackerTest, ReusedPidIsAnotherProcess) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "one", "/bin/one", 10);
   Exit(kPid, kPid, 20);
@@ -377,13 +377,13 @@ TEST_F(TaskTrackerTest, PidThatIsUsedAgainIsAnotherProcess) {
                                 "30 0 created /bin/two", "40 0 exited /bin/two"}));
 }
 
-TEST_F(TaskTrackerTest, PidThatIsUsedAgainEndsTheProcessWhoseEndWasLost) {
+TEST_F(TaskTrackerTest, ReusedPidEndsAProcessWithALostEnd) {
   Fork(kPid, kPid, 1, 10);
   Fork(kPid, kPid, 1, 30);
   EXPECT_EQ(Processes(), (Texts{"10 0 created", "30 0 exited", "30 0 created"}));
 }
 
-TEST_F(TaskTrackerTest, WhatHappensAfterTheLimitWaits) {
+TEST_F(TaskTrackerTest, EventsAfterTheLimitWait) {
   Fork(kPid, kPid, 1, 10);
   Fork(kPid + 5, kPid + 5, 1, 30);
   Exit(kPid, kPid, 20);
@@ -403,7 +403,7 @@ TEST_F(TaskTrackerTest, ProcShowsThisProcessWithItsPath) {
     EXPECT_NE(event.name, "");
     if (event.pid != pid) continue;
     ++found;
-    EXPECT_TRUE(event.name.ends_with("/test_collector_task_tracker")) << event.name;
+    EXPECT_TRUE(event.name.ends_with("/test_collector")) << event.name;
     EXPECT_EQ(event.namespace_pid, pid);
   }
   EXPECT_EQ(found, 1);
@@ -421,7 +421,7 @@ TEST_F(TaskTrackerTest, ProcessesThatALossHidFollowFromProc) {
   tasks_.processes().Take(15);
   Lost();
   tasks_.CatchUp(20);
-  // kPid is not there: the records of the end of its threads are among those lost.
+  // kPid no longer exists: the records of the end of its threads are among the lost ones.
   std::vector<std::string> others;
   bool found = false;
   for (const ProcessEvent& event : tasks_.processes().Take(20)) {
@@ -435,7 +435,7 @@ TEST_F(TaskTrackerTest, ProcessesThatALossHidFollowFromProc) {
 }
 
 TEST_F(TaskTrackerTest, RecordOfACreationThatProcHasShownSinceIsThatOfTheSameProcess) {
-  // Timestamps are of the session's clock.
+  // Timestamps use the session's clock.
   tasks_.LoadFromProc(1000);
   const auto pid = static_cast<std::uint32_t>(getpid());
   Fork(pid, pid, 1, 2000);
@@ -449,7 +449,7 @@ TEST_F(TaskTrackerTest, RecordOfACreationThatProcHasShownSinceIsThatOfTheSamePro
   EXPECT_EQ(found, 1);
 }
 
-TEST_F(TaskTrackerTest, TraceThatBeginsLaterHasTheProcessesThatAreThere) {
+TEST_F(TaskTrackerTest, LaterTraceHasTheExistingProcesses) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "service", "/bin/service", 11);
   Fork(kPid + 1, kPid + 1, kPid, 12);
@@ -464,7 +464,7 @@ TEST_F(TaskTrackerTest, TraceThatBeginsLaterHasTheProcessesThatAreThere) {
     last = event.number;
   }
   EXPECT_EQ(existing, (Texts{"0 /bin/service", "1 /bin/service"}));
-  // What happens later is an event of its own, also where one of before still waits.
+  // Later events are separate ones, even while an earlier one still waits.
   Exec(kPid + 1, "worker", "/bin/worker", 21);
   std::vector<std::string> later;
   for (const ProcessEvent& event : tasks_.processes().Take(30)) {
@@ -473,7 +473,7 @@ TEST_F(TaskTrackerTest, TraceThatBeginsLaterHasTheProcessesThatAreThere) {
   EXPECT_EQ(later, Texts{"1 /bin/worker"});
 }
 
-TEST_F(TaskTrackerTest, ProcessThatWasGoneBeforeTheRecordingIsNotInIt) {
+TEST_F(TaskTrackerTest, LeavesOutProcessesThatEndedBeforeTheRecording) {
   tasks_.LoadFromProc(1000);
   Fork(kPid, kPid, 1, 900);
   Exit(kPid, kPid, 910);
@@ -482,7 +482,7 @@ TEST_F(TaskTrackerTest, ProcessThatWasGoneBeforeTheRecordingIsNotInIt) {
 
 class DescribedThreadsTest : public TaskTrackerTest {
  protected:
-  // Without a hierarchy: cgroups are those of MakeCgroup.
+  // Without a hierarchy: the cgroups are those of MakeCgroup.
   DescribedThreadsTest() { tasks_.DescribeThreads(CgroupTable("")); }
 };
 
@@ -493,7 +493,7 @@ TEST_F(TaskTrackerTest, RowsSayNoMoreThanIsAskedFor) {
   EXPECT_EQ(RowAt(kPid, kPid, 30, 7), "");
 }
 
-TEST_F(DescribedThreadsTest, RowSaysExecutableAndCgroup) {
+TEST_F(DescribedThreadsTest, RowHasExecutableAndCgroup) {
   MakeCgroup(7, "/system.slice/a.service", 5);
   Fork(kPid, kPid, kPid + 9, 10);
   Exec(kPid, "a", "/usr/bin/a", 20);
@@ -502,7 +502,7 @@ TEST_F(DescribedThreadsTest, RowSaysExecutableAndCgroup) {
   const std::string row = "Executable=/usr/bin/a Cgroup=/system.slice/a.service Unit=a.service";
   EXPECT_EQ(RowAt(kPid, kPid, 25, 7), row);
   EXPECT_EQ(RowAt(kPid, kTid, 35, 7), row);
-  // No sample, or of a cgroup that nobody knows.
+  // There is no sample, or its cgroup is unknown.
   EXPECT_EQ(RowAt(kPid, kPid, 35), "Executable=/usr/bin/a");
   EXPECT_EQ(RowAt(kPid, kPid, 35, 8), "Executable=/usr/bin/a");
 }
@@ -515,7 +515,7 @@ TEST_F(DescribedThreadsTest, ThreadThatMovesHasARowForEachCgroup) {
   EXPECT_EQ(found(), 1u);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(RowAt(kPid, kPid, 30, 8), "Cgroup=/b");
   EXPECT_EQ(found(), 2u);
-  // An event of before the move, from another CPU's ring.
+  // An event from before the move, from another CPU's ring.
   EXPECT_EQ(RowAt(kPid, kPid, 21, 7), "Cgroup=/a");
 }
 
@@ -546,16 +546,15 @@ TEST_F(DescribedThreadsTest, ProcShowsExecutables) {
   tasks_.LoadFromProc(1);
   const auto pid = static_cast<std::uint32_t>(getpid());
   const std::string row = RowAt(pid, pid, 10);
-  EXPECT_TRUE(row.starts_with("Executable=/") && row.ends_with("test_collector_task_tracker"))
-      << row;
-  // It is looked again after a loss, and nothing has changed.
+  EXPECT_TRUE(row.starts_with("Executable=/") && row.ends_with("/test_collector")) << row;
+  // After a loss, the cgroup is read again; it has not changed.
   Lost();
   tasks_.CatchUp(20);
   RowAt(pid, pid, 30);
   EXPECT_EQ(found(), 1u);
 }
 
-TEST(CgroupTable, IsBoundedAndKeepsWhatIsUsed) {
+TEST(CgroupTable, IsBoundedAndKeepsUsedEntries) {
   CgroupTable cgroups("");
   cgroups.Add(1, "/used");
   cgroups.Add(2, "/not-used");

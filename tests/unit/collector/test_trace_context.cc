@@ -1,4 +1,4 @@
-// Which fields become TraceId and SpanId labels, and which do not.
+// Tests which fields become TraceId and SpanId labels, and which do not.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,11 +23,11 @@ constexpr std::uint64_t kSpanNumber = 0x00f067aa0ba902b7;
 constexpr char kValue64 = 5;
 constexpr char kString = 10;
 constexpr char kBinary = 13;
-constexpr char kChars = 2 | 0x20;  // a constant array of value8
+constexpr char kChars = 2 | 0x20;  // A constant array of value8.
 
 class TraceContextTest : public ::testing::Test {
  protected:
-  // The labels of an event "E" with these definitions and this payload.
+  // Returns the labels of an event "E" with these definitions and this payload.
   static nettrace::Labels Lift(const std::string& fields, const std::string& payload,
                                bool little_endian = true) {
     const std::string metadata = "E\0"s + fields;
@@ -93,13 +93,14 @@ TEST_F(TraceContextTest, OpenTelemetrysPartAIsLifted) {
   EXPECT_EQ(labels.span_id, kSpanNumber);
 }
 
-TEST_F(TraceContextTest, WhatIsNoIdIsNotLifted) {
+TEST_F(TraceContextTest, DoesNotLiftInvalidIds) {
   const std::string definition = Definition("trace_id", kString);
   for (const std::string& text :
        {""s, "4bf9"s, std::string(32, '0'), std::string(32, 'g'), kTrace + "0"s}) {
     EXPECT_TRUE(Lift(definition, Text(text)).empty()) << text;
   }
-  // Another struct's, another depth's, too long an array, an event that is cut.
+  // A field of another struct, of another depth, an array that is too long, and an event that is
+  // cut.
   EXPECT_TRUE(Lift("Part\0\x81\x01"s + definition, Text(kTrace)).empty());
   EXPECT_TRUE(Lift("PartA\0\x81\x01"s + definition, Text(kTrace)).empty());
   EXPECT_TRUE(
@@ -107,19 +108,20 @@ TEST_F(TraceContextTest, WhatIsNoIdIsNotLifted) {
   EXPECT_TRUE(Lift(definition, "\x20\0abc"s).empty());
 }
 
-inline constinit eh::Provider provider("Trace_Context");
-constexpr eh::Event<provider, "Request", eh::Traits{}, eh::Field<"trace_id", std::array<char, 32>>,
+inline constinit eh::Provider trace_context_provider("Trace_Context");
+constexpr eh::Event<trace_context_provider, "Request", eh::Traits{},
+                    eh::Field<"trace_id", std::array<char, 32>>,
                     eh::Field<"span_id", std::array<char, 16>>>
     request;
 
-TEST_F(TraceContextTest, WhatTheLibraryWritesIsLifted) {
+TEST_F(TraceContextTest, LiftsIdsThatTheLibraryWrites) {
   eh::RecordingTransport transport;
-  provider.SetTransport(&transport);
+  trace_context_provider.SetTransport(&transport);
   const auto context = eh::TraceContext::Parse("00-"s + kTrace + "-" + kSpan + "-01");
   ASSERT_TRUE(context.has_value());
   request.Write(context->TraceIdText(), context->SpanIdText());
   const auto records = transport.Take();
-  provider.SetTransport(nullptr);
+  trace_context_provider.SetTransport(nullptr);
   ASSERT_EQ(records.size(), 1u);
   eh::EventView event;
   ASSERT_EQ(eh::ParseEvent(records[0].event, &event), eh::ParseError::kNone);

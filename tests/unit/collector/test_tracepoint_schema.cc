@@ -24,9 +24,9 @@ std::string Format(const std::string& fields, const std::string& print) {
          "\n";
 }
 
-TracepointSchema Parse(const std::string& fields,
-                       const std::string& print = "\"%d\", __unknown_function(REC->x)",
-                       std::endian order = std::endian::little) {
+TracepointSchema ParseGoodFormat(const std::string& fields,
+                                 const std::string& print = "\"%d\", __unknown_function(REC->x)",
+                                 std::endian order = std::endian::little) {
   absl::StatusOr<TracepointSchema> schema =
       ParseTracepointFormat("sys", "test", 77, Format(fields, print), order);
   EXPECT_TRUE(schema.ok()) << schema.status();
@@ -42,15 +42,15 @@ Type Fixed(TypeCode code, std::uint16_t count) {
   return Type::FixedLengthArray(Type::Simple(code), count);
 }
 
-// The types of the fields, by name.
+// Returns the types of the fields, by name.
 std::map<std::string, Type> TypesOf(const nettrace::EventMetadata& metadata) {
   std::map<std::string, Type> types;
   for (const nettrace::Field& field : metadata.fields) types.emplace(field.name, field.type);
   return types;
 }
 
-// The record: 8 bytes of common fields, then `fields`.
-std::vector<std::byte> Record(const std::string& fields) {
+// Returns a record: 8 bytes of common fields, then `fields`.
+std::vector<std::byte> TracepointRecord(const std::string& fields) {
   const std::string text = "\x4D\0\0\0\1\0\0\0"s + fields;
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
@@ -75,7 +75,7 @@ Converted Convert(const TracepointSchema& schema, const std::vector<std::byte>& 
 }
 
 TEST(TracepointFormat, NumbersKeepSizeAndSign) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
       "\tfield:u8 b;\toffset:12;\tsize:1;\tsigned:0;\n"
       "\tfield:bool c;\toffset:13;\tsize:1;\tsigned:0;\n"
@@ -97,7 +97,7 @@ TEST(TracepointFormat, NumbersKeepSizeAndSign) {
 }
 
 TEST(TracepointFormat, OnlyCharIsText) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
       "\tfield:const char name[4];\toffset:24;\tsize:4;\tsigned:0;\n"
       "\tfield:__u8 saddr[4];\toffset:28;\tsize:4;\tsigned:0;\n"
@@ -118,7 +118,8 @@ TEST(TracepointFormat, OnlyCharIsText) {
 }
 
 TEST(TracepointFormat, TidIsWhereTheFormatSays) {
-  const TracepointSchema schema = Parse("\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n");
+  const TracepointSchema schema =
+      ParseGoodFormat("\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n");
   const char raw[] = "\x4D\0\0\0\x07\1\0\0\0\0\0";
   EXPECT_EQ(schema.ReadTid(std::as_bytes(std::span(raw))), 263u);
   EXPECT_EQ(schema.ReadTid(std::as_bytes(std::span(raw, 7))), std::nullopt);
@@ -126,7 +127,7 @@ TEST(TracepointFormat, TidIsWhereTheFormatSays) {
 }
 
 TEST(TracepointFormat, ArraysKeepTheirElements) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:unsigned long args[6];\toffset:8;\tsize:48;\tsigned:0;\n"
       "\tfield:long sysctl_mem[3];\toffset:56;\tsize:24;\tsigned:1;\n"
       "\tfield:__data_loc u64[] dma_addrs;\toffset:80;\tsize:4;\tsigned:0;\n"
@@ -149,13 +150,13 @@ TEST(TracepointFormat, ArraysKeepTheirElements) {
 
 TEST(TracepointFormat, SignIsThatOfTheFieldThoughPrintFmtNamesFlags) {
   const TracepointSchema schema =
-      Parse("\tfield:long prev_state;\toffset:8;\tsize:8;\tsigned:1;\n",
-            "\"%s\", __print_flags(REC->prev_state, \"|\", { 0x1, \"S\" })");
+      ParseGoodFormat("\tfield:long prev_state;\toffset:8;\tsize:8;\tsigned:1;\n",
+                      "\"%s\", __print_flags(REC->prev_state, \"|\", { 0x1, \"S\" })");
   EXPECT_EQ(schema.metadata.fields[0].type, Type::Simple(TypeCode::kInt64));
 }
 
 TEST(TracepointFormat, CharThatIsPrintedAsBytesIsBytes) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:char sec_type[16];\toffset:8;\tsize:16;\tsigned:0;\n"
       "\tfield:char raw[4];\toffset:24;\tsize:4;\tsigned:0;\n",
       R"("%pU %s", REC->sec_type, __print_hex(REC->raw, 4))");
@@ -168,34 +169,34 @@ TEST(TracepointFormat, CharThatIsPrintedAsBytesIsBytes) {
 }
 
 TEST(TracepointFormat, FieldsWithoutTextInOneRunAreNotCopied) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
       "\tfield:__u8 b[4];\toffset:12;\tsize:4;\tsigned:0;\n");
   EXPECT_TRUE(schema.program.identity());
-  const std::vector<std::byte> record = Record("\1\0\0\0\2\3\0\5tail"s);
+  const std::vector<std::byte> record = TracepointRecord("\1\0\0\0\2\3\0\5tail"s);
   const Converted converted = Convert(schema, record);
   EXPECT_TRUE(converted.fits);
   EXPECT_EQ(converted.payload, "\1\0\0\0\2\3\0\5"s);
 }
 
-TEST(TracepointFormat, GapsAndWhatFollowsTextAreInNoPayload) {
-  const TracepointSchema schema = Parse(
+TEST(TracepointFormat, PayloadLeavesOutGapsAndBytesAfterText) {
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n"
       "\tfield:int b;\toffset:12;\tsize:4;\tsigned:1;\n"
       "\tfield:char comm[8];\toffset:16;\tsize:8;\tsigned:0;\n"
       "\tfield:u8 c;\toffset:24;\tsize:1;\tsigned:0;\n");
   EXPECT_EQ(schema.metadata.fields.size(), 4u);
-  const Converted converted = Convert(schema, Record("\1GAP\2\0\0\0ab\0LEFT!\4PADDING"s));
+  const Converted converted = Convert(schema, TracepointRecord("\1GAP\2\0\0\0ab\0LEFT!\4PADDING"s));
   EXPECT_TRUE(converted.fits);
   EXPECT_FALSE(converted.non_ascii);
   EXPECT_EQ(converted.payload, "\1\2\0\0\0\2\0ab\4"s);
 }
 
 TEST(TracepointFormat, TextThatIsNotAsciiHasAFormInUtf16) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:char comm[8];\toffset:8;\tsize:8;\tsigned:0;\n"
       "\tfield:int x;\toffset:16;\tsize:4;\tsigned:1;\n");
-  const std::vector<std::byte> record = Record("w\xC3\xB6rk\0\0\0\7\0\0\0"s);
+  const std::vector<std::byte> record = TracepointRecord("w\xC3\xB6rk\0\0\0\7\0\0\0"s);
   EXPECT_TRUE(Convert(schema, record).non_ascii);
   EXPECT_EQ(Convert(schema, record, TextForm::kUtf16).payload, "\4\0w\0\xF6\0r\0k\0\7\0\0\0"s);
   const auto types = TypesOf(schema.MetadataOf(TextForm::kUtf16));
@@ -204,20 +205,21 @@ TEST(TracepointFormat, TextThatIsNotAsciiHasAFormInUtf16) {
 }
 
 TEST(TracepointFormat, TextCutWithinACharacterEndsInOneReplacement) {
-  const TracepointSchema schema = Parse("\tfield:char comm[4];\toffset:8;\tsize:4;\tsigned:0;\n");
-  EXPECT_EQ(Convert(schema, Record("ab\xE2\x82"s), TextForm::kUtf16).payload,
+  const TracepointSchema schema =
+      ParseGoodFormat("\tfield:char comm[4];\toffset:8;\tsize:4;\tsigned:0;\n");
+  EXPECT_EQ(Convert(schema, TracepointRecord("ab\xE2\x82"s), TextForm::kUtf16).payload,
             "\3\0a\0b\0\xFD\xFF"s);
 }
 
 TEST(TracepointFormat, NumbersOfABigEndianMachineAreTurned) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
       "\tfield:__u8 b[4];\toffset:12;\tsize:4;\tsigned:0;\n"
       "\tfield:u16 c[2];\toffset:16;\tsize:4;\tsigned:0;\n"
       "\tfield:__data_loc u16[] d;\toffset:20;\tsize:4;\tsigned:0;\n",
       "\"\"", std::endian::big);
   const Converted converted =
-      Convert(schema, Record("\0\0\0\1\1\2\3\4\0\1\0\2\0\4\0\x18\0\5\0\6"s));
+      Convert(schema, TracepointRecord("\0\0\0\1\1\2\3\4\0\1\0\2\0\4\0\x18\0\5\0\6"s));
   EXPECT_TRUE(converted.fits);
   EXPECT_EQ(converted.payload, "\1\0\0\0\1\2\3\4\1\0\2\0\2\0\5\0\6\0"s);
 }
@@ -225,10 +227,10 @@ TEST(TracepointFormat, NumbersOfABigEndianMachineAreTurned) {
 class LocationTest : public ::testing::Test {
  protected:
   LocationTest()
-      : schema_(Parse("\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n"
-                      "\tfield:int x;\toffset:12;\tsize:4;\tsigned:1;\n"
-                      "\tfield:__rel_loc u8[] bytes;\toffset:16;\tsize:4;\tsigned:0;\n")),
-        record_(Record("\0\0\0\0\7\0\0\0\0\0\0\0abc\0\1\2\3\4"s)) {}
+      : schema_(ParseGoodFormat("\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n"
+                                "\tfield:int x;\toffset:12;\tsize:4;\tsigned:1;\n"
+                                "\tfield:__rel_loc u8[] bytes;\toffset:16;\tsize:4;\tsigned:0;\n")),
+        record_(TracepointRecord("\0\0\0\0\7\0\0\0\0\0\0\0abc\0\1\2\3\4"s)) {}
   void SetLocation(std::size_t field, std::uint32_t position, std::uint32_t size) {
     const std::uint32_t value = size << 16 | position;
     std::memcpy(record_.data() + field, &value, 4);
@@ -238,7 +240,7 @@ class LocationTest : public ::testing::Test {
   std::vector<std::byte> record_;
 };
 
-TEST_F(LocationTest, PayloadHasWhatIsThere) {
+TEST_F(LocationTest, PayloadHasTheBytesInTheRecord) {
   SetLocation(8, 20, 4);
   SetLocation(16, 4, 3);
   const Converted converted = Convert(schema_, record_);
@@ -258,7 +260,7 @@ TEST_F(LocationTest, OutsideTheRecordIsRefused) {
   EXPECT_FALSE(Convert(schema_, record_).fits);
 }
 
-TEST_F(LocationTest, EmptyOneIsFineWhereverItIs) {
+TEST_F(LocationTest, AcceptsEmptyDataAtAnyLocation) {
   SetLocation(8, 0xFFFF, 0);
   const Converted converted = Convert(schema_, record_);
   EXPECT_TRUE(converted.fits);
@@ -279,8 +281,8 @@ TEST(TracepointFormat, FieldsThatOverlapCannotMakeALargePayload) {
               ";\tsize:4;\tsigned:0;\n";
     values += "\0\0\xFF\x7F"s;
   }
-  const TracepointSchema schema = Parse(fields);
-  std::vector<std::byte> record = Record(values);
+  const TracepointSchema schema = ParseGoodFormat(fields);
+  std::vector<std::byte> record = TracepointRecord(values);
   record.resize(40000);
   std::vector<std::byte> out;
   std::span<const std::byte> payload;
@@ -288,8 +290,8 @@ TEST(TracepointFormat, FieldsThatOverlapCannotMakeALargePayload) {
   EXPECT_LT(out.size(), 3u * 65536);
 }
 
-TEST(TracepointNotes, SymbolsFlagsAndHexAreThoseOfPrintFmt) {
-  const TracepointSchema schema = Parse(
+TEST(TracepointNotes, SymbolsFlagsAndHexMatchPrintFmt) {
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n"
       "\tfield:unsigned long call_site;\toffset:16;\tsize:8;\tsigned:0;\n"
       "\tfield:const void * ptr;\toffset:24;\tsize:8;\tsigned:0;\n"
@@ -321,7 +323,7 @@ TEST(TracepointNotes, SymbolsFlagsAndHexAreThoseOfPrintFmt) {
 }
 
 TEST(TracepointNotes, AddressesOfNetworksAreNamed) {
-  const TracepointSchema schema = Parse(
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:__u8 a[4];\toffset:8;\tsize:4;\tsigned:0;\n"
       "\tfield:__u8 b[16];\toffset:12;\tsize:16;\tsigned:0;\n"
       "\tfield:__u8 c[28];\toffset:28;\tsize:28;\tsigned:0;\n"
@@ -337,16 +339,16 @@ TEST(TracepointNotes, AddressesOfNetworksAreNamed) {
 }
 
 TEST(TracepointNotes, TextOfSeveralPartsStaysTogether) {
-  const TracepointSchema schema =
-      Parse("\tfield:long state;\toffset:8;\tsize:8;\tsigned:1;\n",
-            R"X("prev_state=%s%s", (REC->state & 0xff) ? __print_flags(REC->state & 0xff, "|",)X"
-            R"X( { 0x1, "S" }) : "R", REC->state & 0x100 ? "+" : "")X");
+  const TracepointSchema schema = ParseGoodFormat(
+      "\tfield:long state;\toffset:8;\tsize:8;\tsigned:1;\n",
+      R"X("prev_state=%s%s", (REC->state & 0xff) ? __print_flags(REC->state & 0xff, "|",)X"
+      R"X( { 0x1, "S" }) : "R", REC->state & 0x100 ? "+" : "")X");
   EXPECT_EQ(NotesOf(schema).at("Tracepoint.Field.state"),
             R"(hex ((state&255)?flags((state&255),"|",1="S"):"R") ((state&256)?"+":""))");
 }
 
-TEST(TracepointNotes, NumbersThatAreMadeOfAFieldHaveTheNameThatTheyArePrintedWith) {
-  const TracepointSchema schema = Parse(
+TEST(TracepointNotes, DerivedNumbersHaveTheirPrintedNames) {
+  const TracepointSchema schema = ParseGoodFormat(
       "\tfield:unsigned long index;\toffset:8;\tsize:8;\tsigned:0;\n"
       "\tfield:dev_t s_dev;\toffset:16;\tsize:4;\tsigned:0;\n"
       "\tfield:unsigned long pfn;\toffset:24;\tsize:8;\tsigned:0;\n"
@@ -377,7 +379,7 @@ TEST(TracepointNotes, LargestAreLeftOutUntilTheyFit) {
     }
     arguments += ")";
   }
-  const auto notes = NotesOf(Parse(fields, "\"" + format + "\"" + arguments));
+  const auto notes = NotesOf(ParseGoodFormat(fields, "\"" + format + "\"" + arguments));
   std::size_t size = 0;
   for (const auto& [key, value] : notes) size += key.size() + value.size();
   EXPECT_LE(size, kMaxNotes);
@@ -385,27 +387,27 @@ TEST(TracepointNotes, LargestAreLeftOutUntilTheyFit) {
   EXPECT_FALSE(notes.contains("Tracepoint.Field.f3"));
 }
 
-TEST(TracepointNotes, PrintFmtThatDoesNotParseCostsNoField) {
-  const TracepointSchema schema = Parse("\tfield:void * p;\toffset:8;\tsize:8;\tsigned:0;\n",
-                                        "\"%d %(\", __bad((((REC->p, {{{");
+TEST(TracepointNotes, InvalidPrintFmtLosesNoField) {
+  const TracepointSchema schema = ParseGoodFormat(
+      "\tfield:void * p;\toffset:8;\tsize:8;\tsigned:0;\n", "\"%d %(\", __bad((((REC->p, {{{");
   EXPECT_EQ(schema.metadata.fields.size(), 1u);
   EXPECT_EQ(NotesOf(schema).at("Tracepoint.Field.p"), "hex");
 }
 
-TEST(TracepointNotes, ThoseThatOtherProcessesDefineAreNotRead) {
+TEST(TracepointNotes, IgnoresNotesOfOtherProcesses) {
   const std::string format =
       Format("\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n", "\"%x\", REC->x");
   EXPECT_EQ(NotesOf(*ParseTracepointFormat("sys", "test", 77, format)).size(), 1u);
   EXPECT_TRUE(NotesOf(*ParseTracepointFormat("user_events", "test", 77, format)).empty());
 }
 
-// As the kernel shows what a process may have registered.
+// Returns the format that the kernel shows for a definition that a process may have registered.
 std::string UserFormat(const std::string& declaration, const std::string& size = "1") {
   return Format("\tfield:" + declaration + ";\toffset:8;\tsize:" + size + ";\tsigned:0;\n",
                 "\"x=%u\", REC->x");
 }
 
-TEST(TracepointFormat, ThoseOfOtherProcessesMayHaveWordsAndBrackets) {
+TEST(TracepointFormat, AcceptsWordsAndBracketsOfOtherProcesses) {
   for (const char* declaration :
        {"u32 x", "char x[]", "struct some_name x", "struct some_name * x", "unsigned char x[20]",
         "__data_loc char[] x", "__rel_loc u8[] x", "__rel_loc char x[]", "struct some_name x[]"}) {
@@ -416,8 +418,8 @@ TEST(TracepointFormat, ThoseOfOtherProcessesMayHaveWordsAndBrackets) {
   }
 }
 
-// libtraceevent crashes at some of these, and leaks memory at others.
-TEST(TracepointFormat, ThoseOfOtherProcessesHaveNothingElse) {
+// libtraceevent crashes at some of these formats, and leaks memory at others.
+TEST(TracepointFormat, RefusesAnythingElseOfOtherProcesses) {
   for (const char* declaration : {"u8 x[",
                                   "u8 x]",
                                   "u8 [",
@@ -462,7 +464,7 @@ TEST(TracepointFormat, ThoseOfOtherProcessesHaveNothingElse) {
   std::string many;
   for (int i = 0; i < 2000; ++i) many += "\tfield:u8 x;\toffset:8;\tsize:1;\tsigned:0;\n";
   EXPECT_TRUE(is_refused(Format(many, "\"\"")));
-  // A name could be that of fields that are not there, or of another tracepoint.
+  // The name could be that of fields that do not exist, or of another tracepoint.
   EXPECT_TRUE(is_refused(UserFormat("u8 x"), "other"));
   EXPECT_TRUE(is_refused("name: a\nID: 77\nformat:\n\nprint fmt: \"\"\n", "a\nID: 77"));
   EXPECT_TRUE(is_refused("name: a\"\nID: 77\nformat:\n\nprint fmt: \"\"\n", "a\""));

@@ -20,25 +20,25 @@ using nettrace::MakeField;
 using nettrace::Type;
 using nettrace::TypeCode;
 
-Trigger Parse(const std::string& text) {
+Trigger ParseGoodTrigger(const std::string& text) {
   const absl::StatusOr<Trigger> trigger = ParseTrigger(text);
   EXPECT_TRUE(trigger.ok()) << trigger.status();
   return trigger.ok() ? *trigger : Trigger();
 }
 
 TEST(ParseTrigger, ProviderEventAndLevel) {
-  const Trigger trigger = Parse("Shop:OrderFailed");
+  const Trigger trigger = ParseGoodTrigger("Shop:OrderFailed");
   EXPECT_EQ(trigger.text, "Shop:OrderFailed");
   EXPECT_EQ(trigger.provider, "Shop");
   EXPECT_EQ(trigger.event, "OrderFailed");
   EXPECT_EQ(trigger.max_level, 255);
   EXPECT_TRUE(trigger.where.empty());
-  EXPECT_EQ(Parse("Shop*:*:error").max_level, 2);
-  EXPECT_EQ(Parse(" a:b:3 ").max_level, 3);
+  EXPECT_EQ(ParseGoodTrigger("Shop*:*:error").max_level, 2);
+  EXPECT_EQ(ParseGoodTrigger(" a:b:3 ").max_level, 3);
 }
 
 TEST(ParseTrigger, ConditionsOfAllKinds) {
-  const Trigger trigger = Parse(
+  const Trigger trigger = ParseGoodTrigger(
       R"(a:b where x == 1 and a.b.c != "t \"\\" and"a field".y<-0x10&&z >= 1.5 and ok == false)");
   ASSERT_EQ(trigger.where.size(), 5u);
   EXPECT_EQ(trigger.where[0].field, std::vector<std::string>{"x"});
@@ -56,7 +56,7 @@ TEST(ParseTrigger, ConditionsOfAllKinds) {
 
 TEST(ParseTrigger, NumbersUpToTheirLimits) {
   const auto value = [](const std::string& text) {
-    return Parse("a:b where x > " + text).where[0].value;
+    return ParseGoodTrigger("a:b where x > " + text).where[0].value;
   };
   EXPECT_EQ(value("9223372036854775807"), Value(std::numeric_limits<std::int64_t>::max()));
   EXPECT_EQ(value("9223372036854775808"), Value(std::uint64_t{1} << 63));
@@ -71,12 +71,12 @@ TEST(ParseTrigger, ErrorsHaveTheirColumn) {
     int column;
     const char* why;
   } kCases[] = {
-      {"", 1, "no provider"},
-      {":x", 1, "no provider"},
-      {"Shop", 5, "no colon"},
-      {"Shop:", 6, "no name of an event"},
+      {"", 1, "name of the provider is missing"},
+      {":x", 1, "name of the provider is missing"},
+      {"Shop", 5, "expected a colon"},
+      {"Shop:", 6, "name of the event is missing"},
       {"Shop:x:loud", 8, "the level is not"},
-      {"Shop:x:1:2", 9, "nothing follows the level"},
+      {"Shop:x:1:2", 9, "unexpected ':' after the level"},
       {"Shop:x when y == 1", 8, "'where' or the end"},
       {"Shop:x where", 13, "the name of a field"},
       {"Shop:x where y", 15, "== != < <= > >="},
@@ -88,7 +88,7 @@ TEST(ParseTrigger, ErrorsHaveTheirColumn) {
       {"Shop:x where y == -9223372036854775809x", 19, "a number"},
       {"Shop:x where y == \"z", 19, "closing"},
       {"Shop:x where y == \"z\\n\"", 22, "follow a \\"},
-      {"Shop:x where y < \"z\"", 16, "by == or !="},
+      {"Shop:x where y < \"z\"", 16, "with == or !="},
       {"Shop:x where y == 1 or z == 2", 21, "'and' or the end"},
       {"Shop:x where y. == 1", 17, "the name of a field"},
       {std::string(5000, 'x'), 1, "longer than 4096"},
@@ -107,7 +107,7 @@ TEST(ParseTrigger, ErrorsHaveTheirColumn) {
   EXPECT_FALSE(ParseTrigger(deep + " == 1").ok());
 }
 
-// A kind of event, and a set of triggers that is asked of events of it.
+// A kind of event, and a set of triggers that is evaluated for its events.
 class TriggerSetTest : public ::testing::Test {
  protected:
   TriggerSetTest() {
@@ -119,12 +119,13 @@ class TriggerSetTest : public ::testing::Test {
   void SetFields(std::vector<Field> fields) { metadata_.fields = std::move(fields); }
   nettrace::PayloadEncoder Encode() { return nettrace::PayloadEncoder(&metadata_.fields); }
 
-  // Which of the triggers fires first at an event with that payload, or -1.
+  // Returns the index of the first of the triggers that fires for an event with this payload, or
+  // -1.
   int FiredAt(const std::vector<std::string>& texts, std::span<const std::byte> payload) {
     int fired = -1;
     std::vector<Trigger> triggers;
     triggers.reserve(texts.size());
-    for (const std::string& text : texts) triggers.push_back(Parse(text));
+    for (const std::string& text : texts) triggers.push_back(ParseGoodTrigger(text));
     TriggerSet set(triggers, [&fired](std::size_t index, std::uint64_t timestamp) {
       EXPECT_EQ(timestamp, 1000u);
       EXPECT_EQ(fired, -1);
@@ -156,7 +157,7 @@ class TriggerSetTest : public ::testing::Test {
   }
 
   nettrace::EventMetadata metadata_;
-  int asked_ = 0;  // how often for the metadata
+  int asked_ = 0;  // Number of requests for the metadata.
 };
 
 TEST_F(TriggerSetTest, NamesAreExactOrPatterns) {
@@ -256,7 +257,7 @@ TEST_F(TriggerSetTest, FieldsOfStructsAndElementsOfArrays) {
   }
 }
 
-TEST_F(TriggerSetTest, APayloadThatDoesNotFitItsFieldsIsReadAsFarAsItDoes) {
+TEST_F(TriggerSetTest, ReadsThePartOfAPayloadThatFitsItsFields) {
   SetFields({MakeField<std::uint32_t>("a"), MakeField<std::uint32_t>("b")});
   nettrace::PayloadEncoder encoder = Encode();
   encoder.UInt(1).UInt(2);
@@ -269,13 +270,13 @@ TEST_F(TriggerSetTest, APayloadThatDoesNotFitItsFieldsIsReadAsFarAsItDoes) {
 TEST_F(TriggerSetTest, AFormIsDecidedOnce) {
   std::vector<std::uint64_t> fired;
   TriggerSet set(
-      {Parse("Shop:Request")},
+      {ParseGoodTrigger("Shop:Request")},
       [&fired](std::size_t, std::uint64_t timestamp) { fired.push_back(timestamp); },
       absl::ZeroDuration());
   for (std::uint64_t i = 1; i < 4; ++i) Check(&set, Event(Slot(0, 1), i));
   EXPECT_EQ(asked_, 1);
   EXPECT_EQ(fired, (std::vector<std::uint64_t>{1, 2, 3}));
-  // Another form in the same slot.
+  // Another form uses the same slot.
   metadata_.name = "Other";
   for (std::uint64_t i = 4; i < 7; ++i) Check(&set, Event(Slot(0, 2), i));
   EXPECT_EQ(asked_, 2);
@@ -285,7 +286,7 @@ TEST_F(TriggerSetTest, AFormIsDecidedOnce) {
 TEST_F(TriggerSetTest, AStormFiresOnceInAPause) {
   std::vector<std::uint64_t> fired;
   TriggerSet set(
-      {Parse("Shop:Request")},
+      {ParseGoodTrigger("Shop:Request")},
       [&fired](std::size_t, std::uint64_t timestamp) { fired.push_back(timestamp); },
       absl::Nanoseconds(100));
   for (std::uint64_t i = 1000; i < 1300; ++i) Check(&set, Event(Slot(0, 1), i));
@@ -295,7 +296,7 @@ TEST_F(TriggerSetTest, AStormFiresOnceInAPause) {
 TEST_F(TriggerSetTest, FormsThatComeAndGoTakeNoMoreMemory) {
   int fired = 0;
   TriggerSet set(
-      {Parse("Shop:Request")}, [&fired](std::size_t, std::uint64_t) { ++fired; },
+      {ParseGoodTrigger("Shop:Request")}, [&fired](std::size_t, std::uint64_t) { ++fired; },
       absl::ZeroDuration());
   constexpr int kForms = 3 * static_cast<int>(TriggerSet::kMaxPlans);
   for (int i = 0; i < kForms; ++i) {

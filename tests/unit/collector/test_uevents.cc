@@ -1,4 +1,4 @@
-// What the kernel announces of CPUs and modules, and what others send in its place.
+// Tests what the kernel announces about CPUs and modules, and messages that others send instead.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
@@ -31,7 +31,7 @@ TEST(ParseUevent, ModulesThatAreLoaded) {
   EXPECT_EQ(ParseUevent("add@/module/ext4\0ACTION=add\0"sv), Uevent::kModule);
 }
 
-TEST(ParseUevent, OtherThings) {
+TEST(ParseUevent, IgnoresOtherMessages) {
   for (const std::string_view message :
        {""sv,
         "\0"sv,
@@ -57,7 +57,7 @@ TEST(ParseUevent, OtherThings) {
   }
 }
 
-// Any bytes, of any length: nothing is read beyond them.
+// Any bytes of any length: nothing may be read beyond them.
 TEST(ParseUevent, ReadsNoFurtherThanTheMessage) {
   const std::string whole = "offline@/devices/system/cpu/cpu12";
   for (std::size_t size = 0; size <= whole.size(); ++size) {
@@ -89,7 +89,7 @@ class UeventSocketTest : public ::testing::Test {
 };
 
 TEST_F(UeventSocketTest, HearsTheKernel) {
-  // Makes the kernel announce once more that the CPU is online.
+  // Makes the kernel announce again that the CPU is online.
   const UniqueFd announce(open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC));
   if (!announce.valid()) GTEST_SKIP() << "writing to cpu0/uevent: " << strerror(errno);
   socket_->Take();
@@ -100,7 +100,7 @@ TEST_F(UeventSocketTest, HearsTheKernel) {
   EXPECT_FALSE(changes.modules);
 }
 
-TEST_F(UeventSocketTest, HearsNobodyElse) {
+TEST_F(UeventSocketTest, IgnoresOtherSenders) {
   const UniqueFd other(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT));
   ASSERT_TRUE(other.valid());
   sockaddr_nl address = {};
@@ -112,7 +112,7 @@ TEST_F(UeventSocketTest, HearsNobodyElse) {
              reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
     GTEST_SKIP() << "sending a uevent: " << strerror(errno);
   }
-  ASSERT_TRUE(IsReadable(10'000));  // it has arrived
+  ASSERT_TRUE(IsReadable(10'000));  // It has arrived.
   EXPECT_FALSE(socket_->Take().modules);
 }
 

@@ -9,7 +9,7 @@
 namespace collector {
 namespace {
 
-// The definition as it is registered, or the error.
+// Returns the definition as it is registered, or the error.
 std::string Parsed(const std::string& text) {
   const auto definition = ParseUserEventDefinition(text);
   return definition.ok() ? definition->Text() : std::string(definition.status().message());
@@ -31,11 +31,11 @@ TEST(UserEventDefinition, FieldsAreAsTheKernelShowsThem) {
   EXPECT_EQ(Parsed("X;"), "X");
 }
 
-TEST(UserEventDefinition, ArraysInTheFormOfCAreWhatTheyMean) {
+TEST(UserEventDefinition, AcceptsArraysInTheFormOfC) {
   EXPECT_EQ(Parsed("X char b[8]; unsigned char c[2]"), "X char[8] b; unsigned char[2] c");
 }
 
-TEST(UserEventDefinition, WhatTheKernelRefusesIsAnError) {
+TEST(UserEventDefinition, RefusesWhatTheKernelRefuses) {
   for (const char* text : {"",
                            ";",
                            "u32",
@@ -70,7 +70,7 @@ TEST(UserEventDefinition, IsNoLongerThanTheKernelTakes) {
   while (text.size() < 400) absl::StrAppend(&text, "u8 a", text.size(), ";");
   EXPECT_TRUE(ParseUserEventDefinition(text).ok());
   EXPECT_FALSE(ParseUserEventDefinition(text + std::string(120, ' ') + "u8 b").ok());
-  // Short as it is written, and long in the kernel's form.
+  // The text is short as written, and long in the kernel's form.
   std::string tight = "X u8 a0";
   while (tight.size() < 505) absl::StrAppend(&tight, ";u8 a", tight.size());
   EXPECT_FALSE(ParseUserEventDefinition(tight).ok());
@@ -86,7 +86,7 @@ TEST(UserEventDefinition, FieldsOfAFormat) {
       absl::StrCat("name: X\nID: 1\nformat:\n", Line("unsigned short common_type", 2),
                    Line("int common_pid", 4), "\n");
   EXPECT_EQ(FieldsOfFormat(common + "\nprint fmt: \"\"\n"), "");
-  // As Linux 6.12 shows "u32 a; char[8] b; struct foo x 20; __rel_loc char[] t".
+  // The form in which Linux 6.12 shows "u32 a; char[8] b; struct foo x 20; __rel_loc char[] t".
   EXPECT_EQ(
       FieldsOfFormat(common + Line("u32 a", 4) + Line("char b[]", 8) + Line("struct foo x", 20) +
                      Line("__rel_loc char t[]", 4) + "\nprint fmt: \"a\"\n"),

@@ -17,6 +17,7 @@
 #include "nettrace/writer.h"
 #include "tests/support/nettrace/read_all.h"
 #include "tests/support/nettrace/writer_to_string.h"
+#include "tests/support/wait_until.h"
 #include "tools/collector/output/output_queue.h"
 #include "tools/collector/output/zstd_sink.h"
 #include "tools/common/zstd_source.h"
@@ -28,7 +29,7 @@ using nettrace::testing::AllBytes;
 using nettrace::testing::PiecesSource;
 using nettrace::testing::Span;
 
-// What the bytes go to in the end; used by two threads.
+// The final destination of the bytes; used by two threads.
 class Device {
  public:
   absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) {
@@ -80,21 +81,21 @@ class DeviceSink : public nettrace::Sink {
   Device* const device_;
 };
 
-// Compression on a thread, as the programs use it that write one file.
+// Returns a sink that compresses on a separate thread, as programs that write one file do.
 std::unique_ptr<QueueSink> MakeSink(Device* device, const ZstdSinkOptions& options = {}) {
   auto queue = CompressOnThread(std::make_unique<DeviceSink>(device), options);
   EXPECT_TRUE(queue.ok()) << queue.status();
   return std::make_unique<QueueSink>(*std::move(queue));
 }
 
-// What the tools read of the compressed bytes.
+// Returns what the tools read from the compressed bytes.
 AllBytes Decompressed(std::string_view compressed) {
   auto source = tools::OpenCompressed(std::make_unique<PiecesSource>(compressed));
   EXPECT_TRUE(source.ok());
   return nettrace::testing::ReadAll(source->get());
 }
 
-// Text that compresses somewhat.
+// Returns text that can be compressed somewhat.
 std::string SomeText(std::size_t size, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::string text;
@@ -103,7 +104,7 @@ std::string SomeText(std::size_t size, unsigned seed = 1) {
   return text;
 }
 
-// Gives all of `text`, in pieces, and again what was not taken.
+// Appends all of `text` in pieces, and repeats what was not accepted.
 void AppendAll(nettrace::Sink* sink, std::string_view text) {
   std::mt19937 random(7);
   while (!text.empty()) {
@@ -116,16 +117,7 @@ void AppendAll(nettrace::Sink* sink, std::string_view text) {
   }
 }
 
-template <typename Condition>
-void Until(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), end) << "never happens";
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
-TEST(ZstdSinkTest, WhatIsReadIsWhatWasWritten) {
+TEST(ZstdSinkTest, ReadsBackTheWrittenBytes) {
   for (const std::size_t size : {0u, 1u, 1000u, 128u << 10, (128u << 10) + 1, 5'000'000u}) {
     Device device;
     auto sink = MakeSink(&device);
@@ -153,9 +145,10 @@ TEST(ZstdSinkTest, EachFlushEndsAFrame) {
     text += part;
     ASSERT_TRUE(sink->Flush().ok());
     ASSERT_TRUE(sink->Flush().ok()) << "of nothing";
-    ASSERT_NO_FATAL_FAILURE(Until([&] { return sink->Undelivered() == 0; }));
-    // The end of the frame follows its last bytes: all is whole once it is there.
-    ASSERT_NO_FATAL_FAILURE(Until([&] { return Decompressed(device.bytes()).status.ok(); }));
+    ASSERT_NO_FATAL_FAILURE(tests::WaitUntil([&] { return sink->Undelivered() == 0; }));
+    // The end of the frame follows its last bytes, so the data is complete once the end is there.
+    ASSERT_NO_FATAL_FAILURE(
+        tests::WaitUntil([&] { return Decompressed(device.bytes()).status.ok(); }));
     EXPECT_TRUE(Decompressed(device.bytes()).bytes == text);
   }
   ASSERT_TRUE(sink->Sync().ok());
@@ -189,7 +182,7 @@ TEST(ZstdSinkTest, CutOutputIsReadableToItsLastWholeChunk) {
   }
 }
 
-TEST(ZstdSinkTest, DestructorWritesWhatIsThere) {
+TEST(ZstdSinkTest, DestructorWritesPendingBytes) {
   Device device;
   const std::string text = SomeText(1'000'000);
   AppendAll(MakeSink(&device).get(), text);
@@ -209,11 +202,11 @@ TEST(ZstdSinkTest, CountsTheBytesOfTheOutput) {
   EXPECT_EQ(*options.written, device.bytes().size());
 }
 
-TEST(ZstdSinkTest, ErrorOfTheDeviceIsReturnedUntilItIsGone) {
+TEST(ZstdSinkTest, ReturnsAnErrorOfTheDeviceWhileItLasts) {
   Device device;
   device.SetRoom(10'000);
   auto sink = MakeSink(&device);
-  // More than the queue holds, so that Append waits for the error.
+  // More text than the queue holds, so that Append waits for the error.
   const std::string text = SomeText(6'000'000);
   std::size_t given = 0;
   absl::Status status;
@@ -225,7 +218,7 @@ TEST(ZstdSinkTest, ErrorOfTheDeviceIsReturnedUntilItIsGone) {
   }
   ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_LT(given, text.size());
-  // What is delivered is what can be read, to the byte.
+  // Exactly the delivered bytes can be read.
   EXPECT_EQ(Decompressed(device.bytes()).bytes.size(), given - sink->Undelivered());
 
   std::size_t taken = 17;
@@ -244,7 +237,7 @@ TEST(ZstdSinkTest, ErrorOfTheDeviceIsReturnedUntilItIsGone) {
   EXPECT_TRUE(read.bytes == text);
 }
 
-TEST(ZstdSinkTest, WritesThatAreTornGoOnWhereTheyEnded) {
+TEST(ZstdSinkTest, TornWritesContinueWhereTheyEnded) {
   Device device;
   device.SetFailEvery(2);
   auto sink = MakeSink(&device);
@@ -351,7 +344,8 @@ TEST(ZstdSinkTest, FlushOfTheWriterReachesTheDevice) {
   NumberedTrace trace(MakeSink(&device));
   ASSERT_TRUE(trace.Write().ok());
   ASSERT_TRUE(trace.writer().Flush().ok());
-  ASSERT_NO_FATAL_FAILURE(Until([&] { return trace.writer().stats().events_written == 1; }));
+  ASSERT_NO_FATAL_FAILURE(
+      tests::WaitUntil([&] { return trace.writer().stats().events_written == 1; }));
   EXPECT_EQ(CountEvents(device.bytes()), 1u);
 }
 

@@ -1,4 +1,4 @@
-/* Uses the C API as a C program does; the test gives it a set that is enabled. */
+/* Uses the C API like a C program; the test passes a set that is enabled. */
 #include "c_api_user.h"
 
 static const char kMetadata[] = "E\0n\0\x84\x02s\0\x0A";

@@ -14,11 +14,12 @@
 namespace eh {
 namespace {
 
-inline constinit Provider provider("Test_Activity");
-inline constexpr Event<provider, "Start", Traits{.opcode = Opcode::kActivityStart},
+inline constinit Provider activity_provider("Test_Activity");
+inline constexpr Event<activity_provider, "Start", Traits{.opcode = Opcode::kActivityStart},
                        Field<"n", std::uint8_t>>
     start_event;
-inline constexpr Event<provider, "Stop", Traits{.opcode = Opcode::kActivityStop}> stop_event;
+inline constexpr Event<activity_provider, "Stop", Traits{.opcode = Opcode::kActivityStop}>
+    stop_event;
 
 constexpr char kParent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -72,7 +73,7 @@ TEST(ActivityIds, CurrentOneBelongsToTheThread) {
 TEST(ActivityScopes, WriteStartAndStopWithIdAndParent) {
   RecordingTransport transport;
   start_event.enabled();
-  provider.SetTransport(&transport);
+  activity_provider.SetTransport(&transport);
   ActivityId outer_id;
   ActivityId inner_id;
   {
@@ -86,7 +87,7 @@ TEST(ActivityScopes, WriteStartAndStopWithIdAndParent) {
     EXPECT_EQ(CurrentActivity(), outer_id);
   }
   EXPECT_EQ(CurrentActivity(), std::nullopt);
-  provider.SetTransport(nullptr);
+  activity_provider.SetTransport(nullptr);
   struct Seen {
     std::uint8_t opcode;
     ActivityId id;
@@ -100,14 +101,14 @@ TEST(ActivityScopes, WriteStartAndStopWithIdAndParent) {
     seen.push_back({std::to_integer<std::uint8_t>(record.event[6]), id});
   }
   EXPECT_EQ(seen, (std::vector<Seen>{{1, outer_id}, {1, inner_id}, {2, inner_id}, {2, outer_id}}));
-  // Only the inner start has a related id, its parent's.
+  // Only the inner start has a related id, that of its parent.
   ASSERT_EQ(records.size(), 4u);
   EXPECT_EQ(records[0].event[8], std::byte{16});
   ASSERT_EQ(records[1].event[8], std::byte{32});
   EXPECT_TRUE(std::equal(outer_id.begin(), outer_id.end(), records[1].event.begin() + 28));
 }
 
-TEST(TraceParent, GoesThroughUnchanged) {
+TEST(TraceParent, FormatsUnchangedAfterParsing) {
   const auto context = TraceContext::Parse(kParent);
   ASSERT_TRUE(context);
   const auto text = context->Format();

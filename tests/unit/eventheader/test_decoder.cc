@@ -13,8 +13,8 @@ namespace eh {
 namespace {
 
 using testing::AsBytes;
-using testing::Event;
-using testing::Hex;
+using testing::EventBytes;
+using testing::FromHex;
 using testing::Name;
 
 std::string ToHex(std::span<const std::byte> bytes) {
@@ -66,25 +66,25 @@ Decoded Decode(const std::string& bytes) {
 
 // Returns the items of a well-formed event whose payload is decoded to its end.
 std::string Items(const std::string& fields, const std::string& payload) {
-  const Decoded decoded = Decode(Event(Name("E") + fields, payload));
+  const Decoded decoded = Decode(EventBytes(Name("E") + fields, payload));
   EXPECT_EQ(decoded.error, ParseError::kNone) << ParseErrorText(decoded.error);
   EXPECT_EQ(decoded.rest, "");
   return decoded.items;
 }
 
 ParseError Error(const std::string& fields, const std::string& payload) {
-  return Decode(Event(Name("E") + fields, payload)).error;
+  return Decode(EventBytes(Name("E") + fields, payload)).error;
 }
 
 TEST(Decoder, EventWithoutMetadataHasNoItems) {
-  const Decoded decoded = Decode(Hex("03 00 00 00 00 00 00 04 01 02"));
+  const Decoded decoded = Decode(FromHex("03 00 00 00 00 00 00 04 01 02"));
   EXPECT_EQ(decoded.items, "");
   EXPECT_EQ(decoded.error, ParseError::kNone);
   EXPECT_EQ(decoded.rest, "0102");
 }
 
 TEST(Decoder, GivesEventsNameAndAttributes) {
-  const std::string bytes = Event(Name("Start;k=v"), "");
+  const std::string bytes = EventBytes(Name("Start;k=v"), "");
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   const Decoder decoder(event);
@@ -93,99 +93,103 @@ TEST(Decoder, GivesEventsNameAndAttributes) {
 }
 
 TEST(Decoder, BrokenMetadataIsAnErrorAtOnce) {
-  EXPECT_EQ(Decode(Event("no NUL", "")).error, ParseError::kTruncatedMetadata);
+  EXPECT_EQ(Decode(EventBytes("no NUL", "")).error, ParseError::kTruncatedMetadata);
 }
 
 TEST(Decoder, LeavesPaddingBehindTheLastField) {
-  const Decoded decoded = Decode(Event(Name("E") + Name("a") + Hex("02"), Hex("07 00 00 00")));
+  const Decoded decoded =
+      Decode(EventBytes(Name("E") + Name("a") + FromHex("02"), FromHex("07 00 00 00")));
   EXPECT_EQ(decoded.items, "a=07");
   EXPECT_EQ(decoded.rest, "000000");
 }
 
 TEST(Decoder, FixedSizeValues) {
-  EXPECT_EQ(Items(Name("a") + Hex("02") + Name("b") + Hex("03") + Name("c") + Hex("04") +
-                      Name("d") + Hex("05") + Name("e") + Hex("06"),
-                  Hex("01 0202 03030303 0404040404040404 05050505050505050505050505050505")),
+  EXPECT_EQ(Items(Name("a") + FromHex("02") + Name("b") + FromHex("03") + Name("c") +
+                      FromHex("04") + Name("d") + FromHex("05") + Name("e") + FromHex("06"),
+                  FromHex("01 0202 03030303 0404040404040404 05050505050505050505050505050505")),
             "a=01 b=0202 c=03030303 d=0404040404040404 e=05050505050505050505050505050505");
 }
 
 TEST(Decoder, ZStringsEndAtTheirZeroUnit) {
-  EXPECT_EQ(Items(Name("a") + Hex("07") + Name("b") + Hex("08") + Name("c") + Hex("09"),
-                  Hex("6100 0100 0001 0000 01000000 00000001 00000000")),
+  EXPECT_EQ(Items(Name("a") + FromHex("07") + Name("b") + FromHex("08") + Name("c") + FromHex("09"),
+                  FromHex("6100 0100 0001 0000 01000000 00000001 00000000")),
             "a=61 b=01000001 c=0100000000000001");
 }
 
 TEST(Decoder, EmptyZStrings) {
-  EXPECT_EQ(Items(Name("a") + Hex("07") + Name("b") + Hex("08") + Name("c") + Hex("09"),
-                  Hex("00 0000 00000000")),
+  EXPECT_EQ(Items(Name("a") + FromHex("07") + Name("b") + FromHex("08") + Name("c") + FromHex("09"),
+                  FromHex("00 0000 00000000")),
             "a= b= c=");
 }
 
 TEST(Decoder, CountedStringsCountCodeUnits) {
-  EXPECT_EQ(Items(Name("a") + Hex("0a") + Name("b") + Hex("0b") + Name("c") + Hex("0c") +
-                      Name("d") + Hex("0d"),
-                  Hex("0200 6100 0200 61006200 0100 61000000 0300 000102")),
+  EXPECT_EQ(Items(Name("a") + FromHex("0a") + Name("b") + FromHex("0b") + Name("c") +
+                      FromHex("0c") + Name("d") + FromHex("0d"),
+                  FromHex("0200 6100 0200 61006200 0100 61000000 0300 000102")),
             "a=6100 b=61006200 c=61000000 d=000102");
 }
 
 TEST(Decoder, EmptyCountedStrings) {
-  EXPECT_EQ(Items(Name("a") + Hex("0a") + Name("b") + Hex("0c"), Hex("0000 0000")), "a= b=");
+  EXPECT_EQ(Items(Name("a") + FromHex("0a") + Name("b") + FromHex("0c"), FromHex("0000 0000")),
+            "a= b=");
 }
 
 TEST(Decoder, BigEndianCounts) {
-  const std::string metadata =
-      Name("E") + Name("a") + Hex("0b") + Name("b") + Hex("42") + Name("c") + Hex("22 0002");
-  const std::string bytes = Hex("04 00 0000 0000 00 04") + Hex("00") +
-                            static_cast<char>(metadata.size()) + Hex("0001") + metadata +
-                            Hex("0001 0061 0002 0102 0304");
+  const std::string metadata = Name("E") + Name("a") + FromHex("0b") + Name("b") + FromHex("42") +
+                               Name("c") + FromHex("22 0002");
+  const std::string bytes = FromHex("04 00 0000 0000 00 04") + FromHex("00") +
+                            static_cast<char>(metadata.size()) + FromHex("0001") + metadata +
+                            FromHex("0001 0061 0002 0102 0304");
   const Decoded decoded = Decode(bytes);
   EXPECT_EQ(decoded.items, "a=0061 b[2 =01 =02 ] c[2 =03 =04 ]");
   EXPECT_EQ(decoded.error, ParseError::kNone);
 }
 
 TEST(Decoder, ConstantArray) {
-  EXPECT_EQ(Items(Name("a") + Hex("23 0300"), Hex("0100 0200 0300")), "a[3 =0100 =0200 =0300 ]");
+  EXPECT_EQ(Items(Name("a") + FromHex("23 0300"), FromHex("0100 0200 0300")),
+            "a[3 =0100 =0200 =0300 ]");
 }
 
 TEST(Decoder, VariableArray) {
-  EXPECT_EQ(Items(Name("a") + Hex("43") + Name("b") + Hex("43"), Hex("0200 0100 0200 0000")),
-            "a[2 =0100 =0200 ] b[0 ]");
+  EXPECT_EQ(
+      Items(Name("a") + FromHex("43") + Name("b") + FromHex("43"), FromHex("0200 0100 0200 0000")),
+      "a[2 =0100 =0200 ] b[0 ]");
 }
 
 TEST(Decoder, ArraysOfStrings) {
-  EXPECT_EQ(
-      Items(Name("a") + Hex("27 0200") + Name("b") + Hex("4a"), Hex("6100 6200 0200 0100 63 0000")),
-      "a[2 =61 =62 ] b[2 =63 = ]");
+  EXPECT_EQ(Items(Name("a") + FromHex("27 0200") + Name("b") + FromHex("4a"),
+                  FromHex("6100 6200 0200 0100 63 0000")),
+            "a[2 =61 =62 ] b[2 =63 = ]");
 }
 
 TEST(Decoder, Struct) {
-  EXPECT_EQ(Items(Name("s") + Hex("81 02") + Name("a") + Hex("02") + Name("b") + Hex("02") +
-                      Name("c") + Hex("02"),
-                  Hex("01 02 03")),
+  EXPECT_EQ(Items(Name("s") + FromHex("81 02") + Name("a") + FromHex("02") + Name("b") +
+                      FromHex("02") + Name("c") + FromHex("02"),
+                  FromHex("01 02 03")),
             "s{ a=01 b=02 } c=03");
 }
 
 TEST(Decoder, ArraysOfStructsRepeatTheirFields) {
-  EXPECT_EQ(Items(Name("s") + Hex("a1 02 0200") + Name("a") + Hex("02") + Name("b") + Hex("07") +
-                      Name("c") + Hex("02"),
-                  Hex("01 6100 02 6200 03")),
+  EXPECT_EQ(Items(Name("s") + FromHex("a1 02 0200") + Name("a") + FromHex("02") + Name("b") +
+                      FromHex("07") + Name("c") + FromHex("02"),
+                  FromHex("01 6100 02 6200 03")),
             "s[2 { a=01 b=61 } { a=02 b=62 } ] c=03");
 }
 
 TEST(Decoder, EmptyArrayOfStructsHasNoPayload) {
-  EXPECT_EQ(Items(Name("s") + Hex("c1 02") + Name("t") + Hex("81 01") + Name("a") + Hex("02") +
-                      Name("b") + Hex("02") + Name("c") + Hex("02"),
-                  Hex("0000 03")),
+  EXPECT_EQ(Items(Name("s") + FromHex("c1 02") + Name("t") + FromHex("81 01") + Name("a") +
+                      FromHex("02") + Name("b") + FromHex("02") + Name("c") + FromHex("02"),
+                  FromHex("0000 03")),
             "s[0 ] c=03");
 }
 
 TEST(Decoder, ArraysOfStructsNest) {
   // s[] { t[] { a[] } b }
-  EXPECT_EQ(Items(Name("s") + Hex("c1 02") + Name("t") + Hex("c1 01") + Name("a") + Hex("42") +
-                      Name("b") + Hex("02"),
-                  Hex("0200") +                                                 //
-                      Hex("0200") + Hex("0100 01") + Hex("0000") + Hex("0a") +  //
-                      Hex("0000") + Hex("0b")),
+  EXPECT_EQ(Items(Name("s") + FromHex("c1 02") + Name("t") + FromHex("c1 01") + Name("a") +
+                      FromHex("42") + Name("b") + FromHex("02"),
+                  FromHex("0200") +                                                             //
+                      FromHex("0200") + FromHex("0100 01") + FromHex("0000") + FromHex("0a") +  //
+                      FromHex("0000") + FromHex("0b")),
             "s[2 { t[2 { a[1 =01 ] } { a[0 ] } ] b=0a } { t[0 ] b=0b } ]");
 }
 
@@ -193,18 +197,18 @@ TEST(Decoder, DeepestNesting) {
   std::string fields;
   std::string expected;
   for (int i = 0; i < kMaxStructNesting; ++i) {
-    fields += Name("s") + Hex("a1 01 0100");
+    fields += Name("s") + FromHex("a1 01 0100");
     expected += "s[1 { ";
   }
   expected += "a=01";
   for (int i = 0; i < kMaxStructNesting; ++i) expected += " } ]";
-  EXPECT_EQ(Items(fields + Name("a") + Hex("02"), Hex("01")), expected);
+  EXPECT_EQ(Items(fields + Name("a") + FromHex("02"), FromHex("01")), expected);
 }
 
 TEST(Decoder, ItemsCarryTheirDefinition) {
-  const std::string bytes =
-      Event(Name("E") + Name("s;x=y") + Hex("a1 01 0100") + Name("a;k=v") + Hex("84 83 0900"),
-            Hex("01000000"));
+  const std::string bytes = EventBytes(
+      Name("E") + Name("s;x=y") + FromHex("a1 01 0100") + Name("a;k=v") + FromHex("84 83 0900"),
+      FromHex("01000000"));
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   Decoder decoder(event);
@@ -226,11 +230,11 @@ TEST(Decoder, ItemsCarryTheirDefinition) {
 }
 
 TEST(Decoder, PayloadCutAnywhereIsTruncated) {
-  const std::string fields = Name("a") + Hex("04") + Name("b") + Hex("07") + Name("c") + Hex("08") +
-                             Name("d") + Hex("0b") + Name("e") + Hex("43") + Name("s") +
-                             Hex("c1 01") + Name("f") + Hex("06");
+  const std::string fields = Name("a") + FromHex("04") + Name("b") + FromHex("07") + Name("c") +
+                             FromHex("08") + Name("d") + FromHex("0b") + Name("e") + FromHex("43") +
+                             Name("s") + FromHex("c1 01") + Name("f") + FromHex("06");
   const std::string payload =
-      Hex("01000000 6100 6100 0000 0100 6100 0100 0100 0100") + std::string(16, 'u');
+      FromHex("01000000 6100 6100 0000 0100 6100 0100 0100 0100") + std::string(16, 'u');
   ASSERT_EQ(Error(fields, payload), ParseError::kNone);
   for (std::size_t size = 0; size < payload.size(); ++size) {
     EXPECT_EQ(Error(fields, payload.substr(0, size)), ParseError::kTruncatedData) << size;
@@ -238,45 +242,50 @@ TEST(Decoder, PayloadCutAnywhereIsTruncated) {
 }
 
 TEST(Decoder, WideZStringWithoutTerminatorIsTruncated) {
-  EXPECT_EQ(Error(Name("a") + Hex("08"), Hex("6100 00")), ParseError::kTruncatedData);
-  // Zeros that are not one code unit.
-  EXPECT_EQ(Error(Name("a") + Hex("08"), Hex("6100 0061 0061")), ParseError::kTruncatedData);
-  EXPECT_EQ(Error(Name("a") + Hex("09"), Hex("61000000 000000")), ParseError::kTruncatedData);
+  EXPECT_EQ(Error(Name("a") + FromHex("08"), FromHex("6100 00")), ParseError::kTruncatedData);
+  // Zeros that do not form one code unit.
+  EXPECT_EQ(Error(Name("a") + FromHex("08"), FromHex("6100 0061 0061")),
+            ParseError::kTruncatedData);
+  EXPECT_EQ(Error(Name("a") + FromHex("09"), FromHex("61000000 000000")),
+            ParseError::kTruncatedData);
 }
 
 TEST(Decoder, ErrorInLaterDefinitionComesAfterTheItemsBefore) {
-  const Decoded decoded =
-      Decode(Event(Name("E") + Name("a") + Hex("02") + Name("b") + Hex("00"), Hex("01 02")));
+  const Decoded decoded = Decode(EventBytes(
+      Name("E") + Name("a") + FromHex("02") + Name("b") + FromHex("00"), FromHex("01 02")));
   EXPECT_EQ(decoded.items, "a=01");
   EXPECT_EQ(decoded.error, ParseError::kBadEncoding);
 }
 
 TEST(Decoder, StructEndsWhereItsMembersDo) {
   const auto items = [](const std::string& fields, const std::string& payload) {
-    const Decoded decoded = Decode(Event(Name("E") + fields, payload));
+    const Decoded decoded = Decode(EventBytes(Name("E") + fields, payload));
     EXPECT_EQ(decoded.error, ParseError::kNone);
     EXPECT_TRUE(decoded.rest.empty()) << decoded.rest;
     return decoded.items;
   };
-  EXPECT_EQ(items(Name("s") + Hex("81 02") + Name("a") + Hex("02"), Hex("01")), "s{ a=01 }");
-  EXPECT_EQ(items(Name("s") + Hex("c1 7f") + Name("a") + Hex("02"), Hex("0200 01 02")),
+  EXPECT_EQ(items(Name("s") + FromHex("81 02") + Name("a") + FromHex("02"), FromHex("01")),
+            "s{ a=01 }");
+  EXPECT_EQ(items(Name("s") + FromHex("c1 7f") + Name("a") + FromHex("02"), FromHex("0200 01 02")),
             "s[2 { a=01 } { a=02 } ]");
-  EXPECT_EQ(items(Name("s") + Hex("c1 02") + Name("a") + Hex("02"), Hex("0000")), "s[0 ]");
-  EXPECT_EQ(items(Name("n") + Hex("02") + Name("s") + Hex("c1 03") + Name("t") + Hex("a1 02 0200") +
-                      Name("a") + Hex("02"),
-                  Hex("07 0200 01 02 03 04")),
+  EXPECT_EQ(items(Name("s") + FromHex("c1 02") + Name("a") + FromHex("02"), FromHex("0000")),
+            "s[0 ]");
+  EXPECT_EQ(items(Name("n") + FromHex("02") + Name("s") + FromHex("c1 03") + Name("t") +
+                      FromHex("a1 02 0200") + Name("a") + FromHex("02"),
+                  FromHex("07 0200 01 02 03 04")),
             "n=07 s[2 { t[2 { a=01 } { a=02 } ] } { t[2 { a=03 } { a=04 } ] } ]");
 }
 
 TEST(Decoder, StructOfWhichNoMemberFollowsIsTruncated) {
-  EXPECT_EQ(Error(Name("s") + Hex("81 02"), Hex("01")), ParseError::kTruncatedMetadata);
-  EXPECT_EQ(Error(Name("s") + Hex("c1 02"), Hex("ffff")), ParseError::kTruncatedMetadata);
-  EXPECT_EQ(Error(Name("s") + Hex("81 02") + Name("t") + Hex("81 01"), Hex("01")),
+  EXPECT_EQ(Error(Name("s") + FromHex("81 02"), FromHex("01")), ParseError::kTruncatedMetadata);
+  EXPECT_EQ(Error(Name("s") + FromHex("c1 02"), FromHex("ffff")), ParseError::kTruncatedMetadata);
+  EXPECT_EQ(Error(Name("s") + FromHex("81 02") + Name("t") + FromHex("81 01"), FromHex("01")),
             ParseError::kTruncatedMetadata);
 }
 
 TEST(Decoder, StaysAtItsErrorOnceFailed) {
-  const std::string bytes = Event(Name("E") + Name("a") + Hex("04") + Name("b") + Hex("02"), "x");
+  const std::string bytes =
+      EventBytes(Name("E") + Name("a") + FromHex("04") + Name("b") + FromHex("02"), "x");
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   Decoder decoder(event);
@@ -288,18 +297,19 @@ TEST(Decoder, StaysAtItsErrorOnceFailed) {
 
 TEST(Decoder, HugeNestedArraysWithoutPayloadEndEarly) {
   std::string fields;
-  for (int i = 0; i < kMaxStructNesting; ++i) fields += Name("s") + Hex("a1 01 ffff");
-  const Decoded decoded = Decode(Event(Name("E") + fields + Name("a") + Hex("22 ffff"), ""));
+  for (int i = 0; i < kMaxStructNesting; ++i) fields += Name("s") + FromHex("a1 01 ffff");
+  const Decoded decoded =
+      Decode(EventBytes(Name("E") + fields + Name("a") + FromHex("22 ffff"), ""));
   EXPECT_EQ(decoded.error, ParseError::kTruncatedData);
   EXPECT_LT(decoded.items.size(), 200u);
 }
 
 TEST(Decoder, ItemsOfOneEventAreBounded) {
   // One byte of payload makes 34 items.
-  std::string fields = Name("s") + Hex("a1 01 ffff");
-  for (int i = 1; i < kMaxStructNesting; ++i) fields += Name("s") + Hex("a1 01 0100");
+  std::string fields = Name("s") + FromHex("a1 01 ffff");
+  for (int i = 1; i < kMaxStructNesting; ++i) fields += Name("s") + FromHex("a1 01 0100");
   const std::string bytes =
-      Event(Name("E") + fields + Name("a") + Hex("22 0100"), std::string(0xffff, 'x'));
+      EventBytes(Name("E") + fields + Name("a") + FromHex("22 0100"), std::string(0xffff, 'x'));
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   Decoder decoder(event);
@@ -311,9 +321,10 @@ TEST(Decoder, ItemsOfOneEventAreBounded) {
 
 TEST(Decoder, DefinitionsSkippedForEveryElementAreBounded) {
   // Two bytes of payload, the count of an array of no structs, skip 127 definitions.
-  std::string fields = Name("s") + Hex("c1 01") + Name("none") + Hex("c1 7f");
-  for (int i = 0; i < 127; ++i) fields += Name("") + Hex("02");
-  const std::string bytes = Event(Name("E") + fields, Hex("ff0f") + std::string(2 * 0xfff, 0));
+  std::string fields = Name("s") + FromHex("c1 01") + Name("none") + FromHex("c1 7f");
+  for (int i = 0; i < 127; ++i) fields += Name("") + FromHex("02");
+  const std::string bytes =
+      EventBytes(Name("E") + fields, FromHex("ff0f") + std::string(2 * 0xfff, 0));
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   Decoder decoder(event);
@@ -324,8 +335,10 @@ TEST(Decoder, DefinitionsSkippedForEveryElementAreBounded) {
 }
 
 TEST(Decoder, NamesReadAgainForEveryElementAreBounded) {
-  const std::string fields = Name("s") + Hex("c1 01") + Name(std::string(30'000, 'n')) + Hex("02");
-  const std::string bytes = Event(Name("E") + fields, Hex("ffff") + std::string(0xffff, 'x'));
+  const std::string fields =
+      Name("s") + FromHex("c1 01") + Name(std::string(30'000, 'n')) + FromHex("02");
+  const std::string bytes =
+      EventBytes(Name("E") + fields, FromHex("ffff") + std::string(0xffff, 'x'));
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   Decoder decoder(event);
@@ -337,7 +350,7 @@ TEST(Decoder, NamesReadAgainForEveryElementAreBounded) {
 
 TEST(Decoder, LargestArrayOfAnEventTheKernelTakesIsDecoded) {
   const std::string bytes =
-      Event(Name("E") + Name("a") + Hex("42"), Hex("e01f") + std::string(0x1fe0, 'x'));
+      EventBytes(Name("E") + Name("a") + FromHex("42"), FromHex("e01f") + std::string(0x1fe0, 'x'));
   ASSERT_LE(bytes.size(), kMaxEventSize);
   const Decoded decoded = Decode(bytes);
   EXPECT_EQ(decoded.error, ParseError::kNone);
@@ -345,21 +358,21 @@ TEST(Decoder, LargestArrayOfAnEventTheKernelTakesIsDecoded) {
 }
 
 TEST(ReadUnsigned, TakesTheByteOrder) {
-  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("80")), true), 0x80u);
-  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("0102")), true), 0x0201u);
-  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("0102")), false), 0x0102u);
-  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("01020304")), true), 0x04030201u);
-  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("0102030405060708")), false), 0x0102030405060708u);
-  EXPECT_EQ(ReadUnsigned(AsBytes(Hex("010203")), true), 0u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(FromHex("80")), true), 0x80u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(FromHex("0102")), true), 0x0201u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(FromHex("0102")), false), 0x0102u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(FromHex("01020304")), true), 0x04030201u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(FromHex("0102030405060708")), false), 0x0102030405060708u);
+  EXPECT_EQ(ReadUnsigned(AsBytes(FromHex("010203")), true), 0u);
   EXPECT_EQ(ReadUnsigned({}, true), 0u);
 }
 
 TEST(ReadSigned, ExtendsTheSignOfEverySize) {
-  EXPECT_EQ(ReadSigned(AsBytes(Hex("ff")), true), -1);
-  EXPECT_EQ(ReadSigned(AsBytes(Hex("7f")), true), 127);
-  EXPECT_EQ(ReadSigned(AsBytes(Hex("feff")), true), -2);
-  EXPECT_EQ(ReadSigned(AsBytes(Hex("fffffffd")), false), -3);
-  EXPECT_EQ(ReadSigned(AsBytes(Hex("ffffffffffffff7f")), true), INT64_MAX);
+  EXPECT_EQ(ReadSigned(AsBytes(FromHex("ff")), true), -1);
+  EXPECT_EQ(ReadSigned(AsBytes(FromHex("7f")), true), 127);
+  EXPECT_EQ(ReadSigned(AsBytes(FromHex("feff")), true), -2);
+  EXPECT_EQ(ReadSigned(AsBytes(FromHex("fffffffd")), false), -3);
+  EXPECT_EQ(ReadSigned(AsBytes(FromHex("ffffffffffffff7f")), true), INT64_MAX);
 }
 
 TEST(ValueFormat, NullableFieldsAreNullWhenEmpty) {
@@ -371,7 +384,7 @@ TEST(ValueFormat, NullableFieldsAreNullWhenEmpty) {
   }
 }
 
-TEST(ValueFormat, NullableOfOtherSizeIsItsEncodingsOwn) {
+TEST(ValueFormat, NullableOfOtherSizeHasTheDefaultFormat) {
   EXPECT_EQ(ValueFormat(Encoding::kStringLength16Char8, Format::kSignedInt, 3), Format::kStringUtf);
   EXPECT_EQ(ValueFormat(Encoding::kBinaryLength16Char8, Format::kSignedInt, 3), Format::kHexBytes);
 }
@@ -383,14 +396,14 @@ TEST(ValueFormat, EmptyTextAndBytesAreNotNull) {
             Format::kStringJson);
 }
 
-TEST(ValueFormat, UnknownFormatIsTheEncodingsOwn) {
+TEST(ValueFormat, UnknownFormatIsTheDefault) {
   const auto unknown = static_cast<Format>(0x7f);
   EXPECT_EQ(ValueFormat(Encoding::kValue32, unknown, 4), Format::kUnsignedInt);
   EXPECT_EQ(ValueFormat(Encoding::kBinaryLength16Char8, unknown, 0), Format::kHexBytes);
   EXPECT_EQ(ValueFormat(Encoding::kZStringChar16, unknown, 2), Format::kStringUtf);
 }
 
-// Tries every encoding of fixed size with every format, by the specification's list.
+// Tests every encoding of fixed size with every format, by the specification's list.
 TEST(ValueFormat, FixedSizeEncodingsTakeTheFormatsOfTheirSize) {
   const struct {
     Encoding encoding;

@@ -1,4 +1,5 @@
-// Random events, encoded by an encoder that knows only the specification, come back as they were.
+// Tests that random events, encoded by an encoder that is written from the specification alone,
+// decode to the same values.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +25,7 @@ using testing::RandomField;
 using testing::RandomValue;
 using testing::UnitSize;
 
-// Both sides are compared as text: one line an item.
+// The text form in which both sides are compared, with one line for each item.
 class Transcript {
  public:
   void Begin(const std::string& name, const std::string& what) { text_ += name + what + "\n"; }
@@ -83,7 +84,7 @@ std::string Expected(const RandomEvent& event) {
   return transcript.text();
 }
 
-std::string Decoded(const EventView& event) {
+std::string DecodedText(const EventView& event) {
   Transcript transcript;
   Decoder decoder(event);
   for (Item item; decoder.Next(&item);) {
@@ -136,17 +137,17 @@ TEST_P(RandomEvents, ComeBackAsTheyWere) {
     ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone) << "seed " << seed;
     EXPECT_EQ(event.header.id, 0x1234);
     EXPECT_EQ(event.activity_id.empty(), !random.has_activity);
-    ASSERT_EQ(Decoded(event), Expected(random)) << "seed " << seed;
+    ASSERT_EQ(DecodedText(event), Expected(random)) << "seed " << seed;
     std::string json;
     AppendEventJson(event, "P", &json);
     ASSERT_TRUE(IsValidJson(json)) << "seed " << seed << ": " << json;
     values += random.values.size();
   }
-  EXPECT_GT(values, 3000u);  // the generator does generate
+  EXPECT_GT(values, 3000u);  // The generator must make values.
 }
 
-// Cut anywhere, an event yields a prefix of its items, then an error; every prefix is tried at a
-// heap allocation of exactly its size, so that the sanitizer sees a byte too many read.
+// An event that is cut anywhere must give a prefix of its items, then an error. Every prefix is a
+// heap allocation of exactly its size, so that the sanitizer detects a read of one byte too many.
 TEST_P(RandomEvents, CutAnywhereYieldAPrefix) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     const RandomEvent random = RandomEventMaker(seed).Make();
@@ -172,7 +173,8 @@ TEST_P(RandomEvents, CutAnywhereYieldAPrefix) {
   }
 }
 
-// With one byte changed, whatever it means then, an event does no harm and gives valid JSON.
+// An event with one changed byte, whatever it then means, must be decoded safely and give valid
+// JSON.
 TEST_P(RandomEvents, DamagedAreStillJson) {
   std::mt19937 random(1);
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {

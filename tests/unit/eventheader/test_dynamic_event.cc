@@ -1,4 +1,4 @@
-// Compares events built at run time, in C++ and in C, with the bytes of static ones and of the
+// Compares events built at run time, in C++ and in C, with the bytes of static events and of the
 // specification.
 #include <gtest/gtest.h>
 
@@ -19,16 +19,16 @@ namespace {
 using namespace std::string_literals;
 using namespace std::string_view_literals;
 
-inline constinit Provider provider("Test_Dynamic");
-constexpr Event<provider, "E",
+inline constinit Provider dynamic_provider("Test_Dynamic");
+constexpr Event<dynamic_provider, "E",
                 Traits{.opcode = Opcode::kActivityStart, .id = 0x1234, .version = 5, .tag = 0x6789},
                 Field<"n", std::int32_t>, Field<"s", std::string_view>>
     static_event;
 
 class DynamicEventTest : public ::testing::Test {
  protected:
-  DynamicEventTest() { provider.SetTransport(&transport_); }
-  ~DynamicEventTest() override { provider.SetTransport(nullptr); }
+  DynamicEventTest() { dynamic_provider.SetTransport(&transport_); }
+  ~DynamicEventTest() override { dynamic_provider.SetTransport(nullptr); }
 
   std::string TakeOne() {
     const auto records = transport_.Take();
@@ -36,7 +36,7 @@ class DynamicEventTest : public ::testing::Test {
     if (records.size() != 1) return "";
     return testing::TextOfWritten(records[0].event);
   }
-  // Returns what follows header and extension header.
+  // Writes the event. Returns the bytes after header and extension header.
   std::string WriteAndTake(const DynamicEvent& event) {
     EXPECT_EQ(event.Write(set_), WriteResult::kWritten);
     const std::string all = TakeOne();
@@ -44,7 +44,7 @@ class DynamicEventTest : public ::testing::Test {
   }
 
   RecordingTransport transport_;
-  EventSet set_{provider, Level::kInformation, 0};
+  EventSet set_{dynamic_provider, Level::kInformation, 0};
   DynamicEvent event_;
 };
 
@@ -78,7 +78,7 @@ TEST_F(DynamicEventTest, FormatsTagsAndArrays) {
             "\x01\0\x02\0\x01\0a\0\0\x01\x02\0\0"s);
 }
 
-TEST_F(DynamicEventTest, StructsWhoseFieldCountIsSetLate) {
+TEST_F(DynamicEventTest, StructFieldCountIsSetLate) {
   event_.Reset("E");
   const std::size_t outer = event_.StartStruct("o");
   event_.AddField("a", true);
@@ -92,9 +92,9 @@ TEST_F(DynamicEventTest, StructsWhoseFieldCountIsSetLate) {
             "b\0\x02\x01\x02"s);
 }
 
-TEST_F(DynamicEventTest, WhatIsNotWellFormedIsRefusedAndCounted) {
+TEST_F(DynamicEventTest, RefusesAndCountsMalformedEvents) {
   const auto refused = [&] { return event_.Write(set_) == WriteResult::kInvalid; };
-  const auto before = provider.counters().invalid;
+  const auto before = dynamic_provider.counters().invalid;
   event_.Reset("a;b");
   EXPECT_TRUE(refused());
   event_.Reset("E");
@@ -111,7 +111,7 @@ TEST_F(DynamicEventTest, WhatIsNotWellFormedIsRefusedAndCounted) {
   EXPECT_TRUE(refused()) << "a struct whose fields were never counted";
   event_.SetStructFields(where, 128);
   EXPECT_TRUE(refused());
-  EXPECT_EQ(provider.counters().invalid, before + 6);
+  EXPECT_EQ(dynamic_provider.counters().invalid, before + 6);
   event_.Reset("E");
   EXPECT_EQ(event_.Write(set_), WriteResult::kWritten) << "Reset begins anew";
 }
@@ -178,7 +178,7 @@ TEST_F(DynamicEventTest, StructsNestedDeeperThanDecodersReadAreRefused) {
   EXPECT_EQ(write(kMaxStructNesting + 1), WriteResult::kInvalid);
 }
 
-TEST_F(DynamicEventTest, RawPayloadThatIsNotWhatItsDefinitionSaysIsRefused) {
+TEST_F(DynamicEventTest, RefusesRawPayloadThatDiffersFromItsDefinition) {
   struct {
     Encoding encoding;
     Arity arity;
@@ -209,7 +209,7 @@ TEST_F(DynamicEventTest, RawPayloadThatIsNotWhatItsDefinitionSaysIsRefused) {
   }
 }
 
-TEST_F(DynamicEventTest, DataThatIsNotWhatTheDefinitionsSayIsRefused) {
+TEST_F(DynamicEventTest, RefusesDataThatDiffersFromTheDefinitions) {
   const auto write = [&](std::string_view data) {
     event_.Reset("E");
     const std::size_t where = event_.StartStruct("s", Arity::kVariableArray);
@@ -269,9 +269,9 @@ TEST_F(DynamicEventTest, CApiWritesTheSameBytes) {
   eh_builder_destroy(builder);
 }
 
-TEST_F(DynamicEventTest, CApiRefusesWhatHasNoName) {
+TEST_F(DynamicEventTest, CApiRefusesMissingNames) {
   const auto* set = reinterpret_cast<const eh_event_set*>(&set_);
-  const auto before = provider.counters().invalid;
+  const auto before = dynamic_provider.counters().invalid;
   EXPECT_EQ(WriteNameless(set), EINVAL);
   eh_builder* const builder = eh_builder_create();
   for (const char* name : {static_cast<const char*>(nullptr), "", "a;b"}) {
@@ -282,11 +282,11 @@ TEST_F(DynamicEventTest, CApiRefusesWhatHasNoName) {
     EXPECT_EQ(eh_builder_write(builder, set, nullptr), EINVAL);
   }
   eh_builder_destroy(builder);
-  EXPECT_EQ(provider.counters().invalid, before + 7);
+  EXPECT_EQ(dynamic_provider.counters().invalid, before + 7);
   EXPECT_TRUE(transport_.Take().empty());
 }
 
-TEST_F(DynamicEventTest, CApiTakesAnActivityWithoutIdForNone) {
+TEST_F(DynamicEventTest, CApiTreatsAnActivityWithoutIdAsNone) {
   const eh_activity none = {};
   eh_builder* const builder = eh_builder_create();
   eh_builder_reset(builder, "E");
@@ -295,7 +295,7 @@ TEST_F(DynamicEventTest, CApiTakesAnActivityWithoutIdForNone) {
   eh_builder_destroy(builder);
 }
 
-TEST(CApi, ProviderWithoutNameSaysSo) {
+TEST(CApi, ProviderWithoutNameReportsAnError) {
   eh_provider* const bad = eh_provider_create(nullptr, nullptr);
   eh_event_set* const set = eh_event_set_create(bad, 4, 1);
   EXPECT_EQ(eh_event_set_status(set), EINVAL);
@@ -303,7 +303,7 @@ TEST(CApi, ProviderWithoutNameSaysSo) {
   eh_provider_destroy(bad);
 }
 
-TEST(CApi, ProviderThatIsOutOfFormSaysSo) {
+TEST(CApi, ProviderWithAnInvalidNameReportsAnError) {
   eh_provider* const bad = eh_provider_create("not a name", "");
   eh_event_set* const set = eh_event_set_create(bad, 4, 1);
   EXPECT_EQ(eh_event_set_status(set), EINVAL);

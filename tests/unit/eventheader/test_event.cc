@@ -1,4 +1,4 @@
-// Compares events of the recording transport with bytes written out by hand from the specification.
+// Compares events of the recording transport with bytes written by hand from the specification.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,16 +18,16 @@ namespace {
 
 using namespace std::string_literals;
 
-inline constinit Provider provider("Test_Provider");
+inline constinit Provider event_provider("Test_Provider");
 inline constinit Provider grouped("Test_Grouped", "mygroup");
 
-constexpr Event<provider, "Empty", Traits{}> empty_event;
-constexpr Event<provider, "Numbers", Traits{.level = Level::kVerbose, .keyword = 0x2A},
+constexpr Event<event_provider, "Empty", Traits{}> empty_event;
+constexpr Event<event_provider, "Numbers", Traits{.level = Level::kVerbose, .keyword = 0x2A},
                 Field<"b", bool>, Field<"i8", std::int8_t>, Field<"u16", std::uint16_t>,
                 Field<"i32", std::int32_t>, Field<"u64", std::uint64_t>, Field<"f", float>,
                 Field<"d", double>>
     numbers_event;
-constexpr Event<provider, "Text",
+constexpr Event<event_provider, "Text",
                 Traits{.level = Level::kError,
                        .opcode = Opcode::kActivityStart,
                        .id = 0x1234,
@@ -40,15 +40,15 @@ constexpr Event<grouped, "Empty", Traits{}> grouped_event;
 class EventTest : public ::testing::Test {
  protected:
   EventTest() {
-    provider.SetTransport(&transport_);
+    event_provider.SetTransport(&transport_);
     grouped.SetTransport(&transport_);
   }
   ~EventTest() override {
-    provider.SetTransport(nullptr);
+    event_provider.SetTransport(nullptr);
     grouped.SetTransport(nullptr);
   }
 
-  // Returns the bytes of the one event that was written.
+  // Returns the bytes of the only event that was written.
   std::string TakeOne(std::string* tracepoint = nullptr) {
     const auto records = transport_.Take();
     EXPECT_EQ(records.size(), 1u);
@@ -109,7 +109,7 @@ TEST_F(EventTest, TextIdVersionTagAndOpcode) {
   EXPECT_TRUE(TakeOne().ends_with("\x12\0"s + text));
 }
 
-TEST_F(EventTest, ActivityGoesBeforeTheMetadata) {
+TEST_F(EventTest, ActivityPrecedesTheMetadata) {
   ActivityId id;
   ActivityId related;
   for (unsigned i = 0; i < id.size(); ++i) {
@@ -139,7 +139,7 @@ TEST_F(EventTest, GroupIsInTheTracepointsName) {
   EXPECT_EQ(tracepoint, "Test_Grouped_L4K0Gmygroup");
 }
 
-TEST_F(EventTest, NameOrGroupOfRunTimeThatIsOutOfFormSaysSo) {
+TEST_F(EventTest, InvalidRunTimeNameOrGroupReportsAnError) {
   const auto status = [&](std::string_view name, std::string_view group) {
     DynamicProvider any(name, group);
     any.SetTransport(&transport_);
@@ -156,7 +156,7 @@ TEST_F(EventTest, NameOrGroupOfRunTimeThatIsOutOfFormSaysSo) {
 
 TEST_F(EventTest, NothingIsWrittenWhileDisabled) {
   transport_.SetEnabled(false);
-  EXPECT_FALSE(provider.enabled());
+  EXPECT_FALSE(event_provider.enabled());
   EXPECT_FALSE(empty_event.enabled());
   EXPECT_EQ(empty_event.Write(), WriteResult::kDisabled);
   EXPECT_TRUE(transport_.Take().empty());
@@ -168,60 +168,61 @@ TEST_F(EventTest, NothingIsWrittenWhileDisabled) {
 TEST_F(EventTest, LargestEventIsWrittenAndOneByteMoreIsRefusedAndCounted) {
   const std::size_t overhead = 8 + 4 + 8 + 2;  // header, extension, metadata, length
   const std::string fits(kMaxEventSize - overhead, 'x');
-  const Provider::Counters before = provider.counters();
+  const Provider::Counters before = event_provider.counters();
   EXPECT_EQ(text_event.Write(fits), WriteResult::kWritten);
   EXPECT_EQ(TakeOne().size(), kMaxEventSize);
   EXPECT_EQ(text_event.Write(fits + "x"), WriteResult::kTooBig);
   EXPECT_EQ(text_event.Write(std::string(100'000, 'x')), WriteResult::kTooBig);
   EXPECT_TRUE(transport_.Take().empty());
-  EXPECT_EQ(provider.counters().written, before.written + 1);
-  EXPECT_EQ(provider.counters().too_big, before.too_big + 2);
+  EXPECT_EQ(event_provider.counters().written, before.written + 1);
+  EXPECT_EQ(event_provider.counters().too_big, before.too_big + 2);
 }
 
 TEST_F(EventTest, FailedWriteIsCountedAndErrnoKept) {
-  const Provider::Counters before = provider.counters();
+  const Provider::Counters before = event_provider.counters();
   transport_.FailWrite(EFAULT);
   errno = 42;
   EXPECT_EQ(empty_event.Write(), WriteResult::kFailed);
   EXPECT_EQ(errno, 42);
-  EXPECT_EQ(provider.counters().failed, before.failed + 1);
-  EXPECT_EQ(provider.counters().last_error, EFAULT);
+  EXPECT_EQ(event_provider.counters().failed, before.failed + 1);
+  EXPECT_EQ(event_provider.counters().last_error, EFAULT);
 }
 
 TEST_F(EventTest, FailedRegistrationIsSeenAndRetried) {
   RecordingTransport late;
   late.FailRegister(ENOENT);
-  provider.SetTransport(&late);
-  EXPECT_EQ(provider.status(), ENOENT);
+  event_provider.SetTransport(&late);
+  EXPECT_EQ(event_provider.status(), ENOENT);
   EXPECT_EQ(empty_event.Write(), WriteResult::kDisabled);
   late.FailRegister(0);
-  EXPECT_EQ(provider.Retry(), 0);
+  EXPECT_EQ(event_provider.Retry(), 0);
   EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
   EXPECT_EQ(late.Take().size(), 1u);
-  provider.SetTransport(&transport_);
+  event_provider.SetTransport(&transport_);
 }
 
-// At its end a program destroys its event sets, which a transport on the stack does not outlive.
-TEST_F(EventTest, TransportMayBeDestroyedBeforeWhatUsesIt) {
-  const EventSet set(provider, Level::kVerbose, 0x99);
+// A program destroys its event sets at exit, when a transport on the stack of main() no longer
+// exists.
+TEST_F(EventTest, TransportMayBeDestroyedBeforeItsUsers) {
+  const EventSet set(event_provider, Level::kVerbose, 0x99);
   {
     RecordingTransport short_lived;
-    EXPECT_EQ(provider.SetTransport(&short_lived), 0);
+    EXPECT_EQ(event_provider.SetTransport(&short_lived), 0);
     EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
   }
   EXPECT_EQ(empty_event.Write(), WriteResult::kDisabled);
-  EXPECT_FALSE(provider.enabled());
-  EXPECT_EQ(provider.status(), EOWNERDEAD);
+  EXPECT_FALSE(event_provider.enabled());
+  EXPECT_EQ(event_provider.status(), EOWNERDEAD);
   EXPECT_EQ(set.status(), EOWNERDEAD);
-  EXPECT_EQ(provider.Retry(), EOWNERDEAD);
+  EXPECT_EQ(event_provider.Retry(), EOWNERDEAD);
   EXPECT_EQ(std::string_view(RegistrationErrorText(EOWNERDEAD)).substr(0, 24),
             "the provider's transport");
-  EXPECT_EQ(provider.SetTransport(&transport_), 0);
+  EXPECT_EQ(event_provider.SetTransport(&transport_), 0);
   EXPECT_EQ(empty_event.Write(), WriteResult::kWritten);
   EXPECT_EXIT(
       {
-        provider.SetTransport(std::make_unique<RecordingTransport>().get());
-        std::exit(provider.status() == EOWNERDEAD ? 0 : 1);
+        event_provider.SetTransport(std::make_unique<RecordingTransport>().get());
+        std::exit(event_provider.status() == EOWNERDEAD ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
 }
@@ -247,7 +248,7 @@ TEST_F(EventTest, MoreSetsThanBitsAreRefusedWithoutHarm) {
   many.SetTransport(nullptr);
 }
 
-TEST_F(EventTest, WritingAndEnablingGoOnAtTheSameTime) {
+TEST_F(EventTest, WritesWhileEnabledAndDisabled) {
   constexpr int kThreads = 4;
   constexpr int kEvents = 1000;
   std::atomic<int> written = 0;

@@ -1,4 +1,4 @@
-// Compares every field type with bytes written out by hand from the specification.
+// Compares every field type with bytes written by hand from the specification.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
@@ -38,17 +38,17 @@ namespace {
 
 using namespace std::string_literals;
 
-inline constinit Provider provider("Test_Types");
+inline constinit Provider types_provider("Test_Types");
 
-// Returns the field's definition and payload, of an event with nothing else.
+// Returns the definition and payload of the only field of an event.
 template <typename T, typename... Options>
 std::string Bytes(const T& value) {
-  static constexpr Event<provider, "E", Traits{}, Field<"f", T, Options...>> event;
+  static constexpr Event<types_provider, "E", Traits{}, Field<"f", T, Options...>> event;
   RecordingTransport transport;
-  event.enabled();  // makes the set known
-  provider.SetTransport(&transport);
+  event.enabled();  // Registers the set.
+  types_provider.SetTransport(&transport);
   EXPECT_EQ(event.Write(value), WriteResult::kWritten);
-  provider.SetTransport(nullptr);
+  types_provider.SetTransport(nullptr);
   const auto records = transport.Take();
   if (records.size() != 1) return "not written";
   const std::string all = testing::TextOfWritten(records[0].event);
@@ -56,7 +56,7 @@ std::string Bytes(const T& value) {
   EXPECT_EQ(all.substr(0, 8), "\x07\0\0\0\0\0\0\x04"s);
   EXPECT_EQ(all.substr(10, 6), "\x01\0E\0f\0"s);
   auto fields = all.substr(16);
-  // "E", "f" and their terminators are 4 of the metadata's bytes.
+  // "E", "f" and their terminators take 4 bytes of the metadata.
   EXPECT_LE(static_cast<unsigned char>(metadata_size[0]) - 4u, fields.size());
   return fields;
 }
@@ -246,14 +246,14 @@ TEST(FieldTypes, FormatTagAndAttributesOfAField) {
 }
 
 TEST(FieldTypes, AttributesFollowTheNameWithSemicolonsDoubled) {
-  static constexpr Event<provider, "Named", Traits{}, Attribute<"unit", "a;b">,
+  static constexpr Event<types_provider, "Named", Traits{}, Attribute<"unit", "a;b">,
                          Field<"f", bool, Attribute<"k", "v">>>
       event;
   RecordingTransport transport;
   event.enabled();
-  provider.SetTransport(&transport);
+  types_provider.SetTransport(&transport);
   event.Write(true);
-  provider.SetTransport(nullptr);
+  types_provider.SetTransport(nullptr);
   const auto records = transport.Take();
   ASSERT_EQ(records.size(), 1u);
   const std::string all(reinterpret_cast<const char*>(records[0].event.data()),
@@ -262,25 +262,26 @@ TEST(FieldTypes, AttributesFollowTheNameWithSemicolonsDoubled) {
 }
 
 TEST(FieldTypes, ArraysOverTheirCountOrTheEventAreRefused) {
-  static constexpr Event<provider, "E", Traits{}, Field<"f", std::vector<std::uint8_t>>> event;
+  static constexpr Event<types_provider, "E", Traits{}, Field<"f", std::vector<std::uint8_t>>>
+      event;
   RecordingTransport transport;
   event.enabled();
-  provider.SetTransport(&transport);
+  types_provider.SetTransport(&transport);
   EXPECT_EQ(event.Write(std::vector<std::uint8_t>(65536)), WriteResult::kTooBig);
   EXPECT_EQ(event.Write(std::vector<std::uint8_t>(8184)), WriteResult::kTooBig);
   EXPECT_EQ(event.Write(std::vector<std::uint8_t>(8165)), WriteResult::kWritten);
   EXPECT_EQ(event.Write(std::vector<std::uint8_t>(8166)), WriteResult::kTooBig);
-  provider.SetTransport(nullptr);
+  types_provider.SetTransport(nullptr);
   const auto records = transport.Take();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].event.size(), kMaxEventSize);
 }
 
 TEST(LazyForm, ArgumentsAreEvaluatedOnlyWhenEnabled) {
-  static constexpr Event<provider, "E", Traits{}, Field<"f", int>> event;
+  static constexpr Event<types_provider, "E", Traits{}, Field<"f", int>> event;
   RecordingTransport transport;
   event.enabled();
-  provider.SetTransport(&transport);
+  types_provider.SetTransport(&transport);
   int evaluated = 0;
   transport.SetEnabled(false);
   EVENTHEADER_WRITE(event, ++evaluated);
@@ -288,7 +289,7 @@ TEST(LazyForm, ArgumentsAreEvaluatedOnlyWhenEnabled) {
   transport.SetEnabled(true);
   EVENTHEADER_WRITE(event, ++evaluated);
   EXPECT_EQ(evaluated, 1);
-  provider.SetTransport(nullptr);
+  types_provider.SetTransport(nullptr);
   EXPECT_EQ(transport.Take().size(), 1u);
 }
 

@@ -11,8 +11,8 @@ namespace eh {
 namespace {
 
 using testing::AsBytes;
-using testing::Event;
-using testing::Hex;
+using testing::EventBytes;
+using testing::FromHex;
 using testing::IsValidJson;
 using testing::Name;
 
@@ -27,32 +27,32 @@ std::string Json(const std::string& bytes, std::string_view provider = "") {
 
 // Returns the members of "fields".
 std::string Fields(const std::string& fields, const std::string& payload) {
-  const std::string text = Json(Event(Name("E") + fields, payload));
+  const std::string text = Json(EventBytes(Name("E") + fields, payload));
   const std::string head = R"({"name":"E","level":4,"fields":{)";
   EXPECT_TRUE(text.starts_with(head)) << text;
   EXPECT_TRUE(text.ends_with("}}")) << text;
   return text.substr(head.size(), text.size() - head.size() - 2);
 }
 
-// Returns the JSON of a scalar of `type`, its encoding and format in hex.
+// Returns the JSON of a scalar of `type`, which is its encoding and format in hex.
 std::string Value(std::string_view type, std::string_view payload) {
-  const std::string text = Fields(Name("v") + Hex(type), Hex(payload));
+  const std::string text = Fields(Name("v") + FromHex(type), FromHex(payload));
   EXPECT_TRUE(text.starts_with("\"v\":")) << text;
   return text.substr(4);
 }
 
 // Returns the JSON of a zstring_char8 of `format`.
 std::string Text8(std::string_view format, const std::string& text) {
-  return Fields(Name("v") + Hex("87") + Hex(format), Name(text)).substr(4);
+  return Fields(Name("v") + FromHex("87") + FromHex(format), Name(text)).substr(4);
 }
 
 TEST(EventJson, HeaderExtensionsAndFields) {
   const std::string metadata =
-      Name("Request;k=v") + Name("path") + Hex("0a") + Name("n") + Hex("02");
+      Name("Request;k=v") + Name("path") + FromHex("0a") + Name("n") + FromHex("02");
   const std::string bytes =
-      Hex("07 02 0100 0300 01 04") + Hex("2000 0280") + Hex("00112233445566778899aabbccddeeff") +
-      Hex("0f0e0d0c0b0a09080706050403020100") + static_cast<char>(metadata.size()) +
-      Hex("00 0100") + metadata + Hex("0100 2f 07");
+      FromHex("07 02 0100 0300 01 04") + FromHex("2000 0280") +
+      FromHex("00112233445566778899aabbccddeeff") + FromHex("0f0e0d0c0b0a09080706050403020100") +
+      static_cast<char>(metadata.size()) + FromHex("00 0100") + metadata + FromHex("0100 2f 07");
   EXPECT_EQ(Json(bytes, "MyProvider"),
             R"({"provider":"MyProvider","name":"Request","level":4,"opcode":1,"id":1,)"
             R"("version":2,"tag":3,"activityId":"00112233-4455-6677-8899-aabbccddeeff",)"
@@ -61,37 +61,38 @@ TEST(EventJson, HeaderExtensionsAndFields) {
 }
 
 TEST(EventJson, EventWithoutMetadataShowsItsBytes) {
-  EXPECT_EQ(Json(Hex("03 00 0000 0000 00 04 00ff")), R"({"level":4,"data":"00ff"})");
-  EXPECT_EQ(Json(Hex("03 00 0000 0000 00 04")), R"({"level":4})");
+  EXPECT_EQ(Json(FromHex("03 00 0000 0000 00 04 00ff")), R"({"level":4,"data":"00ff"})");
+  EXPECT_EQ(Json(FromHex("03 00 0000 0000 00 04")), R"({"level":4})");
 }
 
 TEST(EventJson, StructsAndArrays) {
-  EXPECT_EQ(Fields(Name("s") + Hex("c1 02") + Name("a") + Hex("02") + Name("b") + Hex("42") +
-                       Name("t") + Hex("81 01") + Name("c") + Hex("02"),
-                   Hex("0200 01 0000 02 0200 0304 05")),
+  EXPECT_EQ(Fields(Name("s") + FromHex("c1 02") + Name("a") + FromHex("02") + Name("b") +
+                       FromHex("42") + Name("t") + FromHex("81 01") + Name("c") + FromHex("02"),
+                   FromHex("0200 01 0000 02 0200 0304 05")),
             R"("s":[{"a":1,"b":[]},{"a":2,"b":[3,4]}],"t":{"c":5})");
 }
 
-TEST(EventJson, TruncatedPayloadClosesWhatIsOpen) {
-  EXPECT_EQ(Json(Event(Name("E") + Name("s") + Hex("c1 01") + Name("b") + Hex("42"),
-                       Hex("0200 0300 01"))),
+TEST(EventJson, TruncatedPayloadClosesOpenBrackets) {
+  EXPECT_EQ(Json(EventBytes(Name("E") + Name("s") + FromHex("c1 01") + Name("b") + FromHex("42"),
+                            FromHex("0200 0300 01"))),
             R"({"name":"E","level":4,"fields":{"s":[{"b":[1]}]},)"
             R"("error":"the payload ends within a field"})");
 }
 
 TEST(EventJson, ErrorInTheDefinitionsIsNamed) {
-  EXPECT_EQ(Json(Event(Name("E") + Name("a") + Hex("00"), "")),
+  EXPECT_EQ(Json(EventBytes(Name("E") + Name("a") + FromHex("00"), "")),
             R"({"name":"E","level":4,"fields":{},"error":"a field encoding is not valid"})");
 }
 
 TEST(EventJson, ErrorBehindAKeyLeavesNoKeyWithoutValue) {
-  EXPECT_EQ(Json(Event(Name("E") + Name("a") + Hex("02") + Name("b") + Hex("04"), "x")),
-            R"({"name":"E","level":4,"fields":{"a":120},)"
-            R"("error":"the payload ends within a field"})");
+  EXPECT_EQ(
+      Json(EventBytes(Name("E") + Name("a") + FromHex("02") + Name("b") + FromHex("04"), "x")),
+      R"({"name":"E","level":4,"fields":{"a":120},)"
+      R"("error":"the payload ends within a field"})");
 }
 
 TEST(EventJson, NamesAreEscapedAndMadeUtf8) {
-  EXPECT_EQ(Fields(Name("a\"\\\n\x01\xff") + Hex("02"), Hex("01")),
+  EXPECT_EQ(Fields(Name("a\"\\\n\x01\xff") + FromHex("02"), FromHex("01")),
             "\"a\\\"\\\\\\n\\u0001\xef\xbf\xbd\":1");
 }
 
@@ -100,16 +101,16 @@ TEST(EventJson, DeepestNestingWithAnErrorAtTheBottom) {
   std::string expected = R"({"name":"E","level":4,"fields":{)";
   std::string close;
   for (int i = 0; i < kMaxStructNesting; ++i) {
-    fields += Name("s") + Hex("a1 01 0100");
+    fields += Name("s") + FromHex("a1 01 0100");
     expected += R"("s":[{)";
     close += "}]";
   }
-  EXPECT_EQ(Json(Event(Name("E") + fields + Name("a") + Hex("22 0200"), "x")),
+  EXPECT_EQ(Json(EventBytes(Name("E") + fields + Name("a") + FromHex("22 0200"), "x")),
             expected + R"("a":[120])" + close + R"(},"error":"the payload ends within a field"})");
 }
 
 TEST(EventJson, BufferTooSmallGetsTheBeginningAndTheSizeNeeded) {
-  const std::string bytes = Event(Name("E") + Name("a") + Hex("02"), "x");
+  const std::string bytes = EventBytes(Name("E") + Name("a") + FromHex("02"), "x");
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   const std::string whole = Json(bytes);
@@ -121,8 +122,9 @@ TEST(EventJson, BufferTooSmallGetsTheBeginningAndTheSizeNeeded) {
   }
 }
 
-TEST(EventJson, AppendKeepsWhatIsThereAndGrowsForLongEvents) {
-  const std::string bytes = Event(Name("E") + Name("a") + Hex("07"), Name(std::string(5000, 'x')));
+TEST(EventJson, AppendKeepsExistingTextAndGrowsForLongEvents) {
+  const std::string bytes =
+      EventBytes(Name("E") + Name("a") + FromHex("07"), Name(std::string(5000, 'x')));
   EventView event;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &event), ParseError::kNone);
   std::string text = "before ";
@@ -252,14 +254,15 @@ TEST(ValueJson, ArraysOfCharactersAreText) {
   EXPECT_EQ(Value("c2 0b", "0300 61 c3 a4"), "\"a\xc3\xa4\"");
   EXPECT_EQ(Value("c3 0b", "0200 3dd8 00de"), "\"\xf0\x9f\x98\x80\"");
   EXPECT_EQ(Value("c4 0b", "0000"), R"("")");
-  // A constant array is as long as it is for the longest text.
+  // A constant array has the size of the longest text.
   EXPECT_EQ(Value("a2 0a 0400", "61 62 00 63"), R"("ab")");
   EXPECT_EQ(Value("a4 0b 0200", "00f60100 00000000"), "\"\xf0\x9f\x98\x80\"");
 }
 
 TEST(EventJson, ArrayOfCharactersThatIsCutIsTheTextBefore) {
   EXPECT_EQ(
-      Json(Event(Name("E") + Name("a") + Hex("c2 0a") + Name("b") + Hex("02"), Hex("0300 61 62"))),
+      Json(EventBytes(Name("E") + Name("a") + FromHex("c2 0a") + Name("b") + FromHex("02"),
+                      FromHex("0300 61 62"))),
       R"({"name":"E","level":4,"fields":{"a":"ab"},"error":"the payload ends within a field"})");
 }
 
@@ -276,7 +279,8 @@ TEST(ValueJson, BrokenUtf8IsReplacedOncePerMaximalPart) {
   const std::string r = "\xef\xbf\xbd";
   EXPECT_EQ(Text8("0b", "\xff|\x80|\xc0\x80|\xe2\x82|\xf0\x9f\x98|"),
             "\"" + r + "|" + r + "|" + r + r + "|" + r + "|" + r + "|\"");
-  // Overlong, surrogate, beyond U+10FFFF: not even their first two bytes belong together.
+  // Overlong forms, surrogates and values beyond U+10FFFF: not even their first two bytes are one
+  // character.
   EXPECT_EQ(Text8("0b", "\xe0\x80\x80|\xed\xa0\x80|\xf4\x90\x80\x80|\xf5"),
             "\"" + r + r + r + "|" + r + r + r + "|" + r + r + r + r + "|" + r + "\"");
   EXPECT_EQ(Text8("0b", "\xe2\x82"), "\"" + r + "\"");
@@ -326,7 +330,7 @@ TEST(ValueJson, ByteOrderMarksOfWideStringsAreOfTheirUnit) {
   EXPECT_EQ(Value("8b 0c", "0200 fffe 4100"), R"("A")");
   EXPECT_EQ(Value("8b 0c", "0200 feff 0041"), R"("A")");
   EXPECT_EQ(Value("8c 0c", "0200 0000feff 00000041"), R"("A")");
-  // UTF-16 that begins with its mark and a NUL.
+  // UTF-16 that begins with its byte order mark and a NUL.
   EXPECT_EQ(Value("8b 0c", "0200 fffe 0000"), R"("\u0000")");
 }
 
@@ -344,31 +348,31 @@ TEST(ValueJson, XmlAndJsonAreStrings) {
 }
 
 TEST(ValueJson, BigEndianEvent) {
-  const std::string metadata = Name("E") + Name("a") + Hex("84 02") + Name("b") + Hex("85 08") +
-                               Name("c") + Hex("0b") + Name("d") + Hex("83 10") + Name("e") +
-                               Hex("09");
-  const std::string bytes = Hex("04 00 0001 0002 00 04 00") + static_cast<char>(metadata.size()) +
-                            Hex("0001") + metadata +
-                            Hex("fffffffe 3ff8000000000000 0002 d83dde00 1f90 00000041 00000000");
+  const std::string metadata = Name("E") + Name("a") + FromHex("84 02") + Name("b") +
+                               FromHex("85 08") + Name("c") + FromHex("0b") + Name("d") +
+                               FromHex("83 10") + Name("e") + FromHex("09");
+  const std::string bytes =
+      FromHex("04 00 0001 0002 00 04 00") + static_cast<char>(metadata.size()) + FromHex("0001") +
+      metadata + FromHex("fffffffe 3ff8000000000000 0002 d83dde00 1f90 00000041 00000000");
   EXPECT_EQ(Json(bytes), R"({"name":"E","level":4,"id":1,"tag":2,"fields":{"a":-2,"b":1.5,"c":")"
                          "\xf0\x9f\x98\x80"
                          R"(","d":8080,"e":"A"}})");
 }
 
-// No pair of encoding and format, known or not, makes anything but JSON.
+// Any pair of encoding and format, known or unknown, must give valid JSON.
 TEST(ValueJson, EveryEncodingWithEveryFormatIsValid) {
   for (int encoding = 2; encoding <= 13; ++encoding) {
     for (int format = 0; format < 128; ++format) {
       for (const char* payload : {"0400 41ff00d8 0000 00000000 00000000 00000000",
                                   "0000 0000 0000 00000000 00000000 00000000"}) {
         const std::string type{static_cast<char>(encoding | 0x80), static_cast<char>(format)};
-        EXPECT_FALSE(Fields(Name("v") + type, Hex(payload)).empty());
+        EXPECT_FALSE(Fields(Name("v") + type, FromHex(payload)).empty());
       }
     }
   }
 }
 
-TEST(JsonCheck, RefusesWhatIsNotJson) {
+TEST(JsonCheck, RefusesInvalidJson) {
   for (const char* text : {"",
                            "{",
                            "{}}",

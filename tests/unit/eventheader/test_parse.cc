@@ -11,7 +11,7 @@ namespace {
 
 using testing::AsBytes;
 using testing::AsText;
-using testing::Hex;
+using testing::FromHex;
 using testing::Name;
 
 ParseError Parse(const std::string& bytes) {
@@ -19,7 +19,7 @@ ParseError Parse(const std::string& bytes) {
   return ParseEvent(AsBytes(bytes), &view);
 }
 
-// Reads all definitions of `metadata`, and says how that ended.
+// Reads all definitions of `metadata`, and returns the final status.
 ParseError ReadAll(const std::string& metadata) {
   MetadataReader reader(AsBytes(metadata), true);
   FieldDefinition field;
@@ -30,7 +30,7 @@ ParseError ReadAll(const std::string& metadata) {
 
 // Returns the only definition of `fields`.
 FieldDefinition ReadOne(const std::string& fields, bool little_endian = true) {
-  // The definition's views outlive the function.
+  // Static, because the definition's views outlive the function.
   static std::string metadata;
   metadata = Name("E") + fields;
   MetadataReader reader(AsBytes(metadata), little_endian);
@@ -43,7 +43,7 @@ FieldDefinition ReadOne(const std::string& fields, bool little_endian = true) {
 }
 
 TEST(ParseEvent, ReadsLittleEndianHeader) {
-  const std::string bytes = Hex("03 02 34 12 78 56 01 04") + "data";
+  const std::string bytes = FromHex("03 02 34 12 78 56 01 04") + "data";
   EventView view;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &view), ParseError::kNone);
   EXPECT_EQ(view.header.flags, 0x03);
@@ -61,7 +61,7 @@ TEST(ParseEvent, ReadsLittleEndianHeader) {
 }
 
 TEST(ParseEvent, ReadsBigEndianHeaderWith32BitPointers) {
-  const std::string bytes = Hex("00 02 12 34 56 78 f0 ff");
+  const std::string bytes = FromHex("00 02 12 34 56 78 f0 ff");
   EventView view;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &view), ParseError::kNone);
   EXPECT_EQ(view.header.id, 0x1234);
@@ -74,9 +74,9 @@ TEST(ParseEvent, ReadsBigEndianHeaderWith32BitPointers) {
 }
 
 TEST(ParseEvent, ReadsMetadataBehindActivityAndRelatedId) {
-  const std::string bytes = Hex("07 00 00 00 00 00 00 05") + Hex("20 00 02 80") +
-                            "0123456789abcdefABCDEFGHIJKLMNOP" + Hex("02 00 01 00") + Name("E") +
-                            "xyz";
+  const std::string bytes = FromHex("07 00 00 00 00 00 00 05") + FromHex("20 00 02 80") +
+                            "0123456789abcdefABCDEFGHIJKLMNOP" + FromHex("02 00 01 00") +
+                            Name("E") + "xyz";
   EventView view;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &view), ParseError::kNone);
   EXPECT_EQ(AsText(view.activity_id), "0123456789abcdef");
@@ -86,8 +86,8 @@ TEST(ParseEvent, ReadsMetadataBehindActivityAndRelatedId) {
 }
 
 TEST(ParseEvent, ReadsBigEndianExtensions) {
-  const std::string bytes = Hex("05 00 00 00 00 00 00 05") + Hex("00 02 80 01") + Name("E") +
-                            Hex("00 10 00 02") + "0123456789abcdef" + "d";
+  const std::string bytes = FromHex("05 00 00 00 00 00 00 05") + FromHex("00 02 80 01") +
+                            Name("E") + FromHex("00 10 00 02") + "0123456789abcdef" + "d";
   EventView view;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &view), ParseError::kNone);
   EXPECT_EQ(AsText(view.metadata), Name("E"));
@@ -97,8 +97,8 @@ TEST(ParseEvent, ReadsBigEndianExtensions) {
 }
 
 TEST(ParseEvent, SkipsUnknownExtensions) {
-  const std::string bytes = Hex("07 00 00 00 00 00 00 05") + Hex("03 00 ff ff") + "???" +
-                            Hex("00 00 03 80") + Hex("02 00 01 00") + Name("E");
+  const std::string bytes = FromHex("07 00 00 00 00 00 00 05") + FromHex("03 00 ff ff") + "???" +
+                            FromHex("00 00 03 80") + FromHex("02 00 01 00") + Name("E");
   EventView view;
   ASSERT_EQ(ParseEvent(AsBytes(bytes), &view), ParseError::kNone);
   EXPECT_EQ(AsText(view.metadata), Name("E"));
@@ -106,24 +106,24 @@ TEST(ParseEvent, SkipsUnknownExtensions) {
 
 TEST(ParseEvent, SevenBytesAreTruncatedHeader) {
   EXPECT_EQ(Parse(""), ParseError::kTruncatedHeader);
-  EXPECT_EQ(Parse(Hex("03 00 00 00 00 00 00")), ParseError::kTruncatedHeader);
+  EXPECT_EQ(Parse(FromHex("03 00 00 00 00 00 00")), ParseError::kTruncatedHeader);
 }
 
 TEST(ParseEvent, UndefinedFlagsAreRefused) {
   for (int bit = 3; bit < 8; ++bit) {
-    std::string bytes = Hex("03 00 00 00 00 00 00 05");
+    std::string bytes = FromHex("03 00 00 00 00 00 00 05");
     bytes[0] = static_cast<char>(3 | 1 << bit);
     EXPECT_EQ(Parse(bytes), ParseError::kBadFlags) << bit;
   }
 }
 
 TEST(ParseEvent, LevelZeroIsRefused) {
-  EXPECT_EQ(Parse(Hex("03 00 00 00 00 00 00 00")), ParseError::kBadLevel);
+  EXPECT_EQ(Parse(FromHex("03 00 00 00 00 00 00 00")), ParseError::kBadLevel);
 }
 
 TEST(ParseEvent, ExtensionCutAnywhereIsTruncated) {
-  const std::string whole = Hex("07 00 00 00 00 00 00 05") + Hex("10 00 02 80") +
-                            "0123456789abcdef" + Hex("02 00 01 00") + Name("E");
+  const std::string whole = FromHex("07 00 00 00 00 00 00 05") + FromHex("10 00 02 80") +
+                            "0123456789abcdef" + FromHex("02 00 01 00") + Name("E");
   ASSERT_EQ(Parse(whole), ParseError::kNone);
   for (std::size_t size = 8; size < whole.size(); ++size) {
     EXPECT_EQ(Parse(whole.substr(0, size)), ParseError::kTruncatedExtension) << size;
@@ -132,7 +132,7 @@ TEST(ParseEvent, ExtensionCutAnywhereIsTruncated) {
 
 TEST(ParseEvent, ActivityIdOfOddSizeIsRefused) {
   for (int size : {0, 8, 15, 17, 31, 33}) {
-    std::string bytes = Hex("07 00 00 00 00 00 00 05") + Hex("00 00 02 00");
+    std::string bytes = FromHex("07 00 00 00 00 00 00 05") + FromHex("00 00 02 00");
     bytes[8] = static_cast<char>(size);
     bytes += std::string(static_cast<std::size_t>(size), 'a');
     EXPECT_EQ(Parse(bytes), ParseError::kBadActivityId) << size;
@@ -140,20 +140,20 @@ TEST(ParseEvent, ActivityIdOfOddSizeIsRefused) {
 }
 
 TEST(ParseEvent, SecondMetadataIsRefused) {
-  EXPECT_EQ(Parse(Hex("07 00 00 00 00 00 00 05") + Hex("02 00 01 80") + Name("E") +
-                  Hex("02 00 01 00") + Name("E")),
+  EXPECT_EQ(Parse(FromHex("07 00 00 00 00 00 00 05") + FromHex("02 00 01 80") + Name("E") +
+                  FromHex("02 00 01 00") + Name("E")),
             ParseError::kDuplicateExtension);
 }
 
 TEST(ParseEvent, SecondMetadataIsRefusedEvenIfTheFirstIsEmpty) {
-  EXPECT_EQ(
-      Parse(Hex("07 00 00 00 00 00 00 05") + Hex("00 00 01 80") + Hex("02 00 01 00") + Name("E")),
-      ParseError::kDuplicateExtension);
+  EXPECT_EQ(Parse(FromHex("07 00 00 00 00 00 00 05") + FromHex("00 00 01 80") +
+                  FromHex("02 00 01 00") + Name("E")),
+            ParseError::kDuplicateExtension);
 }
 
 TEST(ParseEvent, SecondActivityIdIsRefused) {
-  EXPECT_EQ(Parse(Hex("07 00 00 00 00 00 00 05") + Hex("10 00 02 80") + "0123456789abcdef" +
-                  Hex("10 00 02 00") + "0123456789abcdef"),
+  EXPECT_EQ(Parse(FromHex("07 00 00 00 00 00 00 05") + FromHex("10 00 02 80") + "0123456789abcdef" +
+                  FromHex("10 00 02 00") + "0123456789abcdef"),
             ParseError::kDuplicateExtension);
 }
 
@@ -175,7 +175,7 @@ TEST(MetadataReader, NameWithoutAttributesHasNone) {
 }
 
 TEST(MetadataReader, ReadsFieldsMinimalDefinition) {
-  const FieldDefinition field = ReadOne(Name("count") + Hex("04"));
+  const FieldDefinition field = ReadOne(Name("count") + FromHex("04"));
   EXPECT_EQ(field.name, "count");
   EXPECT_EQ(field.attributes, "");
   EXPECT_EQ(field.encoding, Encoding::kValue32);
@@ -189,7 +189,7 @@ TEST(MetadataReader, ReadsFieldsMinimalDefinition) {
 }
 
 TEST(MetadataReader, ReadsFieldsLongestDefinition) {
-  const FieldDefinition field = ReadOne(Name("a;k=v;;w") + Hex("a4 83 34 12 03 01"));
+  const FieldDefinition field = ReadOne(Name("a;k=v;;w") + FromHex("a4 83 34 12 03 01"));
   EXPECT_EQ(field.name, "a");
   EXPECT_EQ(field.attributes, "k=v;;w");
   EXPECT_EQ(field.encoding, Encoding::kValue32);
@@ -201,20 +201,20 @@ TEST(MetadataReader, ReadsFieldsLongestDefinition) {
 }
 
 TEST(MetadataReader, ReadsTagAndLengthBigEndian) {
-  const FieldDefinition field = ReadOne(Name("a") + Hex("a4 83 12 34 01 03"), false);
+  const FieldDefinition field = ReadOne(Name("a") + FromHex("a4 83 12 34 01 03"), false);
   EXPECT_EQ(field.tag, 0x1234);
   EXPECT_EQ(field.array_length, 0x0103);
 }
 
 TEST(MetadataReader, TagZeroIsATag) {
-  const FieldDefinition field = ReadOne(Name("a") + Hex("84 80 00 00"));
+  const FieldDefinition field = ReadOne(Name("a") + FromHex("84 80 00 00"));
   EXPECT_TRUE(field.has_tag);
   EXPECT_EQ(field.tag, 0);
   EXPECT_EQ(field.format, Format::kUnsignedInt);
 }
 
 TEST(MetadataReader, ReadsVariableArray) {
-  const FieldDefinition field = ReadOne(Name("a") + Hex("42"));
+  const FieldDefinition field = ReadOne(Name("a") + FromHex("42"));
   EXPECT_EQ(field.encoding, Encoding::kValue8);
   EXPECT_EQ(field.arity, Arity::kVariableArray);
   EXPECT_EQ(field.array_length, 0);
@@ -238,14 +238,14 @@ TEST(MetadataReader, DefaultFormatIsTheEncodings) {
 }
 
 TEST(MetadataReader, UnknownFormatIsKept) {
-  EXPECT_EQ(ReadOne(Name("a") + Hex("84 7f")).format, static_cast<Format>(0x7f));
+  EXPECT_EQ(ReadOne(Name("a") + FromHex("84 7f")).format, static_cast<Format>(0x7f));
 }
 
 TEST(MetadataReader, CountsDepthOfNestedStructs) {
   // s { t { x } y } z
-  const std::string metadata = Name("E") + Name("s") + Hex("81 02") + Name("t") + Hex("81 01") +
-                               Name("x") + Hex("02") + Name("y") + Hex("02") + Name("z") +
-                               Hex("02");
+  const std::string metadata = Name("E") + Name("s") + FromHex("81 02") + Name("t") +
+                               FromHex("81 01") + Name("x") + FromHex("02") + Name("y") +
+                               FromHex("02") + Name("z") + FromHex("02");
   MetadataReader reader(AsBytes(metadata), true);
   const struct {
     const char* name;
@@ -266,7 +266,7 @@ TEST(MetadataReader, CountsDepthOfNestedStructs) {
 TEST(MetadataReader, StructMayBeAnArrayWithATag) {
   const FieldDefinition expected_struct = [] {
     static const std::string kMetadata =
-        Name("E") + Name("s") + Hex("a1 ff 02 00 05 00") + Name("x") + Hex("02");
+        Name("E") + Name("s") + FromHex("a1 ff 02 00 05 00") + Name("x") + FromHex("02");
     MetadataReader reader(AsBytes(kMetadata), true);
     FieldDefinition field{};
     EXPECT_TRUE(reader.Next(&field));
@@ -280,10 +280,10 @@ TEST(MetadataReader, StructMayBeAnArrayWithATag) {
 }
 
 TEST(MetadataReader, DefinitionCutAnywhereIsTruncated) {
-  const std::string fields = Name("field") + Hex("a4 83 34 12 03 01");
+  const std::string fields = Name("field") + FromHex("a4 83 34 12 03 01");
   const std::string whole = Name("E") + fields;
   ASSERT_EQ(ReadAll(whole), ParseError::kNone);
-  // At 2 bytes there is an event without fields.
+  // With 2 bytes, the metadata is an event without fields.
   for (std::size_t size = 3; size < whole.size(); ++size) {
     EXPECT_EQ(ReadAll(whole.substr(0, size)), ParseError::kTruncatedMetadata) << size;
   }
@@ -295,9 +295,9 @@ TEST(MetadataReader, EventNameWithoutNulIsTruncated) {
 }
 
 TEST(MetadataReader, StructHasTheMembersThatFollow) {
-  EXPECT_EQ(ReadAll(Name("E") + Name("s") + Hex("81 02") + Name("x") + Hex("02")),
+  EXPECT_EQ(ReadAll(Name("E") + Name("s") + FromHex("81 02") + Name("x") + FromHex("02")),
             ParseError::kNone);
-  EXPECT_EQ(ReadAll(Name("E") + Name("s") + Hex("81 02")), ParseError::kTruncatedMetadata);
+  EXPECT_EQ(ReadAll(Name("E") + Name("s") + FromHex("81 02")), ParseError::kTruncatedMetadata);
 }
 
 TEST(MetadataReader, InvalidEncodingsAreRefused) {
@@ -309,35 +309,35 @@ TEST(MetadataReader, InvalidEncodingsAreRefused) {
 }
 
 TEST(MetadataReader, BothArrayFlagsAreRefused) {
-  EXPECT_EQ(ReadAll(Name("E") + Name("a") + Hex("62 01 00")), ParseError::kBadEncoding);
+  EXPECT_EQ(ReadAll(Name("E") + Name("a") + FromHex("62 01 00")), ParseError::kBadEncoding);
 }
 
 TEST(MetadataReader, StructWithoutFieldsIsRefused) {
-  EXPECT_EQ(ReadAll(Name("E") + Name("s") + Hex("81 00")), ParseError::kBadStruct);
-  EXPECT_EQ(ReadAll(Name("E") + Name("s") + Hex("01")), ParseError::kBadStruct);
+  EXPECT_EQ(ReadAll(Name("E") + Name("s") + FromHex("81 00")), ParseError::kBadStruct);
+  EXPECT_EQ(ReadAll(Name("E") + Name("s") + FromHex("01")), ParseError::kBadStruct);
 }
 
 TEST(MetadataReader, ConstantArrayOfNoElementsIsRefused) {
-  EXPECT_EQ(ReadAll(Name("E") + Name("a") + Hex("22 00 00")), ParseError::kZeroLengthArray);
+  EXPECT_EQ(ReadAll(Name("E") + Name("a") + FromHex("22 00 00")), ParseError::kZeroLengthArray);
 }
 
 TEST(MetadataReader, NestingIsBounded) {
   std::string metadata = Name("E");
-  for (int i = 0; i < kMaxStructNesting; ++i) metadata += Name("s") + Hex("81 01");
-  EXPECT_EQ(ReadAll(metadata + Name("x") + Hex("02")), ParseError::kNone);
-  EXPECT_EQ(ReadAll(metadata + Name("s") + Hex("81 01") + Name("x") + Hex("02")),
+  for (int i = 0; i < kMaxStructNesting; ++i) metadata += Name("s") + FromHex("81 01");
+  EXPECT_EQ(ReadAll(metadata + Name("x") + FromHex("02")), ParseError::kNone);
+  EXPECT_EQ(ReadAll(metadata + Name("s") + FromHex("81 01") + Name("x") + FromHex("02")),
             ParseError::kNestingTooDeep);
 }
 
 TEST(MetadataReader, FieldCountIsBounded) {
   std::string metadata = Name("E");
-  for (int i = 0; i < kMaxFields; ++i) metadata += Name("") + Hex("02");
+  for (int i = 0; i < kMaxFields; ++i) metadata += Name("") + FromHex("02");
   EXPECT_EQ(ReadAll(metadata), ParseError::kNone);
-  EXPECT_EQ(ReadAll(metadata + Name("") + Hex("02")), ParseError::kTooManyFields);
+  EXPECT_EQ(ReadAll(metadata + Name("") + FromHex("02")), ParseError::kTooManyFields);
 }
 
 TEST(MetadataReader, StaysAtItsErrorOnceFailed) {
-  const std::string metadata = Name("E") + Name("a") + Hex("00") + Name("b") + Hex("02");
+  const std::string metadata = Name("E") + Name("a") + FromHex("00") + Name("b") + FromHex("02");
   MetadataReader reader(AsBytes(metadata), true);
   FieldDefinition field;
   EXPECT_FALSE(reader.Next(&field));
@@ -345,7 +345,7 @@ TEST(MetadataReader, StaysAtItsErrorOnceFailed) {
   EXPECT_EQ(reader.error(), ParseError::kBadEncoding);
 }
 
-TEST(ParseErrorText, IsThereAndItsOwnForEveryError) {
+TEST(ParseErrorText, IsUniqueForEveryError) {
   std::set<std::string> texts;
   constexpr int kLast = static_cast<int>(ParseError::kTooMuchWork);
   for (int i = 0; i <= kLast; ++i) {

@@ -1,4 +1,4 @@
-// Measures how much of the stack writing an event takes: a signal's may have 8 KiB in all.
+// Measures the stack use of writing an event. A signal handler's stack may have only 8 KiB.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 namespace eh {
 namespace {
 
-// A transport that takes every event, and no stack.
+// A transport that accepts every event, and needs no stack.
 class Sink final : public Transport {
  public:
   int Register(const char*, std::uint64_t* enable_word, unsigned bit,
@@ -30,7 +30,7 @@ class Sink final : public Transport {
 inline constinit Provider provider("Test_Stack");
 constexpr Event<provider, "E", Traits{}, Field<"f", std::string_view>> event;
 
-// Returns how many bytes of its stack a new thread has touched when it has run `function`.
+// Returns how many bytes of its stack a new thread uses to run `function`.
 std::size_t Depth(void (*function)()) {
   alignas(64) static std::array<std::byte, 256 * 1024> stack;
   stack.fill(std::byte{0xA5});

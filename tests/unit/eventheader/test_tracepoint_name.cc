@@ -12,7 +12,7 @@ namespace {
 
 bool IsName(std::string_view name) { return ParseTracepointName(name).has_value(); }
 
-std::string Format(const TracepointName& name) {
+std::string Formatted(const TracepointName& name) {
   char buffer[kMaxTracepointName + 1];
   const std::size_t size = FormatTracepointName(name, buffer);
   if (size != 0) {
@@ -37,7 +37,7 @@ TEST(ParseTracepointName, SplitsTheSpecificationsExamples) {
   EXPECT_EQ(second->options, "Gperf");
 }
 
-TEST(ParseTracepointName, ProviderMayContainWhatLooksLikeAttributes) {
+TEST(ParseTracepointName, ProviderMayContainTextLikeAttributes) {
   const auto name = ParseTracepointName("A_L1K1_LffKffffffffffffffff");
   ASSERT_TRUE(name.has_value());
   EXPECT_EQ(name->provider, "A_L1K1");
@@ -80,7 +80,7 @@ TEST(ParseTracepointName, LeadingZerosAreRefused) {
 
 TEST(ParseTracepointName, UpperCaseHexIsRefused) {
   EXPECT_FALSE(IsName("A_LAK1"));
-  // An option, not a digit.
+  // The A is an option, not a digit.
   const auto name = ParseTracepointName("A_L1K2A");
   ASSERT_TRUE(name.has_value());
   EXPECT_EQ(name->keyword, 2u);
@@ -122,22 +122,22 @@ TEST(ParseTracepointName, NulWithinTheNameIsRefused) {
 }
 
 TEST(FormatTracepointName, WritesTheSpecificationsExamples) {
-  EXPECT_EQ(Format({"MyProvider", 3, 0x2a, ""}), "MyProvider_L3K2a");
-  EXPECT_EQ(Format({"OtherProvider", 5, 0, "Gperf"}), "OtherProvider_L5K0Gperf");
-  EXPECT_EQ(Format({"A", 255, 0xfedcba9876543210, ""}), "A_LffKfedcba9876543210");
+  EXPECT_EQ(Formatted({"MyProvider", 3, 0x2a, ""}), "MyProvider_L3K2a");
+  EXPECT_EQ(Formatted({"OtherProvider", 5, 0, "Gperf"}), "OtherProvider_L5K0Gperf");
+  EXPECT_EQ(Formatted({"A", 255, 0xfedcba9876543210, ""}), "A_LffKfedcba9876543210");
 }
 
 TEST(FormatTracepointName, RefusesInvalidParts) {
-  EXPECT_EQ(Format({"", 1, 1, ""}), "");
-  EXPECT_EQ(Format({"a:b", 1, 1, ""}), "");
-  EXPECT_EQ(Format({"A", 0, 1, ""}), "");
-  EXPECT_EQ(Format({"A", 1, 1, "g"}), "");
-  EXPECT_EQ(Format({"A", 1, 1, "BA"}), "");
+  EXPECT_EQ(Formatted({"", 1, 1, ""}), "");
+  EXPECT_EQ(Formatted({"a:b", 1, 1, ""}), "");
+  EXPECT_EQ(Formatted({"A", 0, 1, ""}), "");
+  EXPECT_EQ(Formatted({"A", 1, 1, "g"}), "");
+  EXPECT_EQ(Formatted({"A", 1, 1, "BA"}), "");
 }
 
 TEST(FormatTracepointName, RefusesMoreThan255Bytes) {
   const std::string longest(kMaxTracepointName - 5, 'a');
-  EXPECT_EQ(Format({longest, 1, 1, ""}).size(), 255u);
+  EXPECT_EQ(Formatted({longest, 1, 1, ""}).size(), 255u);
   char buffer[400];
   EXPECT_EQ(FormatTracepointName({longest + "a", 1, 1, ""}, buffer), 0u);
   EXPECT_EQ(FormatTracepointName({longest, 1, 1, "G"}, buffer), 0u);
@@ -152,19 +152,19 @@ TEST(FormatTracepointName, BufferMustHoldTheTerminator) {
   EXPECT_EQ(FormatTracepointName({"A", 1, 1, ""}, {}), 0u);
 }
 
-TEST(FormatTracepointName, EveryLevelComesBack) {
+TEST(FormatTracepointName, EveryLevelParsesBack) {
   for (int level = 1; level <= 255; ++level) {
-    const std::string text = Format({"P", static_cast<std::uint8_t>(level), 1, "Gx"});
+    const std::string text = Formatted({"P", static_cast<std::uint8_t>(level), 1, "Gx"});
     const auto name = ParseTracepointName(text);
     ASSERT_TRUE(name.has_value()) << text;
     EXPECT_EQ(name->level, level);
   }
 }
 
-TEST(FormatTracepointName, EveryKeywordBitComesBack) {
+TEST(FormatTracepointName, EveryKeywordBitParsesBack) {
   for (int bit = 0; bit < 64; ++bit) {
     const std::uint64_t keyword = std::uint64_t{1} << bit;
-    const std::string text = Format({"P", 1, keyword, ""});
+    const std::string text = Formatted({"P", 1, keyword, ""});
     const auto name = ParseTracepointName(text);
     ASSERT_TRUE(name.has_value()) << text;
     EXPECT_EQ(name->keyword, keyword);
@@ -177,7 +177,7 @@ TEST(FindOption, FindsValuesByLetter) {
   EXPECT_EQ(FindOption("Aoption1BGmygroup", 'G'), "mygroup");
 }
 
-TEST(FindOption, WhatIsNotALetterThereIsNotFound) {
+TEST(FindOption, FindsOnlyLetters) {
   EXPECT_EQ(FindOption("Gmygroup", 'A'), std::nullopt);
   EXPECT_EQ(FindOption("", 'G'), std::nullopt);
   EXPECT_EQ(FindOption("Gmygroup", 'm'), std::nullopt);

@@ -1,5 +1,5 @@
-// Checks that the tests compiled with it are without exceptions and RTTI. A Transport is derived
-// from without RTTI.
+// Checks that the tests compiled together with this file have neither exceptions nor RTTI, and that
+// a class can be derived from Transport without RTTI.
 #include <gtest/gtest.h>
 
 #include "eventheader/eh.h"

@@ -15,9 +15,9 @@
 namespace eh {
 namespace {
 
-inline constinit Provider provider("Test_WriteAndDecode");
+inline constinit Provider decoded_provider("Test_WriteAndDecode");
 
-constexpr Event<provider, "AllTypes",
+constexpr Event<decoded_provider, "AllTypes",
                 Traits{.level = Level::kWarning,
                        .keyword = 0x10,
                        .opcode = Opcode::kActivityStart,
@@ -33,10 +33,10 @@ constexpr Event<provider, "AllTypes",
 
 class WriteAndDecode : public ::testing::Test {
  protected:
-  WriteAndDecode() { provider.SetTransport(&transport_); }
-  ~WriteAndDecode() override { provider.SetTransport(nullptr); }
+  WriteAndDecode() { decoded_provider.SetTransport(&transport_); }
+  ~WriteAndDecode() override { decoded_provider.SetTransport(nullptr); }
 
-  // Returns the one event that was written, as JSON.
+  // Returns the only event that was written, as JSON.
   std::string TakeJson() {
     const auto records = transport_.Take();
     EXPECT_EQ(records.size(), 1u);

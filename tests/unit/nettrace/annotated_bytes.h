@@ -1,4 +1,4 @@
-// Bytes as the tests write them down by hand, in strings and in the files of golden/ and broken/.
+// Bytes in the notation of the tests, in strings and in the files of golden/ and broken/.
 #ifndef TESTS_UNIT_NETTRACE_ANNOTATED_BYTES_H_
 #define TESTS_UNIT_NETTRACE_ANNOTATED_BYTES_H_
 
@@ -15,9 +15,9 @@
 
 namespace nettrace::testing {
 
-// "4E 65 'ttrace' 00{4}  # a comment" as bytes: pairs of hexadecimal digits; text in single quotes;
-// a byte and {N} for N times that byte; comments from # to the end of the line; blanks and lines
-// anywhere.
+// Parses "4E 65 'ttrace' 00{4}  # a comment": pairs of hexadecimal digits; text in single quotes; a
+// byte and {N} for N repetitions of the byte; comments from # to the end of the line; blanks and
+// line breaks anywhere.
 inline std::string Bytes(std::string_view text) {
   std::string bytes;
   const auto number = [](std::string_view digits, int base) {

@@ -14,7 +14,7 @@ using namespace std::string_view_literals;
 
 ByteReader ReaderOf(std::string_view text) { return ByteReader(std::as_bytes(std::span(text))); }
 
-// These hold on hosts of either byte order.
+// The results are the same on hosts of either byte order.
 TEST(ByteReader, NumbersAreLittleEndian) {
   ByteReader reader = ReaderOf(
       "\x01"
@@ -37,7 +37,7 @@ TEST(ByteReader, NumbersAreLittleEndian) {
   EXPECT_TRUE(reader.empty());
 }
 
-TEST(ByteReader, VarUIntsOfAllLengthsAreThoseThatWereWritten) {
+TEST(ByteReader, ReadsBackVarUIntsOfAllLengths) {
   ByteWriter writer;
   for (unsigned bits = 0; bits < 64; ++bits) {
     const std::uint64_t value = std::uint64_t{1} << bits;
@@ -61,7 +61,7 @@ TEST(ByteReader, VarUIntsHaveTheirLowBitsFirst) {
   EXPECT_EQ(ReaderOf("\x81\x82\x84\x08"sv).VarUInt32(), 1u | 2 << 7 | 4 << 14 | 8 << 21);
 }
 
-TEST(ByteReader, AValueThatDoesNotFitIsZeroAndSoIsAllAfterIt) {
+TEST(ByteReader, ValueThatDoesNotFitAndAllAfterItAreZero) {
   ByteReader reader = ReaderOf("\x01\x02\x03"sv);
   EXPECT_EQ(reader.Number<std::uint32_t>(), 0u);
   EXPECT_FALSE(reader.ok());

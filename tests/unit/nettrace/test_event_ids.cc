@@ -21,7 +21,7 @@ const std::vector<Field> kFields = {
     {"Point", Type::Object({{"x", Type::Simple(TypeCode::kInt32)}})},
 };
 
-// Computed apart from this code. Other ids would part the recordings of two versions.
+// Computed without this code. With other ids, recordings of two versions would differ.
 TEST(EventIds, AreTheSameInAllVersionsAndOnAllMachines) {
   EXPECT_EQ(HashedEventId("Request", {}, 0), 52405u);
   EXPECT_EQ(HashedEventId("Request", kFields, 1), 42590u);
@@ -60,7 +60,7 @@ EventMetadata Row(const std::string& name, std::uint32_t id = 0) {
   return row;
 }
 
-TEST(EventIds, AFreeIdIsTheHashUnlessAnotherSchemaHasThat) {
+TEST(EventIds, FreeIdIsTheHashUnlessAnotherSchemaHasIt) {
   EventIdTable table;
   const std::uint32_t hash = HashedEventId("A", {}, 0);
   EXPECT_EQ(table.FreeId(Row("A")), hash);
@@ -70,7 +70,7 @@ TEST(EventIds, AFreeIdIsTheHashUnlessAnotherSchemaHasThat) {
   EXPECT_EQ(table.FreeId(Row("A")), NextEventId(hash));
 }
 
-TEST(EventIds, EveryIdIsFoundBeforeThereIsNoneLeft) {
+TEST(EventIds, FindsEveryIdBeforeRunningOut) {
   EventIdTable table;
   std::set<std::uint32_t> ids;
   for (int i = 0; i < 65533; ++i) {
@@ -84,7 +84,7 @@ TEST(EventIds, EveryIdIsFoundBeforeThereIsNoneLeft) {
   EXPECT_EQ(*ids.begin(), 1u);
   EXPECT_EQ(*ids.rbegin(), 65533u);
   EXPECT_EQ(table.FreeId(Row("one more")), std::nullopt);
-  EXPECT_TRUE(table.FreeId(Row("0")));  // It has one.
+  EXPECT_TRUE(table.FreeId(Row("0")));  // The row already has an id.
 }
 
 std::string GuidOf(const std::string& provider) {
@@ -94,14 +94,14 @@ std::string GuidOf(const std::string& provider) {
       {reinterpret_cast<const char*>(traceevent::ProviderGuid(row).data()), 16});
 }
 
-// GUIDs that .NET has in its sources, in the order of the file's bytes.
-TEST(EventIds, AProvidersGuidIsTheOneThatDotNetMakesOfItsName) {
+// GUIDs from the sources of .NET, in the byte order of the file.
+TEST(EventIds, ProviderGuidsMatchThoseOfDotNet) {
   EXPECT_EQ(GuidOf("System.Runtime"), "0f2c5949055a6d51aa4ba64e02026c89");
   EXPECT_EQ(GuidOf("sYSTEM.rUNTIME"), GuidOf("System.Runtime"));
   EXPECT_EQ(GuidOf("Microsoft-Diagnostics-DiagnosticSource"), "e101b4ad9652f851c1255fda75826144");
 }
 
-// Messages of lengths around a block's, with the hashes that sha1sum prints.
+// Messages with lengths around that of a block, with the hashes that sha1sum prints.
 TEST(EventIds, Sha1IsThatOfTheStandard) {
   const auto sha1 = [](const std::string& text) {
     const auto hash = Sha1(std::as_bytes(std::span(text)));

@@ -1,4 +1,4 @@
-// One id in the place of another, or a bare number, does not compile.
+// Tests that code that passes an id of the wrong type, or a bare number, does not compile.
 #include <type_traits>
 #include <utility>
 
@@ -21,7 +21,7 @@ inline constexpr bool kTakenForNone =
 static_assert(kTakenForNone<MetadataId, ThreadIndex, StackId, LabelListId>);
 static_assert(kTakenForNone<ThreadIndex, StackId, LabelListId>);
 static_assert(kTakenForNone<StackId, LabelListId>);
-static_assert(kTakenFor<StackId, StackId>);  // it does say yes
+static_assert(kTakenFor<StackId, StackId>);  // The check can be true.
 
 template <typename Id>
 inline constexpr bool kIsRemovable =
@@ -41,7 +41,7 @@ concept IsMetadataOfAnEvent = requires(const Event& event, Id id) {
 static_assert(IsMetadataOfAnEvent<MetadataId> && !IsMetadataOfAnEvent<StackId> &&
               !IsMetadataOfAnEvent<int>);
 
-// They cost what the numbers in the file do.
+// Ids have the same size as the numbers in the file.
 static_assert(sizeof(MetadataId) == 4 && sizeof(ThreadIndex) == 8 && sizeof(StackId) == 4 &&
               sizeof(LabelListId) == 4 && ToNumber(ThreadIndex{7}) == 7);
 

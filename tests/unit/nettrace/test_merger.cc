@@ -1,4 +1,5 @@
-// The output of a Merger has all that is whole in its inputs, and Verify finds nothing in it.
+// Tests that the output of a Merger has all intact events of its inputs, and that Verify finds
+// nothing in it.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -21,33 +22,30 @@
 #include "libnettrace-writer/core/event_ids.h"
 #include "nettrace/merger.h"
 #include "nettrace/verifier.h"
+#include "tests/support/nettrace/open_bytes.h"
 #include "tests/support/nettrace/stream_builder.h"
 #include "tests/support/nettrace/writer_to_string.h"
+#include "tests/unit/nettrace/trace_files.h"
 
 namespace nettrace {
 namespace {
 
+using testing::OpenBytes;
 using Step = Reader::Step;
 
-std::unique_ptr<Reader> ReaderOf(std::span<const std::byte> stream) {
-  auto reader = Reader::Open(std::make_unique<MemorySource>(stream));
-  EXPECT_TRUE(reader.ok()) << reader.status();
-  return *std::move(reader);
-}
-
-Reader::Stats StatsOf(std::span<const std::byte> stream) {
-  const auto reader = ReaderOf(stream);
+Reader::Stats StatsAtEnd(std::span<const std::byte> stream) {
+  const auto reader = OpenBytes(stream);
   while (reader->Next() != Step::kEnd) {
   }
   return reader->stats();
 }
 
-// The merged streams, and what is in the output.
+// The merged streams, and the contents of the output.
 class Merged {
  public:
   explicit Merged(const std::vector<std::span<const std::byte>>& inputs, MergerOptions options = {})
       : merger_(std::move(options)) {
-    for (const auto input : inputs) merger_.AddInput(ReaderOf(input));
+    for (const auto input : inputs) merger_.AddInput(OpenBytes(input));
     const auto keep = [this](std::span<const std::byte> bytes, std::size_t* taken) {
       bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
       *taken = bytes.size();
@@ -59,16 +57,16 @@ class Merged {
       : Merged(std::vector{input.span()}, std::move(options)) {}
 
   const Merger& merger() const { return merger_; }
-  std::unique_ptr<Reader> Read() const { return ReaderOf(bytes_); }
-  Reader::Stats Stats() const { return StatsOf(bytes_); }
-  // Expects an output without a finding.
+  std::unique_ptr<Reader> Read() const { return OpenBytes(bytes_); }
+  Reader::Stats Stats() const { return StatsAtEnd(bytes_); }
+  // Expects an output without findings; returns its statistics.
   Reader::Stats CleanStats() const {
     const auto report = Verify(std::make_unique<MemorySource>(bytes_));
     EXPECT_TRUE(report.ok()) << report.status();
     for (const Finding& finding : report->findings) {
       ADD_FAILURE() << finding.rule->name << ": " << finding.explanation;
     }
-    const Reader::Stats stats = StatsOf(bytes_);
+    const Reader::Stats stats = StatsAtEnd(bytes_);
     EXPECT_TRUE(stats.complete);
     EXPECT_EQ(stats.events, merger_.stats().events);
     return stats;
@@ -87,20 +85,20 @@ void ExpectTheWholePartOfEveryCut(std::span<const std::byte> whole) {
     const auto bytes = whole.first(cut);
     const Merged merged({bytes});
     const Reader::Stats stats = merged.CleanStats();
-    const Reader::Stats expected = StatsOf(bytes);
+    const Reader::Stats expected = StatsAtEnd(bytes);
     EXPECT_EQ(stats.events, expected.events);
     EXPECT_EQ(stats.lost, expected.lost);
     EXPECT_EQ(merged.merger().input(0).status().ok(), expected.complete);
   }
 }
 
-TEST(Merger, TheWholePartOfEveryCutIsACleanStream) {
+TEST(Merger, IntactPartOfEveryCutIsACleanStream) {
   ExpectTheWholePartOfEveryCut(GoodStream().span());
 }
 
-TEST(Merger, TheWholePartOfEveryCutOfV4AndV5IsACleanV6Stream) {
+TEST(Merger, IntactPartOfEveryCutOfV4AndV5IsACleanV6Stream) {
   for (const char* version : {"v4", "v5"}) {
-    std::ifstream file(std::filesystem::path(CORPUS_DIR) / version, std::ios::binary);
+    std::ifstream file(testing::CorpusFile(version), std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(file), {});
     ASSERT_FALSE(bytes.empty()) << version;
     ExpectTheWholePartOfEveryCut(std::as_bytes(std::span(bytes)));
@@ -128,8 +126,8 @@ TEST(Merger, LostEventsOfARemovedThreadWithoutEventsAreCounted) {
   EXPECT_EQ(merged.CleanStats().lost, 11u);
 }
 
-// V6 has a DateTime of 16 bytes; only TraceEvent has not.
-TEST(Merger, ADateTimeIsCopiedAsItIs) {
+// V6 has a DateTime of 16 bytes; only TraceEvent does not support it.
+TEST(Merger, DateTimeIsCopiedUnchanged) {
   const Merged merged(
       Start()
           .Append(MetadataBlock({{.fields = {FieldRow("f", Code(TypeCode::kDateTime))}}}))
@@ -142,8 +140,8 @@ TEST(Merger, ADateTimeIsCopiedAsItIs) {
   EXPECT_EQ(reader->event().payload.size(), 16u);
 }
 
-// Whether a type has a fixed size is one question with one answer.
-TEST(Merger, WhatVerifyFindsNoErrorInCanBeCopied) {
+// The merger and the verifier must agree on whether a type has a fixed size.
+TEST(Merger, CopiesStreamsWithoutVerifyErrors) {
   const auto of_type = [](const Bytes& type) {
     return Start()
         .Append(MetadataBlock({{.fields = {FieldRow("f", type)}}}))
@@ -179,7 +177,7 @@ TEST(Merger, WhatVerifyFindsNoErrorInCanBeCopied) {
   EXPECT_EQ(copied, 20);
 }
 
-// No event follows these losses that could tell of them.
+// No event follows these losses, so no event number shows them.
 TEST(Merger, LossesAtTheEndAreCountedThoughNoEventIsTaken) {
   const Merged merged(Start()
                           .Append(MetadataBlock({{}}))
@@ -194,7 +192,7 @@ TEST(Merger, LossesAtTheEndAreCountedThoughNoEventIsTaken) {
   EXPECT_EQ(stats.lost, 2u + 4);
 }
 
-// The times of the events in the file's order.
+// Returns the times of the events in the file's order.
 std::vector<std::uint64_t> Times(const Merged& merged) {
   std::vector<std::uint64_t> times;
   const auto reader = merged.Read();
@@ -237,9 +235,9 @@ TEST(Merger, EventsLaterThanTheSequencePointAfterThemAreKept) {
                 {2000, 2500, 2600});
 }
 
-// The events are put in order across the sequence point, which is not in the output. The capture
-// thread of the first two becomes two, for the times of one must not go back.
-TEST(Merger, EventsEarlierThanThoseBeforeTheSequencePointAreKept) {
+// The events are sorted across the sequence point, which is not in the output. The capture thread
+// of the first two events becomes two threads, because the times of a thread must not decrease.
+TEST(Merger, KeepsEventsEarlierThanEventsBeforeTheSequencePoint) {
   const Merged merged(
       EventsAround(3000, {{.timestamp = 2900}},
                    {{.sequence = 2, .timestamp = 2500}, {.sequence = 3, .timestamp = 3100}})
@@ -259,7 +257,7 @@ TEST(Merger, EventsEarlierThanThoseBeforeTheSequencePointAreKept) {
   EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 0u);
 }
 
-TEST(Merger, AnEventBehindSequencePointsThatWereTrueIsMovedBehindThem) {
+TEST(Merger, MovesLateEventsBehindTheSequencePoint) {
   const Merged merged(EventsAround(3000, {{}}, {{.sequence = 2, .timestamp = 3500}})
                           .Append(SequencePointBlock(4000))
                           .Append(EventBlock({{.sequence = 3, .timestamp = 2500}}))
@@ -293,18 +291,18 @@ TEST(Merger, ATraceBlockWithAnImpossibleYearGetsADateThatExists) {
   EXPECT_TRUE(Merged(GoodStream()).merger().has_date(0));
 }
 
-TEST(Merger, AnErrorSaysWhichInputItIsAbout) {
+TEST(Merger, ErrorsNameTheInput) {
   const Bytes good = GoodStream();
   const Bytes bad = Start({.year = 0}).Append(End());
   Merger merger;
-  merger.AddInput(ReaderOf(good.span()));
-  merger.AddInput(ReaderOf(bad.span()));
+  merger.AddInput(OpenBytes(good.span()));
+  merger.AddInput(OpenBytes(bad.span()));
   EXPECT_TRUE(absl::IsInvalidArgument(merger.Run(std::make_unique<MemorySink>())));
   EXPECT_EQ(merger.failed_input(), 1u);
   EXPECT_EQ(Merged(GoodStream()).merger().failed_input(), std::nullopt);
 }
 
-// TraceEvent shows what is before the sync time at 0 ms.
+// TraceEvent shows events before the sync time at 0 ms.
 TEST(Merger, TheSyncTimeIsNoLaterThanTheFirstEvent) {
   const auto stream = [](std::int64_t sync, std::int64_t frequency,
                          const std::vector<std::uint64_t>& times) {
@@ -333,11 +331,11 @@ TEST(Merger, TheSyncTimeIsNoLaterThanTheFirstEvent) {
   const Bytes before = stream(5'000'000'000, 1'000'000'000, {4'999'999'999, 6'000'000'000});
   EXPECT_EQ(sync(Merged(after)), expected(0, 5'000'000'000));
   EXPECT_EQ(sync(Merged(before)), expected(-1, 4'999'000'000));
-  // A clock that has no whole number of ticks in a millisecond.
+  // The clock does not have a whole number of ticks in a millisecond.
   EXPECT_EQ(sync(Merged(stream(50'000, 10'001, {49'999}))), expected(-1000, 39'999));
   EXPECT_EQ(sync(Merged({after.span(), before.span()})), expected(-1, 4'999'000'000));
   EXPECT_EQ(sync(Merged({before.span(), after.span()})), expected(-1, 4'999'000'000));
-  // Half a second earlier than the first input's clock begins, and within its first second.
+  // The event is half a second before the first input's clock begins, and within its first second.
   const Bytes young = stream(100, 1'000'000'000, {200});
   const Bytes old = stream(900'000'000, 1'000'000'000, {400'000'000});
   const Merged merged({young.span(), old.span()});
@@ -395,8 +393,8 @@ TEST(Merger, ProvidersThatTraceEventTakesForOneGetDifferentIds) {
   EXPECT_NE(rows[1].first, 7u);
 }
 
-// TraceEvent knows events of Universal.System by id, those of Universal.Events by name.
-TEST(Merger, UniversalProvidersKeepWhatTraceEventKnowsTheirEventsBy) {
+// TraceEvent identifies events of Universal.System by id, those of Universal.Events by name.
+TEST(Merger, UniversalProvidersKeepTheIdsOrNamesThatTraceEventUses) {
   const Bytes one = OneEvent({.provider = "Universal.System", .event_id = 0, .name = "A"});
   const Bytes other = OneEvent({.provider = "Universal.System", .event_id = 0, .name = "B"}, 2001);
   const auto system = IdsAndNames(Merged({one.span(), other.span()}));
@@ -412,8 +410,8 @@ TEST(Merger, UniversalProvidersKeepWhatTraceEventKnowsTheirEventsBy) {
                                   {1, "Universal.Events/cpu"}, {1, "Universal.Events/cpu"}}));
 }
 
-// Whichever of two rows of one name comes first, TraceLog could not open a file that has both.
-TEST(Merger, RowsOfUniversalEventsThatCannotShareAnIdCostOnlyTheirEvents) {
+// TraceLog could not open a file that has both rows with the same name, whichever comes first.
+TEST(Merger, RowsOfUniversalEventsThatCannotShareAnIdLoseOnlyTheirEvents) {
   const Bytes field = FieldRow("Value", Code(TypeCode::kVarUInt));
   const auto cpu = [&](std::uint64_t id, std::vector<Bytes> fields, std::uint64_t time) {
     return OneEvent({.provider = "Universal.Events",
@@ -450,9 +448,9 @@ TEST(Merger, RowsOfUniversalEventsKeepTheirNamesWhereTheirIdsAreSwapped) {
                                                                 {2, "Universal.Events/cswitch"}}));
 }
 
-// The stream of the corpus, whose event's one field becomes a DateTime.
+// Returns the stream of the corpus, with the only field of its event changed to a DateTime.
 std::string V5WithDateTime() {
-  std::ifstream file(std::filesystem::path(CORPUS_DIR) / "v5", std::ios::binary);
+  std::ifstream file(testing::CorpusFile("v5"), std::ios::binary);
   std::string bytes(std::istreambuf_iterator<char>(file), {});
   const std::string_view array("\x13\0\0\0\x09\0\0\0", 8);
   const std::size_t at = bytes.find(array);
@@ -461,10 +459,10 @@ std::string V5WithDateTime() {
   return bytes;
 }
 
-// A DateTime is 8 bytes in V5, 16 in V6.
-TEST(Merger, RowsThatAreEqualButForTheirPayloadsEncodingStayTwo) {
+// A DateTime has 8 bytes in V5, 16 in V6.
+TEST(Merger, RowsThatDifferOnlyInPayloadEncodingStaySeparate) {
   const std::string v5 = V5WithDateTime();
-  const auto v5_reader = ReaderOf(std::as_bytes(std::span(v5)));
+  const auto v5_reader = OpenBytes(std::as_bytes(std::span(v5)));
   ASSERT_EQ(v5_reader->Next(), Step::kEvent);
   const EventMetadata row = *v5_reader->event().metadata;
   const Bytes v6 =
@@ -477,7 +475,7 @@ TEST(Merger, RowsThatAreEqualButForTheirPayloadsEncodingStayTwo) {
           .Append(ThreadBlock({1}))
           .Append(EventBlock({{}}))
           .Append(End());
-  const auto v6_reader = ReaderOf(v6.span());
+  const auto v6_reader = OpenBytes(v6.span());
   ASSERT_EQ(v6_reader->Next(), Step::kEvent);
   ASSERT_EQ(v6_reader->event().metadata->fields, row.fields);
 
@@ -501,13 +499,13 @@ TEST(Merger, RowsThatAreEqualButForTheirPayloadsEncodingStayTwo) {
 }
 
 TEST(Merger, EventsBeforeTheStartHaveTheFirstTimestampThatIsNotBeforeIt) {
-  // 10 ticks a second.
+  // The clock has 10 ticks in a second.
   const Bytes stream = Start({.sync_ticks = 5, .frequency = 10})
                            .Append(MetadataBlock({{}}))
                            .Append(ThreadBlock({1}))
                            .Append(EventBlock({{.timestamp = 6}, {.sequence = 2, .timestamp = 20}}))
                            .Append(End());
-  const absl::Time sync = ReaderOf(stream.span())->trace().sync_time;
+  const absl::Time sync = OpenBytes(stream.span())->trace().sync_time;
   const auto first = [&](absl::Time start) {
     const Merged merged(stream, {.start = start});
     EXPECT_EQ(merged.merger().not_as_it_was(0).moved, 0u);
@@ -537,7 +535,7 @@ TEST(Merger, LossesThatTogetherAreMoreThanOneGapAreCounted) {
   EXPECT_EQ(stats.lost, 3 * std::uint64_t{kGap});
 }
 
-TEST(Merger, AThreadIndexThatIsUsedAgainStaysTwoThreads) {
+TEST(Merger, ReusedThreadIndexStaysTwoThreads) {
   constexpr std::uint64_t kIndex = 5'000'001;
   const auto thread = [](std::uint64_t pid, std::string_view name) {
     return Block(BlockKind::kThread, Bytes().Row(ThreadRowBytes(kIndex, pid, pid, name)));
@@ -590,7 +588,7 @@ TEST(Merger, EventsThatAreAddedAtTheEndFollowEveryCut) {
     SCOPED_TRACE(cut);
     const auto bytes = whole.span().first(cut);
     const Merged merged({bytes}, options);
-    const Reader::Stats expected = StatsOf(bytes);
+    const Reader::Stats expected = StatsAtEnd(bytes);
     EXPECT_EQ(complete, expected.complete);
     const Reader::Stats stats = merged.CleanStats();
     EXPECT_EQ(stats.events, expected.events + 2);
@@ -617,7 +615,7 @@ TEST(Merger, EventsThatAreAddedAtTheEndFollowEveryCut) {
   }
 }
 
-TEST(Merger, AnInputThatEndsAtTheLastTimeThatThereIsLeavesNoneForAnAddedEvent) {
+TEST(Merger, InputThatEndsAtTheMaximumTimeLeavesNoTimeForAnAddedEvent) {
   MergerOptions options;
   options.add_at_end = [](const Reader&) {
     AddedEvent event;
@@ -673,7 +671,7 @@ TEST(Merger, TheOutputHasTheKeyValuesOfAllInputs) {
       (KeyValues{{"HardwareThreadCount", "64"}, {"HostName", "host"}, {"A", "a"}, {"B", "b"}}));
 }
 
-// The order of the inputs does not matter, even if the first one's clock began after the events of
+// The order of the inputs must not matter, even if the first one's clock began after the events of
 // the other.
 TEST(Merger, EventsFromBeforeTheFirstInputsClockKeepTheirTimes) {
   const auto two_events = [](int month, std::int64_t sync, std::uint64_t time) {
@@ -728,15 +726,15 @@ TEST(Merger, NoEventOfAnIntervalThatDoesNotFitInMemoryIsLost) {
 TEST(Merger, EventsThatCannotBeSortedAreAnError) {
   const Bytes stream = GoodStream();
   Merger merger({.time_order = {.max_memory = 1, .temporary_directory = "/nowhere/at/all"}});
-  merger.AddInput(ReaderOf(stream.span()));
+  merger.AddInput(OpenBytes(stream.span()));
   const absl::Status status = merger.Run(std::make_unique<MemorySink>());
   EXPECT_NE(status.message().find("/nowhere/at/all"), std::string::npos) << status;
 }
 
-TEST(Merger, AnErrorOfTheSinkComesBack) {
+TEST(Merger, ReturnsErrorsOfTheSink) {
   const Bytes stream = GoodStream();
   Merger merger;
-  merger.AddInput(ReaderOf(stream.span()));
+  merger.AddInput(OpenBytes(stream.span()));
   const auto refuse = [](std::span<const std::byte>, std::size_t*) {
     return absl::ResourceExhaustedError("full");
   };

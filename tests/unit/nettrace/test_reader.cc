@@ -14,27 +14,24 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
+#include "tests/support/nettrace/open_bytes.h"
 #include "tests/support/nettrace/stream_builder.h"
+#include "tests/support/source_root.h"
 #include "tests/unit/nettrace/annotated_bytes.h"
+#include "tests/unit/nettrace/trace_files.h"
 
 namespace nettrace {
 namespace {
 
+using testing::OpenBytes;
 using Step = Reader::Step;
-
-std::unique_ptr<Reader> OpenBytes(std::span<const std::byte> bytes,
-                                  const ReaderOptions& options = {}) {
-  auto reader = Reader::Open(std::make_unique<MemorySource>(bytes), options);
-  EXPECT_TRUE(reader.ok()) << reader.status();
-  return reader.ok() ? *std::move(reader) : nullptr;
-}
 
 void ReadAll(Reader* reader) {
   while (reader->Next() != Step::kEnd) {
   }
 }
 
-// Reads all of `stream` and returns its statistics; expects it to be whole.
+// Reads all of `stream`, expects it to be complete, and returns its statistics.
 Reader::Stats StatsOf(const Bytes& stream) {
   auto reader = OpenBytes(stream.span());
   ReadAll(reader.get());
@@ -49,7 +46,7 @@ std::string ReasonOf(const Bytes& stream) {
   return reader->damage() ? reader->damage()->reason : "";
 }
 
-// The rows that every stream of one event needs first.
+// Returns the rows that every stream of one event needs first.
 Bytes Prologue() { return Start().Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2})); }
 
 TEST(Reader, GivesEveryColumnOfAnEvent) {
@@ -74,7 +71,7 @@ TEST(Reader, GivesEveryColumnOfAnEvent) {
   EXPECT_FALSE(reader->event().labels->activity_id.has_value());
 }
 
-TEST(Reader, CountsWhatIsInAStream) {
+TEST(Reader, CountsTheContentsOfAStream) {
   const Reader::Stats stats = StatsOf(GoodStream());
   EXPECT_EQ(stats.events, 5u);
   EXPECT_EQ(stats.lost, 0u);
@@ -87,6 +84,135 @@ TEST(Reader, CountsWhatIsInAStream) {
   EXPECT_TRUE(stats.complete);
 }
 
+// Returns blocks of 100 numbered events each, with a sequence point after each block.
+Bytes NumberedStream(std::uint32_t blocks) {
+  Bytes stream = Prologue();
+  std::uint32_t number = 0;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    std::vector<EventFields> events;
+    for (int i = 0; i < 100; ++i) {
+      ++number;
+      events.push_back({.sequence = number,
+                        .timestamp = 2000 + std::uint64_t{number},
+                        .payload = Bytes().U32(number).U64(0)});
+    }
+    stream.Append(EventBlock(events)).Append(SequencePointBlock(2000 + number, 0, {{1, number}}));
+  }
+  return stream.Append(End());
+}
+
+TEST(ReaderThatSkipsDamage, ReadsTheRestAndCountsTheLosses) {
+  constexpr std::uint64_t kEvents = 4000;
+  const Bytes whole = NumberedStream(40);
+  const std::size_t first = Prologue().size();
+  const std::size_t size = whole.size() - 4 - first;
+  const std::size_t last = whole.size() - 4 - SequencePointBlock(0, 0, {{1, kEvents}}).size();
+  std::uint64_t missing = 0;
+  constexpr int kPlaces = 200;
+  for (int place = 0; place < kPlaces; ++place) {
+    std::vector<std::byte> bytes(whole.span().begin(), whole.span().end());
+    const std::size_t at = first + size * static_cast<std::size_t>(place) / kPlaces;
+    for (std::size_t i = 0; i < 64 && at + i < bytes.size() - 4; ++i) {
+      bytes[at + i] = static_cast<std::byte>(0x55 + 37 * i);
+    }
+    auto reader = OpenBytes(bytes, {.skip_damage = true});
+    ReadAll(reader.get());
+    const Reader::Stats& stats = reader->stats();
+    EXPECT_TRUE(reader->status().ok()) << at << " " << reader->status();
+    // Without the header before it, the EndOfStream block is not distinct from a cut file's zeros.
+    EXPECT_EQ(stats.complete, at + 64 <= last) << at;
+    // At most two blocks are lost, or some events whose payload alone is damaged.
+    EXPECT_GE(stats.events, kEvents - 200) << at;
+    // A few rows may be treated as payload of the row before, which is visible only in their
+    // numbers.
+    if (kEvents - stats.events < 10) continue;
+    ASSERT_FALSE(reader->skipped().empty()) << at;
+    std::uint64_t skipped = 0;
+    for (const SkippedPart& part : reader->skipped()) skipped += part.events;
+    EXPECT_NEAR(static_cast<double>(skipped), static_cast<double>(kEvents - stats.events), 100)
+        << at << " " << reader->skipped().front().reason;
+    missing += kEvents - stats.events;
+  }
+  EXPECT_GT(missing, 0U);
+  EXPECT_LT(missing, 100U * kPlaces);
+}
+
+TEST(ReaderThatSkipsDamage, FindsNoEndInAFileThatWasCut) {
+  constexpr std::uint64_t kEvents = 300;
+  const Bytes whole = NumberedStream(3);
+  for (std::size_t size = Prologue().size(); size < whole.size(); ++size) {
+    auto reader = OpenBytes(whole.span().first(size), {.skip_damage = true});
+    ReadAll(reader.get());
+    EXPECT_FALSE(reader->stats().complete) << size;
+    EXPECT_LE(reader->stats().events, kEvents);
+  }
+}
+
+TEST(ReaderThatSkipsDamage, KeepsEventsWithUnreadableLabels) {
+  const Bytes unknown_kind =
+      Block(BlockKind::kLabelList, Bytes().U32(1).U32(1).U8(30 | 0x80).U8(2));
+  const Bytes stream = Prologue()
+                           .Append(unknown_kind)
+                           .Append(EventBlock({{.label_list_id = 1}}))
+                           .Append(SequencePointBlock(2001, 0, {{1, 1}}))
+                           .Append(End());
+  auto reader = OpenBytes(stream.span(), {.skip_damage = true});
+  ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+  EXPECT_FALSE(reader->event().labels->activity_id.has_value());
+  ReadAll(reader.get());
+  EXPECT_TRUE(reader->stats().complete);
+  ASSERT_EQ(reader->skipped().size(), 1U);
+  EXPECT_EQ(reader->skipped()[0].reason, "a kind of label is unknown");
+  EXPECT_EQ(reader->skipped()[0].events, 0U);
+}
+
+TEST(ReaderThatSkipsDamage, TakesTheLaterOfTwoDefinitions) {
+  const Bytes level_3 = Block(BlockKind::kLabelList, Bytes().U32(1).U32(1).U8(9 | 0x80).U8(3));
+  const Bytes stream = Prologue()
+                           .Append(LabelBlock(1))
+                           .Append(EventBlock({{.label_list_id = 1}}))
+                           .Append(level_3)
+                           .Append(EventBlock({{.sequence = 2, .label_list_id = 1}}))
+                           .Append(End());
+  auto reader = OpenBytes(stream.span(), {.skip_damage = true});
+  ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+  const Labels* const first = reader->event().labels;
+  ASSERT_EQ(reader->Next(), Step::kEvent) << reader->status();
+  EXPECT_EQ(reader->event().level(), 3);
+  EXPECT_EQ(first->level, 2) << "it is valid up to the step after the next sequence point";
+  ReadAll(reader.get());
+  EXPECT_TRUE(reader->stats().complete);
+  ASSERT_EQ(reader->skipped().size(), 1U);
+  EXPECT_EQ(reader->skipped()[0].reason, "label list 1 is defined twice");
+}
+
+TEST(ReaderThatSkipsDamage, SkipsOnlyEventsWithoutMetadata) {
+  Bytes bad_row;
+  bad_row.U16(0).Row(MetadataRowBytes({.id = 2})).Row(Bytes().Var(3).U8(200));
+  const Bytes stream =
+      Prologue()
+          .Append(Block(BlockKind::kMetadata, bad_row))
+          .Append(EventBlock({{}, {.metadata_id = 3, .sequence = 2}, {.sequence = 3}}))
+          .Append(SequencePointBlock(2001, 0, {{1, 3}}))
+          .Append(End());
+  auto reader = OpenBytes(stream.span(), {.skip_damage = true});
+  ReadAll(reader.get());
+  EXPECT_TRUE(reader->stats().complete) << reader->status();
+  EXPECT_EQ(reader->stats().events, 2U);
+  ASSERT_EQ(reader->skipped().size(), 1U);
+  EXPECT_EQ(reader->skipped()[0].events, 1U);
+}
+
+TEST(ReaderThatSkipsDamage, DoesNotTakeAZeroedEndForTheTrueEnd) {
+  const Bytes whole = NumberedStream(10);
+  std::vector<std::byte> bytes(whole.span().begin(), whole.span().end());
+  std::fill(bytes.end() - 1000, bytes.end(), std::byte{});
+  auto reader = OpenBytes(bytes, {.skip_damage = true});
+  ReadAll(reader.get());
+  EXPECT_FALSE(reader->stats().complete);
+  EXPECT_GE(reader->stats().events, 900U);
+}
+
 TEST(Reader, ConvertsTicksByTheSyncTime) {
   const Bytes stream = Start({.sync_ticks = 10, .frequency = 3}).Append(End());
   auto reader = OpenBytes(stream.span());
@@ -96,10 +222,10 @@ TEST(Reader, ConvertsTicksByTheSyncTime) {
   EXPECT_EQ(reader->TimeOf(7), sync - absl::Seconds(1));
 }
 
-TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
+TEST(Reader, FillsInOmittedValuesOfCompressedRows) {
   Bytes content = EventHeader(2000, 2007);
   content.U8(1 | 2 | 4 | 128).Var(1).Var(0).Var(1).Var(3).Var(2).Var(2000).Var(0);
-  content.U8(0).Var(7);  // only the time is there
+  content.U8(0).Var(7);  // Only the time.
   const Bytes stream = Prologue().Append(Block(BlockKind::kEvent, content)).Append(End());
   auto reader = OpenBytes(stream.span());
   ASSERT_EQ(reader->Next(), Step::kEvent);
@@ -113,7 +239,7 @@ TEST(Reader, TakesOverWhatACompressedRowLeavesOut) {
   EXPECT_EQ(event.lost_before, 0u);
 }
 
-// One number at a time takes each length; the others are long or short at random.
+// Each number in turn has every possible length; the others are long or short at random.
 TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   const std::vector<std::uint64_t> numbers = {0,
                                               1,
@@ -175,7 +301,7 @@ TEST(Reader, ReadsCompressedRowsWithNumbersOfEveryLength) {
   EXPECT_EQ(reader->stats().lost, 0u);
 }
 
-TEST(Reader, TellsTheLeastTimeWhereTimesOverflow) {
+TEST(Reader, ReturnsTheLeastTimeIfTimesOverflow) {
   Bytes content = EventHeader(2, 2);
   content.U8(1 | 2 | 4).Var(1).Var(0).Var(1).Var(3).Var(1).Var(~std::uint64_t{0});
   for (int i = 0; i < 20; ++i) content.U8(0).Var(3);
@@ -186,7 +312,7 @@ TEST(Reader, TellsTheLeastTimeWhereTimesOverflow) {
   EXPECT_EQ(stats.last_timestamp, ~std::uint64_t{0});
 }
 
-// The ids of a writer that counts them, and of one that does not.
+// Ids from a writer that counts them, and from one that does not.
 TEST(Reader, FindsMetadataRowsOfAnyIds) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 7; id < 1000; ++id) ids.push_back(id);
@@ -235,7 +361,7 @@ TEST(ReaderLoss, AGapIsCountedWhereItIs) {
   EXPECT_EQ(reader->stats().lost, 8u);
 }
 
-TEST(ReaderLoss, ASequencePointTellsWhatWasLostAtTheEnd) {
+TEST(ReaderLoss, SequencePointShowsLossesAtTheEnd) {
   const Bytes stream = Prologue()
                            .Append(EventBlock({{}}))
                            .Append(SequencePointBlock(3000, 0, {{1, 5}, {2, 100}}))
@@ -251,7 +377,7 @@ TEST(ReaderLoss, ASequencePointTellsWhatWasLostAtTheEnd) {
   EXPECT_EQ(reader->stats().lost, 104u);
 }
 
-TEST(ReaderLoss, ARemovedThreadTellsItsLastNumber) {
+TEST(ReaderLoss, RemovedThreadHasItsLastNumber) {
   const Bytes removed = Block(BlockKind::kRemoveThread, Bytes().Var(1).Var(4).Var(2).Var(0));
   const Bytes stream = Prologue().Append(EventBlock({{}})).Append(removed).Append(End());
   auto reader = OpenBytes(stream.span());
@@ -275,7 +401,7 @@ TEST(ReaderLoss, NumbersWrapAround) {
   EXPECT_EQ(StatsOf(stream).lost, 0xFFFFFFFFu - 3 + 1);
 }
 
-TEST(ReaderLoss, AStepBackCountsWhatTheReferenceReaderCounts) {
+TEST(ReaderLoss, StepBackCountsAsInTheReferenceReader) {
   const Bytes stream =
       Prologue().Append(EventBlock({{.sequence = 1}, {.sequence = 1}})).Append(End());
   EXPECT_EQ(StatsOf(stream).lost, 0x7FFFFFFFu);
@@ -301,7 +427,7 @@ TEST(Reader, SkipsBlocksOfAnUnknownKind) {
   EXPECT_EQ(stats.blocks[99], 1u);
 }
 
-TEST(ReaderDamage, NamesAReferenceToWhatIsNotDefined) {
+TEST(ReaderDamage, NamesAnUndefinedReference) {
   EXPECT_EQ(ReasonOf(Prologue().Append(EventBlock({{.metadata_id = 9}})).Append(End())),
             "an event refers to metadata 9, which is not defined");
   EXPECT_EQ(ReasonOf(Prologue().Append(EventBlock({{.thread = 9}})).Append(End())),
@@ -326,7 +452,7 @@ TEST(ReaderDamage, AnUndefinedReferenceOfACompressedRowIsWhereThatBegins) {
   EXPECT_EQ(reader->stats().events, 1u);
 }
 
-TEST(ReaderDamage, LabelsAndFlushedRowsAreGoneBehindASequencePoint) {
+TEST(ReaderDamage, SequencePointRemovesLabelsAndFlushedRows) {
   const Bytes before = Prologue().Append(LabelBlock(1));
   EXPECT_TRUE(absl::StrContains(
       ReasonOf(
@@ -344,11 +470,11 @@ TEST(ReaderDamage, LabelsAndFlushedRowsAreGoneBehindASequencePoint) {
                         "thread 1"));
 }
 
-TEST(ReaderDamage, SaysWhereItStoppedAndHowMuchIsLeft) {
+TEST(ReaderDamage, ReportsWhereItStoppedAndTheRemainingSize) {
   const Bytes before = Prologue();
   const Bytes stream = Bytes(before)
                            .Append(EventBlock({{}}))
-                           .Append(ThreadBlock({1}))  // the index is taken
+                           .Append(ThreadBlock({1}))  // The index is in use.
                            .Append(EventBlock({{.sequence = 2}}))
                            .Append(End());
   auto reader = OpenBytes(stream.span());
@@ -371,9 +497,10 @@ TEST(ReaderDamage, TablesAreBounded) {
   EXPECT_TRUE(absl::StrContains(reader->damage()->reason, "10000 bytes"));
 }
 
-// All events of the whole blocks before a cut are delivered, and the rest is reported.
+// Expects that a reader delivers all events of the complete blocks before a cut, and reports the
+// rest.
 void ExpectCutsDeliverWholeBlocks(std::span<const std::byte> stream) {
-  // The events delivered up to the end of each block when all is read.
+  // Number of events delivered up to the end of each block when everything is read.
   std::vector<std::pair<std::size_t, std::uint64_t>> events_by_end;
   {
     auto reader = OpenBytes(stream);
@@ -403,11 +530,11 @@ TEST(ReaderDamage, EveryCutDeliversAllWholeBlocksBeforeIt) {
   ExpectCutsDeliverWholeBlocks(GoodStream().span());
 }
 
-// Files of the fuzzers' corpus, with one of everything.
+// Files of the fuzzers' corpus that contain one of everything.
 class Legacy : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    std::ifstream file(std::filesystem::path(CORPUS_DIR) / GetParam(), std::ios::binary);
+    std::ifstream file(testing::CorpusFile(GetParam()), std::ios::binary);
     ASSERT_TRUE(file.is_open());
     bytes_.assign(std::istreambuf_iterator<char>(file), {});
   }
@@ -422,11 +549,10 @@ TEST_P(Legacy, EveryCutDeliversAllWholeBlocksBeforeIt) { ExpectCutsDeliverWholeB
 INSTANTIATE_TEST_SUITE_P(Versions, Legacy, ::testing::Values("v4", "v5"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Of the files that break one rule each, those of these rules are refused by TraceEvent as a whole,
-// though they are read here.
-TEST(Reader, SaysWhyTraceEventRefusesAStream) {
+// Each of these files breaks one rule. TraceEvent refuses the whole file, but this reader reads it.
+TEST(Reader, ReportsWhyTraceEventRefusesAStream) {
   std::set<std::string> refused;
-  for (const auto& entry : std::filesystem::directory_iterator(BROKEN_DIR)) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::BrokenFolder())) {
     const std::string bytes = testing::Bytes(testing::TextOfFile(entry.path()));
     auto reader = Reader::Open(std::make_unique<MemorySource>(std::as_bytes(std::span(bytes))));
     if (!reader.ok()) continue;
@@ -443,7 +569,7 @@ TEST(Reader, SaysWhyTraceEventRefusesAStream) {
   EXPECT_EQ(reader->traceevent_refusal(), "");
 }
 
-TEST(ReaderVersions, WhatIsNotReadIsRefusedByName) {
+TEST(ReaderVersions, RefusesOtherVersionsByName) {
   const auto status = [](const Bytes& stream) {
     return Reader::Open(std::make_unique<MemorySource>(stream.span())).status();
   };
@@ -456,13 +582,14 @@ TEST(ReaderVersions, WhatIsNotReadIsRefusedByName) {
   EXPECT_EQ(status(Bytes().Raw("PERFILE2 and more")).code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The .NET runtime's own files.
+// Files that the .NET runtime wrote.
 class Vectors : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const char* shared = std::getenv("SHARED_DIR");
     const std::filesystem::path vectors =
-        std::filesystem::path(shared != nullptr ? shared : SHARED_DIR_DEFAULT) / "vectors";
+        (shared != nullptr ? std::filesystem::path(shared) : tests::SourcePath("../shared")) /
+        "vectors";
     zip_ = vectors / (std::string(GetParam()) + ".zip");
     if (!std::filesystem::exists(zip_)) GTEST_SKIP() << "no test vectors at " << vectors;
     FILE* unzip = popen(("unzip -p '" + zip_.string() + "'").c_str(), "r");
@@ -512,7 +639,8 @@ TEST_P(Vectors, AreReadToTheLastByteWithTheirCounts) {
 }
 
 TEST_P(Vectors, EveryCutIsReported) {
-  // Every offset of the small one; of the large one those around its first blocks and some of all.
+  // Every offset of the small file; in the large one, every offset of the first blocks, and some of
+  // the rest.
   for (std::size_t cut = 0; cut < bytes_.size(); cut += cut < 3000 ? 1 : 9973) {
     auto reader = OpenBytes(std::span<const std::byte>(bytes_).first(cut));
     ASSERT_NE(reader, nullptr);

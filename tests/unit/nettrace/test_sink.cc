@@ -41,7 +41,7 @@ TEST(FdSink, AFileThatCannotBeMadeIsNamed) {
   EXPECT_NE(status.message().find("/nonexistent/file"), absl::string_view::npos);
 }
 
-TEST(FdSink, AFullDeviceTakesNothingAndSaysSo) {
+TEST(FdSink, FullDeviceAcceptsNothingAndReportsIt) {
   FdSink sink(open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
   std::size_t taken = 1;
   const absl::Status status = sink.Append(Span("abc"), &taken);
@@ -49,7 +49,7 @@ TEST(FdSink, AFullDeviceTakesNothingAndSaysSo) {
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
 }
 
-TEST(FdSink, AFailedWriteIsTriedAgainWhileItsUserWantsThat) {
+TEST(FdSink, RetriesAFailedWriteWhileItsUserWantsIt) {
   const std::string path = ::testing::TempDir() + "/fd_sink_retry_test-" + std::to_string(getpid());
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
@@ -58,7 +58,7 @@ TEST(FdSink, AFailedWriteIsTriedAgainWhileItsUserWantsThat) {
   sink.set_retry([&](int error) {
     errors.push_back(error);
     if (errors.size() != 3) return true;
-    // There is space now.
+    // Makes space for further writes.
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     EXPECT_EQ(dup2(file, full), full);
     close(file);
@@ -72,11 +72,11 @@ TEST(FdSink, AFailedWriteIsTriedAgainWhileItsUserWantsThat) {
   std::filesystem::remove(path);
 }
 
-TEST(FdSink, AFailedWriteIsTriedAgainFromTheByteAfterTheLastOne) {
+TEST(FdSink, RetriesAFailedWriteFromTheNextByte) {
   const std::string path = ::testing::TempDir() + "/fd_sink_short_test-" + std::to_string(getpid());
   auto sink = FdSink::Create(path);
   ASSERT_TRUE(sink.ok());
-  // The file may hold no more than this: the write before the one that fails is short.
+  // Limits the file to this size, so that the write before the one that fails is short.
   constexpr rlim_t kLimit = 1000;
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -103,7 +103,7 @@ TEST(FdSink, AFailedWriteIsTriedAgainFromTheByteAfterTheLastOne) {
   std::filesystem::remove(path);
 }
 
-TEST(FdSink, AFailedWriteThatIsNotTriedAgainIsAnError) {
+TEST(FdSink, FailedWriteWithoutRetryIsAnError) {
   FdSink sink(open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
   int calls = 0;
   sink.set_retry([&](int) { return ++calls < 3; });

@@ -1,4 +1,4 @@
-// A stream reads the same from each source.
+// Tests that a stream reads the same from each source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace nettrace {
 namespace {
 
-// Gives a few bytes at a time, and is not in memory.
+// Returns a few bytes at a time, and is not in memory.
 class PieceSource : public Source {
  public:
   PieceSource(std::span<const std::byte> bytes, std::size_t piece) : rest_(bytes), piece_(piece) {}
@@ -29,7 +29,8 @@ class PieceSource : public Source {
   std::size_t piece_;
 };
 
-// Events whose times, sizes and metadata change now and then, on two threads, some of them lost.
+// Writes events on two threads, whose times, sizes and metadata change from time to time; some are
+// lost.
 std::vector<std::byte> WriteStream() {
   std::vector<std::byte> bytes;
   auto sink = std::make_unique<CallbackSink>([&](auto block, std::size_t* taken) {
@@ -66,8 +67,8 @@ std::vector<std::byte> WriteStream() {
   return bytes;
 }
 
-// All that a reader delivers, as text.
-std::string Describe(std::unique_ptr<Source> source) {
+// Returns everything that a reader delivers, as text.
+std::string TextOfStream(std::unique_ptr<Source> source) {
   auto opened = Reader::Open(std::move(source));
   if (!opened.ok()) return opened.status().ToString();
   Reader& reader = **opened;
@@ -91,10 +92,10 @@ std::string Describe(std::unique_ptr<Source> source) {
 
 TEST(Source, PiecesReadLikeMemory) {
   const std::vector<std::byte> bytes = WriteStream();
-  const std::string expected = Describe(std::make_unique<MemorySource>(bytes));
+  const std::string expected = TextOfStream(std::make_unique<MemorySource>(bytes));
   EXPECT_NE(expected.find("OK 2000 18 "), std::string::npos);
   for (const std::size_t piece : {1, 7, 4096, 1 << 20}) {
-    EXPECT_EQ(Describe(std::make_unique<PieceSource>(bytes, piece)), expected) << piece;
+    EXPECT_EQ(TextOfStream(std::make_unique<PieceSource>(bytes, piece)), expected) << piece;
   }
 }
 
@@ -102,8 +103,8 @@ TEST(Source, ACutStreamReadsTheSameInPiecesAndInMemory) {
   const std::vector<std::byte> bytes = WriteStream();
   for (std::size_t cut = 0; cut < bytes.size(); cut += 1 + cut / 16) {
     const auto part = std::span(bytes).first(cut);
-    EXPECT_EQ(Describe(std::make_unique<PieceSource>(part, 1000)),
-              Describe(std::make_unique<MemorySource>(part)))
+    EXPECT_EQ(TextOfStream(std::make_unique<PieceSource>(part, 1000)),
+              TextOfStream(std::make_unique<MemorySource>(part)))
         << cut;
   }
 }
@@ -113,8 +114,8 @@ TEST(Source, AFlippedBitReadsTheSameInPiecesAndInMemory) {
   for (std::size_t at = 0; at < bytes.size(); at += 1 + at / 64) {
     for (const std::byte bit : {std::byte{1}, std::byte{0x80}}) {
       bytes[at] ^= bit;
-      EXPECT_EQ(Describe(std::make_unique<PieceSource>(bytes, 1000)),
-                Describe(std::make_unique<MemorySource>(bytes)))
+      EXPECT_EQ(TextOfStream(std::make_unique<PieceSource>(bytes, 1000)),
+                TextOfStream(std::make_unique<MemorySource>(bytes)))
           << at;
       bytes[at] ^= bit;
     }

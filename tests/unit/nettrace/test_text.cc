@@ -16,7 +16,7 @@ std::span<const std::byte> Bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// The UTF-16LE code units as the host has them.
+// Returns the UTF-16LE code units in the host's byte order.
 std::u16string HostUnits(std::span<const std::byte> bytes) {
   std::u16string units;
   for (; bytes.size() >= 2; bytes = bytes.subspan(2)) {

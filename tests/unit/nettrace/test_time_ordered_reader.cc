@@ -20,6 +20,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/nettrace/random_trace.h"
 #include "tests/support/nettrace/stream_builder.h"
+#include "tests/unit/nettrace/trace_files.h"
 
 namespace nettrace {
 namespace {
@@ -42,8 +43,8 @@ std::string Hex(std::span<const std::byte> bytes) {
 
 std::string GuidText(const std::optional<Guid>& guid) { return guid ? Hex(*guid) : "-"; }
 
-// All of an event that a reader can see.
-std::string Describe(const Event& event) {
+// Returns everything in an event that a reader can see.
+std::string DescribeEvent(const Event& event) {
   return absl::StrCat(event.timestamp, " @", event.offset, " ", event.metadata->provider, "/",
                       event.metadata->event_id, " thread ", event.thread->thread_id.value_or(0),
                       " capture ", event.capture_thread->thread_id.value_or(0), " #",
@@ -64,7 +65,7 @@ Steps StepsOf(std::span<const std::byte> bytes, const TimeOrderOptions& options 
   for (Step step = ordered.Next(); step != Step::kEnd; step = ordered.Next()) {
     switch (step) {
       case Step::kEvent:
-        result.steps.push_back(Describe(ordered.event()));
+        result.steps.push_back(DescribeEvent(ordered.event()));
         break;
       case Step::kRemovedThread:
         result.steps.push_back(absl::StrCat("removed ",
@@ -81,8 +82,8 @@ Steps StepsOf(std::span<const std::byte> bytes, const TimeOrderOptions& options 
   return result;
 }
 
-// One interval with the events of four threads one after another; in each thread every second event
-// has the time of the one before. The events have stacks, labels and payloads.
+// Returns one interval with the events of four threads, one thread after another. In each thread,
+// every second event has the time of the event before. The events have stacks, labels and payloads.
 Bytes LongInterval(std::uint32_t events_per_thread, std::size_t payload_size = 8) {
   Bytes stream = Start();
   stream.Append(MetadataBlock({{}})).Append(ThreadBlock({1, 2, 3, 4}));
@@ -108,7 +109,7 @@ Bytes LongInterval(std::uint32_t events_per_thread, std::size_t payload_size = 8
   return stream.Append(SequencePointBlock(1'000'000'000)).Append(End());
 }
 
-TEST(TimeOrderedReader, SortsWithinAnIntervalAndKeepsWhatEventsReferTo) {
+TEST(TimeOrderedReader, SortsWithinAnIntervalAndKeepsReferences) {
   const Bytes stream = GoodStream();
   TimeOrderedReader ordered = Ordered(stream.span());
   std::vector<std::uint64_t> times;
@@ -138,7 +139,7 @@ TEST(TimeOrderedReader, EventsOfOneTimeComeInFileOrder) {
   }
 }
 
-TEST(TimeOrderedReader, WhatDoesNotFitInMemoryComesInTheSameOrder) {
+TEST(TimeOrderedReader, EventsThatDoNotFitInMemoryHaveTheSameOrder) {
   const Bytes stream = LongInterval(3000);
   const Steps in_memory = StepsOf(stream.span());
   ASSERT_EQ(in_memory.steps.size(), 12001u);
@@ -168,7 +169,7 @@ TEST(TimeOrderedReader, RandomTracesComeInTheSameOrderWithAndWithoutAFile) {
 }
 
 TEST(TimeOrderedReader, LabelsOfOldVersionsComeBackFromTheFile) {
-  std::ifstream file(std::filesystem::path(CORPUS_DIR) / "v4", std::ios::binary);
+  std::ifstream file(testing::CorpusFile("v4"), std::ios::binary);
   ASSERT_TRUE(file.is_open());
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const auto bytes = std::as_bytes(std::span(text));
@@ -179,7 +180,7 @@ TEST(TimeOrderedReader, LabelsOfOldVersionsComeBackFromTheFile) {
   EXPECT_EQ(spilled.steps, in_memory.steps);
 }
 
-// The most that is held while `stream` is read, bytes.
+// Returns the maximum memory that reading `stream` takes, in bytes.
 std::size_t MemoryFor(const Bytes& stream, std::uint64_t* spilled) {
   tests::Allocations& all = tests::allocations;
   const std::size_t before = all.held;
@@ -203,7 +204,7 @@ TEST(TimeOrderedReader, MemoryDoesNotGrowWithTheInterval) {
   EXPECT_LT(large, 4u << 20);
 }
 
-TEST(TimeOrderedReader, WhatCameBeforeDamageComesInOrder) {
+TEST(TimeOrderedReader, EventsBeforeDamageAreInOrder) {
   const Bytes stream = LongInterval(3000);
   const auto cut = stream.span().first(stream.size() - 1000);
   const Steps in_memory = StepsOf(cut);
@@ -226,7 +227,7 @@ TEST(TimeOrderedReader, TheTemporaryFileLeavesNoName) {
   EXPECT_EQ(rmdir(folder), 0);
 }
 
-TEST(TimeOrderedReader, AFolderThatIsNotThereIsAnErrorThatNamesIt) {
+TEST(TimeOrderedReader, NamesAMissingFolderInTheError) {
   const Bytes stream = LongInterval(3000);
   TimeOrderedReader ordered =
       Ordered(stream.span(), {.max_memory = 50'000, .temporary_directory = "/nowhere/at/all"});
@@ -237,8 +238,8 @@ TEST(TimeOrderedReader, AFolderThatIsNotThereIsAnErrorThatNamesIt) {
   EXPECT_EQ(ordered.Next(), Step::kEnd);
 }
 
-// A limit on the size of files stands for a disk that is full after a few runs were written.
-TEST(TimeOrderedReader, WhatWasReadWhenTheDiskIsFullComesInOrderAndThenTheError) {
+// A limit on the size of files simulates a disk that is full after a few runs were written.
+TEST(TimeOrderedReader, FullDiskReturnsReadEventsInOrderAndThenTheError) {
   const Bytes stream = LongInterval(3000);
   signal(SIGXFSZ, SIG_IGN);
   rlimit before = {};

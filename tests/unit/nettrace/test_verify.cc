@@ -13,7 +13,9 @@
 #include "nettrace/reader.h"
 #include "nettrace/verifier.h"
 #include "tests/support/nettrace/stream_builder.h"
+#include "tests/support/source_root.h"
 #include "tests/unit/nettrace/annotated_bytes.h"
+#include "tests/unit/nettrace/trace_files.h"
 
 namespace nettrace {
 namespace {
@@ -24,7 +26,7 @@ VerifyReport ReportOn(std::span<const std::byte> stream, const VerifyOptions& op
   return report.ok() ? *std::move(report) : VerifyReport();
 }
 
-std::string Describe(const VerifyReport& report) {
+std::string DescribeFindings(const VerifyReport& report) {
   std::string text;
   for (const Finding& finding : report.findings) {
     text += std::string(finding.rule->name) + " at " + std::to_string(finding.offset) + ": " +
@@ -35,15 +37,15 @@ std::string Describe(const VerifyReport& report) {
 
 TEST(Verify, AGoodStreamIsClean) {
   const VerifyReport report = ReportOn(GoodStream().span());
-  EXPECT_EQ(Describe(report), "");
+  EXPECT_EQ(DescribeFindings(report), "");
   EXPECT_EQ(report.errors + report.hazards, 0u);
   EXPECT_EQ(report.events, 5u);
   EXPECT_EQ(report.version, 6u);
 }
 
-// broken/RULE.txt, or RULE.way.txt where there are several ways to break it, is a file that breaks
-// RULE and no other one. Its line "# finds: RULE at OFFSET" says where. The files are written by
-// hand from the specification, as those of golden/ are.
+// broken/RULE.txt, or RULE.way.txt if there are several ways to break the rule, is a file that
+// breaks only RULE. Its line "# finds: RULE at OFFSET" has the expected finding. The files are
+// written by hand from the specification, like those of golden/.
 struct Broken {
   std::string rule;
   std::string finds;
@@ -52,7 +54,7 @@ struct Broken {
 
 std::vector<Broken> AllBroken() {
   std::vector<Broken> all;
-  for (const auto& entry : std::filesystem::directory_iterator(BROKEN_DIR)) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::BrokenFolder())) {
     const std::string name = entry.path().filename();
     const std::string text = testing::TextOfFile(entry.path());
     std::string finds;
@@ -68,16 +70,16 @@ std::vector<Broken> AllBroken() {
 
 TEST(Verify, EachBrokenFileBreaksTheRuleOfItsNameAndNoOther) {
   for (const Broken& file : AllBroken()) {
-    // Only the file of table-size has more in its tables than this.
+    // Only the file of table-size exceeds this limit of its tables.
     const VerifyReport report =
         ReportOn(std::as_bytes(std::span(file.bytes)), {.max_table_bytes = 100'000});
-    EXPECT_EQ(Describe(report), file.finds);
+    EXPECT_EQ(DescribeFindings(report), file.finds);
     EXPECT_FALSE(report.findings.empty()) << file.rule;
     for (const Finding& finding : report.findings) EXPECT_EQ(finding.rule->name, file.rule);
   }
 }
 
-// Rows of many fields take 25 times their size in memory.
+// Returns rows of many fields, which take 25 times their size in memory.
 Bytes RowsOfManyFields(int rows) {
   constexpr int kFields = 1000;
   Bytes stream = Start();
@@ -122,8 +124,8 @@ TEST(Verify, EveryRuleHasAFileThatBreaksIt) {
   EXPECT_EQ(broken, rules);
 }
 
-TEST(Verify, TheDocumentationHasEveryRuleAsItIs) {
-  std::ifstream file(RULES_DOCUMENT);
+TEST(Verify, DocumentationHasEveryRule) {
+  std::ifstream file(tests::SourcePath("docs/format/verify-rules.md"));
   std::vector<std::string> documented;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("| `")) documented.push_back(line);
@@ -158,7 +160,7 @@ TEST(Verify, EveryCutOfAGoodStreamIsFound) {
   for (std::size_t cut = 0; cut < good.size(); ++cut) {
     auto report = Verify(std::make_unique<MemorySource>(good.span().first(cut)));
     ASSERT_TRUE(report.ok()) << "cut at " << cut;
-    ASSERT_EQ(report->errors, 1u) << "cut at " << cut << "\n" << Describe(*report);
+    ASSERT_EQ(report->errors, 1u) << "cut at " << cut << "\n" << DescribeFindings(*report);
     const std::string rule = report->findings[0].rule->name;
     EXPECT_TRUE(rule == "truncated" || rule == "no-end-of-stream") << rule;
   }

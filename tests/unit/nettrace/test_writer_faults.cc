@@ -1,5 +1,5 @@
-// A sink that fails in every way and at every place: the bytes that it took are readable, and the
-// others are reported.
+// Tests a sink that fails in every way and at every place: the accepted bytes must be readable, and
+// the others must be reported.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -19,15 +19,15 @@
 namespace nettrace {
 namespace {
 
-// The bytes a faulty device has, apart from the sink so that they outlive the writer.
+// The bytes on a faulty device. Separate from the sink, so that they outlive the writer.
 struct Device {
   std::string bytes;
-  std::vector<std::size_t> sections;  // where each begins
-  std::size_t durable = 0;            // what a crash leaves
+  std::vector<std::size_t> sections;  // Offset of each section.
+  std::size_t durable = 0;            // Bytes that survive a crash.
   int calls = 0;
-  int fail_every = 0;    // calls; 0: never
-  bool failing = false;  // all of them
-  bool tear = false;     // takes a part before it fails
+  int fail_every = 0;    // Fails every this many calls; 0: never.
+  bool failing = false;  // All calls fail.
+  bool tear = false;     // Accepts a part before it fails.
   int error = EIO;
   bool fail_sync = false;
   std::mt19937 random{1};
@@ -113,7 +113,7 @@ std::unique_ptr<Writer> MakeWriter(Device* device) {
   return MakeWriter(std::make_unique<FaultySink>(device), 256);
 }
 
-// Writes event number `number`, on a thread that depends on it.
+// Writes event number `number` on a thread that depends on the number.
 absl::Status WriteNumber(Writer* writer, std::uint64_t number) {
   const ThreadIndex thread{1 + number % kThreads};
   Labels labels;
@@ -135,6 +135,22 @@ void UntilOk(Operation operation) {
   FAIL() << "never succeeds";
 }
 
+TEST(WriterStats, CountsEventsApartOnceTheyAreDelivered) {
+  Device device;
+  const std::unique_ptr<Writer> writer = MakeWriter(&device);
+  writer->CountApart(ThreadIndex{1});
+  writer->CountApart(ThreadIndex{1000});  // No such thread.
+  std::uint64_t apart = 0;
+  for (std::uint64_t number = 1; number <= 1000; ++number) {
+    ASSERT_TRUE(WriteNumber(writer.get(), number).ok());
+    if (number % kThreads == 0) ++apart;
+  }
+  EXPECT_LT(writer->stats().events_written_apart, apart);
+  ASSERT_TRUE(writer->Flush().ok());
+  EXPECT_EQ(writer->stats().events_written, 1000U);
+  EXPECT_EQ(writer->stats().events_written_apart, apart);
+}
+
 struct Fault {
   const char* name;
   int error;
@@ -143,7 +159,7 @@ struct Fault {
 
 class WriterFaults : public ::testing::TestWithParam<std::tuple<Fault, int>> {};
 
-TEST_P(WriterFaults, EveryEventIsReadOrLostWhateverFails) {
+TEST_P(WriterFaults, EveryEventIsReadOrLostAfterAnyFailure) {
   const auto& [fault, every] = GetParam();
   Device device;
   const std::unique_ptr<Writer> writer = MakeWriter(&device);
@@ -176,7 +192,7 @@ TEST_P(WriterFaults, EveryEventIsReadOrLostWhateverFails) {
   EXPECT_EQ(back.payloads, accepted);
   EXPECT_EQ(back.stats.lost, stats.events_dropped);
 
-  // Each section is a stream of its own.
+  // Each section is a separate stream.
   ASSERT_EQ(device.sections.size(), 1 + kEvents / 1000);
   std::vector<std::uint64_t> of_sections;
   for (std::size_t i = 0; i < device.sections.size(); ++i) {
@@ -197,14 +213,14 @@ TEST_P(WriterFaults, EveryEventIsReadOrLostWhateverFails) {
   EXPECT_EQ(of_sections, accepted);
 }
 
-// The sink hears of a section when it has taken all of the one before.
+// The sink is notified of a section when it has accepted all bytes of the one before.
 TEST(WriterFault, ASectionBeginsBetweenTwoBlocks) {
   Device device;
   const std::unique_ptr<Writer> writer = MakeWriter(&device);
   ASSERT_TRUE(WriteNumber(writer.get(), 1).ok());
   ASSERT_TRUE(writer->Flush().ok());
   device.tear = device.failing = true;
-  UntilOk([&] { return writer->StartSection(2); });  // the sink has taken its first bytes
+  UntilOk([&] { return writer->StartSection(2); });  // the sink has accepted its first bytes
   EXPECT_EQ(device.sections.size(), 1u);
   AddRows(writer.get());
   EXPECT_FALSE(writer->Flush().ok());
@@ -225,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(EveryNth, WriterFaults,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-// Interrupted and short writes are FdSink's to handle: the writer does not see them.
+// FdSink handles interrupted and short writes, so the writer does not see them.
 TEST(WriterFault, InterruptedAndShortWritesLoseNothing) {
   struct sigaction action = {};
   action.sa_handler = [](int) {};  // and no SA_RESTART
@@ -266,7 +282,7 @@ TEST(WriterFault, InterruptedAndShortWritesLoseNothing) {
   EXPECT_EQ(back.stats.lost, 0U);
 }
 
-TEST(WriterFault, ADeadSinkCostsEventsButNoMemory) {
+TEST(WriterFault, DeadSinkLosesEventsButTakesNoMemory) {
   Device device;
   const std::unique_ptr<Writer> writer = MakeWriter(&device);
   for (std::uint64_t number = 1; number <= 100; ++number) {
@@ -283,12 +299,12 @@ TEST(WriterFault, ADeadSinkCostsEventsButNoMemory) {
   const Writer::Stats stats = writer->stats();
   EXPECT_EQ(stats.events + stats.events_dropped, 100000U);
 
-  // The stream is readable up to its last whole block.
+  // The stream must be readable up to its last complete block.
   const ReadBack back = Read(device.bytes);
   EXPECT_TRUE(back.damaged);
   EXPECT_EQ(back.payloads.size(), stats.events_written);
 
-  // The writer goes on.
+  // The writer continues.
   device.failing = false;
   ASSERT_TRUE(WriteNumber(writer.get(), 100001).ok());
   ASSERT_TRUE(writer->WriteSequencePoint(200000).ok());
@@ -299,7 +315,7 @@ TEST(WriterFault, ADeadSinkCostsEventsButNoMemory) {
   EXPECT_EQ(whole.stats.lost, stats.events_dropped);
 }
 
-TEST(WriterFault, WhatWasSyncedSurvivesACrash) {
+TEST(WriterFault, SyncedBytesSurviveACrash) {
   Device device;
   const std::unique_ptr<Writer> writer = MakeWriter(&device);
   for (std::uint64_t number = 1; number <= 1000; ++number) {
@@ -313,7 +329,7 @@ TEST(WriterFault, WhatWasSyncedSurvivesACrash) {
   EXPECT_EQ(device.durable, device.bytes.size());
 }
 
-TEST(WriterFault, FinishThatCannotSyncSaysSoAndMayBeRepeated) {
+TEST(WriterFault, FinishThatCannotSyncFailsAndMayBeRepeated) {
   Device device;
   const std::unique_ptr<Writer> writer = MakeWriter(&device);
   ASSERT_TRUE(WriteNumber(writer.get(), 1).ok());

@@ -1,5 +1,6 @@
-// The files in golden/ are written by hand from the specification, byte for byte: one for each kind
-// of block and row. The writer makes each of them, and the reader and the verifier understand it.
+// The files in golden/ are written by hand from the specification, one for each kind of block and
+// row. The writer must make each of them byte for byte, and the reader and the verifier must accept
+// it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "tests/support/nettrace/random_values.h"
 #include "tests/support/nettrace/writer_to_string.h"
 #include "tests/unit/nettrace/annotated_bytes.h"
+#include "tests/unit/nettrace/trace_files.h"
 
 namespace nettrace {
 namespace {
@@ -28,15 +30,7 @@ using Step = Reader::Step;
 #define ASSERT_OK(expression) ASSERT_TRUE((expression).ok())
 
 std::string GoldenBytes(const std::string& name) {
-  return testing::Bytes(testing::TextOfFile(std::filesystem::path(GOLDEN_DIR) / (name + ".txt")));
-}
-
-EventMetadata Event(std::uint32_t id) {
-  EventMetadata metadata;
-  metadata.provider = "P";
-  metadata.event_id = id;
-  metadata.name = "N";
-  return metadata;
+  return testing::Bytes(testing::TextOfFile(testing::GoldenFolder() / (name + ".txt")));
 }
 
 class WriterGolden : public ::testing::Test {
@@ -48,7 +42,7 @@ class WriterGolden : public ::testing::Test {
   void BeginWithRows(std::uint32_t metadata, std::uint64_t threads, const TraceInfo& info = {}) {
     Begin(info);
     for (std::uint32_t id = 1; id <= metadata; ++id) {
-      EXPECT_EQ(*writer().AddMetadata(Event(id)), MetadataId{id});
+      EXPECT_EQ(*writer().AddMetadata(testing::SmallMetadata(id)), MetadataId{id});
     }
     for (std::uint64_t id = 1; id <= threads; ++id)
       EXPECT_EQ(*writer().AddThread({}), ThreadIndex{id});
@@ -64,8 +58,8 @@ class WriterGolden : public ::testing::Test {
                                Span(payload));
   }
 
-  // Ends the stream and compares it with the file of the test's name, in which Verify finds
-  // nothing. Reads that file from then on.
+  // Ends the stream and compares it with the file of the test's name, in which Verify must find
+  // nothing. From then on, reads that file.
   void ExpectGolden() {
     golden_ = GoldenBytes(::testing::UnitTest::GetInstance()->current_test_info()->name());
     EXPECT_TRUE(writer().Finish().ok());
@@ -81,7 +75,7 @@ class WriterGolden : public ::testing::Test {
   }
   Reader& reader() { return *reader_; }
 
-  // Expects the next step to be this event.
+  // Expects that the next step returns this event.
   void ExpectEvent(std::uint64_t capture_thread, std::uint32_t number, std::uint64_t thread,
                    std::uint64_t time, std::string_view payload = {}) {
     ASSERT_EQ(reader().Next(), Step::kEvent) << reader().status();
@@ -152,7 +146,7 @@ TEST_F(WriterGolden, EndOfStreamHasNoContents) {
 
 TEST_F(WriterGolden, MetadataRowWithEveryOptionalKind) {
   Begin();
-  EventMetadata metadata = Event(300);
+  EventMetadata metadata = testing::SmallMetadata(300);
   metadata.opcode = 7;
   metadata.keywords = 0x8000000000000001;
   metadata.level = 4;
@@ -172,7 +166,7 @@ TEST_F(WriterGolden, MetadataRowWithEveryOptionalKind) {
 
 TEST_F(WriterGolden, MetadataRowWithEveryScalarType) {
   Begin();
-  EventMetadata metadata = Event(1);
+  EventMetadata metadata = testing::SmallMetadata(1);
   for (const int code : {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 18, 20, 21, 23, 26}) {
     metadata.fields.push_back({"f", Type::Simple(static_cast<TypeCode>(code))});
   }
@@ -197,7 +191,7 @@ TEST_F(WriterGolden, MetadataRowWithEveryScalarType) {
 TEST_F(WriterGolden, MetadataRowWithEveryNestedType) {
   Begin();
   const Type byte = Type::Simple(TypeCode::kByte);
-  EventMetadata metadata = Event(1);
+  EventMetadata metadata = testing::SmallMetadata(1);
   metadata.fields = {
       {"a", Type::Array(byte)},
       {"f", Type::FixedLengthArray(byte, 3)},
@@ -331,7 +325,7 @@ TEST_F(WriterGolden, FirstEventOfABlockHasAllThatIsNotZero) {
   ExpectEnd();
 }
 
-TEST_F(WriterGolden, OnlyWhatChangedIsInAHeader) {
+TEST_F(WriterGolden, HeaderHasOnlyChangedValues) {
   BeginWithRows(2, 2);
   Labels labels;
   labels.level = 1;
@@ -345,7 +339,7 @@ TEST_F(WriterGolden, OnlyWhatChangedIsInAHeader) {
     ++row.timestamp;
     return writer().WriteEvent(row, Span(payload)).ok();
   };
-  ASSERT_TRUE(next("b"));  // nothing
+  ASSERT_TRUE(next("b"));  // Nothing.
   row.metadata_id = MetadataId{2};
   ASSERT_TRUE(next("c"));
   row.processor = 3;
@@ -356,7 +350,7 @@ TEST_F(WriterGolden, OnlyWhatChangedIsInAHeader) {
   ASSERT_TRUE(next("f"));
   row.label_list_id = *writer().InternLabels(labels);
   ASSERT_TRUE(next("g"));
-  ASSERT_TRUE(next(""));  // payload size
+  ASSERT_TRUE(next(""));  // Payload size.
   ASSERT_OK(writer().AddLost(ThreadIndex{1}, 300));
   ASSERT_TRUE(next(""));
   row.stack_id = kNoStack;
@@ -388,13 +382,13 @@ TEST_F(WriterGolden, OnlyWhatChangedIsInAHeader) {
   ExpectEnd();
 }
 
-TEST_F(WriterGolden, EachCaptureThreadHasABlockOfItsOwn) {
+TEST_F(WriterGolden, EachCaptureThreadHasASeparateBlock) {
   BeginWithRows(2, 2);
   ASSERT_OK(Write(2, 1, 1));
   ASSERT_OK(Write(1, 1, 2));
   ASSERT_OK(Write(2, 1, 3));
   ASSERT_OK(writer().Flush());
-  ASSERT_OK(Write(2, 1, 4));  // numbers go on over blocks
+  ASSERT_OK(Write(2, 1, 4));  // Numbers continue across blocks.
   ExpectGolden();
   ExpectEvent(2, 1, 1, 1);
   ExpectEvent(2, 2, 1, 3);
@@ -443,7 +437,7 @@ TEST_F(WriterGolden, AfterAFlushOfMetadataRowsAreDefinedAgain) {
   ASSERT_OK(Write(1, 1, 1));
   ASSERT_OK(writer().WriteSequencePoint(2, kSequencePointFlushMetadata));
   EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
-  ASSERT_EQ(*writer().AddMetadata(Event(1)), MetadataId{2});
+  ASSERT_EQ(*writer().AddMetadata(testing::SmallMetadata(1)), MetadataId{2});
   ASSERT_OK(Write(1, 1, 3, {}, 2));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 1);
@@ -458,9 +452,9 @@ TEST_F(WriterGolden, ASectionBeginsWithTheFirstIdsAndNumbers) {
   ASSERT_OK(Write(1, 1, 1));
   ASSERT_OK(writer().StartSection(2));
   EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 3)));
-  ASSERT_EQ(*writer().AddMetadata(Event(1)), MetadataId{1});
+  ASSERT_EQ(*writer().AddMetadata(testing::SmallMetadata(1)), MetadataId{1});
   ASSERT_EQ(*writer().AddThread({}), ThreadIndex{1});
-  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 1)));  // of the section before
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(1, 1, 1)));  // An id of the section before.
   ASSERT_OK(Write(1, 1, 3));
   ExpectGolden();
   ExpectEvent(1, 1, 1, 1);
@@ -525,7 +519,7 @@ TEST(GoldenFiles, EachHasATestOfItsName) {
     for (int j = 0; j < suite.total_test_count(); ++j) tests.insert(suite.GetTestInfo(j)->name());
   }
   std::set<std::string> files;
-  for (const auto& file : std::filesystem::directory_iterator(GOLDEN_DIR)) {
+  for (const auto& file : std::filesystem::directory_iterator(testing::GoldenFolder())) {
     files.insert(file.path().stem());
   }
   EXPECT_EQ(files, tests);
@@ -533,7 +527,7 @@ TEST(GoldenFiles, EachHasATestOfItsName) {
 
 TEST(GoldenFiles, HaveEveryKindOfBlock) {
   std::set<int> kinds;
-  for (const auto& file : std::filesystem::directory_iterator(GOLDEN_DIR)) {
+  for (const auto& file : std::filesystem::directory_iterator(testing::GoldenFolder())) {
     const std::string bytes = GoldenBytes(file.path().stem());
     auto reader = Reader::Open(std::make_unique<MemorySource>(Span(bytes)));
     ASSERT_TRUE(reader.ok());

@@ -1,5 +1,5 @@
-// The writer refuses what the format or TraceEvent cannot hold, and a refusal leaves the stream as
-// it was.
+// Tests that the writer refuses what the format or TraceEvent cannot hold, and that a refusal
+// leaves the stream unchanged.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,19 +14,10 @@ namespace {
 
 using testing::WriterToString;
 
-EventMetadata Event(std::uint32_t id, std::vector<Field> fields = {}) {
-  EventMetadata metadata;
-  metadata.provider = "P";
-  metadata.event_id = id;
-  metadata.name = "N";
-  metadata.fields = std::move(fields);
-  return metadata;
-}
-
 // A writer with metadata row 1 and threads 1 and 2.
 struct WriterWithRows : WriterToString {
   explicit WriterWithRows(const WriterOptions& options = {}) : WriterToString(options) {
-    EXPECT_TRUE(writer->AddMetadata(Event(1)).ok());
+    EXPECT_TRUE(writer->AddMetadata(testing::SmallMetadata(1)).ok());
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(writer->AddThread({}).ok());
   }
   absl::Status Write(std::uint64_t time, std::size_t payload = 0, std::uint64_t thread = 1) {
@@ -55,7 +46,7 @@ bool Accepts(const EventMetadata& metadata, const WriterOptions& options = {}) {
 }
 
 bool AcceptsType(const Type& type, const WriterOptions& options = {}) {
-  return Accepts(Event(1, {{"f", type}}), options);
+  return Accepts(testing::SmallMetadata(1, {{"f", type}}), options);
 }
 
 const Type kByte = Type::Simple(TypeCode::kByte);
@@ -100,7 +91,7 @@ TEST(WriterLimits, TimesThatTraceEventDoesNotShowAreRefused) {
   EXPECT_EQ(most, (std::uint64_t{1} << 63) - 11);
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + 1)));
   ASSERT_TRUE(out.Write(most - 1).ok());
-  ASSERT_TRUE(out.Write(most).ok());  // Like the one before, and no later one is.
+  ASSERT_TRUE(out.Write(most).ok());  // Equals the event before; no other event does.
   for (std::uint64_t over = 1; over <= 11; ++over) {
     EXPECT_TRUE(absl::IsInvalidArgument(out.Write(most + over)));
   }
@@ -117,7 +108,7 @@ TEST(WriterLimits, TimesOver63BitsAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(std::numeric_limits<std::uint64_t>::max())));
 }
 
-TEST(WriterLimits, WhatIsNotDefinedIsRefused) {
+TEST(WriterLimits, RefusesUndefinedReferences) {
   WriterWithRows out;
   const EventRow good = {.metadata_id = MetadataId{1},
                          .capture_thread = ThreadIndex{1},
@@ -136,7 +127,7 @@ TEST(WriterLimits, WhatIsNotDefinedIsRefused) {
     EXPECT_TRUE(refused([](EventRow* row) { row->thread = ThreadIndex{0}; }));
     EXPECT_TRUE(refused([](EventRow* row) { row->stack_id = StackId{1}; }));
     EXPECT_TRUE(refused([](EventRow* row) { row->label_list_id = LabelListId{1}; }));
-    ASSERT_TRUE(out.writer->WriteEvent(good, {}).ok());  // and again within a block
+    ASSERT_TRUE(out.writer->WriteEvent(good, {}).ok());  // Accepted again within a block.
   }
   EXPECT_EQ(out.writer->stats().events, 2U);
 }
@@ -165,7 +156,7 @@ TEST(WriterLimits, MetadataEndsWithAFlushOfIt) {
   WriterWithRows out;
   ASSERT_TRUE(out.writer->WriteSequencePoint(1, kSequencePointFlushMetadata).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(out.Write(2)));
-  EXPECT_EQ(*out.writer->AddMetadata(Event(1)), MetadataId{2});
+  EXPECT_EQ(*out.writer->AddMetadata(testing::SmallMetadata(1)), MetadataId{2});
 }
 
 TEST(WriterLimits, ARemovedThreadIsNotReferredToAgain) {
@@ -217,7 +208,7 @@ TEST(WriterLimits, StacksAreBounded) {
   EXPECT_TRUE(absl::IsOutOfRange(loose.writer->InternStack(stack).status()));
 }
 
-TEST(WriterLimits, AFrameThatIsNoPointerIsRefused) {
+TEST(WriterLimits, RefusesAFrameThatIsNotAPointer) {
   TraceInfo info;
   info.pointer_size = 4;
   WriterToString out({}, info);
@@ -226,8 +217,8 @@ TEST(WriterLimits, AFrameThatIsNoPointerIsRefused) {
 }
 
 TEST(WriterLimits, RowsOver16BitsAreRefused) {
-  EventMetadata metadata = Event(1);
-  metadata.name.assign(65535 - 10, 'x');  // the row then has 3 bytes of length more
+  EventMetadata metadata = testing::SmallMetadata(1);
+  metadata.name.assign(65535 - 10, 'x');  // The row has 3 more bytes of length then.
   EXPECT_FALSE(Accepts(metadata));
   metadata.name.resize(65535 - 10 - 3 + 1 + 1);
   EXPECT_TRUE(Accepts(metadata));
@@ -235,22 +226,23 @@ TEST(WriterLimits, RowsOver16BitsAreRefused) {
   ThreadInfo thread;
   thread.name = std::string(65535, 'x');
   EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddThread(thread).status()));
-  metadata = Event(1);
+  metadata = testing::SmallMetadata(1);
   metadata.description = std::string(65535, 'x');
   EXPECT_FALSE(Accepts(metadata));
-  EXPECT_FALSE(Accepts(Event(1, {{std::string(65535, 'x'), kByte}})));
-  EXPECT_FALSE(Accepts(Event(1, std::vector<Field>(65536, {"", kByte}))));
+  EXPECT_FALSE(Accepts(testing::SmallMetadata(1, {{std::string(65535, 'x'), kByte}})));
+  EXPECT_FALSE(Accepts(testing::SmallMetadata(1, std::vector<Field>(65536, {"", kByte}))));
 }
 
-TEST(WriterLimits, EventIdsAreWhatTraceEventNeeds) {
-  EXPECT_TRUE(Accepts(Event(0)));
-  EXPECT_TRUE(Accepts(Event(internal::traceevent::kMaxEventId)));
-  EXPECT_FALSE(Accepts(Event(internal::traceevent::kMaxEventId + 1)));
-  EXPECT_FALSE(Accepts(Event(65536)));
-  EXPECT_TRUE(Accepts(Event(65536), Loose()));
+TEST(WriterLimits, RefusesEventIdsThatTraceEventCannotUse) {
+  EXPECT_TRUE(Accepts(testing::SmallMetadata(0)));
+  EXPECT_TRUE(Accepts(testing::SmallMetadata(internal::traceevent::kMaxEventId)));
+  EXPECT_FALSE(Accepts(testing::SmallMetadata(internal::traceevent::kMaxEventId + 1)));
+  EXPECT_FALSE(Accepts(testing::SmallMetadata(65536)));
+  EXPECT_TRUE(Accepts(testing::SmallMetadata(65536), Loose()));
 }
 
-// `first` and `change` are rows of one provider and id.
+// Returns whether the writer accepts both `first` and a row that `change` makes of it, with the
+// same provider and id.
 bool AcceptsBoth(const EventMetadata& first, const std::function<void(EventMetadata*)>& change,
                  const WriterOptions& options = {}) {
   WriterToString out(options);
@@ -266,7 +258,7 @@ bool AcceptsBoth(const EventMetadata& first, const std::function<void(EventMetad
 }
 
 TEST(WriterLimits, RowsOfOneIdAgreeInNameFieldsAndOpcode) {
-  const EventMetadata row = Event(1, {{"x", kByte}});
+  const EventMetadata row = testing::SmallMetadata(1, {{"x", kByte}});
   EXPECT_TRUE(AcceptsBoth(row, [](EventMetadata*) {}));
   EXPECT_TRUE(AcceptsBoth(row, [](EventMetadata* other) {
     other->level = 3;
@@ -274,7 +266,7 @@ TEST(WriterLimits, RowsOfOneIdAgreeInNameFieldsAndOpcode) {
     other->keywords = 7;
     other->message_template = "m";
     other->key_values = {{"key", "value"}};
-    other->opcode = 0;  // As if there were none, for this name.
+    other->opcode = 0;  // For this name, 0 is the same as no opcode.
   }));
   const std::function<void(EventMetadata*)> clashes[] = {
       [](EventMetadata* other) { other->name = "O"; },
@@ -298,8 +290,8 @@ TEST(WriterLimits, RowsOfOneIdAgreeInNameFieldsAndOpcode) {
   }));
 }
 
-TEST(WriterLimits, AProviderIsWhatHasItsGuid) {
-  EventMetadata row = Event(1);
+TEST(WriterLimits, ProvidersAreIdentifiedByGuid) {
+  EventMetadata row = testing::SmallMetadata(1);
   const auto other_of = [](const Guid& guid) {
     return [guid](EventMetadata* other) {
       other->provider = "Q";
@@ -314,8 +306,8 @@ TEST(WriterLimits, AProviderIsWhatHasItsGuid) {
   EXPECT_TRUE(AcceptsBoth(row, other_of(made_of_name)));
 }
 
-TEST(WriterLimits, EventsThatGoByTheirNamesHaveOneIdEach) {
-  EventMetadata cpu = Event(1);
+TEST(WriterLimits, EventsIdentifiedByNameHaveOneIdEach) {
+  EventMetadata cpu = testing::SmallMetadata(1);
   cpu.provider = "Universal.Events";
   cpu.name = "cpu";
   const auto other_id = [](EventMetadata* other) { other->event_id = 2; };
@@ -325,7 +317,7 @@ TEST(WriterLimits, EventsThatGoByTheirNamesHaveOneIdEach) {
     other->name = "cswitch";
     other->event_id = 2;
   }));
-  EXPECT_TRUE(AcceptsBoth(Event(1), other_id));
+  EXPECT_TRUE(AcceptsBoth(testing::SmallMetadata(1), other_id));
 }
 
 TEST(WriterLimits, IdsFromBeforeFlushesAreRememberedInBoundedMemory) {
@@ -333,7 +325,7 @@ TEST(WriterLimits, IdsFromBeforeFlushesAreRememberedInBoundedMemory) {
   options.max_metadata = 2;
   WriterToString out(options);
   const auto adds = [&out](std::uint32_t id, const char* name) {
-    EventMetadata row = Event(id);
+    EventMetadata row = testing::SmallMetadata(id);
     row.name = name;
     return out.writer->AddMetadata(row).ok();
   };
@@ -348,7 +340,7 @@ TEST(WriterLimits, IdsFromBeforeFlushesAreRememberedInBoundedMemory) {
   EXPECT_FALSE(adds(1, "B"));
   EXPECT_FALSE(adds(2, "B"));
   EXPECT_TRUE(adds(3, "A"));
-  flush();  // Three ids are too many: those of the last flush are kept.
+  flush();  // Three ids are too many: the last flush's are kept.
   EXPECT_TRUE(adds(1, "B"));
   EXPECT_FALSE(adds(3, "B"));
 }
@@ -412,8 +404,8 @@ TEST(WriterLimits, ADateTimeIsRefusedForTheReferenceReaderOnly) {
   EXPECT_FALSE(AcceptsType(Type::Simple(TypeCode::kDecimal), Loose()));
 }
 
-TEST(WriterLimits, AnOpcodeThatTheReferenceReaderWouldGuessIsAskedFor) {
-  EventMetadata metadata = Event(1);
+TEST(WriterLimits, RequiresAnOpcodeThatTheReferenceReaderWouldGuess) {
+  EventMetadata metadata = testing::SmallMetadata(1);
   for (const char* name : {"RequestStart", "Restart", "STOP"}) {
     metadata.name = name;
     metadata.opcode.reset();
@@ -446,7 +438,7 @@ TEST(WriterLimits, CachesAreBoundedAndASequencePointMakesRoom) {
     const std::vector<std::uint64_t> stack = {with};
     return std::vector<bool>{out.writer->InternLabels(labels).ok(),
                              out.writer->InternStack(stack).ok(), out.writer->AddThread({}).ok(),
-                             out.writer->AddMetadata(Event(with)).ok()};
+                             out.writer->AddMetadata(testing::SmallMetadata(with)).ok()};
   };
   EXPECT_EQ(fill(1), (std::vector<bool>{true, true, true, true}));
   EXPECT_EQ(fill(2), (std::vector<bool>{false, false, false, false}));
@@ -490,7 +482,7 @@ TEST(WriterLimits, BuffersOfManyCaptureThreadsAreBounded) {
   WriterOptions options;
   options.max_buffer_bytes = 64 << 10;
   WriterToString out(options);
-  ASSERT_TRUE(out.writer->AddMetadata(Event(1)).ok());
+  ASSERT_TRUE(out.writer->AddMetadata(testing::SmallMetadata(1)).ok());
   const std::vector<std::byte> payload(100);
   for (int i = 0; i < 1000; ++i) {
     const ThreadIndex thread = *out.writer->AddThread({});
@@ -503,7 +495,7 @@ TEST(WriterLimits, BuffersOfManyCaptureThreadsAreBounded) {
   }
 }
 
-TEST(WriterLimits, AGapThatReadersTakeForAStepBackIsRefused) {
+TEST(WriterLimits, RefusesAGapThatReadersTreatAsAStepBack) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
   WriterWithRows out;
   EXPECT_TRUE(absl::IsOutOfRange(out.writer->AddLost(ThreadIndex{1}, kMost + 1)));
@@ -521,7 +513,8 @@ TEST(WriterLimits, NothingIsWrittenAfterTheEnd) {
   ASSERT_TRUE(out.writer->Finish().ok());
   const std::string end = *out.written;
   EXPECT_TRUE(absl::IsFailedPrecondition(out.Write(1)));
-  EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->AddMetadata(Event(2)).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(out.writer->AddMetadata(testing::SmallMetadata(2)).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->AddThread({}).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->WriteSequencePoint(2)));
   EXPECT_TRUE(absl::IsFailedPrecondition(out.writer->Flush()));

@@ -7,7 +7,6 @@
 namespace nettrace {
 namespace {
 
-using testing::Bytes;
 using testing::Hex;
 using testing::Span;
 
@@ -38,9 +37,10 @@ TEST(PayloadEncoder, EveryNumber) {
   for (int again = 0; again < 2; ++again) {
     encoder.Int(-1).UInt(255).Int(-2).UInt(65535).Int(-3).UInt(4).Int(-5).UInt(6);
     encoder.Single(1).Double(1).Bool(true).Bool(true).Int(-65).UInt(300);
-    EXPECT_EQ(Encoded(&encoder),
-              Hex(Bytes("FF FF FEFF FFFF FDFFFFFF 04000000 FBFFFFFFFFFFFFFF 0600000000000000"
-                        "0000803F 000000000000F03F 01 01000000 8101 AC02")));
+    EXPECT_EQ(
+        Encoded(&encoder),
+        Hex(testing::Bytes("FF FF FEFF FFFF FDFFFFFF 04000000 FBFFFFFFFFFFFFFF 0600000000000000"
+                           "0000803F 000000000000F03F 01 01000000 8101 AC02")));
   }
 }
 
@@ -56,7 +56,8 @@ TEST(PayloadEncoder, TextArraysAndObjects) {
   encoder.BeginArray(2);
   for (const unsigned i : {1, 2}) encoder.BeginObject().UInt(i).Bool(false).EndObject();
   encoder.EndArray().BeginArray(2).UInt(8).UInt(9).EndArray();
-  EXPECT_EQ(Encoded(&encoder), Hex(Bytes("0200 'hi' 0100 AC20 7A00 0000 0200 01 00 02 00 08 09")));
+  EXPECT_EQ(Encoded(&encoder),
+            Hex(testing::Bytes("0200 'hi' 0100 AC20 7A00 0000 0200 01 00 02 00 08 09")));
 }
 
 TEST(PayloadEncoder, LocatedDataFollowTheFields) {
@@ -65,12 +66,12 @@ TEST(PayloadEncoder, LocatedDataFollowTheFields) {
       {"r", Type::RelLoc(unit)}, {"d", Type::DataLoc(unit)}, MakeField<std::uint8_t>("n")};
   PayloadEncoder encoder(&fields);
   encoder.Located(Span("ab")).Located(Span("cdef")).UInt(7);
-  EXPECT_EQ(Encoded(&encoder), Hex(Bytes("0500 0200  0B00 0400  07  'ab' 'cdef'")));
+  EXPECT_EQ(Encoded(&encoder), Hex(testing::Bytes("0500 0200  0B00 0400  07  'ab' 'cdef'")));
   encoder.Located(Span("abc"));
   EXPECT_FALSE(encoder.Finish().ok());
 }
 
-TEST(PayloadEncoder, WhatDoesNotFitTheFieldIsRefused) {
+TEST(PayloadEncoder, RefusesValuesThatDoNotFitTheField) {
   const auto refuses = [](const Type& type, auto put) {
     const std::vector<Field> fields = Of(type);
     PayloadEncoder encoder(&fields);
@@ -101,14 +102,14 @@ TEST(PayloadEncoder, WhatDoesNotFitTheFieldIsRefused) {
   }));
 }
 
-TEST(PayloadEncoder, AnErrorNamesTheFieldAndIsOverWithThePayload) {
+TEST(PayloadEncoder, ErrorNamesTheFieldAndEndsWithThePayload) {
   const std::vector<Field> fields = {
       {"outer", Type::Array(Type::Object({MakeField<std::uint8_t>("inner")}))}};
   PayloadEncoder encoder(&fields);
   encoder.BeginArray(1).BeginObject().UInt(256);
-  EXPECT_EQ(Encoded(&encoder), "payload, at 'outer[0].inner': 256 is no value of type 6");
+  EXPECT_EQ(Encoded(&encoder), "payload, at 'outer[0].inner': 256 is not a valid value of type 6");
   encoder.BeginArray(0).EndArray();
-  EXPECT_EQ(Encoded(&encoder), Hex(Bytes("0000")));
+  EXPECT_EQ(Encoded(&encoder), Hex(testing::Bytes("0000")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A random trace is read as it was written.
+// Tests that a random trace is read as it was written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,20 +84,20 @@ std::vector<Finding> FindingsIn(const RandomTrace& trace) {
 
 class WriterRoundTrip : public ::testing::TestWithParam<unsigned> {};
 
-TEST_P(WriterRoundTrip, WhatIsWrittenIsRead) {
+TEST_P(WriterRoundTrip, ReadsBackWrittenTraces) {
   RandomTrace trace(GetParam(), RandomFor::kAnyReader);
   trace.Write(kSteps);
   ASSERT_TRUE(trace.status().ok()) << trace.status();
   ExpectRead(trace);
-  // These traces have hazards, as they are not for TraceEvent, and payloads of random bytes.
-  // Nothing else is wrong.
+  // The traces have hazards, because they are not for TraceEvent, and payloads of random bytes.
+  // There must be no other findings.
   for (const Finding& finding : FindingsIn(trace)) {
     if (finding.rule->severity == Severity::kHazard) continue;
     EXPECT_STREQ(finding.rule->name, "payload") << finding.explanation;
   }
 }
 
-TEST_P(WriterRoundTrip, WhatIsStrictIsReadAndClean) {
+TEST_P(WriterRoundTrip, ReadsBackStrictTracesWithoutFindings) {
   RandomTrace trace(GetParam(), RandomFor::kTraceEvent);
   trace.Write(kSteps);
   ASSERT_TRUE(trace.status().ok()) << trace.status();

@@ -1,4 +1,4 @@
-// How often the daemon tries again and answers triggers, and when it takes a thread for dead.
+// Tests how often the daemon retries and answers triggers, and when it treats a thread as hung.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace nettraced {
 namespace {
 
-TEST(BackoffTest, WaitsGrowToTheLongestAndBeginAnewAfterASuccess) {
+TEST(BackoffTest, WaitsGrowToTheMaximumAndRestartAfterASuccess) {
   Backoff backoff;
   std::vector<absl::Duration> waits;
   waits.reserve(7);
@@ -28,7 +28,8 @@ TEST(RateLimitTest, NoSpanOfTheTimeHasMoreThanTheCount) {
   EXPECT_TRUE(limit.Take(absl::Seconds(100)));
   EXPECT_TRUE(limit.Take(absl::Seconds(109)));
   EXPECT_FALSE(limit.Take(absl::Seconds(109)));
-  // The first is over; the second is not, nor is this one. What was refused does not count.
+  // The first one has expired; the second has not, and neither has this one. A refused request does
+  // not count.
   EXPECT_TRUE(limit.Take(absl::Seconds(110)));
   EXPECT_FALSE(limit.Take(absl::Seconds(118)));
   EXPECT_TRUE(limit.Take(absl::Seconds(119)));
@@ -47,7 +48,7 @@ TEST(HeartbeatTest, AThreadIsAliveForThePeriodAfterEachStamp) {
   EXPECT_TRUE(heartbeat.IsAlive(absl::Seconds(15), absl::Seconds(3)));
 }
 
-TEST(HeartbeatTest, WorkMayTakeLongerAndAnEndedThreadIsNoDeadOne) {
+TEST(HeartbeatTest, WorkMayTakeLongerAndAnEndedThreadIsNotHung) {
   Heartbeat heartbeat(absl::Seconds(10));
   heartbeat.BeginWork(absl::Seconds(10));
   EXPECT_TRUE(heartbeat.IsAlive(absl::Seconds(12) + Heartbeat::kWorkTime, absl::Seconds(3)));

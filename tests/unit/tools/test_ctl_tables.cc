@@ -1,4 +1,4 @@
-// Numbers, times and lines as `nettrace ctl` shows them.
+// Tests numbers, times and lines in the form that `nettrace ctl` shows.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -25,6 +25,32 @@ TEST(CtlTables, ShowTheTwoLargestUnitsOfATime) {
   EXPECT_EQ(tools::FormatAge(absl::Seconds(185)), "3m 05s");
   EXPECT_EQ(tools::FormatAge(absl::Minutes(127)), "2h 07m");
   EXPECT_EQ(tools::FormatAge(absl::Hours(99)), "4d 03h");
+}
+
+// README.md shows this table.
+TEST(CtlTables, ShowsALineForEachSession) {
+  const absl::Time now = absl::Now();
+  std::vector<collector::SessionStatus> sessions(2);
+  sessions[0].name = "shop";
+  sessions[0].state = collector::SessionStatus::State::kRunning;
+  sessions[0].state_since = now - absl::Minutes(127);
+  sessions[0].events = 48213;
+  sessions[0].events_per_second = 6.3;
+  sessions[0].bytes = 4404019;
+  sessions[0].files = 3;
+  sessions[1].name = "web";
+  sessions[1].state = collector::SessionStatus::State::kRunning;
+  sessions[1].state_since = now - absl::Hours(99);
+  sessions[1].events = 312400;
+  sessions[1].events_per_second = 0.9;
+  sessions[1].lost = 17;
+  sessions[1].bytes = 29360128;
+  sessions[1].files = 24;
+  EXPECT_EQ(tools::StatusTable(sessions, now, 80),
+            R"(SESSION  STATE     SINCE  EVENTS  EVENTS/S  LOST  WRITTEN  FILES  LAST ERROR
+shop     running  2h 07m   48.2k         6     0   4.2 MB      3  -
+web      running  4d 03h    312k         1    17    28 MB     24  -
+)");
 }
 
 TEST(CtlTables, StayWithinTheTerminal) {

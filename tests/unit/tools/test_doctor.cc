@@ -26,7 +26,7 @@ constexpr std::uint64_t kDacOverride = std::uint64_t{1} << 1;
 constexpr std::uint64_t kIpcLock = std::uint64_t{1} << 14;
 constexpr std::uint64_t kPerfmon = std::uint64_t{1} << 38;
 
-// Facts of a machine on which all is well.
+// Returns the facts of a machine without problems.
 Facts Well() {
   Facts facts;
   facts.release = "6.12.3";
@@ -46,7 +46,7 @@ Facts Well() {
   return facts;
 }
 
-// A process that may write to user_events_data by a group.
+// Returns a process that may write to user_events_data by a group.
 ProcessFacts Service() {
   ProcessFacts process;
   process.pid = 77;
@@ -74,7 +74,7 @@ std::vector<std::string> ChecksOf(const Facts& facts) {
 
 using Checks = std::vector<std::string>;
 
-TEST(DoctorChecks, NothingIsFoundWhereAllIsWell) {
+TEST(DoctorChecks, FindsNothingWithoutProblems) {
   EXPECT_EQ(ChecksOf(Well()), Checks{});
   Facts facts = Well();
   facts.subject = Service();
@@ -82,7 +82,7 @@ TEST(DoctorChecks, NothingIsFoundWhereAllIsWell) {
   EXPECT_EQ(ChecksOf(facts), Checks{});
 }
 
-TEST(DoctorChecks, WhatIsNotKnownIsNotFound) {
+TEST(DoctorChecks, ReportsNothingAboutUnknownFacts) {
   Facts facts;
   facts.mounts = Well().mounts;
   facts.daemon.sessions = Well().daemon.sessions;
@@ -101,7 +101,7 @@ TEST(DoctorChecks, KernelsWithoutUserEvents) {
     facts.release = release;
     EXPECT_NE(CheckKernel(facts)[0].problem.find(release), std::string::npos);
   }
-  // 6.10 is not older than 6.4.
+  // 6.10 is newer than 6.4.
   facts.release = "6.10";
   EXPECT_NE(CheckKernel(facts)[0].problem.find("CONFIG_USER_EVENTS"), std::string::npos);
 }
@@ -125,10 +125,10 @@ TEST(DoctorChecks, ASandboxThatRuns) {
   EXPECT_NE(CheckSandbox(facts)[0].remedy.find(std::string("ReadWritePaths=-") + kData),
             std::string::npos);
   EXPECT_NE(CheckSandbox(facts)[0].remedy.find("systemctl edit web.service"), std::string::npos);
-  // By that line, the file is a mount of its own.
+  // With this line, the file is a separate mount.
   facts.subject->mounts->push_back({kData, "/user_events_data", "tracefs", false});
   EXPECT_EQ(CheckSandbox(facts).size(), 0U);
-  // Something over it hides it.
+  // Another mount over it hides it.
   facts.subject->mounts->back() = {kData, "/systemd/inaccessible/reg", "tmpfs", true};
   EXPECT_NE(CheckSandbox(facts)[0].remedy.find("InaccessiblePaths"), std::string::npos);
   facts.subject->mounts->resize(2);
@@ -171,7 +171,7 @@ TEST(DoctorChecks, Permissions) {
   facts.subject->way[1].mode = S_IFDIR | 0700;
   EXPECT_NE(CheckPermission(facts)[0].problem.find("pass through /sys/kernel/tracing"),
             std::string::npos);
-  // The owner has the owner's bits, and no others.
+  // Only the owner's mode bits apply to the owner.
   facts.subject->way[1].mode = S_IFDIR | 0711;
   facts.subject->identity->user = 0;
   EXPECT_EQ(ChecksOf(facts), Checks{});
@@ -183,7 +183,7 @@ TEST(DoctorChecks, CapabilitiesInAUserNamespaceAreWorthNothing) {
   Facts facts = Well();
   facts.subject = Service();
   facts.subject->identity = Identity{100000, {100000}, ~std::uint64_t{0}};
-  facts.subject->uid_map = "user 0 in it is 100000 of the machine";
+  facts.subject->uid_map = "its user 0 is user 100000 of the machine";
   EXPECT_EQ(ChecksOf(facts), (Checks{"permission", "user-namespace", "registered"}));
   facts.subject->identity->groups.push_back(900);
   EXPECT_EQ(ChecksOf(facts), Checks{"registered"});
@@ -217,13 +217,13 @@ TEST(DoctorChecks, RingsThatMayNotBeLocked) {
   facts.daemon.process->locked_bytes_limit = 64 << 10;
   facts.perf_event_mlock_kib = 516;
   facts.cpus = 2;
-  // Two rings of 512 KiB and a page of the kernel's for each, and 64 KiB.
+  // Two rings of 512 KiB with a page of the kernel for each, and 64 KiB.
   (*facts.daemon.sessions)[0].ring_bytes = (516 << 10) + (32 << 10);
   EXPECT_EQ(ChecksOf(facts), Checks{});
   (*facts.daemon.sessions)[0].ring_bytes += 4096;
   EXPECT_EQ(ChecksOf(facts), Checks{"limits"});
   EXPECT_NE(CheckLimits(facts)[0].problem.find("1104 KiB"), std::string::npos);
-  EXPECT_NE(CheckLimits(facts)[0].problem.find("may have 1096"), std::string::npos);
+  EXPECT_NE(CheckLimits(facts)[0].problem.find("limit of 1096"), std::string::npos);
 
   facts.daemon.process->identity->capabilities |= kIpcLock;
   EXPECT_EQ(ChecksOf(facts), Checks{});
@@ -280,7 +280,7 @@ TEST(DoctorChecks, Sessions) {
   EXPECT_EQ(ChecksOf(facts), (Checks{"selector", "left-out"}));
 }
 
-TEST(MountTable, TheNearestAndLastMountIsMeant) {
+TEST(MountTable, FindsTheNearestAndLastMount) {
   const auto mounts = ParseMountInfo(
       "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
       "23 22 0:21 / /sys ro,nosuid - sysfs sysfs rw\n"
@@ -298,7 +298,7 @@ TEST(MountTable, TheNearestAndLastMountIsMeant) {
   EXPECT_EQ(TracefsMount({}), nullptr);
 }
 
-TEST(MountTable, AHiddenTracefsIsNone) {
+TEST(MountTable, IgnoresAHiddenTracefs) {
   const std::vector<Mount> mounts = {{"/", "/", "ext4", false},
                                      {kTracing, "/", "tracefs", false},
                                      {kTracing, "/", "tmpfs", false},
@@ -307,7 +307,8 @@ TEST(MountTable, AHiddenTracefsIsNone) {
   EXPECT_EQ(TracefsMount(mounts)->point, "/tracing");
 }
 
-// A root as another machine's: /proc, /sys and /boot of which a test writes what it needs.
+// A root folder of another machine. The test writes the parts of /proc, /sys and /boot that it
+// needs.
 class DoctorFacts : public testing::Test {
  protected:
   void SetUp() override {
@@ -330,7 +331,7 @@ class DoctorFacts : public testing::Test {
     fs::create_directories(fs::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  // The process 77, in a mount namespace in which tracefs is read-only.
+  // Adds process 77, in a mount namespace in which tracefs is read-only.
   void AddProcess() {
     Write("/proc/77/comm", "web\n");
     Write("/proc/77/status",
@@ -356,7 +357,7 @@ class DoctorFacts : public testing::Test {
 
 TEST_F(DoctorFacts, OfAMachineWithoutUserEvents) {
   Write("/boot/config-6.1.0-18-amd64", "CONFIG_A=y\n# CONFIG_USER_EVENTS is not set\n");
-  // More than the text of anything else that is read: 2.2 MB.
+  // 2.2 MB, more than the text of any other file that is read.
   std::string available;
   for (int i = 0; i < 65534; ++i)
     available += "user_events:ALongerName_L" + std::to_string(i) + "\n";
@@ -436,12 +437,12 @@ TEST_F(DoctorFacts, OfAUser) {
   EXPECT_EQ(facts.subject->identity->capabilities, 0U);
 }
 
-TEST_F(DoctorFacts, AUnitThatHasTheNameOfItsUserIsMeant) {
+TEST_F(DoctorFacts, FindsAUnitWithTheNameOfItsUser) {
   sources_.show_unit = [](const std::string&) { return UnitFacts{{"LoadState", "loaded"}}; };
   EXPECT_EQ(ParseSubject("nobody", sources_)->unit, "nobody.service");
 }
 
-TEST_F(DoctorFacts, WhoIsNobodyIsAnError) {
+TEST_F(DoctorFacts, UnknownUserIsAnError) {
   for (const char* name : {"78", "0", "-1", "no-such-user", "none.service", "99999999999"}) {
     EXPECT_FALSE(ParseSubject(name, sources_).ok()) << name;
   }

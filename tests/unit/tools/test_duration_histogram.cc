@@ -1,4 +1,5 @@
-// Percentiles of durations: within the promised error of the true ones, whatever the durations.
+// Tests percentiles of durations: they are within the promised error of the true ones, for any
+// durations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace tools {
 namespace {
 
-// The shortest one that `percent` of all do not exceed.
+// Returns the shortest duration that `percent` of all durations do not exceed.
 std::uint64_t TruePercentile(std::vector<std::uint64_t> durations, unsigned percent) {
   std::sort(durations.begin(), durations.end());
   const std::size_t rank = std::max<std::size_t>((durations.size() * percent + 99) / 100, 1);
@@ -72,7 +73,7 @@ TEST(DurationHistogram, PercentilesAreNearTheTrueOnes) {
     DurationHistogram histogram;
     std::vector<std::uint64_t> durations;
     for (std::size_t i = 0; i < count; ++i) {
-      // From nanoseconds to days, in any order.
+      // Durations from nanoseconds to days, in random order.
       durations.push_back(random() >> (16 + random() % 48));
       histogram.Add(durations.back());
     }
@@ -113,7 +114,7 @@ TEST(DurationHistogram, BucketsMeetAndHaveAll) {
     next = bucket.to + 1;
   }
   EXPECT_EQ(total, histogram.count());
-  EXPECT_EQ(next, 0U);  // after the greatest number
+  EXPECT_EQ(next, 0U);  // After the largest number.
   EXPECT_EQ(histogram.Percentile(100), std::numeric_limits<std::uint64_t>::max());
 }
 

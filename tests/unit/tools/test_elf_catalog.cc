@@ -1,4 +1,4 @@
-// The catalogue of this program itself, and of files that are none.
+// Tests the catalogue of this program itself, and of files that have none.
 #include <eventheader/eh.h>
 #include <eventheader/macros.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@
 namespace tools {
 namespace {
 
-// As programs have them: shared among source files, or of one alone; with a group; by macros.
+// Definitions as programs have them: shared by source files or used by one, with a group, and by
+// macros.
 inline constinit eh::Provider inline_provider("Catalog_Inline");
 constinit eh::Provider grouped_provider("Catalog_Grouped", "mygroup");
 EVENTHEADER_DEFINE_PROVIDER(macro_provider, "Catalog_Macro");
@@ -27,7 +28,7 @@ constexpr eh::Event<inline_provider, "Request", eh::Traits{.keyword = 0x10, .id 
     request;
 constexpr eh::Event<inline_provider, "Reply", eh::Traits{.keyword = 0x10}> reply;
 constexpr eh::Event<grouped_provider, "Alone", eh::Traits{.level = eh::Level::kError}> alone;
-// Nothing writes it.
+// Never written.
 [[maybe_unused]] constexpr eh::Event<inline_provider, "Never", eh::Traits{.keyword = 0x20}> never;
 
 void Write() {
@@ -86,7 +87,7 @@ TEST(Catalog, AnEventHasItsAttributesAndFields) {
   EXPECT_FALSE(metadata.Next(&field));
 }
 
-TEST(Catalog, AProgramWithoutEventsHasAnEmptyOne) {
+TEST(Catalog, ProgramWithoutEventsHasAnEmptyCatalog) {
   const absl::StatusOr<Catalog> catalog = ReadCatalog("/bin/true");
   ASSERT_TRUE(catalog.ok()) << catalog.status();
   EXPECT_TRUE(catalog->tracepoints.empty());
@@ -94,7 +95,7 @@ TEST(Catalog, AProgramWithoutEventsHasAnEmptyOne) {
   EXPECT_TRUE(catalog->unclear.empty());
 }
 
-TEST(Catalog, WhatIsNoProgramIsRefused) {
+TEST(Catalog, RefusesOtherFiles) {
   EXPECT_TRUE(absl::IsNotFound(ReadCatalog("/no/such/file").status()));
   for (const char* path : {"/", "/dev/null", "/etc/passwd"}) {
     const absl::Status status = ReadCatalog(path).status();
@@ -103,7 +104,7 @@ TEST(Catalog, WhatIsNoProgramIsRefused) {
   }
 }
 
-TEST(Catalog, ACutProgramHasNoMoreThanTheWholeOne) {
+TEST(Catalog, CutProgramHasNoMoreEventsThanTheWholeOne) {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::string program{std::istreambuf_iterator<char>(file), {}};
   ASSERT_GT(program.size(), 4096u);

@@ -1,4 +1,4 @@
-// The values of the keys EventHeader.Field.N: what is written is what is read.
+// Tests the values of the keys EventHeader.Field.N: a written value must be read back unchanged.
 #include <gtest/gtest.h>
 
 #include "tools/common/eventheader_keys.h"
@@ -9,7 +9,7 @@ namespace {
 using eh::Encoding;
 using eh::Format;
 
-TEST(FieldNote, IsReadAsItWasWritten) {
+TEST(FieldNote, ReadsBackUnchanged) {
   const struct {
     FieldNote note;
     const char* text;
@@ -61,7 +61,7 @@ TEST(Attributes, AreReadWithoutTheirEscapes) {
   EXPECT_EQ(ParseAttributes("a=my;;value;b=;;;c=2"),
             (Pairs{{"a", "my;value"}, {"b", ";"}, {"c", "2"}}));
   EXPECT_EQ(ParseAttributes("a=;;"), (Pairs{{"a", ";"}}));
-  // What is malformed is shown all the same.
+  // Malformed values are shown anyway.
   EXPECT_EQ(ParseAttributes("text;;=x;a=1;"),
             (Pairs{{"text", ""}, {"", ""}, {"", "x"}, {"a", "1"}}));
 }

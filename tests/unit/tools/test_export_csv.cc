@@ -1,5 +1,5 @@
-// The cells and columns of `nettrace export --to csv`; tests/conformance has Python read whole
-// files.
+// Tests the cells and columns of `nettrace export --to csv`. tests/conformance reads whole files
+// with Python.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ TEST(CsvCell, IsOneLineWithoutControlCharacters) {
   EXPECT_EQ(Cell(std::string("\0\x1b[2J", 5)), R"(\u0000\u001b[2J)");
 }
 
-TEST(CsvCell, IsNoFormula) {
+TEST(CsvCell, IsNotAFormula) {
   EXPECT_EQ(Cell("=1+1"), "'=1+1");
   EXPECT_EQ(Cell("@SUM(A1,A2)"), R"x("'@SUM(A1,A2)")x");
   EXPECT_EQ(Cell("-cmd"), "'-cmd");

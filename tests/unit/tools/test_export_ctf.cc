@@ -1,5 +1,5 @@
-// What `nettrace export --to ctf` and `ctf2` write, byte by byte; tests/conformance has readers of
-// both.
+// Tests the output of `nettrace export --to ctf` and `ctf2` byte by byte. tests/conformance has
+// readers of both.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,6 +16,7 @@
 
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
+#include "tests/support/bytes.h"
 #include "tools/common/atomic_file.h"
 #include "tools/nettrace/export/ctf/ctf_exporter.h"
 #include "tools/nettrace/export/ctf/event_class.h"
@@ -33,16 +34,11 @@ using namespace std::string_literals;
 using nettrace::Type;
 using nettrace::TypeCode;
 
-std::vector<std::byte> ToBytes(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
 std::string ToText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-TEST(Tsdl, TextIsOneQuotedLine) {
+TEST(TsdlText, TextIsOneQuotedLine) {
   EXPECT_EQ(Quote("plain"), R"("plain")");
   EXPECT_EQ(Quote("a\"b\\c\nd\x1b"), R"("a\"b\\c\\u000ad\\u001b")");
   EXPECT_EQ(Quote("gr\xC3\xB6\xC3\x9F"
@@ -51,7 +47,7 @@ TEST(Tsdl, TextIsOneQuotedLine) {
             "e \xEF\xBF\xBD\"");
 }
 
-TEST(Tsdl, IdentifiersHaveLettersDigitsAndUnderscores) {
+TEST(TsdlText, IdentifiersHaveLettersDigitsAndUnderscores) {
   EXPECT_EQ(Identifier("a b.c"), "a_b_c");
   EXPECT_EQ(Identifier("\xC3\xB6};"), "____");
   EXPECT_EQ(Identifier(std::string(70000, 'x')).size(), kMaxIdentifier);
@@ -150,7 +146,7 @@ TEST(EventClass, IsDeclaredInJson) {
           "}}");
 }
 
-// Names of any bytes are valid JSON, and differ.
+// Names with any bytes must be valid JSON and unique.
 TEST(EventClass, NamesOfJsonAreAnyText) {
   const std::string json =
       JsonOf(EventClassOf(Metadata({{"\xFF", Type::Simple(TypeCode::kByte)},
@@ -162,7 +158,7 @@ TEST(EventClass, NamesOfJsonAreAnyText) {
   }
 }
 
-TEST(EventClass, WhatDoesNotFitHasAnErrorAndBytes) {
+TEST(EventClass, PayloadThatDoesNotFitHasAnErrorAndBytes) {
   const EventClass event = EventClassOf(MetadataOfManyTypes(), false);
   EXPECT_EQ(TsdlOf(event),
             "\tname = \"P:E\";\n\tloglevel = 4;\n\tfields := struct {\n\t\tstring _error;\n"
@@ -173,8 +169,8 @@ TEST(EventClass, WhatDoesNotFitHasAnErrorAndBytes) {
       std::string::npos);
 }
 
-// Notes may come from anybody.
-TEST(EventClass, NamesOfNumbersAreAnEnumOfThoseThatFit) {
+// Any process may have written the notes.
+TEST(EventClass, NamesOfNumbersThatFitAreAnEnum) {
   nettrace::EventMetadata metadata = Metadata({{"s", Type::Simple(TypeCode::kSByte)},
                                                {"u", Type::Simple(TypeCode::kUInt16)},
                                                {"o", Type::Simple(TypeCode::kInt32)}});
@@ -199,7 +195,7 @@ constexpr EventEncoder kEncoder(Version::k1, Profile::kPlain, 8);
 
 absl::Status Put(const nettrace::EventMetadata& metadata, const std::string& payload,
                  nettrace::internal::ByteWriter* out, const EventEncoder& encoder = kEncoder) {
-  const std::vector<std::byte> bytes = ToBytes(payload);
+  const std::vector<std::byte> bytes = tests::ToBytes(payload);
   nettrace::Event event;
   event.metadata = &metadata;
   event.payload = bytes;
@@ -245,14 +241,14 @@ TEST(EventClass, PayloadThatDoesNotFitIsKeptAsBytes) {
   const absl::Status status = Put(metadata, "\2\0\1\0\0\0\2"s, &out);
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(out.size(), 1u) << "nothing of it is there";
-  const std::vector<std::byte> payload = ToBytes("\1\2");
+  const std::vector<std::byte> payload = tests::ToBytes("\1\2");
   nettrace::Event event;
   event.payload = payload;
   kEncoder.PutUnfitPayload(event, "why", &out);
   EXPECT_EQ(ToText(out.bytes()), "\1why\0\2\0\0\0\1\2"s);
 }
 
-// A folder for traces, and what is in the files of one.
+// A folder for traces, and the contents of the files of a trace.
 class ExportTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -270,7 +266,7 @@ class ExportTest : public ::testing::Test {
     return text.str();
   }
 
-  // A number of the packet that begins at `at` of a stream's file.
+  // Returns a number of the packet that begins at `at` in a stream's file.
   static std::uint64_t Number(const std::string& file, std::size_t at) {
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < 8; ++i) {
@@ -283,7 +279,7 @@ class ExportTest : public ::testing::Test {
     friend bool operator==(const Packet&, const Packet&) = default;
   };
   static std::vector<Packet> Packets(const std::string& file) {
-    constexpr std::size_t kContext = 4 + 16 + 4 + 8;  // after the header
+    constexpr std::size_t kContext = 4 + 16 + 4 + 8;  // After the header.
     std::vector<Packet> packets;
     for (std::size_t at = 0; at < file.size(); at += packets.back().bytes) {
       EXPECT_EQ(file.substr(at, 4), "\xC1\x1F\xFC\xC1");
@@ -321,7 +317,7 @@ TEST_F(ExportTest, PacketsAreBoundedAndLossesBetweenThem) {
                                                             {15, 15, kEmpty, 5, 5}}));
 }
 
-// A reader of a trace, for its clock.
+// Returns a reader of a trace, for its clock.
 std::unique_ptr<nettrace::Reader> Open(const nettrace::TraceInfo& info) {
   auto sink = std::make_unique<nettrace::MemorySink>();
   nettrace::MemorySink* const memory = sink.get();
@@ -384,7 +380,7 @@ class CtfExporterTest : public ExportTest {
   nettrace::Labels labels_;
 };
 
-TEST_F(CtfExporterTest, EventThatComesLateGoesToAnotherStreamOfItsCpu) {
+TEST_F(CtfExporterTest, LateEventIsInAnotherStreamOfItsCpu) {
   for (const std::uint64_t ticks : {100, 200, 150, 150, 300, 160}) {
     ASSERT_TRUE(Add(ticks, 2).ok());
   }
@@ -447,8 +443,8 @@ TEST_F(CtfExporterTest, MetadataOfCtf2IsASequenceOfJsonTexts) {
   EXPECT_TRUE(has(R"(]},"data-stream-class-id":1,"id":0})")) << metadata;
 }
 
-// Whoever wrote the file chose the text.
-TEST(CtfExporter, ABootIdThatIsNoneSaysNothingOfTheClock) {
+// The writer of the file chooses the text.
+TEST(CtfExporter, IgnoresAnInvalidBootId) {
   for (const char* const id : {"", "1bbb42ea", "1bbb42ea-aa1b-4e54-8ac0-6b23a2bd6a1\"",
                                "1bbb42eaaaa1b-4e54-8ac0-6b23a2bd6a16a"}) {
     nettrace::TraceInfo info;
@@ -468,14 +464,14 @@ TEST(CtfExporter, ABootIdThatIsNoneSaysNothingOfTheClock) {
   }
 }
 
-TEST_F(CtfExporterTest, NothingIsThereUnlessItIsKept) {
+TEST_F(CtfExporterTest, LeavesNoFilesUnlessKept) {
   ASSERT_TRUE(Add(100, 0).ok());
   ASSERT_TRUE(exporter_->Finish().ok());
   folder_of_trace_.reset();
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
-TEST(ProcessNames, AreThoseOfTheLastEventUntilTheProcessEnds) {
+TEST(ProcessNames, AreFromTheLastEventUntilTheProcessEnds) {
   exporting::ProcessNames names;
   nettrace::EventMetadata metadata =
       Metadata({{"NamespaceId", Type::Simple(TypeCode::kVarUInt)},
@@ -487,7 +483,7 @@ TEST(ProcessNames, AreThoseOfTheLastEventUntilTheProcessEnds) {
   event.metadata = &metadata;
   event.thread = &thread;
   const auto tell = [&](const char* name, const std::string& payload) {
-    const std::vector<std::byte> bytes = ToBytes(payload);
+    const std::vector<std::byte> bytes = tests::ToBytes(payload);
     metadata.name = name;
     event.payload = bytes;
     names.OnEvent(event);

@@ -1,4 +1,4 @@
-// The records of `nettrace export --to fxt` where its tables are full, and the arguments of events;
+// Tests the records of `nettrace export --to fxt` with full tables, and the arguments of events.
 // tests/conformance reads whole files strictly.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Kind = Argument::Kind;
 
-// The arguments as "name=kind:text".
+// Returns the arguments as "name=kind:text".
 std::vector<std::string> FieldsOf(std::string_view payload_json,
                                   std::vector<Argument> before = {}) {
   AppendFields(payload_json, &before);
@@ -43,7 +43,7 @@ TEST(FxtArguments, MembersAndElementsAreNamedByTheirParents) {
             (Fields{"s=\"{}", "a=\"[]", "b[0]=\"{}", "b[1]=\"[]"}));
 }
 
-TEST(FxtArguments, WhatThereIsNoRoomForIsJson) {
+TEST(FxtArguments, FieldsWithoutRoomAreJson) {
   std::string payload = "{";
   for (int i = 1; i <= 15; ++i) absl::StrAppend(&payload, i == 1 ? "" : ",", "\"", i, "\":", i);
   std::vector<std::string> fields = FieldsOf(payload + "}");
@@ -53,7 +53,7 @@ TEST(FxtArguments, WhatThereIsNoRoomForIsJson) {
   ASSERT_EQ(fields.size(), kMaxArguments);
   EXPECT_EQ(fields[13], "14=d14");
   EXPECT_EQ(fields[14], R"(more="{"15":15,"s.x":"y","s.z[0]":true,"s.z[1]":null,"s.z[2]":1.5})");
-  // What comes before the fields stays, and takes of the room.
+  // Arguments before the fields are kept, and take some of the room.
   fields = FieldsOf(payload + "}", {{"level", Kind::kNumber, "4"}});
   ASSERT_EQ(fields.size(), kMaxArguments);
   EXPECT_EQ(fields.front(), "level=d4");
@@ -74,7 +74,7 @@ TEST(FxtArguments, TextIsCutBetweenCharacters) {
   EXPECT_EQ(CutText("éééé", 6), "é…");
 }
 
-// Reads as much of the records as shows what references mean.
+// Reads those parts of the records that show what references mean.
 class Records {
  public:
   explicit Records(std::span<const std::byte> bytes) : bytes_(bytes) {
@@ -99,7 +99,7 @@ class Records {
     if (!HasFailure()) std::memcpy(&word, &bytes_[at], sizeof word);
     return word;
   }
-  // Returns the record's size.
+  // Reads a record; returns its size.
   std::size_t Read(std::size_t at) {
     const std::uint64_t head = Word(at);
     const std::size_t size = (head >> 4 & 0xFFF) * 8;
@@ -161,8 +161,8 @@ class FxtTest : public ::testing::Test {
   nettrace::Event event_;
 };
 
-TEST_F(FxtTest, TablesThatAreFullBeginAnew) {
-  constexpr int kEvents = 70'000;  // twice as many as there are texts, and all with a thread of 300
+TEST_F(FxtTest, FullTablesStartAgain) {
+  constexpr int kEvents = 70'000;  // Twice the number of texts; threads take turns of 300.
   const auto name = [](int i) { return "event " + std::to_string(i); };
   for (int i = 0; i < kEvents; ++i) {
     Add(name(i), static_cast<std::uint64_t>(i % 300 + 1), absl::FromUnixNanos(i));
@@ -185,7 +185,8 @@ TEST_F(FxtTest, LongTextsLeaveRoomForTheOthers) {
   Add("Long", 1, absl::FromUnixNanos(1), "{\"a\":\"" + text + "\",\"b\":\"" + text + "\"}");
   ASSERT_TRUE(exporter_.Finish().ok());
   ASSERT_EQ(Records(sink_.bytes()).events().size(), 1);
-  EXPECT_EQ(exporter_.Remark(), "2 texts are cut, since a record of fxt has no room for more");
+  EXPECT_EQ(exporter_.Remark(),
+            "2 texts were shortened, because they exceed the size of an fxt record");
 }
 
 TEST_F(FxtTest, TimeBefore1970IsItsBeginning) {

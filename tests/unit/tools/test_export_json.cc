@@ -1,4 +1,5 @@
-// The objects of `nettrace export --to json`; tests/conformance has Python read whole files.
+// Tests the objects of `nettrace export --to json`. tests/conformance reads whole files with
+// Python.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -53,7 +54,7 @@ class TraceEventTest : public ::testing::Test {
     exported.payload_json = "{}";
     ASSERT_TRUE(exporter_->OnEvent(exported).ok());
   }
-  // All that was written, without its beginning and end.
+  // Returns everything that was written, without its beginning and end.
   std::string Finish() {
     EXPECT_TRUE(exporter_->Finish().ok());
     const auto bytes = sink_.bytes();
@@ -75,7 +76,7 @@ class TraceEventTest : public ::testing::Test {
   std::string process_;
 };
 
-TEST_F(TraceEventTest, TraceWithoutEventsIsWhole) { EXPECT_EQ(Finish(), ""); }
+TEST_F(TraceEventTest, TraceWithoutEventsIsComplete) { EXPECT_EQ(Finish(), ""); }
 
 TEST_F(TraceEventTest, NamesComeOnceAndAgainWhereTheyChange) {
   process_ = "/bin/a";
@@ -99,7 +100,7 @@ TEST_F(TraceEventTest, NamesComeOnceAndAgainWhereTheyChange) {
           "\n" + R"({"name":"E","ph":"i","ts":0.003)" + event + "\n");
 }
 
-TEST_F(TraceEventTest, ActivitiesAreSlicesWhoseEndHasTheNameOfTheBeginning) {
+TEST_F(TraceEventTest, EndOfASliceHasTheNameOfItsBeginning) {
   Add("NoActivity", 1, 1);
   labels_.activity_id.emplace();
   Add("Outer", 1, 2);

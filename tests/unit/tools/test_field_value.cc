@@ -1,4 +1,5 @@
-// Each format of EventHeader, and the values that are shown in it, for people and for programs.
+// Tests each format of EventHeader, and the values that are shown in it, for people and for
+// programs.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +14,7 @@ using eh::Encoding;
 using eh::Format;
 
 template <typename Put>
-std::string Json(const Put& put) {
+std::string PutToText(const Put& put) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   put(&json);
@@ -50,7 +51,7 @@ TEST(FieldNumber, EveryFormat) {
       {k8, Format::kHexInt, 0, R"("0x0")"},
       {k32, Format::kHexInt, 0xDEAD, R"("0xdead")"},
       {k64, Format::kHexInt, 0x7FFF'0000'1234, R"("0x7fff00001234")"},
-      // Numbers come sign-extended.
+      // The numbers are sign-extended.
       {k32, Format::kHexInt, ~0ULL, R"("0xffffffff")"},
       {k32, Format::kErrno, 2, R"~("2 (ENOENT)")~", "2"},
       {k32, Format::kErrno, 0, "0"},
@@ -82,7 +83,7 @@ TEST(FieldNumber, EveryFormat) {
   };
   for (const auto& test : kCases) {
     const auto show = [&test](ValueStyle style) {
-      return Json([&](JsonWriter* json) {
+      return PutToText([&](JsonWriter* json) {
         PutFieldNumber(test.encoding, test.format, test.value, style, json);
       });
     };
@@ -132,7 +133,7 @@ TEST(FieldBytes, EveryFormat) {
   };
   for (const auto& test : kCases) {
     const auto show = [&test](ValueStyle style) {
-      return Json([&](JsonWriter* json) {
+      return PutToText([&](JsonWriter* json) {
         PutFieldBytes(test.encoding, test.format, std::as_bytes(std::span(test.bytes)), style,
                       json);
       });

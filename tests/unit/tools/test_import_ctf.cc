@@ -1,5 +1,5 @@
-// What `nettrace import --from ctf` makes of metadata and streams, byte by byte; tests/conformance
-// has traces of other writers.
+// Tests what `nettrace import --from ctf` reads from metadata and streams, byte by byte.
+// tests/conformance has traces of other writers.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "nettrace/reader.h"
 #include "nettrace/sink.h"
+#include "tests/support/bytes.h"
+#include "tests/unit/tools/event_text.h"
 #include "tools/nettrace/event_json.h"
 #include "tools/nettrace/import/byte_file.h"
 #include "tools/nettrace/import/ctf/bit_reader.h"
@@ -26,18 +28,13 @@ namespace {
 
 using namespace std::string_literals;
 
-std::vector<std::byte> ToBytes(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
 std::string Error(const std::string& tsdl) {
   const absl::StatusOr<Metadata> metadata = ParseTsdl(tsdl);
   if (!metadata.ok()) return std::string(metadata.status().message());
   return std::string(MakeLayout(*metadata).status().message());
 }
 
-TEST(Tsdl, DeclarationsAreRead) {
+TEST(TsdlParser, DeclarationsAreRead) {
   const absl::StatusOr<Metadata> metadata = ParseTsdl(R"(/* CTF 1.8 */
     // A comment.
     typealias integer { size = 27; align = 1; signed = false; map = clock.mono.value; } := u27_t;
@@ -47,7 +44,7 @@ TEST(Tsdl, DeclarationsAreRead) {
     clock { name = mono; freq = 1000; offset_s = 0x10; offset = 7; };
     struct s { unsigned char a[3], *b; };
   )");
-  EXPECT_EQ(metadata.status().message(), "line 8: '*' where a name is due");
+  EXPECT_EQ(metadata.status().message(), "line 8: '*' instead of a name");
   const absl::StatusOr<Metadata> good = ParseTsdl(
       "typealias integer { size = 27; align = 1; } := u27_t;"
       "typealias integer { size = 8; encoding = UTF8; } := unsigned char;"
@@ -79,19 +76,20 @@ TEST(Tsdl, DeclarationsAreRead) {
   EXPECT_TRUE(fields.members[0].type->element->is_text);
 }
 
-TEST(Tsdl, ErrorsHaveTheirLine) {
-  EXPECT_EQ(Error("\n\nnothing { };"), "line 3: 'nothing' is no declaration");
+TEST(TsdlParser, ErrorsHaveTheirLine) {
+  EXPECT_EQ(Error("\n\nnothing { };"), "line 3: 'nothing' is not a declaration");
   EXPECT_EQ(Error("/* no end"), "line 1: a comment has no end");
-  EXPECT_EQ(Error("env { a = \"b\n\"; };"), "line 1: a text has no end in its line");
-  EXPECT_EQ(Error("env { a = 99999999999999999999; };"), "line 1: a number is not one of 64 bits");
+  EXPECT_EQ(Error("env { a = \"b\n\"; };"), "line 1: a text does not end on its line");
+  EXPECT_EQ(Error("env { a = 99999999999999999999; };"),
+            "line 1: a number does not fit into 64 bits");
   EXPECT_EQ(Error("event { fields := struct { none x; }; };"),
             "line 1: the type 'none' is not declared");
   EXPECT_EQ(Error("typealias integer { size = 65; } := i;"),
-            "line 1: an integer of 65 bits; 1 to 64 are read");
+            "line 1: an integer of 65 bits; 1 to 64 bits are supported");
   EXPECT_EQ(Error("typealias integer { size = 8; align = 3; } := i;"),
-            "line 1: align 3 is no power of 2, or above 1048576");
+            "line 1: align 3 is not a power of 2 up to 1048576");
   EXPECT_EQ(Error("typealias floating_point { exp_dig = 5; mant_dig = 11; } := half;"),
-            "line 1: a floating_point is neither of 32 nor of 64 bits");
+            "line 1: a floating_point has neither 32 nor 64 bits");
   EXPECT_EQ(Error("trace { minor = 9; };"), "line 1: the version is not 1.8: minor = 9");
   EXPECT_EQ(Error("clock { freq = 0; };"), "line 1: the clock's freq is 0");
   EXPECT_EQ(Error("stream { id = 1; };\nstream { id = 1; };"),
@@ -101,21 +99,21 @@ TEST(Tsdl, ErrorsHaveTheirLine) {
   EXPECT_EQ(Error("@"), "line 1: unexpected byte 0x40");
 }
 
-TEST(Tsdl, ReferencesMustBeToIntegersBefore) {
+TEST(TsdlParser, ReferencesMustBeToIntegersBefore) {
   const std::string u8 = "typealias integer { size = 8; signed = false; } := u8;";
   EXPECT_EQ(Error(u8 + "event { fields := struct { u8 x[n]; u8 n; }; };"),
-            "line 1: 'n' is no integer that comes before");
+            "line 1: 'n' is not an integer that is declared before");
   EXPECT_EQ(Error(u8 + "event { fields := struct { string n; u8 x[n]; }; };"),
-            "line 1: 'n' is no integer that comes before");
+            "line 1: 'n' is not an integer that is declared before");
   EXPECT_EQ(Error(u8 + "event { fields := struct { u8 n; variant <n> { u8 a; } v; }; };"),
-            "line 1: a variant's tag is no enum");
+            "line 1: the tag of a variant is not an enum");
   EXPECT_EQ(Error(u8 + "event { fields := struct { struct { u8 n; } s; u8 x[s.n]; }; };"), "");
   EXPECT_EQ(Error(u8 + "stream { event.context := struct { u8 n; }; };"
                        "event { fields := struct { u8 x[stream.event.context.n]; }; };"),
             "");
 }
 
-TEST(Tsdl, DepthAndSizeAreBounded) {
+TEST(TsdlParser, DepthAndSizeAreBounded) {
   std::string deep = "event { fields := ";
   for (int i = 0; i < 100'000; ++i) deep += "struct { ";
   EXPECT_EQ(Error(deep), "line 1: types nested deeper than 64");
@@ -149,7 +147,7 @@ TEST(MetadataText, PacketsOfBothByteOrders) {
 }
 
 TEST(BitReader, IntegersOfAnySize) {
-  MemoryFile file(ToBytes("\xD6\x34\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x80"));
+  MemoryFile file(tests::ToBytes("\xD6\x34\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x80"));
   BitReader little(&file);
   little.Begin(0, 96);
   EXPECT_EQ(little.Read(3, false), 6U);
@@ -168,22 +166,8 @@ TEST(BitReader, IntegersOfAnySize) {
   EXPECT_FALSE(big.ok()) << "the packet has ended";
 }
 
-// Keeps what is written.
-class Kept : public nettrace::Sink {
- public:
-  explicit Kept(std::vector<std::byte>* bytes) : bytes_(bytes) {}
-  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
-    bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
-    *taken = bytes.size();
-    return absl::OkStatus();
-  }
-
- private:
-  std::vector<std::byte>* bytes_;
-};
-
 struct Imported {
-  std::vector<std::string> events;  // of dump --json, from the key "time" on
+  std::vector<std::string> events;  // From dump --json, beginning with the key "time".
   std::uint64_t lost = 0;
   std::vector<std::string> damages;
 };
@@ -194,13 +178,13 @@ Imported Import(const std::string& metadata, const std::vector<std::string>& str
   files.reserve(streams.size());
   for (const std::string& stream : streams) {
     files.push_back(
-        {"s" + std::to_string(files.size()), std::make_unique<MemoryFile>(ToBytes(stream))});
+        {"s" + std::to_string(files.size()), std::make_unique<MemoryFile>(tests::ToBytes(stream))});
   }
   const absl::Status added = importer.AddTrace(metadata, std::move(files));
   EXPECT_TRUE(added.ok()) << added;
   std::vector<std::byte> bytes;
   if (!added.ok()) return {};
-  const absl::Status ran = importer.Run(std::make_unique<Kept>(&bytes));
+  const absl::Status ran = importer.Run(std::make_unique<tests::BytesSink>(&bytes));
   EXPECT_TRUE(ran.ok()) << ran;
   Imported imported;
   auto reader = nettrace::Reader::Open(std::make_unique<nettrace::MemorySource>(bytes));
@@ -222,19 +206,6 @@ Imported Import(const std::string& metadata, const std::vector<std::string>& str
   return imported;
 }
 
-// The value of a key, up to the comma or brace that follows it.
-std::string ValueOf(const std::string& json, const std::string& key) {
-  const std::size_t begin = json.find("\"" + key + "\":");
-  if (begin == json.npos) return "";
-  const std::size_t value = begin + key.size() + 3;
-  return json.substr(value, json.find_first_of(",}", value) - value);
-}
-
-std::string PayloadOf(const std::string& json) {
-  const std::size_t begin = json.find("\"payload\":") + 10;
-  return json.substr(begin, json.rfind('}') - begin);
-}
-
 constexpr char kSimple[] = R"(/* CTF 1.8 */
   typealias integer { size = 8; align = 8; signed = false; } := u8;
   typealias integer { size = 16; align = 8; signed = false; } := u16;
@@ -251,7 +222,7 @@ constexpr char kSimple[] = R"(/* CTF 1.8 */
   };
 )";
 
-// Of kSimple: sizes in bytes.
+// Returns a packet of kSimple; sizes are in bytes.
 std::string Packet(std::uint16_t begin, std::uint16_t discarded, std::uint8_t number,
                    const std::string& events, std::size_t padding = 0) {
   const auto be16 = [](std::size_t value) {
@@ -268,25 +239,25 @@ TEST(CtfImport, ThreadsClocksLevelsAndContexts) {
     fields := struct { u16 _a; u8 _n; u16 _s[_n]; string _t; }; };)"s;
   const std::string who = "\x05\x06me\0\x09"s;
   const std::string fields = "\x12\x34\x02\0\1\0\2hi\0"s;
-  // The clock's 8 bits wrap between the events.
+  // The 8 bits of the clock wrap between the events.
   const Imported imported =
       Import(metadata, {Packet(0x1F0, 0, 0, "\1\xF5" + who + fields + "\1\x03" + who + fields, 2)});
   EXPECT_EQ(imported.damages, std::vector<std::string>());
   ASSERT_EQ(imported.events.size(), 2U);
   const std::string& event = imported.events[0];
-  EXPECT_EQ(ValueOf(event, "time"), "\"2001-09-09T01:46:40.501000000Z\"");
-  EXPECT_EQ(ValueOf(imported.events[1], "time"), "\"2001-09-09T01:46:40.515000000Z\"");
-  EXPECT_EQ(ValueOf(event, "provider"), "\"prov\"");
-  EXPECT_EQ(ValueOf(event, "name"), "\"name\"");
-  EXPECT_EQ(ValueOf(event, "level"), "3");
-  EXPECT_EQ(ValueOf(event, "pid"), "5");
-  EXPECT_EQ(ValueOf(event, "tid"), "6");
-  EXPECT_EQ(ValueOf(event, "thread"), "\"me\"");
-  EXPECT_EQ(ValueOf(event, "cpu"), "3");
-  EXPECT_EQ(PayloadOf(event), R"({"a":4660,"n":2,"s":[1,2],"t":"hi","context.weight":9})");
+  EXPECT_EQ(tests::ValueOf(event, "time"), "\"2001-09-09T01:46:40.501000000Z\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[1], "time"), "\"2001-09-09T01:46:40.515000000Z\"");
+  EXPECT_EQ(tests::ValueOf(event, "provider"), "\"prov\"");
+  EXPECT_EQ(tests::ValueOf(event, "name"), "\"name\"");
+  EXPECT_EQ(tests::ValueOf(event, "level"), "3");
+  EXPECT_EQ(tests::ValueOf(event, "pid"), "5");
+  EXPECT_EQ(tests::ValueOf(event, "tid"), "6");
+  EXPECT_EQ(tests::ValueOf(event, "thread"), "\"me\"");
+  EXPECT_EQ(tests::ValueOf(event, "cpu"), "3");
+  EXPECT_EQ(tests::PayloadOf(event), R"({"a":4660,"n":2,"s":[1,2],"t":"hi","context.weight":9})");
 }
 
-TEST(CtfImport, LossesAreThoseOfTheCounter) {
+TEST(CtfImport, CountsLossesByTheCounter) {
   const std::string metadata = kSimple + "event { id = 1; name = e; };"s;
   const std::string who = "\x05\x06\0\x09"s;
   const Imported imported =
@@ -294,7 +265,7 @@ TEST(CtfImport, LossesAreThoseOfTheCounter) {
                         Packet(3, 7, 2, "") + Packet(4, 9, 3, "\1\4" + who)});
   EXPECT_EQ(imported.events.size(), 3U);
   EXPECT_EQ(imported.lost, 9U);
-  // A stream of which the beginning is not there.
+  // A stream whose beginning is missing.
   EXPECT_EQ(Import(metadata, {Packet(1, 4, 5, "\1\1" + who) + Packet(2, 6, 6, "")}).lost, 2U);
 }
 
@@ -307,32 +278,34 @@ TEST(CtfImport, StreamsAreMergedByTime) {
                         Packet(0, 0, 0, "\1\2" + who + "c" + "\1\7" + who + "d")});
   std::string order;
   for (const std::string& event : imported.events) {
-    order += static_cast<char>(std::stoi(ValueOf(PayloadOf(event), "x")));
+    order += static_cast<char>(std::stoi(tests::ValueOf(tests::PayloadOf(event), "x")));
   }
   EXPECT_EQ(order, "acbd");
 }
 
-TEST(CtfImport, WhatIsNotDamagedIsRead) {
+TEST(CtfImport, ReadsUndamagedPackets) {
   const std::string metadata = kSimple + "event { id = 1; name = e; };"s;
   const std::string event = "\1\1\x05\x06\0\x09"s;
   const std::string good = Packet(1, 0, 0, event);
-  // An id that is not declared: the next packet is read.
+  // If an id is not declared, the import continues with the next packet.
   Imported imported = Import(metadata, {Packet(1, 0, 0, event + "\2\2") + Packet(2, 0, 1, event)});
   EXPECT_EQ(imported.events.size(), 2U);
   EXPECT_EQ(imported.damages, std::vector{"s0: at byte 20: event 2 is not declared"s});
-  // Cut at every byte: never more than was there, and each cut but that between packets is said.
+  // Cuts at every byte: nothing may be invented, and each cut except the one between the packets
+  // must be reported.
   for (std::size_t size = 0; size < 2 * good.size(); ++size) {
     imported = Import(metadata, {(good + good).substr(0, size)});
     EXPECT_EQ(imported.events.size(), size / good.size()) << size;
     EXPECT_EQ(imported.damages.empty(), size % good.size() == 0) << size;
   }
   imported = Import(metadata, {"\xC1\xFC\x1F\xC2" + good.substr(4)});
-  EXPECT_EQ(imported.damages, std::vector{"s0: at byte 0: the packet has not the magic number"s});
+  EXPECT_EQ(imported.damages,
+            std::vector{"s0: at byte 0: the magic number of the packet is wrong"s});
   std::string wrong = good;
   wrong[5] = '\x08';
   imported = Import(metadata, {wrong});
   EXPECT_EQ(imported.damages,
-            std::vector{"s0: at byte 0: the packet has 8 bits in a size of 160"s});
+            std::vector{"s0: at byte 0: the packet has 8 bits of content in a size of 160"s});
 }
 
 constexpr char kLttngHeader[] = R"(
@@ -356,17 +329,17 @@ constexpr char kLttngHeader[] = R"(
 TEST(CtfImport, CompactEventHeadersOfLttng) {
   const std::string metadata = kLttngHeader + "event { id = 2; name = two; };"s +
                                "event { id = 77; name = \"seventy:seven\"; };";
-  // Id 2 and 0x100 in 27 bits; then the extended one.
+  // Ids 2 and 0x100 with a clock of 27 bits, then the extended id.
   const Imported imported =
       Import(metadata, {"\x02\x20\0\0"s + "\x1F\x4D\0\0\0\0\2\0\0\0\0\0\0"s + "\xE2\x1F\0\0"s});
   EXPECT_EQ(imported.damages, std::vector<std::string>());
   ASSERT_EQ(imported.events.size(), 3U);
-  EXPECT_EQ(ValueOf(imported.events[0], "time"), "\"1970-01-01T00:00:00.000000256Z\"");
-  EXPECT_EQ(ValueOf(imported.events[0], "provider"), "\"kernel\"");
-  EXPECT_EQ(ValueOf(imported.events[1], "time"), "\"1970-01-01T00:00:00.000000512Z\"");
-  EXPECT_EQ(ValueOf(imported.events[1], "name"), "\"seven\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "time"), "\"1970-01-01T00:00:00.000000256Z\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "provider"), "\"kernel\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[1], "time"), "\"1970-01-01T00:00:00.000000512Z\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[1], "name"), "\"seven\"");
   // 0xFF is less than 0x200: the 27 bits have wrapped.
-  EXPECT_EQ(ValueOf(imported.events[2], "time"), "\"1970-01-01T00:00:00.134217983Z\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[2], "time"), "\"1970-01-01T00:00:00.134217983Z\"");
 }
 
 TEST(CtfImport, VariantsEnumsAndFloats) {
@@ -388,11 +361,11 @@ TEST(CtfImport, VariantsEnumsAndFloats) {
   ASSERT_EQ(imported.events.size(), 3U);
   const std::string end = R"("f":1.5,"name":"ab","list":[{"t":0,"w":{"A":[5],"B":[]}},)"
                           R"({"t":1,"w":{"A":[],"B":[{"value":[6,7]}]}}]})";
-  EXPECT_EQ(PayloadOf(imported.events[0]), R"({"tag":-1,"v":7,)" + end);
-  EXPECT_EQ(PayloadOf(imported.events[1]), R"({"tag":1,"v":"ok",)" + end);
-  EXPECT_EQ(PayloadOf(imported.events[2]), R"({"tag":5,"v":{"x":8},)" + end);
+  EXPECT_EQ(tests::PayloadOf(imported.events[0]), R"({"tag":-1,"v":7,)" + end);
+  EXPECT_EQ(tests::PayloadOf(imported.events[1]), R"({"tag":1,"v":"ok",)" + end);
+  EXPECT_EQ(tests::PayloadOf(imported.events[2]), R"({"tag":5,"v":{"x":8},)" + end);
   EXPECT_EQ(Import(metadata, {"\x0A"}).damages,
-            std::vector{"s0: at byte 0: a variant's tag selects none of its options"s});
+            std::vector{"s0: at byte 0: the tag of a variant selects none of its options"s});
 }
 
 TEST(CtfImport, HostileLengthsEnd) {
@@ -400,11 +373,11 @@ TEST(CtfImport, HostileLengthsEnd) {
     typealias integer { size = 64; signed = false; } := u64;
     event { name = "p:e"; fields := struct { u64 n; struct { } x[n]; u64 m; u64 y[m]; }; };)";
   EXPECT_EQ(Import(metadata, {std::string(8, '\xFF') + std::string(24, '\1')}).damages,
-            std::vector{"s0: at byte 0: an array of too many elements without bits"s});
+            std::vector{"s0: at byte 0: an array has too many elements of size 0"s});
   EXPECT_EQ(Import(metadata, {std::string(8, '\0') + std::string(24, '\1')}).damages,
-            std::vector{"s0: at byte 0: an array goes on after its packet's end"s});
+            std::vector{"s0: at byte 0: an array extends past the end of its packet"s});
   EXPECT_EQ(Import("event { name = e; };", {"x"}).damages,
-            std::vector{"s0: at byte 0: an event of no bits"s});
+            std::vector{"s0: at byte 0: an event has the size 0"s});
 }
 
 }  // namespace

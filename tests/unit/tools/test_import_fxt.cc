@@ -1,4 +1,4 @@
-// What `nettrace import --from fxt` makes of records, byte by byte.
+// Tests what `nettrace import --from fxt` reads from records, byte by byte.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -14,6 +14,8 @@
 #include "nettrace/sink.h"
 #include "nettrace/source.h"
 #include "nettrace/time_ordered_reader.h"
+#include "tests/support/bytes.h"
+#include "tests/unit/tools/event_text.h"
 #include "tools/nettrace/event_json.h"
 #include "tools/nettrace/import/fxt/fxt_importer.h"
 #include "tools/nettrace/import/fxt/fxt_reader.h"
@@ -21,7 +23,7 @@
 namespace tools::importing::fxt {
 namespace {
 
-// Words and streams, in either byte order.
+// Builds words and streams, in either byte order.
 class Archive {
  public:
   explicit Archive(bool is_big = false) : is_big_(is_big) { Word(0x0016547846040010); }
@@ -37,7 +39,7 @@ class Archive {
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
     return *this;
   }
-  // `head` is all but type and size.
+  // `head` is everything except type and size.
   Archive& Record(std::uint64_t type, std::uint64_t words, std::uint64_t head) {
     return Word(type | words << 4 | head << 16);
   }
@@ -54,21 +56,8 @@ class Archive {
   std::string bytes_;
 };
 
-class Kept : public nettrace::Sink {
- public:
-  explicit Kept(std::vector<std::byte>* bytes) : bytes_(bytes) {}
-  absl::Status Append(std::span<const std::byte> bytes, std::size_t* taken) override {
-    bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
-    *taken = bytes.size();
-    return absl::OkStatus();
-  }
-
- private:
-  std::vector<std::byte>* bytes_;
-};
-
 struct Imported {
-  std::vector<std::string> events;  // of dump --json, from the key "time" on
+  std::vector<std::string> events;  // From dump --json, beginning with the key "time".
   std::uint64_t lost = 0;
   std::uint64_t skipped = 0;
   std::vector<std::string> damages;
@@ -84,7 +73,7 @@ Imported Import(const std::string& archive) {
   }
   FxtImporter importer(*std::move(reader));
   std::vector<std::byte> bytes;
-  const absl::Status ran = importer.Run(std::make_unique<Kept>(&bytes));
+  const absl::Status ran = importer.Run(std::make_unique<tests::BytesSink>(&bytes));
   EXPECT_TRUE(ran.ok()) << ran;
   imported.skipped = importer.skipped();
   for (const absl::Status& damage : importer.damages()) {
@@ -106,19 +95,7 @@ Imported Import(const std::string& archive) {
   return imported;
 }
 
-std::string ValueOf(const std::string& json, const std::string& key) {
-  const std::size_t begin = json.find("\"" + key + "\":");
-  if (begin == json.npos) return "";
-  const std::size_t value = begin + key.size() + 3;
-  return json.substr(value, json.find_first_of(",}", value) - value);
-}
-
-std::string PayloadOf(const std::string& json) {
-  const std::size_t begin = json.find("\"payload\":") + 10;
-  return json.substr(begin, json.rfind('}') - begin);
-}
-
-// The head of an event on thread 1, with category 1 and name 2.
+// Returns the head of an event on thread 1, with category 1 and name 2.
 std::uint64_t EventHead(std::uint64_t type, std::uint64_t arguments) {
   return type | arguments << 4 | 1 << 8 | 1 << 16 | std::uint64_t{2} << 32;
 }
@@ -148,12 +125,12 @@ TEST(FxtImport, ArgumentsOfAllTypesInBothByteOrders) {
     EXPECT_EQ(imported.damages, std::vector<std::string>());
     ASSERT_EQ(imported.events.size(), 1U);
     const std::string& event = imported.events[0];
-    EXPECT_EQ(ValueOf(event, "time"), "\"1970-01-01T00:00:01.500000000Z\"");
-    EXPECT_EQ(ValueOf(event, "provider"), "\"category\"");
-    EXPECT_EQ(ValueOf(event, "name"), "\"name\"");
-    EXPECT_EQ(ValueOf(event, "pid"), "10");
-    EXPECT_EQ(ValueOf(event, "tid"), "11");
-    EXPECT_EQ(PayloadOf(event),
+    EXPECT_EQ(tests::ValueOf(event, "time"), "\"1970-01-01T00:00:01.500000000Z\"");
+    EXPECT_EQ(tests::ValueOf(event, "provider"), "\"category\"");
+    EXPECT_EQ(tests::ValueOf(event, "name"), "\"name\"");
+    EXPECT_EQ(tests::ValueOf(event, "pid"), "10");
+    EXPECT_EQ(tests::ValueOf(event, "tid"), "11");
+    EXPECT_EQ(tests::PayloadOf(event),
               R"({"a":"","a":-2,"a":4294967294,"a":-1,"a":5,"a":1.5,"a":"hello","a":4096,)"
               R"("koid":77,"a":true})");
   }
@@ -183,14 +160,14 @@ TEST(FxtImport, EventsOfAllTypes) {
   const std::vector<std::string> opcodes = {"0", "0", "1", "2", "0", "1", "0", "2", "0", "0", "0"};
   ASSERT_EQ(imported.events.size(), payloads.size());
   for (std::size_t i = 0; i < payloads.size(); ++i) {
-    EXPECT_EQ(PayloadOf(imported.events[i]), payloads[i]);
-    EXPECT_EQ(ValueOf(imported.events[i], "opcode"), opcodes[i]) << i;
+    EXPECT_EQ(tests::PayloadOf(imported.events[i]), payloads[i]);
+    EXPECT_EQ(tests::ValueOf(imported.events[i], "opcode"), opcodes[i]) << i;
   }
 }
 
 TEST(FxtImport, OtherRecords) {
   Archive archive = Prologue();
-  // A process and its thread have names.
+  // The names of a process and of its thread.
   archive.Record(7, 3, 1 | std::uint64_t{0x8004} << 8).Word(10).Stream("proc");
   archive.Record(7, 6, 2 | std::uint64_t{0x8004} << 8 | std::uint64_t{1} << 24)
       .Word(11)
@@ -198,7 +175,7 @@ TEST(FxtImport, OtherRecords) {
       .Word(8 | 3 << 4 | std::uint64_t{0x8007} << 16)
       .Stream("process")
       .Word(10);
-  // A log of thread 1, and a context switch on CPU 3 from it to one that is inline.
+  // A log record of thread 1, and a context switch on CPU 3 from it to a thread with inline ids.
   archive.Record(9, 3, 2 | 1 << 16).Word(5).Stream("hi");
   archive.Record(8, 4, 3 | 2 << 8 | 1 << 12).Word(6).Word(20).Word(21);
   // Bulk data, an unknown record, a large one, and a buffer that was full.
@@ -210,15 +187,15 @@ TEST(FxtImport, OtherRecords) {
   EXPECT_EQ(imported.damages, std::vector<std::string>());
   EXPECT_EQ(imported.skipped, 3U);
   ASSERT_EQ(imported.events.size(), 4U);
-  EXPECT_EQ(ValueOf(imported.events[0], "name"), "\"ExistingProcess\"");
-  EXPECT_EQ(ValueOf(imported.events[0], "Name"), "\"proc\"");
-  EXPECT_EQ(ValueOf(imported.events[1], "name"), "\"Log\"");
-  EXPECT_EQ(ValueOf(imported.events[1], "thread"), "\"thrd\"");
-  EXPECT_EQ(PayloadOf(imported.events[1]), R"({"message":"hi"})");
-  EXPECT_EQ(ValueOf(imported.events[2], "name"), "\"ContextSwitch\"");
-  EXPECT_EQ(ValueOf(imported.events[2], "cpu"), "3");
-  EXPECT_EQ(ValueOf(imported.events[2], "outgoing.thread"), "11");
-  EXPECT_EQ(ValueOf(imported.events[2], "incoming.thread"), "21");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "name"), "\"ExistingProcess\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "Name"), "\"proc\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[1], "name"), "\"Log\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[1], "thread"), "\"thrd\"");
+  EXPECT_EQ(tests::PayloadOf(imported.events[1]), R"({"message":"hi"})");
+  EXPECT_EQ(tests::ValueOf(imported.events[2], "name"), "\"ContextSwitch\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[2], "cpu"), "3");
+  EXPECT_EQ(tests::ValueOf(imported.events[2], "outgoing.thread"), "11");
+  EXPECT_EQ(tests::ValueOf(imported.events[2], "incoming.thread"), "21");
 }
 
 TEST(FxtImport, TimesMayGoBack) {
@@ -231,13 +208,13 @@ TEST(FxtImport, TimesMayGoBack) {
   const Imported imported = Import(archive.bytes());
   ASSERT_EQ(imported.events.size(), 5U);
   for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(ValueOf(imported.events[i], "time"),
+    EXPECT_EQ(tests::ValueOf(imported.events[i], "time"),
               "\"1970-01-01T00:00:00.0" + std::to_string(i + 1) + "0000000Z\"");
   }
   EXPECT_EQ(imported.lost, 0U);
 }
 
-TEST(FxtImport, WhatOursStandsForIsThatAgain) {
+TEST(FxtImport, RestoresValuesOfOwnExports) {
   Archive archive;
   archive.Provider("nettrace").String(1, "category").String(2, "name").String(3, "level");
   archive.String(4, "keywords").String(5, "cpu").String(6, "x").String(7, "lost events");
@@ -257,17 +234,17 @@ TEST(FxtImport, WhatOursStandsForIsThatAgain) {
   EXPECT_EQ(imported.damages, std::vector<std::string>());
   EXPECT_EQ(imported.lost, 5U);
   ASSERT_EQ(imported.events.size(), 1U);
-  EXPECT_EQ(ValueOf(imported.events[0], "level"), "4");
-  EXPECT_EQ(ValueOf(imported.events[0], "keywords"), "\"0x1f\"");
-  EXPECT_EQ(ValueOf(imported.events[0], "cpu"), "2");
-  EXPECT_EQ(PayloadOf(imported.events[0]), R"({"x":7,"level":9})");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "level"), "4");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "keywords"), "\"0x1f\"");
+  EXPECT_EQ(tests::ValueOf(imported.events[0], "cpu"), "2");
+  EXPECT_EQ(tests::PayloadOf(imported.events[0]), R"({"x":7,"level":9})");
 }
 
 TEST(FxtImport, DamageHasItsOffset) {
   EXPECT_EQ(Import("").damages,
-            std::vector<std::string>{"it is no Fuchsia trace: it has less than 8 bytes"});
+            std::vector<std::string>{"not a Fuchsia trace: the file has fewer than 8 bytes"});
   EXPECT_EQ(Import("0123456789").damages,
-            std::vector<std::string>{"it is no Fuchsia trace: it has not the magic number"});
+            std::vector<std::string>{"not a Fuchsia trace: the magic number is wrong"});
   const std::string prologue = Prologue().bytes();
   const std::string at = "at byte " + std::to_string(prologue.size()) + ": ";
   const auto damage = [&](Archive archive) {
@@ -282,24 +259,24 @@ TEST(FxtImport, DamageHasItsOffset) {
   EXPECT_EQ(damage(unknown), Texts{at + "string 99 is not registered"});
   Archive few = Prologue();
   few.Record(4, 1, EventHead(0, 0));
-  EXPECT_EQ(damage(few), Texts{at + "the record has fewer words than it says"});
+  EXPECT_EQ(damage(few), Texts{at + "the record is too short for its contents"});
   Archive argument = Prologue();
   argument.Record(4, 3, EventHead(0, 1)).Word(1).Word(1 | 9 << 4 | 3 << 16);
-  EXPECT_EQ(damage(argument), Texts{at + "an argument goes on after its record"});
+  EXPECT_EQ(damage(argument), Texts{at + "an argument extends past the end of its record"});
   Archive section = Prologue();
   section.Record(0, 1, 2 | 99 << 4);
-  // All that is registered is another provider's.
+  // Everything that is registered belongs to another provider.
   section.Record(2, 2, 1 | 1 << 16).Stream("c").String(2, "n");
-  EXPECT_EQ(damage(section), Texts{at + "provider 99 is not named before"});
+  EXPECT_EQ(damage(section), Texts{at + "provider 99 is used before it is declared"});
   Archive ticks = Prologue();
   ticks.Record(1, 2, 0).Word(0);
-  EXPECT_EQ(damage(ticks), Texts{at + "0 ticks a second"});
+  EXPECT_EQ(damage(ticks), Texts{at + "invalid rate of 0 ticks a second"});
   Archive none = Prologue();
   none.Word(4);
-  EXPECT_EQ(Import(none.bytes()).damages, Texts{at + "a record of no size"});
+  EXPECT_EQ(Import(none.bytes()).damages, Texts{at + "a record has the size 0"});
 }
 
-TEST(FxtImport, WhatComesBeforeACutIsRead) {
+TEST(FxtImport, ReadsRecordsBeforeACut) {
   Archive archive = Prologue();
   const std::size_t begin = archive.bytes().size();
   archive.Record(4, 2, EventHead(0, 0)).Word(1).Record(4, 2, EventHead(0, 0)).Word(2);

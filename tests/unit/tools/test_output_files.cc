@@ -1,6 +1,8 @@
-// Who may read what the programs write, and that nobody can make them write elsewhere.
+// Tests which users may read the files that the programs write, and that no other user can redirect
+// the writes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +16,6 @@
 
 #include "tools/common/atomic_file.h"
 #include "tools/common/output_sink.h"
-#include "tools/common/signals.h"
 
 namespace tools {
 namespace {
@@ -28,7 +29,7 @@ class OutputFilesTest : public ::testing::Test {
               ("output-files-" + std::to_string(getpid()) + "-" +
                ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
-    umask(0);  // It takes nothing away from what the programs ask for.
+    umask(0);  // Keeps all mode bits that the programs request.
   }
   void TearDown() override {
     umask(022);
@@ -58,7 +59,7 @@ class OutputFilesTest : public ::testing::Test {
     std::size_t taken = 0;
     return sink->Append(std::as_bytes(std::span(text)), &taken);
   }
-  // Writes the file at `path` by an AtomicFile.
+  // Writes the file at `path` with an AtomicFile.
   static absl::Status Replace(const std::string& path, const FileAccess& access) {
     AtomicFile file(path);
     auto sink = file.Create(access);
@@ -66,7 +67,7 @@ class OutputFilesTest : public ::testing::Test {
     if (absl::Status status = Put(sink->get(), "new"); !status.ok()) return status;
     return file.Keep();
   }
-  // Writes the file at `path` as a recording does.
+  // Writes the file at `path` like a recording.
   static absl::Status Record(const std::string& path, mode_t mode = kPrivateMode) {
     auto sink = OpenOutputSink(path, mode);
     return sink.ok() ? Put(sink->get(), "new") : sink.status();
@@ -137,7 +138,7 @@ TEST_F(OutputFilesTest, AtomicFolderLeavesNothingUnlessKept) {
   EXPECT_EQ(FilesInFolder(), 0);
 }
 
-TEST_F(OutputFilesTest, AtomicFileReplacesALinkAndNotWhatItLeadsTo) {
+TEST_F(OutputFilesTest, AtomicFileReplacesALinkAndNotItsTarget) {
   const std::string target = Write("target", "old");
   std::filesystem::create_symlink(target, Path("link"));
   ASSERT_TRUE(Replace(Path("link"), {}).ok());
@@ -169,7 +170,7 @@ TEST_F(OutputFilesTest, OwnerThatCannotBeSetGivesItsGroupNothing) {
   EXPECT_EQ(Mode(Path("file")), 0600u);
 }
 
-TEST_F(OutputFilesTest, AccessToSeveralFilesIsWhatTheyHaveInCommon) {
+TEST_F(OutputFilesTest, AccessToSeveralFilesIsTheirIntersection) {
   struct stat a = {};
   a.st_mode = S_IFREG | 0644;
   a.st_uid = 1;
@@ -187,7 +188,7 @@ TEST_F(OutputFilesTest, AccessToSeveralFilesIsWhatTheyHaveInCommon) {
   EXPECT_EQ(AccessToAll(std::vector{b}).mode, 0600u);
 }
 
-TEST_F(OutputFilesTest, RecordingIsPrivateWhateverWasThere) {
+TEST_F(OutputFilesTest, RecordingIsPrivateEvenOverAnExistingFile) {
   const std::string path = Path("file");
   ASSERT_TRUE(Record(path).ok());
   EXPECT_EQ(Mode(path), 0600u);
@@ -251,7 +252,20 @@ TEST_F(OutputFilesTest, FileOfAnotherUserIsReplacedAndNotWritten) {
   EXPECT_EQ(Read(Path("kept")), "old");
 }
 
-TEST_F(OutputFilesTest, PipeOfAnotherUserIsRefusedWhereAnybodyMayWrite) {
+TEST_F(OutputFilesTest, SignalBeforeAPipeIsOpenedIsNotForgotten) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EXIT(
+      {
+        alarm(60);
+        raise(SIGTERM);
+        const auto sink = OpenOutputSink(path, 0600, nullptr);
+        _exit(absl::IsCancelled(sink.status()) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(OutputFilesTest, RefusesAPipeOfAnotherUserInASharedDirectory) {
   ASSERT_ROOT();
   const std::string path = Path("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -273,9 +287,3 @@ TEST_F(OutputFilesTest, DeviceIsWrittenAndStays) {
 
 }  // namespace
 }  // namespace tools
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  const absl::Status caught = tools::CatchSignals();
-  return caught.ok() ? RUN_ALL_TESTS() : 1;
-}

@@ -1,4 +1,5 @@
-// Payloads of EventHeader events, converted as a recording does, as `nettrace dump` shows them.
+// Tests payloads of EventHeader events, converted as in a recording, in the form that `nettrace
+// dump` shows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/bytes.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/nettrace/payload_json.h"
 
@@ -14,11 +16,6 @@ namespace tools {
 namespace {
 
 using namespace std::string_literals;
-
-std::vector<std::byte> ToBytes(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std::byte>& payload,
                  PayloadStyle style) {
@@ -32,10 +29,11 @@ std::string Show(const nettrace::EventMetadata& metadata, const std::vector<std:
   return buffer.GetString() + (status.ok() ? "" : " (" + std::string(status.message()) + ")");
 }
 
-// Shows an event with the field definitions and the payload. `seen`: as in collector::ValueForms.
+// Returns what is shown for an event with the field definitions and the payload. `seen`: as in
+// collector::ValueForms.
 std::string Show(const std::string& fields, const std::string& payload,
                  PayloadStyle style = PayloadStyle::kForPrograms, std::string_view seen = "") {
-  const std::vector<std::byte> definitions = ToBytes("E\0"s + fields);
+  const std::vector<std::byte> definitions = tests::ToBytes("E\0"s + fields);
   constexpr char kName[] = "P_L4K2";
   eh::EventView event = {};
   event.header = {7, 0, 0, 0, 0, 4};
@@ -46,7 +44,7 @@ std::string Show(const std::string& fields, const std::string& payload,
   EXPECT_TRUE(schema.ok()) << schema.status();
   if (!schema.ok()) return "";
   std::vector<std::byte> converted;
-  EXPECT_EQ(schema->program.Run(ToBytes(payload), &converted).result,
+  EXPECT_EQ(schema->program.Run(tests::ToBytes(payload), &converted).result,
             collector::PayloadProgram::Result::kOk);
   return Show(schema->metadata, converted, style);
 }
@@ -115,7 +113,7 @@ TEST(PayloadJson, ArraysOfStructsWithoutElementsCountToo) {
             R"({"s":[{"a":"0x1","Value":"127.0.0.1"},{"a":"0x2","Value":null}],"x":"0x1f"})");
 }
 
-TEST(PayloadJson, StructWithOneMemberNamedValueIsNoWrapper) {
+TEST(PayloadJson, StructWithOneMemberNamedValueIsNotAWrapper) {
   EXPECT_EQ(Show("s\0\xC1\1"s
                  "Value\0\x0D"s
                  "x\0\x82\x03"s,
@@ -132,7 +130,7 @@ TEST(PayloadJson, TagsAndAttributesChangeNoFormat) {
             R"({"f":1.5,"u":7,"s":"z","t":-1})");
 }
 
-// However a row has them.
+// The result must not depend on the form of the row.
 TEST(PayloadJson, NullableFieldsAreTheirValuesOrNull) {
   const auto show = [](const std::string& field, const std::string& payload, int seen) {
     return Show(field, payload, PayloadStyle::kForPrograms,
@@ -167,7 +165,7 @@ TEST(PayloadJson, NullableFieldsAreTheirValuesOrNull) {
 
 TEST(PayloadJson, EveryFormatInArraysToo) {
   const struct {
-    std::string type;  // the encoding and format bytes
+    std::string type;  // Bytes of encoding and format.
     std::string value;
     const char* shown;
   } kCases[] = {
@@ -223,7 +221,7 @@ TEST(PayloadJson, NamesOfErrnosAreSymbols) {
                          {"EventHeader.Field.3", "value32 errno"},
                          {"EventHeader.Field.4", "value32 errno"},
                          {"EventHeader.Field.5", "value64 errno"}};
-  const std::vector<std::byte> payload = ToBytes(
+  const std::vector<std::byte> payload = tests::ToBytes(
       "\2\0\0\0"
       "\2\0\1\0\0\0\0\0\0\0"
       "\x16\0\0\0"
@@ -244,7 +242,7 @@ TEST(PayloadJson, NamesOfErrnosAreSymbols) {
                                 R"("symbols":{"e":"ENOENT","a":["EPERM",null],"s.e":"EINVAL"}})"s);
 }
 
-// The extras of an event with the field definitions, as `name=json` after one another.
+// Returns the extras of an event with the field definitions, as a sequence of `name=json`.
 std::string Extras(const nettrace::EventMetadata& metadata) {
   PayloadJson payloads(PayloadStyle::kForPrograms);
   std::string text;
@@ -281,19 +279,19 @@ TEST(PayloadJson, TagsAttributesAndGroupsAreExtras) {
   EXPECT_EQ(payloads.NotesOf(metadata).id, 12u);
 }
 
-TEST(PayloadJson, CutPayloadIsAWholeObjectWithTheReason) {
+TEST(PayloadJson, CutPayloadIsACompleteObjectWithTheReason) {
   nettrace::EventMetadata metadata;
   using nettrace::Type;
   using nettrace::TypeCode;
   metadata.fields = {{"i", Type::FixedLengthArray(Type::Simple(TypeCode::kByte), 4)}};
   metadata.key_values = {{"EventHeader.Field.0", "value32 ip_address"}};
-  const std::string shown = Show(metadata, ToBytes("\1\2"), PayloadStyle::kForPrograms);
+  const std::string shown = Show(metadata, tests::ToBytes("\1\2"), PayloadStyle::kForPrograms);
   EXPECT_EQ(shown.rfind(R"({"i":)", 0), 0u) << shown;
   EXPECT_NE(shown.find("} ("), std::string::npos) << shown;
 }
 
-// Notes may come from anybody.
-TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
+// Any process may have written the notes.
+TEST(PayloadJson, IgnoresNotesThatContradictTheType) {
   using nettrace::Type;
   using nettrace::TypeCode;
   const Type number = Type::Simple(TypeCode::kInt32);
@@ -328,7 +326,7 @@ TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
        "binary_length16_char8 signed_int", "\2\0\1\0\2\0\0"s, "[1,null]"},
       {Type::Array(Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))),
        "binary_length16_char8 uuid", "\2\0\1\0a\0\0"s, R"(["a",null])"},
-      // What recordings had that are older.
+      // The form in older recordings.
       {Type::Array(Type::Simple(TypeCode::kUInt16)), "string_length16_char16 hex_bytes", "\1\0ab"s,
        R"("6162")"},
       {Type::Simple(TypeCode::kUInt32), "value32 string_utf", "a\0\0\0"s, R"("a")"},
@@ -339,13 +337,13 @@ TEST(PayloadJson, NoteThatTheTypeContradictsIsNone) {
     metadata.fields = {{"f", test.type}};
     metadata.key_values = {{"EventHeader.Field.0", test.note},
                            {"EventHeader.Field.7", "value8 pid"}};
-    EXPECT_EQ(Show(metadata, ToBytes(test.payload), PayloadStyle::kForPrograms),
+    EXPECT_EQ(Show(metadata, tests::ToBytes(test.payload), PayloadStyle::kForPrograms),
               R"({"f":)"s + test.shown + "}")
         << test.note;
   }
 }
 
-// A kernel tracepoint's event, as JSON with its symbols.
+// Returns a kernel tracepoint's event, as JSON with its symbols.
 std::string ShowTracepoint(const nettrace::KeyValues& keys, PayloadStyle style,
                            std::size_t bytes = 29) {
   using nettrace::Type;
@@ -360,8 +358,9 @@ std::string ShowTracepoint(const nettrace::KeyValues& keys, PayloadStyle style,
   metadata.key_values = keys;
   nettrace::Labels labels;
   labels.strings = {{"Symbol.ip", "do_work+0x4"}};
-  const std::vector<std::byte> payload = ToBytes("\3\0\0\0"s + "\xFF\xFF\xFF\xFF" + "\x7F\0\0\1"s +
-                                                 "\1\0\0\0\0\0\0\x80"s + "\6\0w\xC3\xB6rk\"\1"s);
+  const std::vector<std::byte> payload =
+      tests::ToBytes("\3\0\0\0"s + "\xFF\xFF\xFF\xFF" + "\x7F\0\0\1"s + "\1\0\0\0\0\0\0\x80"s +
+                     "\6\0w\xC3\xB6rk\"\1"s);
   nettrace::Event event;
   event.metadata = &metadata;
   event.labels = &labels;
@@ -400,11 +399,11 @@ TEST(TracepointJson, PeopleSeeThemInThePayload) {
   EXPECT_NE(shown.find(R"~("ip":"0x8000000000000001 (do_work+0x4)")~"), std::string::npos) << shown;
 }
 
-TEST(TracepointJson, RawValuesAreAsTheirTypesSay) {
+TEST(TracepointJson, RawValuesFollowTheirTypes) {
   EXPECT_EQ(ShowTracepoint(kNotes, PayloadStyle::kRaw), ShowTracepoint({}, PayloadStyle::kRaw));
 }
 
-TEST(TracepointJson, PayloadThatIsCutShowsWhatIsThere) {
+TEST(TracepointJson, ShowsTheIntactPartOfACutPayload) {
   const std::string shown = ShowTracepoint(kNotes, PayloadStyle::kForPrograms, 9);
   EXPECT_NE(shown.find(R"("vec":3)"), std::string::npos) << shown;
   EXPECT_EQ(shown.find("127.0.0.1"), std::string::npos) << shown;

@@ -8,7 +8,7 @@
 namespace tools {
 namespace {
 
-// The names, or the first error.
+// Returns the names, or the first error.
 std::vector<std::string> NamesOf(const Registrations& registrations) {
   if (registrations.error_count() != 0) return {registrations.errors().front()};
   std::vector<std::string> names;
@@ -31,7 +31,7 @@ TEST(Registrations, ProviderIsExpanded) {
             (Names{"P_L1K1", "P_L1K10", "P_L2K1", "P_L2K10", "P_LffK1", "P_LffK10"}));
 }
 
-TEST(Registrations, OptionsOfAProviderLeaveOtherWordsAsTheyAre) {
+TEST(Registrations, OptionsOfAProviderKeepOtherWordsUnchanged) {
   Registrations registrations;
   registrations.AddWord("Q_L4K1", {"1", "1", ""});
   registrations.AddWord("Plain u32 a", {"1", "1", ""});
@@ -54,9 +54,9 @@ TEST(Registrations, EveryErrorIsNamedWithItsLine) {
   registrations.AddText("A_L1K1\nBad\n\nP --level 1\nP --levels\nP --levels 1\nX u32 a\nX u8 a",
                         "f");
   ASSERT_EQ(registrations.error_count(), 5U);
-  const std::vector<std::string> parts = {"f:2: 'Bad'", "f:4: '--level'", "f:5: --levels has no",
-                                          "f:6: P: a provider needs",
-                                          "f:8: X is defined as 'u32 a' in f:7, here as 'u8 a'"};
+  const std::vector<std::string> parts = {
+      "f:2: 'Bad'", "f:4: unknown option '--level'", "f:5: --levels: missing value",
+      "f:6: P: a provider needs", "f:8: X is defined as 'u32 a' in f:7, here as 'u8 a'"};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     EXPECT_TRUE(registrations.errors()[i].starts_with(parts[i])) << registrations.errors()[i];
   }

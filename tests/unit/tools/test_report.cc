@@ -1,5 +1,5 @@
-// What `nettrace report` adds up, and how it is shown; tests/programs compares whole pages with
-// `nettrace dump`.
+// Tests the sums of `nettrace report`, and how they are shown. tests/programs compares whole pages
+// with `nettrace dump`.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -111,7 +111,7 @@ TEST(EvenSampleTest, SizeBoundsItToo) {
   EXPECT_GE(sample.count(), 1u);
 }
 
-TEST(ReportHtmlTest, TextOfFilesIsNoHtml) {
+TEST(ReportHtmlTest, TextOfFilesIsEscaped) {
   EXPECT_EQ(HtmlText("<a href='\"&\">\x1b\xff"),
             "&lt;a href=&#39;&quot;&amp;&quot;&gt;\\u001b\xEF\xBF\xBD");
   EXPECT_EQ(ForScript("{\"a\":\"</script>&\"}"), "{\"a\":\"\\u003c/script\\u003e\\u0026\"}");
@@ -208,7 +208,7 @@ TEST_F(ReportModelTest, RowsAreBoundedAndSumsAreNot) {
   EXPECT_EQ(model_->all().events, kMany);
 }
 
-TEST_F(ReportModelTest, ActivitiesEndWhatWasBegunLast) {
+TEST_F(ReportModelTest, StopEndsTheLatestStartOfItsActivity) {
   Add("WithoutActivity", 1, 1);
   labels_.activity_id.emplace();
   Add("Outer", 10, 1);
@@ -233,7 +233,7 @@ TEST_F(ReportModelTest, ActivitiesEndWhatWasBegunLast) {
 TEST_F(ReportModelTest, OpenActivitiesAreBounded) {
   labels_.activity_id.emplace();
   for (std::uint64_t i = 0; i <= kMaxOpen; ++i) Add("E", i, 1);
-  Add("Done", kMaxOpen + 10, 2);  // ends the one that came after the others were forgotten
+  Add("Done", kMaxOpen + 10, 2);  // Ends the activity that began after the others were forgotten.
   Add("Done", kMaxOpen + 20, 2);
   EXPECT_EQ(model_->durations()[0].begun, kMaxOpen + 1);
   EXPECT_EQ(model_->durations()[0].histogram.count(), 1u);
@@ -251,10 +251,10 @@ TEST_F(ReportModelTest, TheWindowChoosesSingleEventsAndNoSums) {
   EXPECT_EQ(ticks.back(), 19u);
 }
 
-TEST_F(ReportModelTest, LossesAreWhereTheyAre) {
+TEST_F(ReportModelTest, LossesAreAtTheirTimes) {
   thread_.name = "CPU 1";
   Add("E", 100);
-  model_->OnLoss(thread_, 0, 5000);  // none
+  model_->OnLoss(thread_, 0, 5000);  // No loss.
   model_->OnLoss(thread_, 7, 90);
   EXPECT_EQ(model_->lost(), 7u);
   EXPECT_EQ(model_->start(), 90u);

@@ -1,4 +1,4 @@
-// Waiting for space on a disk: for what, and until when.
+// Tests waiting for space on a disk: which conditions are waited for, and when the wait ends.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "tools/common/signals.h"
 #include "tools/common/space_wait.h"
 
 namespace tools {
@@ -50,7 +49,7 @@ TEST_F(SpaceWaitTest, EndsAtItsTime) {
   EXPECT_EQ(told_, (std::vector<bool>{true}));
 }
 
-TEST_F(SpaceWaitTest, EndsWhenItIsToldTo) {
+TEST_F(SpaceWaitTest, EndsOnRequest) {
   space_.End();
   EXPECT_FALSE(space_.Wait(ENOSPC));
   EXPECT_TRUE(told_.empty());
@@ -61,7 +60,7 @@ TEST_F(SpaceWaitTest, EndsWithTheCommandAndLeavesItToBeReaped) {
   ASSERT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    // Ends once the other end is closed.
+    // The wait ends once the other end is closed.
     close(ends[1]);
     char byte = 0;
     _exit(read(ends[0], &byte, 1) == 0 ? 7 : 1);
@@ -81,9 +80,3 @@ TEST_F(SpaceWaitTest, EndsWithTheCommandAndLeavesItToBeReaped) {
 
 }  // namespace
 }  // namespace tools
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (!tools::CatchSignals().ok()) return 1;
-  return RUN_ALL_TESTS();
-}

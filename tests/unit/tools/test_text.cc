@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-TEST(TextTest, PlainTextIsPrintedAsItIs) {
+TEST(TextTest, PlainTextIsUnchanged) {
   for (const std::string text : {"", "plain ~", "wörk 日本 😀", "\\u001b"}) {
     EXPECT_EQ(Printable(text), text);
   }
@@ -16,7 +16,7 @@ TEST(TextTest, PlainTextIsPrintedAsItIs) {
 TEST(TextTest, ControlCharactersAreEscaped) {
   EXPECT_EQ(Printable("\x1b[2Ja\r\nb\t\x7f"), "\\u001b[2Ja\\u000d\\u000ab\\u0009\\u007f");
   EXPECT_EQ(Printable(std::string("a\0b", 3)), "a\\u0000b");
-  // C1, of which U+009B is what ESC [ is.
+  // C1 control characters; U+009B means the same as ESC [.
   EXPECT_EQ(Printable("\u0080\u009b31m\u009f\u00a0"), "\\u0080\\u009b31m\\u009f\u00a0");
 }
 
@@ -27,7 +27,7 @@ TEST(TextTest, BidirectionalControlsAreEscaped) {
   EXPECT_EQ(Printable("\u200d\u202f\u206a"), "\u200d\u202f\u206a") << "others are not";
 }
 
-TEST(TextTest, WhatIsNotUtf8IsReplaced) {
+TEST(TextTest, InvalidUtf8IsReplaced) {
   EXPECT_EQ(Printable("\xff\x9b\x31"), "\uFFFD\uFFFD1") << "a lone 9B is a C1 control to some";
   EXPECT_EQ(Printable("\xe2\x80"), "\uFFFD");
   EXPECT_EQ(Printable("\xc0\x9b"), "\uFFFD\uFFFD");

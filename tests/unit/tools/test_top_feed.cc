@@ -1,5 +1,5 @@
-// The thread that reads a stream for `nettrace top`: it never keeps waiting who looks at its
-// numbers, and it ends when it is told to, also while nothing comes.
+// Tests the thread that reads a stream for `nettrace top`. It never blocks readers of its numbers,
+// and it ends on request, even while no data arrives.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -102,7 +102,7 @@ TEST_F(FeedTest, NumbersCanBeLookedAtWhileItReads) {
   EXPECT_EQ(feed_->events(), kIntervals * kEventsOfInterval);
 }
 
-TEST_F(FeedTest, ItEndsWhenItIsToldToAndKeepsWhatCame) {
+TEST_F(FeedTest, EndsOnRequestAndKeepsReceivedEvents) {
   const std::vector<std::byte> stream = Stream();
   Write(std::span(stream).first(stream.size() / 2));
   WaitFor(feed_->begun_descriptor());
@@ -115,13 +115,13 @@ TEST_F(FeedTest, ItEndsWhenItIsToldToAndKeepsWhatCame) {
   EXPECT_GT(feed_->TakeSnapshot().total.events, 0U);
 }
 
-TEST_F(FeedTest, ItEndsBeforeAnythingCame) {
+TEST_F(FeedTest, EndsBeforeAnyData) {
   EXPECT_FALSE(feed_->has_begun());
   EXPECT_EQ(feed_->TakeSnapshot().total.events, 0U);
   feed_.reset();
 }
 
-TEST_F(FeedTest, WhatIsNoStreamIsSaid) {
+TEST_F(FeedTest, ReportsOtherData) {
   Write(std::as_bytes(std::span("this is no trace at all")));
   input_.reset();
   WaitFor(feed_->ended_descriptor());

@@ -1,6 +1,5 @@
-// What `nettrace top` counts, by hand: rows, losses, durations, rates, and that its memory is
-// bounded without a number getting lost. Whole files are compared with `nettrace dump` in
-// tests/programs.
+// Tests the counts of `nettrace top` with small examples: rows, losses, durations and rates. Memory
+// must be bounded without losing counts. tests/programs compares whole files with `nettrace dump`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ constexpr std::uint8_t kStop = 2;
 
 class ModelTest : public ::testing::Test {
  protected:
-  // An empty trace, for its clock of nanoseconds.
+  // Opens an empty trace, for its clock of nanoseconds.
   void SetUp() override {
     auto sink = std::make_unique<nettrace::MemorySink>();
     const nettrace::MemorySink* const memory = sink.get();
@@ -98,10 +97,10 @@ class ModelTest : public ::testing::Test {
     event.labels = &none;
     event.payload = payload;
     model_->OnEvent(*reader_, event);
-    EndInterval(0);  // nothing refers to these any more
+    EndInterval(0);  // Nothing refers to these any more.
   }
 
-  // The numbers of the row of this name, or pid.
+  // Returns the numbers of the row with this name or pid.
   RowNumbers Row(View view, std::string_view name) {
     const Snapshot snapshot = model_->TakeSnapshot();
     for (const SnapshotRow& row : snapshot.of(view).rows) {
@@ -113,7 +112,7 @@ class ModelTest : public ::testing::Test {
     ADD_FAILURE() << "there is no row " << name;
     return {};
   }
-  // All numbers of a view are those of the total.
+  // Expects that the numbers of each view add up to the total.
   void ExpectWhole() {
     const Snapshot snapshot = model_->TakeSnapshot();
     for (const SnapshotView& view : snapshot.views) {
@@ -138,7 +137,7 @@ class ModelTest : public ::testing::Test {
   std::unique_ptr<nettrace::Reader> reader_;
   std::unique_ptr<Model> model_;
   nettrace::ThreadInfo cpu_;
-  // They live as long as a reader's would.
+  // Kept alive as long as a reader would keep them.
   std::vector<std::unique_ptr<nettrace::EventMetadata>> metadata_;
   std::vector<std::unique_ptr<nettrace::ThreadInfo>> threads_;
   std::vector<std::unique_ptr<nettrace::Labels>> labels_;
@@ -175,7 +174,7 @@ TEST_F(ModelTest, DurationsGoFromStartToStopAndCountWhereTheyStarted) {
   ExpectWhole();
 }
 
-TEST_F(ModelTest, AStopEndsWhatItsActivityStartedLast) {
+TEST_F(ModelTest, StopEndsTheLatestStartOfItsActivity) {
   Add({.name = "Outer", .ticks = 1, .opcode = kStart, .activity = 1});
   Add({.name = "Inner", .ticks = 2, .opcode = kStart, .activity = 1});
   Add({.ticks = 5, .opcode = kStop, .activity = 1});
@@ -184,10 +183,10 @@ TEST_F(ModelTest, AStopEndsWhatItsActivityStartedLast) {
   Add({.ticks = 11, .opcode = kStop});
   EXPECT_EQ(Row(View::kEvent, "Inner").max, 3U);
   EXPECT_EQ(Row(View::kEvent, "Outer").max, 8U);
-  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // the last one has no activity
+  EXPECT_EQ(model_->TakeSnapshot().unmatched, 1U);  // The last one has no activity.
 }
 
-TEST_F(ModelTest, RowsBeyondTheBoundGoToTheOthersAndNothingIsLost) {
+TEST_F(ModelTest, RowsBeyondTheBoundCountAsOthers) {
   Restart({.max_rows = 4});
   for (int i = 0; i < 5; ++i) Add({.name = "Busy", .provider = "Busy", .pid = 1});
   std::vector<std::string> names;
@@ -202,7 +201,7 @@ TEST_F(ModelTest, RowsBeyondTheBoundGoToTheOthersAndNothingIsLost) {
          .activity = static_cast<std::uint8_t>(i + 1),
          .lost_before = i == 10 ? 3U : 0U});
   }
-  // Their rows are gone by now.
+  // The rows were removed.
   for (std::size_t i = 0; i < names.size(); ++i) {
     Add({.name = "Busy",
          .provider = "Busy",
@@ -234,7 +233,7 @@ TEST_F(ModelTest, OpenActivitiesAreBounded) {
   EXPECT_EQ(model_->TakeSnapshot().total.max, 6U);
 }
 
-TEST_F(ModelTest, LossesCountWhereTheFileSaysWhoseTheyWere) {
+TEST_F(ModelTest, LossesCountInTheRowsThatTheFileNames) {
   Add({.lost_before = 10});
   nettrace::ThreadInfo thread;
   thread.process_id = 7;
@@ -262,7 +261,7 @@ TEST_F(ModelTest, LossesCountWhereTheFileSaysWhoseTheyWere) {
 TEST_F(ModelTest, RatesAreOfTheTracesTime) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   for (std::uint64_t i = 0; i < 6; ++i) Add({.ticks = i});
-  EndInterval(kSecond / 2);  // too short for a rate
+  EndInterval(kSecond / 2);  // Too short for a rate.
   EXPECT_EQ(Row(View::kEvent, "E").rate, 0);
   for (std::uint64_t i = 0; i < 4; ++i) Add({.ticks = kSecond});
   EndInterval(2 * kSecond);

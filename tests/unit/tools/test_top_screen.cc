@@ -1,5 +1,5 @@
-// The screen of `nettrace top` without a terminal: what is shown, what keys do, the order of rows;
-// and keys from a terminal's bytes. tests/programs has it in a terminal.
+// Tests the screen of `nettrace top` without a terminal: its contents, the effects of keys, the
+// order of rows, and the keys in a terminal's bytes. tests/programs tests it in a terminal.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -49,7 +49,7 @@ class ScreenTest : public ::testing::Test {
     EXPECT_EQ(lines.size(), size.rows);
     return lines;
   }
-  // The first words of the rows of the table.
+  // Returns the first words of the rows of the table.
   std::string Names() {
     const std::vector<std::string> lines = Lines();
     std::string names;
@@ -76,7 +76,7 @@ TEST_F(ScreenTest, RowsAreSortedAndMoveOnlyWhenMuchChanges) {
   EXPECT_EQ(Names(), ">a  b  c");
 }
 
-TEST_F(ScreenTest, TheSelectedRowStaysSelectedWhereItGoes) {
+TEST_F(ScreenTest, SelectedRowStaysSelectedWhenItMoves) {
   Show({MakeRow("a", 100, 1), MakeRow("b", 90, 2)});
   screen_.OnKey(kDown);
   EXPECT_EQ(Names(), " a >b");

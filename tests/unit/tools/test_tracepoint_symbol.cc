@@ -1,4 +1,4 @@
-// Notes on the fields of kernel tracepoints: their text, and the symbols they make.
+// Tests notes on the fields of kernel tracepoints: their text, and their symbols.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace tools {
 namespace {
 
-using Kind = TracepointValue::Kind;
+using ValueKind = TracepointValue::Kind;
 
-// The values that the notes of these tests name.
+// A test with the values that the notes of these tests use.
 class SymbolTest : public ::testing::Test {
  protected:
   SymbolTest() {
@@ -20,10 +20,10 @@ class SymbolTest : public ::testing::Test {
     AddNumber("big", ~std::uint64_t{0}).is_unsigned = true;
     AddNumber("dev", 8 << 20 | 1);
     TracepointValue& address = Add("saddr");
-    address.kind = Kind::kNumbers;
+    address.kind = ValueKind::kNumbers;
     address.elements = {127, 0, 0, 1};
     TracepointValue& name = Add("name");
-    name.kind = Kind::kText;
+    name.kind = ValueKind::kText;
     name.text = "eth0";
     labels_.strings = {{"Symbol.ip", "tcp_sendmsg+0x4a"}};
     values_.names = &names_;
@@ -36,19 +36,19 @@ class SymbolTest : public ::testing::Test {
   }
   TracepointValue& AddNumber(const std::string& name, std::uint64_t number) {
     TracepointValue& value = Add(name);
-    value.kind = Kind::kNumber;
+    value.kind = ValueKind::kNumber;
     value.number = number;
     value.element_size = 8;
     return value;
   }
   TracepointValue& AddBytes(const std::string& name, const std::string& bytes) {
     TracepointValue& value = Add(name);
-    value.kind = Kind::kNumbers;
+    value.kind = ValueKind::kNumbers;
     for (const char c : bytes) value.elements.push_back(static_cast<unsigned char>(c));
     return value;
   }
 
-  // "?" if the text is no note, "" if it makes no symbol.
+  // Returns the symbol; "?" if the text is not a note, "" if it makes no symbol.
   std::string Symbol(const std::string& text) {
     const std::optional<TracepointNote> note = ParseTracepointNote(text);
     if (!note) return "?";
@@ -87,7 +87,7 @@ TEST_F(SymbolTest, PiecesStandOneAfterAnother) {
   EXPECT_EQ(Symbol(R"((vec?" ":"x"))"), "");
 }
 
-TEST_F(SymbolTest, OperatorsAreThoseOfC) {
+TEST_F(SymbolTest, OperatorsHaveTheMeaningOfC) {
   EXPECT_EQ(Symbol("(ret<0)"), "1");
   EXPECT_EQ(Symbol("(big<0)"), "0");
   EXPECT_EQ(Symbol("(ret>>1)"), "-1");
@@ -152,7 +152,7 @@ TEST_F(SymbolTest, SymbolsOfTheKernelAreLabels) {
   EXPECT_EQ(Symbol("kernel(vec)"), "");
 }
 
-TEST_F(SymbolTest, WhatTheEventDoesNotHaveMakesNoSymbol) {
+TEST_F(SymbolTest, MissingFieldsMakeNoSymbol) {
   EXPECT_EQ(Symbol("absent"), "");
   EXPECT_EQ(Symbol("saddr[4]"), "");
   EXPECT_EQ(Symbol("nothing(vec)"), "");
@@ -161,7 +161,7 @@ TEST_F(SymbolTest, WhatTheEventDoesNotHaveMakesNoSymbol) {
   EXPECT_EQ(Symbol("name"), "eth0");
 }
 
-TEST_F(SymbolTest, WhatIsNoNoteIsRefused) {
+TEST_F(SymbolTest, RefusesInvalidNotes) {
   for (const char* text : {"",
                            "hex ",
                            "hexx(",

@@ -34,13 +34,13 @@ TEST(Tracepoints, PatternsAreAShells) {
   EXPECT_FALSE(MatchesAny("A_L4K1", {"B*", "A"}));
 }
 
-TEST(Tracepoints, HitsAreThoseOfAHistogram) {
+TEST(Tracepoints, ReadsHitsFromAHistogram) {
   EXPECT_EQ(HitsOfHistogram(""), std::nullopt);
   EXPECT_EQ(HitsOfHistogram("# event histogram\n\nTotals:\n    Hits: 12\n    Entries: 3\n"), 12U);
   EXPECT_EQ(HitsOfHistogram("    Hits: 12\n    Hits: 14\n"), 14U);
 }
 
-// A folder like /proc: pid 7 has user_events_data open, 8 a perf event, 9 neither.
+// A folder like /proc. Pid 7 has user_events_data open, 8 a perf event, 9 neither.
 class TracepointHolders : public testing::Test {
  protected:
   void SetUp() override {
@@ -73,25 +73,25 @@ TEST_F(TracepointHolders, AreFound) {
             "user_events open are 7 (first)");
 }
 
-TEST_F(TracepointHolders, PersistentIsWhatNothingElseCanKeep) {
+TEST_F(TracepointHolders, PersistentIfNothingElseCanKeepIt) {
   const Tracepoint idle = Make("A_L1K1", eh::kTracepointFields);
   EXPECT_EQ(IsPersistent(idle, FindHolders(proc_)), std::nullopt);
   fs::remove_all(proc_ / "7");
   EXPECT_EQ(IsPersistent(idle, FindHolders(proc_)), true);
   EXPECT_EQ(IsPersistent(Make("A", "", "ftrace"), FindHolders(proc_)), std::nullopt);
-  // In a namespace of pids of its own, others may be out of sight.
+  // In a separate pid namespace, other processes may be invisible.
   fs::remove(proc_ / "self/ns/pid");
   fs::create_symlink("pid:[4026531837]", proc_ / "self/ns/pid");
   EXPECT_EQ(IsPersistent(idle, FindHolders(proc_)), std::nullopt);
 }
 
-TEST_F(TracepointHolders, AMessageNamesFewOfMany) {
+TEST_F(TracepointHolders, MessageNamesFewOfMany) {
   for (int pid = 100; pid < 120; ++pid) Add(std::to_string(pid), "x", "/t/user_events_data");
   const std::string text = DescribeUsers(Make("A", ""), FindHolders(proc_));
   EXPECT_TRUE(text.ends_with("and 11 more")) << text;
 }
 
-TEST(NameProblem, SaysWhatWasMeant) {
+TEST(NameProblem, SuggestsTheIntendedName) {
   EXPECT_EQ(NameProblem("A_L4K1Gg"), "");
   for (const char* name : {"A_L4k1", "A_l4K1", "A_L04K1", "A_L4K01"}) {
     EXPECT_NE(NameProblem(name).find("'A_L4K1'"), std::string::npos) << name;

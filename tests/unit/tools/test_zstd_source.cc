@@ -21,7 +21,7 @@ std::string Frame(std::string_view text, int level = 1) {
   return frame;
 }
 
-// A frame that readers skip.
+// Returns a frame that readers skip.
 std::string Skippable(std::string_view content) {
   const std::size_t size = content.size();
   std::string frame = "\x5f\x2a\x4d\x18";
@@ -43,7 +43,7 @@ std::string RandomText(std::size_t size) {
   return text;
 }
 
-TEST(ZstdSourceTest, OtherBytesComeAsTheyAre) {
+TEST(ZstdSourceTest, OtherBytesAreUnchanged) {
   const std::string lookalike = Frame("x").substr(1);
   for (const std::string& text : {std::string(), std::string("N"), std::string("Nettrace..."),
                                   std::string("\x28\xb5\x2f"), lookalike}) {
@@ -61,7 +61,7 @@ TEST(ZstdSourceTest, FramesComeOneAfterTheOther) {
       Skippable("as pzstd does") + Frame(text) + Frame("") + Skippable("") + Frame("end", 19);
   for (const std::size_t in : {1u, 1000u, 1u << 20}) {
     for (const std::size_t out : {1u, 1000u, 1u << 20}) {
-      if (in + out == 2) continue;  // slow, and no other case
+      if (in + out == 2) continue;  // slow, and no additional case
       const AllBytes read = Read(bytes, in, out);
       EXPECT_TRUE(read.status.ok()) << read.status;
       EXPECT_TRUE(read.bytes == text + "end") << in << " " << out;
@@ -69,7 +69,7 @@ TEST(ZstdSourceTest, FramesComeOneAfterTheOther) {
   }
 }
 
-TEST(ZstdSourceTest, CutDataIsDataLossAfterWhatIsWhole) {
+TEST(ZstdSourceTest, CutDataIsDataLossAfterTheIntactPart) {
   const std::string first = RandomText(1000);
   const std::string second = RandomText(2000);
   const std::string whole = Frame(first);
@@ -100,13 +100,13 @@ TEST(ZstdSourceTest, DamagedDataIsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(Read(checked).status));
 }
 
-// A frame whose header says that it looks back 2^`log` bytes, and that has one block, "x".
+// Returns a frame whose header requests a window of 2^`log` bytes, and that has one block, "x".
 std::string FrameOfWindow(int log) {
   return std::string("\x28\xb5\x2f\xfd\0", 5) + static_cast<char>((log - 10) << 3) +
          std::string("\x09\0\0x", 4);
 }
 
-TEST(ZstdSourceTest, MemoryIsThatOfZstdsOwnProgram) {
+TEST(ZstdSourceTest, LimitsMemoryLikeTheZstdProgram) {
   EXPECT_EQ(Read(FrameOfWindow(10)).bytes, "x");
   EXPECT_EQ(Read(FrameOfWindow(27)).bytes, "x");
   for (const int log : {28, 31, 41}) {

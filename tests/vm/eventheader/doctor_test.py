@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`eventheader doctor` finds the causes that are made here: each check with the thing itself. Needs root and a kernel
-with user_events (./run vm)."""
+"""Tests that `eventheader doctor` finds each of its causes when the test creates it. Needs root and a kernel with
+user_events (./run vm)."""
 
 import contextlib
 import json
@@ -14,10 +14,10 @@ from support import script
 
 ARGS = script.options(__doc__, "eventheader")
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
-# There is no daemon here, so that is found, too; it comes after all others.
+# No daemon runs here, which doctor also reports, after all other checks.
 DAEMON = "daemon"
 READ_ONLY = ["unshare", "--mount", "sh", "-c", "mount -o remount,bind,ro /sys/kernel/tracing && exec \"$@\"", "sh"]
-# Ends when its standard input does; says when it is there.
+# Prints a line when it runs, and ends when its standard input ends.
 WAITER = ["python3", "-c", "import sys; print('ready', flush=True); sys.stdin.read()"]
 OPENS_ALL = ["python3", "-c", """
 import os, resource
@@ -31,7 +31,7 @@ os.read(0, 1)
 
 
 def doctor(*arguments, prefix=()):
-    """The exit code and the checks that have found something."""
+    """Returns the exit code, and the checks that have found something."""
     done = subprocess.run([*prefix, ARGS.eventheader, "doctor", "--json", *map(str, arguments)], stdout=subprocess.PIPE,
                           text=True, check=False, timeout=120)
     return done.returncode, [json.loads(line)["check"] for line in done.stdout.splitlines()]
@@ -39,7 +39,7 @@ def doctor(*arguments, prefix=()):
 
 @contextlib.contextmanager
 def process(command):
-    """A process that waits; its pid."""
+    """Starts a process that waits; yields its pid."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "ready\n"
         yield running.pid
@@ -53,7 +53,7 @@ class DoctorTest(unittest.TestCase):
     def test_without_other_causes_it_finds_the_daemon_alone(self):
         self.check([DAEMON])
         text = subprocess.run([ARGS.eventheader, "doctor"], stdout=subprocess.PIPE, text=True, check=False).stdout
-        self.assertRegex(text, r"^1\. daemon: nettraced does not run.*\n   .*\.\n$")
+        self.assertRegex(text, r"^1\. daemon: nettraced is not running.*\n   .*\.\n$")
 
     def test_tracefs_that_is_not_mounted(self):
         self.check(["tracefs", DAEMON], prefix=failures.WITHOUT_TRACEFS)
@@ -103,7 +103,7 @@ class DoctorTest(unittest.TestCase):
         self.check(["name", DAEMON])
         subprocess.run([ARGS.eventheader, "unregister", "A_L4K1"], check=True)
 
-    def test_nobody_is_usage(self):
+    def test_unknown_user_is_wrong_usage(self):
         for name in ("no-such-user", "99999999", "none.service"):
             self.assertEqual(doctor("--for", name), (2, []))
 

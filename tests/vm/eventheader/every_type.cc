@@ -51,7 +51,7 @@ constexpr in_addr kLoopback = {.s_addr = __builtin_bswap32(0x7F000001)};
 constexpr Uuid kUuid = std::array<std::uint8_t, 16>{0,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
                                                     0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF};
 
-// `kName` is the type, `value` makes what is written.
+// `kName` is the type; `value` returns the value that is written.
 template <FixedString kName, typename T, typename Value>
 TypedEvent Row(std::string json, Value) {
   static constexpr Event<every_type_provider, kName, Traits{.keyword = 1}, Field<"f", T>> event;

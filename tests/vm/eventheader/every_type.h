@@ -1,4 +1,4 @@
-// One event for every C++ type that can be a field, with what a reader has to make of its value.
+// One event for every C++ type that can be a field, with the value that a reader must show.
 #ifndef TESTS_VM_EVENTHEADER_EVERY_TYPE_H_
 #define TESTS_VM_EVENTHEADER_EVERY_TYPE_H_
 
@@ -14,12 +14,12 @@ extern constinit Provider every_type_provider;
 inline constexpr char kEveryTypeTracepoint[] = "Vm_EveryType_L4K1";
 
 struct TypedEvent {
-  std::string name;  // the C++ type
-  std::string json;  // the value, as json_formatter.h shows it
+  std::string name;  // The C++ type.
+  std::string json;  // The value as json_formatter.h shows it.
   WriteResult (*write)();
 };
 
-// All of them write to kEveryTypeTracepoint.
+// Returns the events, all of which write to kEveryTypeTracepoint.
 const std::vector<TypedEvent>& EveryType();
 
 }  // namespace eh::testing

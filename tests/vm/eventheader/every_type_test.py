@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Every type of field from a service through the kernel and `nettrace record` into a file, and out of it by
+"""Tests every type of field from a service through the kernel and `nettrace record` into a file, and in the output of
 `nettrace dump`. Needs root and a kernel with user_events (./run vm)."""
 
 import json
@@ -16,12 +16,12 @@ import ctf_exports
 
 ARGS = script.options(__doc__, "service", "nettrace")
 LOOPBACK6 = [0] * 15 + [1]
-# Values that nettrace dump --json shows in another way than libeventheader's JSON: by type and that.
+# Values that nettrace dump --json shows differently from libeventheader's JSON, by type.
 SHOWN = {
     ("Errno", "ENOENT"): 2,
 }
-# Values as they are in the file, which nettrace dump --raw shows, where libeventheader's JSON shows them in the
-# format of their type.
+# Values as they are in the file, which nettrace dump --raw shows, if libeventheader's JSON shows them in the format of
+# their type.
 IN_THE_FILE = {
     ("std::byte", "0xab"): 0xAB,
     ("void*", "0x102"): 0x102,
@@ -47,7 +47,7 @@ IN_THE_FILE = {
 def lookup(table, of_type, value):
     key = json.dumps(value) if isinstance(value, (list, dict)) else value
     value = table.get((of_type, key), value)
-    # Other readers of JSON round greater numbers, so dump shows them as text.
+    # Other readers of JSON round larger numbers, so dump shows them as text.
     return str(value) if type(value) is int and abs(value) > 2**53 else value
 
 

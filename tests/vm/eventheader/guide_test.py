@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What docs/guides/scripts.md shows is what happens, word for word. Needs root and a kernel with user_events
+"""Tests that what docs/guides/scripts.md shows is what happens, word for word. Needs root and a kernel with user_events
 (./run vm)."""
 
 import os
@@ -15,7 +15,7 @@ ARGS = script.options(__doc__, "source", "eventheader", "nettrace", "service")
 
 
 def block(language):
-    """The content of the one block in this language that names this test."""
+    """Returns the content of the only block in this language that names this test."""
     [content] = [block.text for block in documents.taken_by(__file__, ARGS.source) if block.language == language]
     return content
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Follows a service from its start to its end: others of the same name, exec, tracefs or permission
-that come later, static objects. Needs root and a kernel with user_events (./run vm)."""
+"""Tests a service from its start to its end: processes of the same name, exec, tracefs or permission that become
+available later, and static objects. Needs root and a kernel with user_events (./run vm)."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level
 
 
 class Puppet:
-    """puppet.cc, started with `prefix` before its name."""
+    """Runs puppet.cc, with the words of `prefix` before its command."""
 
     def __init__(self, *prefix):
         self.process = subprocess.Popen([*prefix, ARGS.puppet], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -39,7 +39,7 @@ class Puppet:
         return int(self.ask("status"))
 
     def end(self):
-        """Returns its exit status."""
+        """Ends the program; returns its exit status."""
         self.process.stdin.close()
         self.process.stdout.close()
         return self.process.wait()
@@ -47,7 +47,8 @@ class Puppet:
 
 @contextlib.contextmanager
 def following(remedy):
-    """Runs the command in brackets that the remedy for EACCES gives, for the group of nobody, and undoes it."""
+    """Runs the command in brackets that the remedy for EACCES gives, for the group of the user `nobody`, and undoes it
+    at the end."""
     try:
         subprocess.run(re.search(r"\((mount .*)\)", remedy).group(1).replace("GROUP", str(failures.NOBODY)), shell=True,
                        check=True)
@@ -60,7 +61,7 @@ def following(remedy):
 class Lifecycle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # Persistent, so that it can be enabled before a service starts.
+        # The tracepoints are persistent, so that they can be enabled before a service starts.
         definitions = os.open(TRACEFS / "dynamic_events", os.O_WRONLY | os.O_APPEND)
         os.write(definitions, f"u:{TRACEPOINT} {FIELDS}\n".encode())
         os.close(definitions)
@@ -82,7 +83,7 @@ class Lifecycle(unittest.TestCase):
         return puppet
 
     def recorded(self):
-        """Takes what lies in the rings and returns it."""
+        """Returns the contents of the rings, and empties them."""
         pages = []
         for cpu in (self.instance / "per_cpu").iterdir():
             ring = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
@@ -152,7 +153,7 @@ class Lifecycle(unittest.TestCase):
         subprocess.run(["nsenter", f"--mount=/proc/{puppet.process.pid}/ns/mnt", "mount", "-t", "tracefs", "tracefs",
                         where], check=True)
 
-    def test_permission_that_comes_later(self):
+    def test_permission_granted_later(self):
         for retry in ("retry", "retry all"):
             with self.subTest(retry):
                 puppet = self.puppet(*failures.AS_NOBODY)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`eventheader` with the kernel: what is registered, held, listed and unregistered. Needs root and a kernel with
+"""Tests `eventheader` with the kernel: what it registers, holds, lists and unregisters. Needs root and a kernel with
 user_events (./run vm)."""
 
 import contextlib
@@ -24,7 +24,7 @@ def run(*arguments, prefix=(), stdin=""):
 
 
 def names():
-    """Those in the kernel's own list."""
+    """Returns the names in the kernel's own list."""
     lines = (TRACEFS / "user_events_status").read_text().splitlines()
     return {line.split(" ")[0] for line in lines[:lines.index("")]}
 
@@ -43,7 +43,7 @@ def until(condition):
 
 @contextlib.contextmanager
 def user_events_for_nobody():
-    """Lets the user of failures.AS_NOBODY register tracepoints, and nothing else in tracefs."""
+    """Lets the user of failures.AS_NOBODY register tracepoints, and do nothing else in tracefs."""
     data = TRACEFS / "user_events_data"
     subprocess.run(["mount", "-o", "remount,mode=711", TRACEFS], check=True)
     subprocess.run(["chown", f"root:{failures.NOBODY}", data], check=True)
@@ -58,7 +58,7 @@ def user_events_for_nobody():
 
 class ProgramTest(unittest.TestCase):
     def setUp(self):
-        until(lambda: names() == set())  # the kernel deletes what the last test has held a moment later
+        until(lambda: names() == set())  # The kernel deletes the tracepoints of the last test a moment later.
         self.addCleanup(lambda: run("unregister", "*"))
 
     def succeeds(self, *arguments, **options):
@@ -67,7 +67,7 @@ class ProgramTest(unittest.TestCase):
         return done.stdout
 
     def fails(self, code, pattern, *arguments, **options):
-        """What it prints; it is to end with this code, and a message that has the pattern."""
+        """Returns its message, which must match the pattern; it must end with this code."""
         done = run(*arguments, **options)
         self.assertEqual(done.returncode, code, done)
         self.assertRegex(done.stderr, pattern)
@@ -88,19 +88,19 @@ class ProgramTest(unittest.TestCase):
 
     # register
 
-    def test_what_is_registered_stays(self):
+    def test_registered_tracepoints_persist(self):
         self.succeeds("register", "A_L4K1", "B", "--levels", "1-2", "--keywords", "0x1,0x20", "--group", "g",
                      "Plain u32 a; char b[8]; struct point p 16")
         self.assertEqual(names(), {"A_L4K1", "B_L1K1Gg", "B_L1K20Gg", "B_L2K1Gg", "B_L2K20Gg", "Plain"})
         self.assertIn(f"u:A_L4K1 {EVENT_HEADER}", definitions())
         self.assertIn("u:Plain u32 a; char[8] b; struct point p 16", definitions())
 
-    def test_registering_again_is_no_error(self):
+    def test_registering_again_succeeds(self):
         for _ in range(2):
             self.succeeds("register", "-i", "-", "A_L4K1", stdin="# twice\nPlain u32 a; char[8] b; __rel_loc char[] c\n")
         self.assertEqual(names(), {"A_L4K1", "Plain"})
 
-    def test_nothing_is_done_if_something_is_wrong(self):
+    def test_registers_nothing_after_an_error(self):
         self.fails(78, "standard input:2: 'B'", "register", "-i", "-", stdin="A_L4K1\nB\n")
         self.succeeds("register", "Taken u32 a")
         self.fails(5, "Taken.*'u32 a'.*'u64 a'", "register", "First_L1K1", "Taken u64 a")
@@ -113,14 +113,14 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual([json.loads(entry)[key] for key in ("eventHeader", "level", "fields")], [False, None, "u32 a"])
         self.assertRegex(run("list").stderr, "A_L4K1 has an EventHeader name")
 
-    def test_without_the_right_it_says_so_and_hold_works(self):
+    def test_without_permission_register_fails_and_hold_works(self):
         with user_events_for_nobody():
             self.fails(1, "CAP_PERFMON.*--hold", "register", "A_L4K1", prefix=failures.AS_NOBODY)
             self.assertEqual(names(), set())
             with self.holding("A_L4K1", "Plain u32 a", prefix=failures.AS_NOBODY) as holder:
                 until(lambda: names() == {"A_L4K1", "Plain"})
             self.assertEqual(holder.returncode, 0)
-            # What is there with other fields is shown also to who may not read it before.
+            # An existing tracepoint with other fields is also shown to a user that may not read its format.
             self.succeeds("register", "Taken u32 a")
             self.fails(5, "Taken", "register", "--hold", "Taken u8 a", prefix=failures.AS_NOBODY)
         until(lambda: names() == {"Taken"})
@@ -131,11 +131,11 @@ class ProgramTest(unittest.TestCase):
         self.succeeds("register", "A_L4K1", "A_L4K2", "B_L1K1", "Plain u8 a")
         self.succeeds("unregister", "A_*", "Plain")
         self.assertEqual(names(), {"B_L1K1"})
-        self.fails(3, "A_L4K1.*none", "unregister", "A_L4K1")
+        self.fails(3, "A_L4K1.*no such tracepoint", "unregister", "A_L4K1")
         self.fails(3, "C_", "unregister", "C_*", "B_L1K1")
         self.assertEqual(names(), set())
 
-    def test_in_use_says_by_whom(self):
+    def test_in_use_names_the_process(self):
         with self.holding("A_L4K1") as holder:
             until(lambda: "A_L4K1" in names())
             self.fails(4, rf"A_L4K1.*{holder.pid} \(eventheader\)", "unregister", "A_L4K1")

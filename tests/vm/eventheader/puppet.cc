@@ -1,4 +1,4 @@
-// A service that does what lines on its standard input say and answers each with a line, for tests
+// A service that executes the lines on its standard input and answers each with a line, for tests
 // that follow a process from its start to its end.
 #include <eventheader/eh.h>
 #include <grp.h>
@@ -14,7 +14,7 @@ extern constinit eh::Provider provider;
 constexpr eh::Event<provider, "Said", eh::Traits{.keyword = 1}, eh::Field<"text", std::string_view>>
     said;
 
-// Writes before main and after it, when static objects come and go.
+// Writes before main and after it, when static objects are constructed and destroyed.
 struct Early {
   Early() noexcept : result(said.Write("from a static constructor")) {}
   ~Early() { said.Write("from a static destructor"); }
@@ -57,7 +57,7 @@ std::string Do(const std::string& what, const std::string& with, char** argv) {
   }
   if (what == "early") return Text(early.result);
   if (what == "exec") execv("/proc/self/exe", argv);
-  if (what == "list") {  // becomes a program that lists what it was left
+  if (what == "list") {  // executes a program that lists its descriptors
     execl("/bin/sh", "sh", "-c", "echo $(readlink /proc/self/fd/*)", nullptr);
   }
   return "?";

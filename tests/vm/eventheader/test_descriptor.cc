@@ -1,4 +1,4 @@
-// The descriptor of user_events_data, and programs that close it: nothing of ours is ever written
+// Tests the descriptor of user_events_data in programs that close it: the library must never write
 // into another file.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ bool IsEmpty(int file) {
   return fstat(file, &status) == 0 && status.st_size == 0;
 }
 
-// Children say by their exit status where they failed.
+// Child processes return the line of the failure as their exit status.
 #define CHECK_OR_RETURN(condition) \
   if (!(condition)) return __LINE__ % 256
 
@@ -51,7 +51,7 @@ TEST_F(DescriptorTest, IsOneClosedOnExecAndOutOfReach) {
   EXPECT_EQ(dup2(0, found[0]), -1);
 }
 
-// Closes every descriptor as daemons do that count up to the limit.
+// Closes every descriptor, like daemons that count up to the limit.
 int CloseUpToTheLimit() {
   for (rlim_t fd = 3; fd < Limit().rlim_cur; ++fd) close(static_cast<int>(fd));
   const int log = NewFile();
@@ -60,12 +60,12 @@ int CloseUpToTheLimit() {
   return 0;
 }
 
-TEST_F(DescriptorTest, EventsGoOnAfterClosingUpToTheLimit) {
+TEST_F(DescriptorTest, WritesContinueAfterClosingUpToTheLimit) {
   EXPECT_EQ(InChild(CloseUpToTheLimit), 0);
   EXPECT_EQ(CountText(trace_->Take(), "goes on"), 1);
 }
 
-// After a fork the descriptor is checked first, with a pause or without.
+// After a fork, the library checks the descriptor first, with or without a pause.
 int CloseAllAndReuseTheNumber(useconds_t pause) {
   const std::vector<int> found = UserEventsDescriptors();
   rlimit limit = Limit();
@@ -83,12 +83,12 @@ int CloseAllAndReuseTheNumber(useconds_t pause) {
   CHECK_OR_RETURN(IsEmpty(file));
   CHECK_OR_RETURN(provider.Retry() == 0);
   CHECK_OR_RETURN(text_event.Write("after all") == WriteResult::kWritten);
-  // The number was the file's, and still is.
+  // The number still belongs to the file.
   CHECK_OR_RETURN(IsEmpty(file) && fcntl(found[0], F_GETFD) >= 0 && IsEmpty(found[0]));
   return 0;
 }
 
-TEST_F(DescriptorTest, NothingGoesIntoAFileThatHasGotOurNumber) {
+TEST_F(DescriptorTest, NeverWritesIntoAFileThatReusesTheNumber) {
   for (const useconds_t pause : {0, 10'000}) {
     EXPECT_EQ(InChild([pause] { return CloseAllAndReuseTheNumber(pause); }), 0);
     const std::vector<KernelEvent> events = trace_->Take();
@@ -106,7 +106,8 @@ TEST_F(DescriptorTest, NorInTheSameProcessThatWroteBefore) {
   EXPECT_EQ(CountText(trace_->Take(), "before"), 1);
 }
 
-// No number is out of reach where the soft limit is the hard one.
+// Reuses the number of the closed descriptor. If the soft limit equals the hard limit, no number is
+// out of reach.
 int ReuseTheNumberBelowTheLimit() {
   for (const int fd : UserEventsDescriptors()) close(fd);
   const rlimit limit = {256, 256};
@@ -126,7 +127,7 @@ TEST_F(DescriptorTest, NorWhereTheSoftLimitIsTheHardOne) {
   EXPECT_EQ(CountText(events, "must go nowhere"), 0);
 }
 
-// Every number that the program can get is another file's from one moment to the next.
+// Every number that the program can get may become another file's at any moment.
 int CloseAllWhileThreadsWrite() {
   const std::uint64_t before = provider.counters().written;
   std::atomic<bool> stop = false;
@@ -150,7 +151,7 @@ int CloseAllWhileThreadsWrite() {
   return 0;
 }
 
-TEST_F(DescriptorTest, NothingGoesIntoAnyFileThatIsOpenedWhileThreadsWrite) {
+TEST_F(DescriptorTest, NeverWritesIntoFilesOpenedWhileThreadsWrite) {
   EXPECT_EQ(InChild(CloseAllWhileThreadsWrite), 0);
 }
 

@@ -1,4 +1,4 @@
-// Sends every type of field through the kernel and compares its bytes, and the decoder's values.
+// Sends every type of field through the kernel, and compares its bytes and the decoder's values.
 #include <gtest/gtest.h>
 
 #include "eventheader/json_formatter.h"
@@ -9,7 +9,7 @@
 namespace eh::testing {
 namespace {
 
-std::string Json(std::string_view bytes) {
+std::string ToJson(std::string_view bytes) {
   EventView event;
   if (ParseEvent(std::as_bytes(std::span(bytes.data(), bytes.size())), &event) !=
       ParseError::kNone) {
@@ -20,7 +20,7 @@ std::string Json(std::string_view bytes) {
   return json;
 }
 
-// Returns what the library makes of all of them, without a kernel.
+// Returns the bytes that the library makes for all types, without a kernel.
 std::vector<std::string> LibrarysBytes() {
   RecordingTransport transport;
   every_type_provider.SetTransport(&transport);
@@ -37,7 +37,7 @@ class EveryTypeTest : public KernelTest {};
 
 TEST_F(EveryTypeTest, ArrivesWithItsValue) {
   ASSERT_EQ(every_type_provider.status(), 0) << RegistrationErrorText(every_type_provider.status());
-  // The last set is made by its first use.
+  // The last set is created by its first use.
   for (const TypedEvent& row : EveryType()) row.write();
   TraceInstance trace;
   trace.Enable(kEveryTypeTracepoint);
@@ -54,12 +54,12 @@ TEST_F(EveryTypeTest, ArrivesWithItsValue) {
     EXPECT_EQ(events[0].tid, gettid());
     EXPECT_EQ(bytes.substr(0, library[i].size()), library[i]);
     EXPECT_EQ(bytes.size(), (library[i].size() + 3) / 4 * 4);
-    EXPECT_EQ(Json(bytes),
+    EXPECT_EQ(ToJson(bytes),
               "{\"name\":\"" + row.name + "\",\"level\":4,\"fields\":{\"f\":" + row.json + "}}");
   }
 }
 
-TEST_F(EveryTypeTest, WhatAnEventHasBesidesItsFieldsArrives) {
+TEST_F(EveryTypeTest, PropertiesBesidesFieldsAreWritten) {
   static constexpr Event<every_type_provider, "Traits",
                          Traits{.level = Level::kCriticalError,
                                 .keyword = 0x8000'0000'0000'0000,
@@ -77,7 +77,7 @@ TEST_F(EveryTypeTest, WhatAnEventHasBesidesItsFieldsArrives) {
   ASSERT_EQ(event.Write(Activity{id, &related}, -1), WriteResult::kWritten);
   const std::vector<KernelEvent> events = trace.Take();
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(Json(events[0].bytes),
+  EXPECT_EQ(ToJson(events[0].bytes),
             R"({"name":"Traits","level":1,"opcode":240,"id":4660,"version":255,"tag":65244,)"
             R"("activityId":"00010203-0405-0607-0809-0a0b0c0d0e0f",)"
             R"("relatedActivityId":"ff000000-0000-0000-0000-000000000000","fields":{"f":-1}})");

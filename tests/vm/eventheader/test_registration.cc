@@ -1,4 +1,5 @@
-// Tests what registers, what does not, and how that is seen and mended.
+// Tests what can be registered and what cannot, how a program sees the failure, and how it
+// recovers.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -14,7 +15,7 @@ class Registration : public KernelTest {};
 
 std::string Remedy(int error) { return RegistrationErrorText(error); }
 
-TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceItIsFree) {
+TEST_F(Registration, ReportsAConflictingNameAndRetriesOnceItIsFree) {
   auto definition = std::make_unique<Definition>("Vm_Foreign_L4K0", "u32 other");
   DynamicProvider foreign("Vm_Foreign");
   const EventSet set(foreign, Level::kInformation, 0);
@@ -25,7 +26,7 @@ TEST_F(Registration, NameDefinedOtherwiseIsReportedWithItsRemedyAndRetriedOnceIt
   EXPECT_EQ(foreign.Retry(), EADDRINUSE);
   EXPECT_NE(Remedy(EADDRINUSE).find("user_events_status"), std::string::npos);
   EXPECT_NE(Remedy(EADDRINUSE).find("rename the provider"), std::string::npos);
-  // Nothing reaches the foreign one.
+  // The tracepoint with other fields must receive nothing.
   TraceInstance trace;
   trace.Enable("Vm_Foreign_L4K0");
   DynamicEvent event;
@@ -70,7 +71,7 @@ TEST_F(Registration, NameOfOneMoreIsRefused) {
   EXPECT_NE(Remedy(EINVAL).find("too long"), std::string::npos);
 }
 
-TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
+TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextFails) {
   DynamicProvider provider("Vm_Many");
   std::vector<std::unique_ptr<EventSet>> sets;
   for (unsigned bit = 0; bit < ProviderBase::kMaxEventSets; ++bit) {
@@ -83,7 +84,7 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
   EXPECT_EQ(provider.status(), ENOSPC);
   EXPECT_NE(Remedy(ENOSPC).find("64 sets"), std::string::npos);
 
-  // Each has a different bit: the kernel turns on one and no other.
+  // Each set has a different bit: the kernel sets only that of the enabled one.
   TraceInstance trace;
   DynamicEvent event;
   event.AddField("f", 1);
@@ -100,7 +101,7 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
   EXPECT_FALSE(provider.enabled());
   EXPECT_EQ(trace.Take().size(), 6u);
 
-  // One that goes makes room for the one that had none.
+  // A set that is destroyed makes room for the one that had none.
   sets[17].reset();
   EXPECT_EQ(provider.Retry(), 0);
   EXPECT_EQ(one_more.status(), 0);
@@ -108,7 +109,7 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextIsTold) {
   EXPECT_EQ(event.Write(one_more), WriteResult::kWritten);
 }
 
-TEST_F(Registration, SystemsLimitOfEventsIsTold) {
+TEST_F(Registration, ReportsTheSystemsLimitOfEvents) {
   const std::string limit = "/proc/sys/kernel/user_events_max";
   const std::string before = GetText(limit);
   PutText(limit, "1");

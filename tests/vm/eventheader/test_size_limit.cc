@@ -1,4 +1,4 @@
-// Tests the largest event, as it is in a perf ring, and one that is a byte larger.
+// Tests the largest possible event, in a perf ring, and an event that is a byte larger.
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -15,10 +15,10 @@ namespace {
 constinit Provider provider("Vm_Size");
 constexpr char kTracepoint[] = "Vm_Size_L4K1";
 constexpr Event<provider, "Text", Traits{.keyword = 1}, Field<"text", std::string_view>> text_event;
-// The size of the event without its text: header, extension, metadata, length.
+// Size of the event without its text, in bytes: header, extension, metadata, length.
 constexpr std::size_t kOverhead = 8 + 4 + sizeof("Text") + sizeof("text") + 1 + 2;
 
-// Reads from a perf ring what this thread writes to a tracepoint.
+// Reads the events that this thread writes to a tracepoint from a perf ring.
 class PerfRing {
  public:
   explicit PerfRing(const std::string& tracepoint) {
@@ -54,7 +54,7 @@ class PerfRing {
       if (header.type != PERF_RECORD_SAMPLE) return events;
       std::string record(header.size, '\0');
       Read(page->data_tail, record.data(), record.size());
-      // Header, size of what follows, the tracepoint's common fields.
+      // Skips the header, the size of the raw data, and the tracepoint's common fields.
       events.push_back(record.substr(sizeof(header) + 4 + 8));
       page->data_tail += header.size;
     }
@@ -75,7 +75,7 @@ class PerfRing {
   char* ring_ = nullptr;
 };
 
-// Returns as many bytes as make an event of `size`, none like its neighbour.
+// Returns text for an event of `size` bytes. Consecutive characters differ.
 std::string TextFor(std::size_t size) {
   std::string text(size - kOverhead, '\0');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('!' + i % 89);
@@ -135,8 +135,8 @@ TEST_F(SizeLimit, DynamicEventsHaveTheSame) {
   }
 }
 
-// The library has to refuse: the kernel returns success and drops the event.
-TEST_F(SizeLimit, KernelTakesWhatIsLargerAndDropsIt) {
+// The library must refuse such an event, because the kernel returns success and drops it.
+TEST_F(SizeLimit, KernelAcceptsLargerEventsAndDropsThem) {
   const Definition definition(kTracepoint);
   PerfRing ring(kTracepoint);
   for (const std::size_t size : {kMaxEventSize, kMaxEventSize + 1}) {

@@ -1,5 +1,5 @@
 // Tests writing to the kernel while tracepoints are enabled and disabled, processes fork, and sets
-// come and go.
+// are created and destroyed.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -33,11 +33,11 @@ TEST_F(UserEventsTest, EnablingTurnsTheSetOnAndOff) {
   EXPECT_EQ(events.size(), 1u);
 }
 
-TEST_F(UserEventsTest, BothSidesOfAForkGoOn) {
+TEST_F(UserEventsTest, BothSidesOfAForkContinue) {
   const std::uint64_t before = provider.counters().written;
   EXPECT_EQ(
       InChild([] {
-        // A set that the child makes, too, and one that it makes go.
+        // A set that the child creates, too, and one that it destroys.
         const EventSet own(provider, Level::kVerbose, 1);
         return text_event.Write("from the child") == WriteResult::kWritten && own.status() == 0 ? 0
                                                                                                 : 1;
@@ -50,7 +50,7 @@ TEST_F(UserEventsTest, BothSidesOfAForkGoOn) {
   EXPECT_EQ(provider.counters().written - before, 1u);
 }
 
-TEST_F(UserEventsTest, EnablingReachesWhatWasForkedBefore) {
+TEST_F(UserEventsTest, EnablingReachesForkedProcesses) {
   Enable(false);
   int pipe_ends[2];
   ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
@@ -78,7 +78,7 @@ TEST_F(UserEventsTest, ForkWhileOthersRegisterLeavesTheChildAbleTo) {
   });
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(InChild([] {
-                alarm(20);  // or it would hang for good
+                alarm(20);  // Otherwise a failure would hang.
                 const EventSet set(provider, Level::kVerbose, 4);
                 return set.status();
               }),

@@ -1,4 +1,4 @@
-// Writes one event of every type and prints, a line each, what a reader has to make of it.
+// Writes one event of every type and prints, one on each line, the values that a reader must show.
 #include <cstdio>
 
 #include "every_type.h"

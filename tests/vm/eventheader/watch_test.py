@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`eventheader watch` tells what is registered and what goes. Needs root and a kernel with user_events (./run vm)."""
+"""Tests that `eventheader watch` prints the tracepoints that are registered and deleted. Needs root and a kernel with
+user_events (./run vm)."""
 
 import contextlib
 import json
@@ -23,7 +24,7 @@ class WatchTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def watching(self, *arguments, prefix=()):
-        """Its lines, read one at a time; it has begun."""
+        """Yields a function that reads its lines, once it has begun."""
         with subprocess.Popen([*prefix, ARGS.eventheader, "watch", *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as watch:
             try:
@@ -46,14 +47,14 @@ class WatchTest(unittest.TestCase):
             run("unregister", "Before_L1K1")
             self.assertEqual(line(), "- Before_L1K1")
 
-    def test_what_appears_and_goes(self):
+    def test_reports_registered_and_deleted_tracepoints(self):
         self.check_what_it_tells()
 
     def test_without_probes(self):
-        """The kernel does not tell who has no CAP_PERFMON, nor CAP_SYS_ADMIN, which includes it."""
+        """The kernel does not report these events to users without CAP_PERFMON or CAP_SYS_ADMIN."""
         self.check_what_it_tells(["setpriv", "--bounding-set=-perfmon,-sys_admin"])
 
-    def test_json_and_what_goes_with_its_process(self):
+    def test_json_and_deletion_at_the_end_of_a_process(self):
         with self.watching("--json") as line:
             with subprocess.Popen([ARGS.eventheader, "register", "--hold", "Held u32 a"]) as holder:
                 come = json.loads(line())

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""Records every example with `nettrace record`: the file has exactly the events that the example writes, and so have its
-exports to CTF.
-Needs root and a kernel with user_events (./run vm)."""
+"""Records every example with `nettrace record`, and tests that the file and its exports to CTF have exactly the events
+that the example writes. Needs root and a kernel with user_events (./run vm)."""
 
 import collections
 import json
@@ -24,7 +23,8 @@ import ctf_exports
 ARGS = script.options(__doc__, "nettrace", "eventheader", "service", "c-service", "cxx17-service", "http-service", "logger-bridge", "plugin-host", "plugin")
 
 STATUS = pathlib.Path("/sys/kernel/tracing/user_events_status")
-# An event as far as an example decides it. `activity` and `related` are ids, or None; `labels` those of traces.
+# The parts of an event that an example determines. `activity` and `related` are ids, or None; `labels` are the trace
+# labels.
 Event = collections.namedtuple("Event", "name level keywords opcode activity related payload labels", defaults=[{}])
 
 LEVELS = {"CRITICAL_ERROR": 1, "ERROR": 2, "WARNING": 3, "INFORMATION": 4, "VERBOSE": 5}
@@ -35,8 +35,8 @@ class ExampleTest(unittest.TestCase):
     maxDiff = None
 
     def recorded(self, provider, tracepoints, *command, program=None):
-        """The output of `command`, and all events of the recording as `nettrace dump --json` has them, in the
-        order of their time. `tracepoints` are all that `program` may write, as its catalogue says, too."""
+        """Returns the output of `command`, and all events of the recording as `nettrace dump --json` shows them, in the
+        order of time. `tracepoints` are all tracepoints that `program` may write, which must match its catalogue."""
         if program is not None:
             self.check_catalogue(provider, tracepoints, program)
         with tempfile.TemporaryDirectory(prefix="examples-") as folder:
@@ -53,12 +53,12 @@ class ExampleTest(unittest.TestCase):
         return printed.splitlines(), sorted(events, key=lambda event: event["timestamp"])
 
     def check_catalogue(self, provider, tracepoints, program):
-        """Registers, before the program runs, what it says that it may write."""
+        """Checks the program's catalogue, and registers its tracepoints before the program runs."""
         subprocess.run([ARGS.eventheader, "register", "--from", program], check=True)
         listed = subprocess.run([ARGS.eventheader, "list", "--json", f"{provider}_*"], stdout=subprocess.PIPE, text=True,
                                 check=True).stdout
         names = [json.loads(line)["name"] for line in listed.splitlines()]
-        # Other tests look whether theirs go by themselves.
+        # Other tests check that their tracepoints are deleted automatically.
         self.addCleanup(subprocess.run, [ARGS.eventheader, "unregister", *names], check=True)
         self.assertEqual(sorted(names), sorted(f"{provider}_{suffix}" for suffix in tracepoints))
 
@@ -76,7 +76,7 @@ def trace_labels(event):
 
 
 def with_numbered_activities(events):
-    """Activity ids as 0, 1, … in the order in which they appear."""
+    """Returns the events with activity ids replaced by 0, 1, … in the order in which they appear."""
     numbers = {None: None}
     return [event._replace(activity=numbers.setdefault(event.activity, len(numbers) - 1),
                            related=numbers.setdefault(event.related, len(numbers) - 1)) for event in events]
@@ -98,7 +98,7 @@ class ServiceTest(ExampleTest):
     def expected(thread, i):
         file = f"/var/data/{i}"
         if i % 3 == 0:
-            # The id has two little-endian numbers.
+            # The id consists of two little-endian numbers.
             activity = f"0{thread}000000-0000-0000-0{i}00-000000000000"
             return Event("RequestDone", 4, "0x1", INFO, activity, None,
                          {"path": f"/items/{i}", "status": 200, "seconds": 0.001 * i})
@@ -145,7 +145,7 @@ class Cxx17ServiceTest(ExampleTest):
 
 
 class LoggerBridgeTest(ExampleTest):
-    # By level, what is logged in ten lines.
+    # The events that ten log lines write, by level.
     LINES = {
         "INFORMATION": [{"category": "http", "message": "done", "request": n, "path": "/index.html"} for n in (0, 5)],
         "VERBOSE": [{"category": "cache", "message": "asked", "request": n, "hit": n > 5} for n in (1, 6)],
@@ -161,7 +161,7 @@ class LoggerBridgeTest(ExampleTest):
                                                 ARGS.logger_bridge, "--lines", "10")
                 self.assertEqual(with_numbered_activities(as_events(events)),
                                  [Event("Log", LEVELS[name], "0x1", INFO, 0, None, payload) for payload in payloads])
-                # Types that were known only at run time: True == 1 would do above.
+                # Types that are known only at run time. The comparison above would accept True for 1.
                 self.assertEqual([[type(value) for value in event["payload"].values()] for event in events],
                                  [[type(value) for value in payload.values()] for payload in payloads])
                 self.check_counted(printed[-1], events)
@@ -194,7 +194,7 @@ class PluginTest(ExampleTest):
                     print(file=host.stdin, flush=True)
                     self.assertEqual(host.stdout.readline(), f"round {number}: unloaded\n")
                     self.assertEqual(self.traces_of_plugin(host.pid), (False, False))
-                    # The kernel removes it a moment later.
+                    # The kernel deletes it a moment later.
                     self.assertTrue(became_true(lambda: not self.is_registered()))
                     print(file=host.stdin, flush=True)
             finally:
@@ -207,7 +207,7 @@ class PluginTest(ExampleTest):
 
     @staticmethod
     def traces_of_plugin(pid):
-        """Whether it has user_events open, and code mapped."""
+        """Returns whether the process has user_events open, and code of a plugin mapped."""
         process = pathlib.Path("/proc") / str(pid)
         files = [os.readlink(entry) for entry in (process / "fd").iterdir()]
         return any("user_events_data" in file for file in files), str(ARGS.plugin) in (process / "maps").read_text()
@@ -244,7 +244,8 @@ class HttpServiceTest(ExampleTest):
         self.check_request(events, "/", 404, f"00-{trace}-{16 * '0'}-01")
 
     def asked(self, path, traceparent):
-        """One request to a service that was there before the recorder: lines of the answer, and the events."""
+        """Sends one request to a service that was started before the recorder. Returns the lines of the answer, and the
+        events."""
         request = f"GET {path} HTTP/1.1\\r\\nTraceparent: {traceparent}\\r\\n\\r\\n"
         with subprocess.Popen([ARGS.http_service], stdout=subprocess.PIPE, text=True) as service:
             port = re.search(r":(\d+)/", service.stdout.readline()).group(1)
@@ -258,7 +259,7 @@ class HttpServiceTest(ExampleTest):
         return lines, requests_of(events)
 
     def check_request(self, events, path, status, traceparent):
-        """`events`: those of one request, its own and its backend's."""
+        """`events`: those of one request, of the service and of its backend."""
         _, trace, parent, _ = traceparent.split("-")
         request = events[0]["activityId"]
         span = events[0]["payload"]["span_id"]
@@ -280,13 +281,13 @@ class HttpServiceTest(ExampleTest):
                      Event("RequestStop", 4, "0x1", STOP, request, None, {})]
         self.assertEqual(as_events(events), expected)
         self.assertEqual(len({event["tid"] for event in events}), 1)
-        # From before the first event to after the last but RequestDone, by another clock.
+        # From before the first event to after the last one before RequestDone, measured with another clock.
         inside = (events[-3]["timestamp"] - events[0]["timestamp"]) / 1e9
         self.assertTrue(0.99 * inside < seconds < 120, f"{seconds} s, but {inside} s between its events")
 
 
 def requests_of(events):
-    """The events of each request, by trace id: those of the activity that has it, and of its children."""
+    """Returns the events of each request, by trace id: those of the activity that has the id, and of its children."""
     trace_of = {event["activityId"]: event["payload"]["trace_id"] for event in events if event["opcode"] == START}
     requests = collections.defaultdict(list)
     for event in events:

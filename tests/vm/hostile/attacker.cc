@@ -1,5 +1,5 @@
-// A process that is hostile to whoever records, by way of the kernel's own interface: it writes
-// what no library would. Prints how many of its events the kernel took, as JSON.
+// A process that attacks recorders by the kernel's own interface: it writes events that no library
+// would write. Prints as JSON how many of its events the kernel accepted.
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -36,7 +36,7 @@ void Die(const std::string& what, int error) {
   std::exit(1);
 }
 
-// A tracepoint, registered for as long as it lives.
+// A tracepoint that is registered during the lifetime of the object.
 class Tracepoint {
  public:
   // `command`: the name and its fields, in the kernel's form.
@@ -88,7 +88,8 @@ void Append(const T& value, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// An EventHeader event called `name` with one field, a number. `activity`: "" or 16 or 32 bytes.
+// Returns an EventHeader event named `name` with one field, a number. `activity`: "" or 16 or 32
+// bytes.
 std::string Event(const std::string& name, std::uint32_t number, std::string_view activity = "") {
   std::string event;
   Append(eh::Header{eh::kFlagPointer64 | eh::kFlagLittleEndian | eh::kFlagExtension, 0, 0, 0, 0, 1},
@@ -125,12 +126,12 @@ std::vector<Tracepoint> RegisterAll(int data, char** names) {
   std::vector<Tracepoint> tracepoints;
   for (; *names != nullptr; ++names) tracepoints.emplace_back(data, EventHeaderCommand(*names));
   for (const Tracepoint& tracepoint : tracepoints) tracepoint.AwaitEnabled();
-  // It is said before the event is recorded on all CPUs.
+  // The enable bit is set before the event is recorded on all CPUs.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return tracepoints;
 }
 
-// hold COMMAND...: registers them until standard input ends.
+// hold COMMAND...: registers the tracepoints until standard input ends.
 int Hold(char** arguments) {
   const int data = OpenData();
   std::vector<Tracepoint> tracepoints;
@@ -142,8 +143,8 @@ int Hold(char** arguments) {
   return 0;
 }
 
-// kinds COUNT SECONDS NAME...: writes to each tracepoint COUNT kinds of events, one of each, then
-// more of other kinds until the time is over.
+// kinds COUNT SECONDS NAME...: writes one event each of COUNT kinds to each tracepoint, then other
+// kinds until the time is over.
 int Kinds(char** arguments) {
   const std::uint32_t count = static_cast<std::uint32_t>(std::atol(arguments[0]));
   const int data = OpenData();
@@ -161,7 +162,7 @@ int Kinds(char** arguments) {
   return 0;
 }
 
-// activities SECONDS NAME: writes events, each with an activity of its own.
+// activities SECONDS NAME: writes events, each in a new activity.
 int Activities(char** arguments) {
   const int data = OpenData();
   const std::vector<Tracepoint> tracepoints = RegisterAll(data, arguments + 1);
@@ -175,7 +176,8 @@ int Activities(char** arguments) {
   return 0;
 }
 
-// threads COUNT NAME: so many threads with names of their own write an event each and end.
+// threads COUNT NAME: starts COUNT threads with different names, each of which writes an event and
+// ends.
 int Threads(char** arguments) {
   const int count = std::atoi(arguments[0]);
   const int data = OpenData();
@@ -195,7 +197,7 @@ int Threads(char** arguments) {
   return 0;
 }
 
-// renames THREADS SECONDS NAME: so many threads change their names and write an event, on and on.
+// renames THREADS SECONDS NAME: THREADS threads repeatedly change their names and write an event.
 int Renames(char** arguments) {
   const int count = std::atoi(arguments[0]);
   const int data = OpenData();
@@ -216,8 +218,8 @@ int Renames(char** arguments) {
   return 0;
 }
 
-// churn SECONDS NAME: registers, writes to and gives up the tracepoint as fast as it can, in turns
-// with one and with other fields.
+// churn SECONDS NAME: registers, writes to and unregisters the tracepoint as fast as possible, in
+// turns with one field and with other fields.
 int Churn(char** arguments) {
   const std::string name = arguments[1];
   const auto end = After(arguments[0]);
@@ -227,7 +229,7 @@ int Churn(char** arguments) {
       Tracepoint tracepoint(data);
       const std::string command =
           number % 2 == 0 ? EventHeaderCommand(name) : name + " u32 other; u32 fields";
-      // While somebody records it, it cannot have other fields.
+      // It cannot get other fields while it is being recorded.
       if (tracepoint.TryRegister(command) == 0) {
         if (number % 2 == 0) {
           tracepoint.Write(Event("Churned", number));

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""What one process does costs that process only: beside each attack a well-behaved producer runs, whose events are
-all in the recording, decoded, or counted as lost. The recorder's memory stays bounded, what cannot be recorded is
-named once, and no control character gets to a terminal. Needs root and a kernel with user_events (./run vm)."""
+"""Tests that an attack by one process affects only that process. During each attack a well-behaved producer runs, whose
+events must all be in the recording, decoded, or be counted as lost. The recorder's memory must stay bounded, each item
+that cannot be recorded must be named once, and no control character may reach a terminal. Needs root and a kernel with
+user_events (./run vm)."""
 
 import collections
 import contextlib
@@ -25,10 +26,10 @@ ARGS = script.options(__doc__, "nettrace", "eventheader", "attacker", "producer"
 FIELDS = "u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 MAX_MEMORY_KIB = 64 * 1024
 WITHOUT_RESOURCES = ["setpriv", "--bounding-set=-sys_resource"]
-# So many of the producer's events take at least 200 ms.
+# The producer needs at least 200 ms to write this many events.
 SETTLED = 400
-# Names that the kernel takes as they are: with line feeds, by which it ends names in its list; with what a file's name
-# cannot be; others.
+# Names that the kernel accepts unchanged: with line feeds, which end names in the kernel's list; with characters that a
+# file name cannot have; and others.
 LINE_FEEDS = (b"Z\n\nB", b"\nEvil_L1K1", b"Evil_L1K1\n", b"\n\n\n", b"X\nGood_L4K1\n\nActive")
 NO_FOLDERS = (b"Evil/Good_L1K1", b"../sched/sched_switch", b"..", b".")
 CONTROLS = (b"Evil\x1b[2J\xc2\x9b31m_L1K1", b"Evil\xe2\x80\xae_L1K1", b"Evil\xff\xfe_L1K1", b"Evil\x07\x08\r_L1K1")
@@ -36,7 +37,7 @@ HARMLESS = (b"enable", b"x" * 400)
 
 
 def is_harmless(text):
-    """Whether `text`, of bytes, can be written to a terminal."""
+    """Returns whether `text`, which is bytes, can be written to a terminal safely."""
     return all((c == "\n" or ord(c) >= 0x20) and not 0x7f <= ord(c) < 0xa0 and ord(c) not in range(0x202a, 0x202f)
                and ord(c) not in range(0x2066, 0x206a) for c in text.decode())
 
@@ -55,7 +56,7 @@ def user_events_for_all():
 
 
 class Recording:
-    """`nettrace record`, and beside it the producer; both have begun once this is made."""
+    """A running `nettrace record` with the producer. Both have begun once the object is constructed."""
 
     def __init__(self, test, selectors, *, options=(), files=None, prefix=()):
         self.test = test
@@ -81,11 +82,11 @@ class Recording:
             reader = threading.Thread(target=self._read, args=(name,))
             reader.start()
             self.readers.append(reader)
-        # Empty where the recorder has ended, and with it what the producer waits for.
+        # The line is empty if the recorder has ended, because the producer then waits for nothing.
         test.assertEqual(self.producer.stdout.readline() if self._begins() else "", "enabled\n", self.said)
 
     def _begins(self):
-        """Whether the recorder lives on until the producer's events are enabled."""
+        """Returns whether the recorder still runs when the producer's events are enabled."""
         status = pathlib.Path("/sys/kernel/tracing/user_events_status")
         for _ in range(600):
             if re.search(rb"^Good_L4K1 # Used by.* perf", status.read_bytes(), re.MULTILINE):
@@ -107,8 +108,8 @@ class Recording:
                 time.sleep(0.02)
 
     def end(self, exit_status=0):
-        """Ends both and checks what holds in every attack; returns the recorder's summary."""
-        time.sleep(2)  # The producer's share of time after the attack.
+        """Ends both programs and checks what must hold in every attack; returns the recorder's summary."""
+        time.sleep(2)  # Time for the producer after the attack.
         self.producer.send_signal(signal.SIGTERM)
         good = json.loads(self.producer.communicate()[0])
         time.sleep(0.2)
@@ -130,7 +131,7 @@ class Recording:
         return summary
 
     def check_good_events(self, written, lost):
-        """All that the producer wrote is there once, as it was, or was lost."""
+        """Checks that each event of the producer occurs once and unchanged, or was lost."""
         test = self.test
         names = collections.Counter()
         seen = set()
@@ -143,7 +144,7 @@ class Recording:
             wanted = "Rare" if number % 500 == 0 else f"Kind{number % 4}"
             test.assertEqual(event["name"], wanted)
         test.assertGreater(written, 500, "the producer wrote too little")
-        # The kernel tells a service to write a moment before it records on every CPU what that writes.
+        # The kernel enables a service's events a moment before it records them on every CPU.
         settled = sum(number >= SETTLED for number in seen)
         test.assertLessEqual(written - SETTLED - settled, lost, names)
         test.assertGreater(len(seen), written / 2, "nearly all was lost: the attack shows nothing")
@@ -156,7 +157,7 @@ class Recording:
 
 
 class Held:
-    """Tracepoints of an attacker: names and fields as bytes or text, until they are given up."""
+    """The tracepoints of an attacker, with names and fields as bytes or text, until they are unregistered."""
 
     def __init__(self, test, tracepoints):
         self.process = subprocess.Popen([ARGS.attacker, "hold", *tracepoints], stdin=subprocess.PIPE,
@@ -172,12 +173,13 @@ class Held:
 
 class Hostile(unittest.TestCase):
     def attack(self, *arguments):
-        """Runs the attack to its end and returns how many events it wrote."""
+        """Runs the attack to its end; returns how many events it wrote."""
         done = subprocess.run([ARGS.attacker, *arguments], stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(done.stdout)["written"]
 
     def check_named_once(self, recording, summary, names):
-        """Each of the names, as the tools show them, is in the summary and in one line of warnings."""
+        """Checks that each of the names, in the form that the tools show, is in the summary and in one line of
+        warnings."""
         warnings = recording.said["stderr"].decode().splitlines()
         for name in names:
             with self.subTest(name):
@@ -207,8 +209,8 @@ class Hostile(unittest.TestCase):
         self.assertEqual(shown, written)
 
     def check_names(self, before, during, left_out):
-        """Tracepoints of these names, before and during a recording, hide no other; what of them is left out is
-        named as `left_out` says."""
+        """Checks that tracepoints with these names, before and during a recording, hide no others. Those that are not
+        recorded must be named as in `left_out`."""
         if before:
             Held(self, [name + b" u8 x" for name in before])
         recording = Recording(self, ["*", "user_events:*"])
@@ -228,40 +230,44 @@ class Hostile(unittest.TestCase):
         self.assertEqual(summary["leftOutCount"], len(wanted))
         said = recording.said["stderr"].decode()
         self.assertEqual(len(re.findall("^nettrace record: left out: ", said, re.MULTILINE)), len(wanted), said)
-        # No line of a warning is part of a name.
+        # No line of a warning may be part of a name.
         for line in said.splitlines():
             self.assertRegex(line, r"^(nettrace record: |  |/)", said)
 
+    @script.more
     def test_names_with_line_feeds(self):
         self.check_names(LINE_FEEDS + CONTROLS, HARMLESS, LINE_FEEDS + CONTROLS)
         self.doCleanups()
         self.check_names(HARMLESS, LINE_FEEDS + CONTROLS, LINE_FEEDS + CONTROLS)
 
+    @script.more
     def test_names_that_no_folder_can_have(self):
         self.check_names(NO_FOLDERS + CONTROLS, (), NO_FOLDERS + CONTROLS)
         self.doCleanups()
         self.check_names((), NO_FOLDERS + CONTROLS, NO_FOLDERS + CONTROLS)
 
-    def test_names_that_cannot_be_told(self):
+    def test_ambiguous_names(self):
         self.check_names(LINE_FEEDS + (b"/\nGood_L4K1",), NO_FOLDERS, (*LINE_FEEDS, b"user_events_status"))
 
     def test_many_foreign_tracepoints(self):
-        """They cost those who wait for them nothing: the rings are drained while they are attached."""
+        """Other tracepoints must not delay the recording: the rings are drained while they are attached."""
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(250)])
         recording = Recording(self, ["Good_L4K1", "*"], options=["--ring-size", "64K"])
         Held(self, [f"Evil{number}_L2K1 {FIELDS}" for number in range(150)])
         time.sleep(5)
         self.assertEqual(recording.end()["lost"], 0)
 
+    @script.more
     def test_many_foreign_tracepoints_with_few_descriptors(self):
         Held(self, [f"Evil{number}_L1K1 {FIELDS}" for number in range(700)])
-        # Without the right to raise the limit.
+        # The recorder does not have the right to raise the limit.
         recording = Recording(self, ["Good_L4K1", "*"], files=1024, prefix=WITHOUT_RESOURCES)
         time.sleep(5)
         summary = recording.end()
         self.assertIn("left out", recording.said["stderr"].decode())
         self.assertGreater(summary["tracepoints"], 50)
 
+    @script.more
     def test_many_providers_with_many_kinds(self):
         recording = Recording(self, ["*"])
         names = [f"Evil{'x' * 190}{number}_L1K1" for number in range(80)]
@@ -270,8 +276,9 @@ class Hostile(unittest.TestCase):
         self.assertEqual(written, 80 * 2200)
         self.assertLess(summary["events"], written + 1_000_000)
 
+    @script.more
     def test_many_processes_of_another_user(self):
-        """Each makes no more kinds than one process may; together they make more than a user may."""
+        """Each process makes at most as many kinds as one process may; together they make more than a user may."""
         recording = Recording(self, ["*"])
         with user_events_for_all():
             attackers = [subprocess.Popen([*failures.AS_NOBODY, ARGS.attacker, "kinds", "3000", "0", f"Evil{number}_L1K1"],
@@ -291,26 +298,31 @@ class Hostile(unittest.TestCase):
         recording.end()
         self.assertEqual(written, 8400)
 
+    @script.more
     def test_ever_new_kinds(self):
         recording = Recording(self, ["*"])
         self.attack("kinds", "1000", "12", "Evil_L1K1")
         recording.end()
 
+    @script.more
     def test_ever_new_activities(self):
         recording = Recording(self, ["*"])
         self.attack("activities", "5", "Evil_L1K1")
         recording.end()
 
+    @script.more
     def test_short_lived_threads(self):
         recording = Recording(self, ["*"])
         self.attack("threads", "40000", "Evil_L1K1")
         recording.end()
 
+    @script.more
     def test_threads_that_change_their_names(self):
         recording = Recording(self, ["*"])
         self.attack("renames", "500", "5", "Evil_L1K1")
         recording.end()
 
+    @script.more
     def test_tracepoints_that_come_and_go(self):
         recording = Recording(self, ["*"])
         self.attack("churn", "10", "Evil_L1K1")

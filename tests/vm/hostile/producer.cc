@@ -1,6 +1,6 @@
-// A well-behaved service: writes numbered events, of several kinds in turns and one that is rare,
-// until SIGTERM. Prints "enabled" with the first event that somebody records, and at the end how
-// many it wrote, as JSON.
+// A well-behaved service. Until SIGTERM, it writes numbered events of several kinds in turns, and a
+// rare kind. It prints "enabled" with the first event that is recorded, and at the end as JSON how
+// many events it wrote.
 #include <eventheader/eh.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""While nothing happens, `nettrace record` sleeps; a tracepoint that is registered is found at once nevertheless, and
-an event is in the file soon. Needs root and a kernel with user_events and kprobes (./run vm)."""
+"""Tests that `nettrace record` sleeps while nothing happens, that it nevertheless finds a registered tracepoint at
+once, and that an event is in the file soon. Needs root and a kernel with user_events and kprobes (./run vm)."""
 
 import ctypes
 import fcntl
@@ -25,9 +25,9 @@ SECONDS = 5
 
 
 class UserEvents:
-    """Tracepoints of this process, registered with user_events."""
+    """Tracepoints that this process registers with user_events."""
 
-    # The kernel keeps the addresses for as long as the process lives, so they are not used again.
+    # The kernel keeps the addresses for the lifetime of the process, so they must not be reused.
     _words = []
 
     def __init__(self):
@@ -40,7 +40,7 @@ class UserEvents:
         os.close(self._data)
 
     def register(self, name):
-        """Returns its number and the index for writing."""
+        """Registers a tracepoint; returns its id and the index for writing."""
         text = ctypes.create_string_buffer(f"{name} {FIELDS}".encode())
         number = self._count
         request = bytearray(struct.pack("=IBBHQQI", 28, 0, 4, 0, ctypes.addressof(self._enabled) + 4 * number,
@@ -57,7 +57,7 @@ class UserEvents:
 
 
 def wake_ups(pid):
-    """How often the threads of a process have slept, by thread id."""
+    """Returns how often each thread of a process has slept, by thread id."""
     counts = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         for line in (task / "status").read_text().splitlines():
@@ -81,11 +81,12 @@ class AtRestTest(unittest.TestCase):
         self.file = pathlib.Path(folder.name) / "trace.nettrace"
         self.events = UserEvents()
         self.addCleanup(self.events.close)
-        # A provider for each test: the tracepoints stay as long as this process.
+        # Each test has a separate provider, because the tracepoints exist until this process ends.
         self.provider = "Rest" + self._testMethodName.replace("_", "")
 
     def record(self, *arguments, before=()):
-        """Starts a recorder, by the command line `before`, and waits until it has attached what there is."""
+        """Starts a recorder with `before` in front of its command line, and waits until it has attached the existing
+        tracepoints."""
         number, _ = self.events.register(f"{self.provider}_L1K1")
         command = [*before, ARGS.nettrace, "record", "--json", "-o", self.file, "-e", self.provider, *arguments]
         recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -112,9 +113,11 @@ class AtRestTest(unittest.TestCase):
         self.assertLessEqual(woken[str(recorder.pid)], seconds + 2)
         for thread, count in woken.items():
             if thread != str(recorder.pid):
-                # A thread of the kernel that comes or goes is written. One that looked each second would wake as often.
+                # The start or end of a kernel thread causes a write. A thread that searched every second would wake up
+                # once a second.
                 self.assertLessEqual(count, 2, "a thread that has nothing to do")
 
+    @script.more
     def test_200_tracepoints_and_a_pattern(self):
         for i in range(1, TRACEPOINTS):
             self.events.register(f"{self.provider}_L4K{i:x}")
@@ -146,14 +149,14 @@ class AtRestTest(unittest.TestCase):
                     self.fail("it is not found")
             took.append(time.monotonic() - begin)
         print(f"found within {sorted(took)[len(took) // 2] * 1000:.1f} ms (median)", flush=True)
-        # If it is told nothing, it looks 0.9 s after its last look, of which 0.1 s are slept here.
+        # Without a notification, the recorder searches 0.9 s after its last search; the test sleeps 0.1 s of that time.
         self.assertLess(sorted(took)[len(took) // 2], 0.6)
         summary = self.finish(recorder)
         self.assertEqual(summary["tracepoints"], 21)
         self.assertEqual(summary["watchesRegistrations"], "kprobe")
 
     def test_kernel_without_kprobes(self):
-        """It looks again and again, and finds what is registered, too."""
+        """Tests that the recorder searches regularly, and also finds what is registered."""
         hide = 'mount -t tmpfs tmpfs /sys/devices/kprobe && exec "$0" "$@"'
         recorder = self.record(before=("unshare", "--mount", "sh", "-c", hide))
         number, _ = self.events.register(f"{self.provider}_L4K1")
@@ -173,7 +176,7 @@ class AtRestTest(unittest.TestCase):
                 self.events = UserEvents()
         woken = wake_ups(recorder.pid)[str(recorder.pid)] - before
         print(f"{registered} registrations in 3 s, {woken} wake-ups", flush=True)
-        # Two for each look, one on each CPU and one when it is time, and looks are 5 ms apart.
+        # Two wake-ups for each search, one on each CPU and one when it is time. Searches are 5 ms apart.
         self.assertLess(woken, 3 * 200 * 3)
         self.finish(recorder)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""CPUs go offline and return while threads write events on all of them: each event is in the file once, or counted as
-lost, or was written while its CPU had come and was not recorded yet, which the recorder says. Needs root, a kernel
-with user_events, and at least 4 CPUs that can go offline (./run vm)."""
+"""Tests CPUs that go offline and return while threads write events on all of them. Each event must be in the file once,
+be counted as lost, or have been written after its CPU returned and before it was recorded again, which the recorder
+reports. Needs root, a kernel with user_events, and at least 4 CPUs that can go offline (./run vm)."""
 
 import collections
 import ctypes
@@ -26,7 +26,7 @@ LARGE, SMALL = "1M", "4K"
 
 
 def nanoseconds(text):
-    """Since 1970, of a time such as 2026-11-21T10:00:00.123456789Z."""
+    """Returns the nanoseconds since 1970 of a time such as 2026-11-21T10:00:00.123456789Z."""
     seconds, fraction = text.removesuffix("Z").split(".")
     return int(datetime.datetime.fromisoformat(seconds + "+00:00").timestamp()) * 10**9 + int(fraction)
 
@@ -36,7 +36,7 @@ def set_online(cpu, online):
 
 
 def without_netlink():
-    """From here on, this process and its children may open no netlink socket, on x86-64 and arm64."""
+    """Prevents this process and its children from opening a netlink socket, on x86-64 and arm64."""
     pr_set_no_new_privs, pr_set_seccomp, seccomp_mode_filter, af_netlink = 38, 22, 2, 16
     socket_call = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
     program = b"".join(struct.pack("=HBBI", *instruction) for instruction in (
@@ -65,11 +65,12 @@ class CpuHotplugTest(unittest.TestCase):
             self.addCleanup(set_online, cpu, True)
 
     def start(self, ring, preexec=None, of_load_only=False):
-        """Starts the load, which waits, and the recorder, which records. `preexec` is called in its process."""
+        """Starts the load, which waits, and the recorder, which records. `preexec` is called in the recorder's
+        process."""
         load = subprocess.Popen([ARGS.load], stdout=subprocess.PIPE, text=True)
         self.addCleanup(load.kill)
         os.waitpid(load.pid, os.WUNTRACED)
-        # The command is started once everything is recorded.
+        # The recorder starts the command once everything is recorded.
         command = [ARGS.nettrace, "record", "--json", "-o", self.file, "-e", "Moving_L4K1", "--ring-size", ring,
                    *(("--pid", str(load.pid)) if of_load_only else ()), "--", "sh", "-c", f"kill -CONT {load.pid} && exec sleep 1000"]
         recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -79,19 +80,19 @@ class CpuHotplugTest(unittest.TestCase):
         return load, recorder
 
     def finish(self, load, recorder):
-        """Returns what the load wrote, the recorder's summary, and what it printed for people."""
+        """Returns what the load wrote, the recorder's summary, and its messages."""
         load.terminate()
         written = json.loads(load.communicate()[0])
         recorder.send_signal(signal.SIGINT)
         stdout, stderr = recorder.communicate()
         self.assertEqual(recorder.returncode, 0, stderr)
-        # Events + lost is what the kernel counted, those events included that have ended with their CPU.
+        # Events + lost must equal the kernel's count, including events that ended with their CPU.
         self.assertNotIn("please report", stderr)
         subprocess.run([ARGS.nettrace, "verify", "--strict", self.file], check=True, stdout=subprocess.DEVNULL)
         return written, json.loads(stdout), stderr
 
     def windows(self, summary):
-        """The times, of the file's clock, that were not recorded as a CPU had come."""
+        """Returns the times, by the file's clock, in which a CPU was online but not recorded."""
         info = commands.info(ARGS.nettrace, self.file)
 
         def ticks(text):
@@ -100,13 +101,13 @@ class CpuHotplugTest(unittest.TestCase):
         return [(ticks(change["since"]), ticks(change["until"])) for change in summary["cpuChanges"] if change["online"]]
 
     def check_account(self, written, summary):
-        """Every event is there once, lost, or of a time and CPU that were not recorded."""
+        """Checks that every event occurs once, was lost, or was written on a CPU while it was not recorded."""
         shown = collections.Counter((event["payload"]["thread"], event["payload"]["number"])
                                     for event in commands.dump(ARGS.nettrace, self.file))
         self.assertEqual([event for event, times in shown.items() if times != 1], [], "events that are there twice")
         self.assertEqual(len(shown), summary["events"])
         windows = self.windows(summary)
-        # The file says the same.
+        # The file must have the same counts.
         info = commands.info(ARGS.nettrace, self.file)
         self.assertEqual(info["cpuChanges"], summary["cpuChanges"])
         self.assertEqual(info["losses"], summary["losses"])
@@ -123,6 +124,7 @@ class CpuHotplugTest(unittest.TestCase):
         self.assertLessEqual(summary["lost"], len(missing))
         return windows
 
+    @script.more
     def test_off_and_on_ten_times(self):
         load, recorder = self.start(LARGE)
         for turn in range(10):
@@ -131,15 +133,15 @@ class CpuHotplugTest(unittest.TestCase):
             time.sleep(0.2)
             set_online(cpu, True)
             time.sleep(0.3)
-        time.sleep(2)  # The last one is recorded by now.
+        time.sleep(2)  # By now, the last one is recorded.
         written, summary, stderr = self.finish(load, recorder)
         windows = self.check_account(written, summary)
         self.assertEqual(summary["lost"], 0)
         self.assertEqual(len(windows), 10)
         self.assertEqual(stderr.count("came online after"), 10)
-        # The time that is not recorded is not the whole time.
+        # The time that is not recorded must not be the whole time.
         self.assertLess(max(until - since for since, until in windows), 2_000_000_000)
-        # Those that returned are recorded.
+        # CPUs that returned are recorded.
         last = max(until for _, until in windows)
         cpus = {event["cpu"] for event in commands.dump(ARGS.nettrace, self.file) if event["timestamp"] > last}
         self.assertEqual(cpus, {0, 1, 2, 3})
@@ -153,8 +155,9 @@ class CpuHotplugTest(unittest.TestCase):
             time.sleep(0.2)
         self.check_account(*self.finish(load, recorder)[:2])
 
+    @script.more
     def test_events_of_one_process(self):
-        """They are those of its threads, which are opened anew for a CPU that returns."""
+        """Tests the events of a process's threads, which are opened again for a CPU that returns."""
         for ring in (LARGE, SMALL):
             with self.subTest(ring):
                 load, recorder = self.start(ring, of_load_only=True)
@@ -173,8 +176,8 @@ class CpuHotplugTest(unittest.TestCase):
                     self.assertEqual(summary["lost"], 0)
                     self.assertEqual(cpus, {0, 1, 2, 3})
 
-    def test_recorder_that_is_stopped_meanwhile(self):
-        """A CPU that has gone and come again before the recorder could look."""
+    def test_recorder_that_is_stopped_during_the_change(self):
+        """Tests a CPU that goes offline and returns while the recorder is stopped."""
         load, recorder = self.start(LARGE)
         time.sleep(0.5)
         os.kill(recorder.pid, signal.SIGSTOP)
@@ -187,8 +190,9 @@ class CpuHotplugTest(unittest.TestCase):
         windows = self.check_account(written, summary)
         self.assertEqual(len(windows), 1)
 
+    @script.more
     def test_without_uevents(self):
-        """Nobody tells of the CPU, which is gone for less than the time between two looks."""
+        """Tests a CPU that is offline for less than the time between two searches, without notifications."""
         load, recorder = self.start(LARGE, without_netlink)
         time.sleep(0.5)
         set_online(3, False)

@@ -1,6 +1,6 @@
-// Threads that go from CPU to CPU and write numbered events on each, whose times they keep. CPUs
-// that are offline are passed over. Prints, as JSON, for each thread and event the ns of
-// CLOCK_MONOTONIC before and after it was written.
+// Threads that move from CPU to CPU and write numbered events on each. CPUs that are offline are
+// skipped. Prints as JSON, for each thread and event, the times of CLOCK_MONOTONIC before and after
+// the write, in ns.
 #include <eventheader/eh.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 namespace {
 
 constexpr unsigned kThreads = 4;
-// So many events are written on one CPU before the thread goes to the next one.
+// Events that are written on one CPU before the thread moves to the next one.
 constexpr unsigned kAtOnce = 20;
 
 inline constinit eh::Provider provider("Moving");
@@ -60,7 +60,7 @@ void Run(std::uint32_t thread, std::vector<Written>* written) {
 
 }  // namespace
 
-// Writes from SIGCONT, which follows the SIGSTOP that it sends itself, to SIGTERM.
+// Stops itself with SIGSTOP, and writes from SIGCONT to SIGTERM.
 int main() {
   sigset_t ends;
   sigemptyset(&ends);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""On a kernel without user_events: `nettrace record` and `eventheader` say so in one line, and a service
-runs as if nothing were there. Needs root and tracefs; skipped where the kernel has user_events."""
+"""Tests that on a kernel without user_events, `nettrace record` and `eventheader` report this in one line, and a
+service runs normally. Needs root and tracefs; skipped if the kernel has user_events."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ARGS = script.options(__doc__, "nettrace", "eventheader", "service")
 
 
 class NoUserEventsTest(unittest.TestCase):
-    def test_record_says_so(self):
+    def test_record_reports_it(self):
         with tempfile.TemporaryDirectory(prefix="no-user-events-") as folder:
             file = pathlib.Path(folder) / "trace.nettrace"
             for selector in ("Load", "Load:4:0x1", "Load_L4K1", "user_events:Load_L4K1"):
@@ -25,7 +25,7 @@ class NoUserEventsTest(unittest.TestCase):
                 failures.check_failure(self, command, f"{selector}.*user_events.*CONFIG_USER_EVENTS")
                 self.assertFalse(file.exists())
 
-    def test_eventheader_tool_says_so(self):
+    def test_eventheader_tool_reports_it(self):
         for command in (["register", "Load_L4K1"], ["list"]):
             failures.check_failure(self, [ARGS.eventheader, *command], "user_events.*CONFIG_USER_EVENTS")
 
@@ -38,11 +38,11 @@ class NoUserEventsTest(unittest.TestCase):
         self.assertEqual(self.write_calls_of_service(0), self.write_calls_of_service(100_000))
 
     def write_calls_of_service(self, events):
-        """How often it called write(2), writev(2) and the like."""
+        """Returns how often the service called write(2), writev(2) and similar calls."""
         with subprocess.Popen([ARGS.service, "--events", str(events)], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as service:
             stdout, stderr = service.stdout.read(), service.stderr.read()
-            # Until it is waited for, /proc has its counts.
+            # /proc has the counts until the process is reaped.
             os.waitid(os.P_PID, service.pid, os.WEXITED | os.WNOWAIT)
             counts = pathlib.Path(f"/proc/{service.pid}/io").read_text(encoding="ascii")
         self.assertEqual((service.returncode, stderr), (0, ""))

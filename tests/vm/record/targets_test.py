@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Recordings of EventHeader events of one service, thread, cgroup or filter; recordings by a user other than root with
-the capabilities for it; and recordings where there are too few descriptors for all that patterns select. Needs root
+"""Tests recordings of EventHeader events of one service, thread, cgroup or filter, recordings by an unprivileged user
+with the necessary capabilities, and recordings with too few descriptors for everything that patterns select. Needs root
 and a kernel with user_events (./run vm)."""
 
 import collections
@@ -24,14 +24,14 @@ TRACEFS = pathlib.Path("/sys/kernel/tracing")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 EVENTS = 9000
 LARGE_RINGS = ("--ring-size", "4M")
-# Which tracepoint the events with each remainder of their number go to.
+# The tracepoint of an event is selected by the remainder of its number.
 TRACEPOINTS = ("Load_L4K1", "Load_L5K2", "Load_L3K4")
 CAPABILITIES = ("perfmon", "dac_read_search")
 
 
 def as_user(*capabilities, also=()):
-    """A user other than root, with these as ambient capabilities."""
-    # Its rings are larger than the kernel lets such a user have without a limit for it.
+    """Returns the words that run a command as a user other than root, with these ambient capabilities."""
+    # The rings are larger than the kernel's default limit for such a user.
     words = ["prlimit", "--memlock=unlimited", "setpriv", f"--reuid={failures.NOBODY}", f"--regid={failures.NOBODY}", "--clear-groups"]
     if capabilities:
         chosen = ",".join(f"+{name}" for name in capabilities)
@@ -42,7 +42,7 @@ def as_user(*capabilities, also=()):
 class Names:
     """Tracepoints that this process has registered with user_events."""
 
-    # The kernel keeps the addresses for as long as the process lives, so they are not used again.
+    # The kernel keeps the addresses for the lifetime of the process, so they must not be reused.
     _words = []
 
     def __init__(self):
@@ -72,7 +72,7 @@ class TargetsTest(unittest.TestCase):
         self.file = self.folder / "trace.nettrace"
 
     def waiting_service(self, cgroup=None):
-        """A service whose threads are there, and which goes on when it is sent SIGCONT."""
+        """Starts a service whose threads exist, and which continues on SIGCONT."""
         enter = (lambda: (cgroup / "cgroup.procs").write_text("0")) if cgroup else None
         process = subprocess.Popen([ARGS.service, "--events", str(EVENTS), "--wait"], stdout=subprocess.PIPE, text=True,
                                    preexec_fn=enter)
@@ -84,8 +84,8 @@ class TargetsTest(unittest.TestCase):
         return process
 
     def record(self, *options, services=(), prefix=(), status=0):
-        """Records while the services run, one after the other; returns the summary and what each printed."""
-        # It is there once the recording has begun.
+        """Records while the services run, one after the other; returns the summary and what each service printed."""
+        # The file exists once the recording has begun.
         go = self.folder / "go"
         go.unlink(missing_ok=True)
         words = [*prefix, ARGS.nettrace, "record", "-o", self.file, "--json", *LARGE_RINGS, *options, "--",
@@ -107,7 +107,7 @@ class TargetsTest(unittest.TestCase):
         return json.loads(out), printed, said
 
     def events(self):
-        """How many events there are of each pid and tid."""
+        """Returns the number of events of each pid and tid."""
         return collections.Counter((event["pid"], event["tid"]) for event in commands.dump(ARGS.nettrace, self.file))
 
     @staticmethod
@@ -130,9 +130,9 @@ class TargetsTest(unittest.TestCase):
     def test_a_cgroup(self):
         group = CGROUPS / "nettraced-test.slice/load.service"
         group.mkdir(parents=True)
-        # On a fresh machine, on which no init has handed controllers down, perf_event is the root's alone.
+        # On a fresh machine, on which no init has delegated controllers, only the root cgroup has perf_event.
         failures.check_failure(self, [ARGS.nettrace, "record", "-o", self.file, "-e", "Load", "--cgroup", "load.service",
-                                      "--duration", "1s"], "controller perf_event.*cgroup.subtree_control")
+                                      "--duration", "1s"], "perf_event controller.*cgroup.subtree_control")
         (CGROUPS / "cgroup.subtree_control").write_text("+pids")
         mine, other = self.waiting_service(group), self.waiting_service()
         summary, printed, _ = self.record("-e", "Load", "--cgroup", "load.service", services=(other, mine))
@@ -166,14 +166,15 @@ class TargetsTest(unittest.TestCase):
                                "Load_L4K1.*refuses.*Field not found.*eventheader_flags, version, id, tag, opcode, level")
         self.assertEqual(os.listdir(TRACEFS / "instances"), [])
 
+    @script.more
     def test_user_with_capabilities(self):
         user = as_user(*CAPABILITIES)
         service = self.waiting_service()
-        # A name of three lines in the kernel's list, which are put together by looking whether there is such a name.
+        # A name of three lines in the kernel's list. The recorder joins lines and checks whether such a name exists.
         lines = Names()
         self.addCleanup(lines.close)
         lines.register("Z\n\nB")
-        # One name exists and the others are found by a pattern; the filter can be asked of perf only.
+        # One name is given exactly, the others are found by a pattern. Only perf can evaluate the filter.
         summary, printed, _ = self.record("-e", "Load_L4K1", "-e", "Load", "-e", "sched:sched_process_exec", "--filter",
                                           "pid > 0", prefix=user, services=(service,))
         self.assertEqual((summary["lost"], summary["unmatched"]), (0, []))
@@ -189,27 +190,28 @@ class TargetsTest(unittest.TestCase):
         self.assertEqual(self.events(), self.written(printed[1]))
 
     def check_user_failure(self, capabilities, pattern, *options, also=()):
-        # The command line of a recording that may not begin.
+        # The command line of a recording that must fail at its start.
         failures.check_failure(self, [*as_user(*capabilities, also=also), ARGS.nettrace, "record", "-o", self.file, *options,
                                       "--duration", "100ms"], pattern)
         self.assertFalse(self.file.exists())
 
-    def test_user_without_what_it_needs(self):
+    def test_user_without_the_capabilities(self):
         some = ("-e", "sched:sched_switch")
         self.check_user_failure([], "tracefs at /sys/kernel/tracing.*root.*CAP_DAC_READ_SEARCH", *some)
         self.check_user_failure(["perfmon"], "tracefs at /sys/kernel/tracing.*root.*CAP_DAC_READ_SEARCH", *some)
         self.check_user_failure(["dac_read_search"], "opening perf events.*root.*CAP_PERFMON", *some)
         self.check_user_failure(CAPABILITIES, "registering tracepoint New_L4K1.*user_events_data: Permission denied; run as "
-                                "root, or let your group.*or start the program that registers it", "-e", "New_L4K1")
+                                "root, or let your group.*or first start the program", "-e", "New_L4K1")
         self.check_user_failure(CAPABILITIES, "sched_switch.*refuses the filter 'nosuch == 1': Invalid argument; its fields "
                                 "are prev_comm", *some, "--filter", "nosuch == 1")
         self.check_user_failure(CAPABILITIES, "perf ring.*perf_event_mlock_kb.*ulimit -l.*CAP_IPC_LOCK.*--ring-size", *some,
                                 "--ring-size", "8M", also=["prlimit", "--memlock=65536"])
 
     def few_descriptors(self):
-        # Not root: it would raise the limit.
+        # Not root, because root would raise the limit.
         return as_user(*CAPABILITIES, also=["prlimit", "--nofile=1024:1024"])
 
+    @script.more
     def test_tracepoints_of_others_do_not_use_up_the_descriptors(self):
         loud = Names()
         self.addCleanup(loud.close)
@@ -221,14 +223,16 @@ class TargetsTest(unittest.TestCase):
                 summary, printed, said = self.record(*selectors, prefix=self.few_descriptors(), services=(service,))
                 self.assertEqual((summary["lost"], summary["unmatched"]), (0, []))
                 self.assertEqual(self.events(), self.written(printed[0]))
-                # A good part of them is recorded, too; the rest has a reason that names the limit and what to do.
+                # A good part of the tracepoints is recorded. The message about the others names the limit and the
+                # remedy.
                 self.assertGreater(summary["tracepoints"], 100)
                 self.assertEqual(summary["leftOutCount"] + summary["tracepoints"], 703)
                 self.assertRegex(said, "left out: tracepoint user_events:Loud.* needs 4 descriptors.*limit of 1024; raise the "
                                        "limit of open files")
                 self.file.unlink()
 
-    def test_who_comes_later_has_descriptors_too(self):
+    @script.more
+    def test_later_services_get_descriptors_too(self):
         loud = Names()
         self.addCleanup(loud.close)
         for number in range(700):

@@ -1,5 +1,6 @@
-// A pattern that remembers: a service's first event is in the file if a pattern has met its
-// tracepoint in an earlier recording; if not, the account says when it was met.
+// Tests a pattern that remembers tracepoints. A service's first event is in the file if the pattern
+// found its tracepoint in an earlier recording. Otherwise, the account has the time when it was
+// found.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace {
 constexpr char kTracepoint[] = "Remembered_Service_L4K1";
 constexpr char kLate[] = "Remembered_Late_L4K1";
 constexpr char kOther[] = "Forgotten_Service_L4K1";
-// Registers the tracepoint, as a service does when it starts.
+// Registers the tracepoint, like a service that starts.
 class Service {
  public:
   explicit Service(const std::string& name) : provider_(name) {}
@@ -91,15 +92,15 @@ TEST_F(RememberedPatterns, TheFirstEventOfAServiceIsRecorded) {
   const Recorded recorded = Stop();
   EXPECT_EQ(recorded.events, 1u);
   EXPECT_TRUE(recorded.met.empty());
-  // What has had events is kept longest.
+  // Tracepoints that had events are remembered longest.
   EXPECT_NE(memory_->Text().find(std::string(kTracepoint) + " used\n"), std::string::npos);
   EXPECT_NE(memory_->Text().find(std::string(kOther) + "\n"), std::string::npos);
 }
 
-TEST_F(RememberedPatterns, WhatIsMetForTheFirstTimeIsRememberedAndSaid) {
+TEST_F(RememberedPatterns, RemembersAndReportsNewTracepoints) {
   Open();
   const std::uint64_t before = static_cast<std::uint64_t>(absl::ToUnixNanos(absl::Now()));
-  Service service("Remembered_Late");  // not there before, in any test
+  Service service("Remembered_Late");  // Not registered before in any test.
   for (int i = 0; i < 500 && !service.enabled(); ++i) {
     ASSERT_TRUE(capture_->Poll(absl::Milliseconds(10)).ok());
   }

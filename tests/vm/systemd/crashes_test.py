@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""nettraced is killed --kills times while a service writes, and systemd starts it again: every file is whole, none lacks
-more than the events of an interval, and no event is there twice. Runs where service_test.py does."""
+"""Kills nettraced --kills times while a service writes and systemd restarts it. Every file must be intact, no file may
+lack more than the events of an interval, and no event may occur twice. Runs in the same VM as service_test.py."""
 
 import pathlib
 import time
@@ -11,13 +11,13 @@ from support import script
 from support.daemon import crashes
 
 ARGS = script.options(__doc__, "numbers", kills=5)
-# The daemon drains, writes and is killed on CPUs that are emulated, and that others use.
+# The daemon drains, writes and is killed on emulated CPUs that other processes use, too.
 EMULATION = 2 * crashes.SECOND
 PROCESSES = pathlib.Path(f"/sys/fs/cgroup/system.slice/{daemon.UNIT}/cgroup.procs")
 
 
 def pid():
-    """The daemon's, 0 if there is none; without the time that systemctl takes here."""
+    """Returns the daemon's pid, 0 if it does not run. Faster than systemctl."""
     try:
         return int(PROCESSES.read_text().split()[0])
     except (OSError, IndexError):
@@ -25,7 +25,7 @@ def pid():
 
 
 class CrashesTest(unittest.TestCase):
-    def test_a_crash_costs_no_more_than_the_interval(self):
+    def test_crash_loses_at_most_the_interval(self):
         self.addCleanup(daemon.reset)
         daemon.start(*(daemon.session(name, more) for name, more in crashes.SESSIONS.items()))
         sessions = [crashes.Session(self, ARGS.numbers, daemon.STATE / name) for name in crashes.SESSIONS]

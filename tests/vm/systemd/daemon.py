@@ -1,4 +1,5 @@
-"""nettraced as a service of the VM's systemd: how tests set it up, have services write to it, and read what it wrote."""
+"""Controls nettraced as a service of the VM's systemd: tests configure it, let services write events, and read its
+files."""
 
 import contextlib
 import json
@@ -20,7 +21,7 @@ AS_SERVICE = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=user_events
 
 
 def run(*command, check=True):
-    """Its output, of both streams."""
+    """Runs a command; returns its output, of both streams."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=300, check=False)
     if check and done.returncode != 0:
@@ -33,7 +34,7 @@ def systemctl(*words, check=True):
 
 
 def show(name, unit=UNIT):
-    """A property of a unit."""
+    """Returns a property of a unit."""
     return systemctl("show", "--property", name, "--value", unit).strip()
 
 
@@ -46,7 +47,7 @@ def main_pid():
 
 
 def restarts():
-    """How often systemd has restarted it since it was last started by hand."""
+    """Returns how often systemd has restarted the daemon since its last manual start."""
     return int(show("NRestarts"))
 
 
@@ -59,43 +60,43 @@ def until(condition, seconds=120):
 
 
 def mark():
-    """The present, for what the journal has since then."""
+    """Returns the current time, as the start of a search in the journal."""
     return time.monotonic_ns() // 1000
 
 
 def _entries(since, *matches):
-    # Not by --after-cursor: where the cursor's own entry does not match, systemd 252 leaves out the first that does.
+    # --after-cursor is not used: if the cursor's own entry does not match, systemd 252 skips the first entry that does.
     lines = run("journalctl", "--no-pager", "--all", "--output", "json", *matches).splitlines()
     return [entry for entry in map(json.loads, lines) if int(entry["__MONOTONIC_TIMESTAMP"]) >= since]
 
 
 def journal(since=0, unit=UNIT):
-    """What systemd and the unit have said of it, since a mark."""
+    """Returns what systemd and the unit have logged about the unit since a mark."""
     return "\n".join(entry["MESSAGE"] for entry in _entries(since, "--unit", unit))
 
 
 def systemd_said(since):
-    """What systemd has said since a mark: in this VM it says that to the kernel's log."""
+    """Returns what systemd has logged since a mark. In this VM it writes to the kernel's log."""
     return "\n".join(entry["MESSAGE"] for entry in _entries(since, "SYSLOG_IDENTIFIER=systemd"))
 
 
 def entries(since, session):
-    """The journal's entries of a session of nettraced: {"MESSAGE": ..., "PRIORITY": ...}."""
+    """Returns the journal's entries of a session of nettraced: {"MESSAGE": ..., "PRIORITY": ...}."""
     return _entries(since, f"SESSION={session}")
 
 
 def said(since, session, text):
-    """Whether nettraced has said this of a session since a mark."""
+    """Returns whether nettraced has logged this text for a session since a mark."""
     return any(text in entry["MESSAGE"] for entry in entries(since, session))
 
 
 def session(name, more=""):
-    """The settings of a session of all events of load_service."""
+    """Returns the settings of a session that records all events of load_service."""
     return f"[session.{name}]\nselect = {SELECT}\n{more}\n"
 
 
 def start(*sessions):
-    """Reloads nettraced with sessions of these settings, as by session()."""
+    """Reloads nettraced with sessions of these settings, as returned by session()."""
     since = mark()
     configure("".join(sessions))
     systemctl("reload", UNIT)
@@ -105,13 +106,13 @@ def start(*sessions):
 
 
 def configure(text):
-    """Gives nettraced these settings beside those that the machine booted with."""
+    """Adds these settings to those that the machine booted with."""
     SETTINGS.write_text(text)
 
 
 @contextlib.contextmanager
 def service_settings(text):
-    """Restarts nettraced with these lines in its unit's [Service]."""
+    """Restarts nettraced with these lines in the [Service] section of its unit."""
     DROP_IN.parent.mkdir(parents=True, exist_ok=True)
     DROP_IN.write_text(f"[Service]\n{text}\n")
     systemctl("daemon-reload")
@@ -125,14 +126,14 @@ def service_settings(text):
 
 
 def reset():
-    """Has it run with no more than the settings that the machine booted with."""
+    """Restarts nettraced with only the settings that the machine booted with."""
     SETTINGS.unlink(missing_ok=True)
     systemctl("reset-failed", UNIT)
     systemctl("restart", UNIT)
 
 
 class Load:
-    """load_service, run as a service's user that may register tracepoints, and nothing else."""
+    """Runs load_service as a service whose user may register tracepoints, but has no other rights."""
 
     def __init__(self, *options):
         self._process = subprocess.Popen([*AS_SERVICE, "/usr/local/bin/load_service", *options],
@@ -140,14 +141,14 @@ class Load:
         self.result = None
 
     def end(self):
-        """Has it write no more."""
+        """Stops the writing."""
         self._process.terminate()
 
     def runs(self):
         return self._process.poll() is None
 
     def wait(self):
-        """What it printed: see load_service.cc."""
+        """Returns what it printed: see load_service.cc."""
         if self.result is None:
             self.result = json.loads(self._process.communicate()[0])
         return self.result
@@ -160,7 +161,7 @@ class Load:
 
 
 def files(session):
-    """A session's files that are complete, in their order."""
+    """Returns a session's complete files, in order."""
     return sorted(path for path in (STATE / session).glob("*.nettrace*") if path.suffix != ".partial")
 
 
@@ -169,10 +170,11 @@ def partial_files(session):
 
 
 class Recorded:
-    """What a session's files have of runs of load_service: `by_pid` the events of each, `shown` those of the first."""
+    """The events of runs of load_service in a session's files: `by_pid` has the events of each run, `shown` those of
+    the first."""
 
     def __init__(self, test, session, *services):
-        """Fails `test` where a file is damaged, or an event is wrong or there twice."""
+        """Fails `test` if a file is damaged, or an event is wrong or occurs twice."""
         self.files = files(session)
         self.by_pid = {service["pid"]: set() for service in services}
         self.shown = self.by_pid[services[0]["pid"]]
@@ -193,7 +195,8 @@ class Recorded:
 
 
 def as_user(name, *groups):
-    """The words before a command that run it as this user, in these groups beside its own; made if need be."""
+    """Returns the words before a command that run it as this user, with these supplementary groups. Creates the user if
+    necessary."""
     if subprocess.run(["id", name], capture_output=True, check=False).returncode != 0:
         run("useradd", "--system", "--no-create-home", name)
     return ["setpriv", f"--reuid={name}", f"--regid={name}", *([f"--groups={','.join(groups)}"] if groups else ["--clear-groups"])]

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What disks, administrators and the kernel do to nettraced as a service: what it says of it, that it collects again by
-itself, that no other session is touched, and that its account is exact. Runs where service_test.py does."""
+"""Tests nettraced as a service when disks, administrators and the kernel cause faults: it reports the fault, resumes
+collection without intervention, does not disturb other sessions, and keeps an exact account. Runs in the same VM as
+service_test.py."""
 
 import json
 import pathlib
@@ -15,7 +16,7 @@ from support import script
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 # The smallest queue, so that few events fill it, and rings that hold all of them.
-SMALL = 'queue_bytes = "128K"\nring_size = "8M"'
+SMALL = 'queue_bytes = "128K"\nring_size = "8M"\nfiles.keep_free_bytes = "off"'
 
 
 def status(session):
@@ -27,7 +28,7 @@ def wait_for_state(session, state):
 
 
 def before(file):
-    """Events that the files before a file have: shown and lost."""
+    """Returns the number of events, shown and lost, in all files before a file."""
     continues = commands.info(daemon.NETTRACE, file)["continues"] or {"eventsBefore": 0, "lostBefore": 0}
     return continues["eventsBefore"] + continues["lostBefore"]
 
@@ -36,45 +37,46 @@ class FaultsTest(unittest.TestCase):
     def setUp(self):
         self.began = daemon.mark()
         self.loads = []
-        shutil.rmtree(daemon.STATE / "steady", ignore_errors=True)  # Of another test.
+        shutil.rmtree(daemon.STATE / "steady", ignore_errors=True)  # From another test.
         self.addCleanup(daemon.reset)
 
     def mounted(self, session, *mount):
-        """Has another file system in the place of a session's folder, during the test."""
+        """Replaces a session's folder with another file system during the test."""
         folder = daemon.STATE / session
         folder.mkdir(exist_ok=True)
         daemon.run("mount", *mount, folder)
         shutil.chown(folder, "nettraced", "tracing")
 
         def unmount():
-            daemon.systemctl("stop", daemon.UNIT)  # It has the file system in use.
+            daemon.systemctl("stop", daemon.UNIT)  # It uses the file system.
             daemon.run("umount", folder)
 
         self.addCleanup(unmount)
         return folder
 
     def add(self, *sessions):
-        """Adds the last of these sessions to the others, which run."""
+        """Adds the last of these sessions to the others, which are running."""
         since = daemon.mark()
         daemon.configure("".join(map(daemon.session, sessions)))
         daemon.systemctl("reload", daemon.UNIT)
         daemon.until(lambda: daemon.said(since, sessions[-1], "collects"))
 
     def load(self, events=400):
-        """Writes so many events, all in one go."""
+        """Writes this many events without pauses."""
         load = daemon.Load("--events", str(events))
         self.assertEqual((load.written(), load.not_written()), (events, 0))
         self.loads.append(load.wait())
         return load.wait()["pid"]
 
     def stop(self, restarts=0):
-        """Has all files completed."""
+        """Stops the daemon, so that all files are complete."""
         self.assertEqual(daemon.restarts(), restarts)
         daemon.systemctl("stop", daemon.UNIT)
         self.assertEqual(daemon.show("Result"), "success")
 
     def check_exact(self, session, lossy):
-        """Shown and lost events, and those of files that are gone, are together all that were written."""
+        """Checks that the shown and lost events, including those of deleted files, are exactly the events that were
+        written."""
         recorded = daemon.Recorded(self, session, *self.loads)
         earlier = min(map(before, recorded.files))
         shown = sum(map(len, recorded.by_pid.values()))
@@ -84,13 +86,14 @@ class FaultsTest(unittest.TestCase):
         return recorded
 
     def check_suspended(self, session, error):
-        """What is said of an output that takes nothing."""
+        """Checks what is reported about an output that accepts no data."""
         wait_for_state(session, "suspended")
         self.assertRegex(status(session)["error"], f"{error}$")
         self.assertEqual(status("steady")["state"], "running")
         [message] = [entry["MESSAGE"] for entry in daemon.entries(self.began, session) if entry["PRIORITY"] == "3"]
-        self.assertRegex(message, f"^session {session} cannot write and tries again; events are counted as lost "
-                                  f"meanwhile: cannot write /var/lib/nettraced/{session}/.*: {error}$")
+        self.assertRegex(message, f"^session {session} cannot write and retries; events wait in memory, and are "
+                                  "counted as lost when the queue is full: "
+                                  f"cannot write /var/lib/nettraced/{session}/.*: {error}$")
         daemon.until(lambda: daemon.show("StatusText").startswith("2 collecting, 1 suspended; "))
         self.assertIn('Status: "2 collecting, 1 suspended; ', daemon.systemctl("status", daemon.UNIT))
 
@@ -101,6 +104,8 @@ class FaultsTest(unittest.TestCase):
         fault()
         self.load(5000)
         self.check_suspended(session, error)
+        # From then on, no component waits for the disk.
+        daemon.until(lambda: status(session)["queueBytes"] >= status(session)["queueLimit"])
         during = self.load()
         mend()
         daemon.until(lambda: daemon.said(self.began, session, f"session {session} writes again"))
@@ -120,6 +125,7 @@ class FaultsTest(unittest.TestCase):
 
         self.check_suspends_and_goes_on("full", fill, filler.unlink, "No space left on device")
 
+    @script.more
     def test_a_disk_fails(self):
         disk = Disk("flaky")
         self.addCleanup(disk.remove)
@@ -138,7 +144,7 @@ class FaultsTest(unittest.TestCase):
         self.load()
         self.assertEqual(status("gone")["state"], "running")
         self.stop()
-        # The file that was complete is gone, and nothing else.
+        # Only the file that was complete is gone.
         recorded = self.check_exact("gone", lossy=False)
         self.assertEqual([len(shown) for shown in recorded.by_pid.values()], [0, 400, 400])
         self.check_exact("steady", lossy=False)
@@ -164,6 +170,7 @@ class FaultsTest(unittest.TestCase):
             self.assertEqual({pid: len(shown) for pid, shown in recorded.by_pid.items() if shown},
                              {pid: 400 for pid in pids})
 
+    @script.more
     def test_the_clock_is_set(self):
         daemon.start(daemon.session("steady", 'files.rotate_every = "1s"'))
         began = time.monotonic()
@@ -171,17 +178,18 @@ class FaultsTest(unittest.TestCase):
             time.clock_settime(time.CLOCK_REALTIME, time.time() + step)
             known = len(daemon.files("steady"))
             self.load()
-            # Not an hour later.
+            # Without waiting an hour.
             daemon.until(lambda known=known: len(daemon.files("steady")) > known + 1)
         self.stop()
         recorded = self.check_exact("steady", lossy=False)
         self.assertLess(len(recorded.files), time.monotonic() - began + 2)
 
+    @script.more
     def test_memory_is_short(self):
         daemon.start(daemon.session("starved"))
         self.load()
         daemon.until(lambda: status("starved")["events"] == 400)
-        time.sleep(5)  # More than the interval: the events are in the file.
+        time.sleep(5)  # Longer than an interval: the events are in the file.
         daemon.systemctl("set-property", "--runtime", daemon.UNIT, "MemoryMax=1M")
         try:
             daemon.until(lambda: f"{daemon.UNIT}: Failed with result 'oom-kill'." in daemon.systemd_said(self.began))
@@ -200,8 +208,9 @@ class FaultsTest(unittest.TestCase):
 
 
 class Disk:
-    """A disk of 32 MB with ext4, through the device mapper, on which writes of what files have can be made to fail.
-    Those of its journal and its own blocks, all before DATA, do not: it would refuse every write from then on."""
+    """A disk of 32 MB with ext4, through the device mapper, on which writes of file data can be made to fail. Writes of
+    ext4's journal and metadata, which are all before DATA, do not fail, because ext4 would then refuse all further
+    writes."""
 
     SECTORS = (32 << 20) // 512
     DATA = (8 << 20) // 512
@@ -221,7 +230,7 @@ class Disk:
         subprocess.run(["dmsetup", verb, self._name], input=table, text=True, check=True)
 
     def _table(self, up, down):
-        """Seconds for which writes go to the disk, and for which they fail, in turns."""
+        """Sets the seconds for which writes reach the disk and for which they fail, in turns."""
         return (f"0 {self.DATA} linear {self._loop} 0\n"
                 f"{self.DATA} {self.SECTORS - self.DATA} flakey {self._loop} {self.DATA} {up} {down} 1 error_writes\n")
 
@@ -231,7 +240,7 @@ class Disk:
         daemon.run("dmsetup", "resume", self._name)
 
     def fill(self, folder):
-        """Takes what is before DATA of the file system that is mounted there."""
+        """Uses the space before DATA of the file system that is mounted there."""
         subprocess.run(["dd", "if=/dev/zero", f"of={folder}/filler", "bs=1M", f"count={self.DATA * 512 >> 20}"],
                        capture_output=True, check=True)
 

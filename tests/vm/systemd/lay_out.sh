@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the tree that is laid over the root of a VM before it boots systemd: what a package of the programs installs,
-# load_service, and the files in files/, with nettraced, eventheader-register and services enabled in vm.target.
+# Makes the tree that is laid over the root of a VM before it boots systemd: the files that a package of the programs
+# installs, load_service, and the files in files/. nettraced, eventheader-register and the services are enabled in
+# vm.target.
 set -eu
 if [ $# -ne 5 ]; then
   echo "usage: lay_out.sh MESON BUILD FILES LOAD_SERVICE TREE" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""nettraced under systemd: from boot to stop, through errors of its settings, reloads and hangs. Runs in a VM
-that has booted systemd with the tree of lay_out.sh (./run vm --systemd --files)."""
+"""Tests nettraced under systemd: from boot to stop, with errors in its settings, reloads and hangs. Runs in a VM that
+has booted systemd with the tree of lay_out.sh (./run vm --systemd --files)."""
 
 import json
 import os
@@ -20,7 +20,7 @@ THREADS = 4  # of load_service
 
 
 def printed_by(unit, since=0):
-    """What load_service has printed as a service, since a mark."""
+    """Returns what load_service has printed as a service, since a mark."""
     def lines():
         return [line for line in daemon.journal(since, unit).splitlines() if line.startswith("{")]
     daemon.until(lines)
@@ -49,6 +49,7 @@ class ServiceTest(unittest.TestCase):
             with self.subTest(unit):
                 self.first_events_after_boot(unit)
 
+    @script.more
     def test_boot_lets_a_group_register_tracepoints_and_no_more(self):
         folder = os.stat("/sys/kernel/tracing")
         data = os.stat("/sys/kernel/tracing/user_events_data")
@@ -62,6 +63,7 @@ class ServiceTest(unittest.TestCase):
             for name in ("", "trace", "user_events_status", "events/enable"):
                 self.assertFalse(daemon.readable(prefix, f"/sys/kernel/tracing/{name}"), name)
 
+    @script.more
     def test_security(self):
         daemon.run("systemd-analyze", "security", "--no-pager", "--threshold=12", daemon.UNIT)
 
@@ -76,16 +78,17 @@ class ServiceTest(unittest.TestCase):
         daemon.systemctl("stop", daemon.UNIT)
         self.assertEqual(len(daemon.Recorded(self, "ready", load.wait()).shown), 400)
 
-    def test_wrong_settings_are_shown_by_status_and_not_tried_again(self):
+    def test_wrong_settings_affect_only_their_sessions_and_are_shown_by_status(self):
         daemon.configure("[session.wrong]\nselect = [\"Load\"]\ninterfal = \"1s\"\n")
         daemon.systemctl("restart", daemon.UNIT, check=False)
         time.sleep(2)  # RestartSec=1s
-        self.assertEqual((daemon.show("ActiveState"), daemon.show("ExecMainStatus")), ("failed", "78"))
+        # The session of the other file is running.
+        self.assertEqual(daemon.show("ActiveState"), "active")
         self.assertEqual(daemon.restarts(), 0)
         status = daemon.systemctl("status", daemon.UNIT, check=False)
         self.assertRegex(status, r"/etc/nettraced/test\.toml:3\b.*interfal")
 
-    def test_reload_keeps_what_is_unchanged(self):
+    def test_reload_keeps_unchanged_sessions(self):
         daemon.start(daemon.session("kept"))
         load = daemon.Load("--events", "4000", "--pause", "20000")
         pid = daemon.main_pid()
@@ -106,7 +109,7 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual((len(recorded.shown), recorded.lost), (4000, 0))
         self.assertTrue(daemon.Recorded(self, "added", load.wait()).files)
 
-    # Ends
+    # Stopping
 
     def test_stop_writes_the_last_events(self):
         daemon.start(daemon.session("stopped", 'interval = "20s"'))
@@ -119,12 +122,13 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual((len(recorded.shown), recorded.lost), (load.written(), 0))
 
     def check_hang(self, session, hang):
-        """What was written before a hang, which begins with the call, is in a file; returns what was recorded."""
+        """Checks that events from before a hang, which begins during the call, are in a file; returns what was
+        recorded."""
         daemon.configure(daemon.session(session))
         with daemon.service_settings("WatchdogSec=4s\nTimeoutAbortSec=1s"):
             load = daemon.Load("--events", "400")
             load.wait()
-            time.sleep(5)  # More than the interval: the events are in the file.
+            time.sleep(5)  # Longer than an interval: the events are in the file.
             hang()
             daemon.until(lambda: daemon.restarts() == 1 and daemon.is_active())
             daemon.until(lambda: len(daemon.partial_files(session)) == 1)
@@ -132,10 +136,12 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(len(recorded.shown), load.written())
         return recorded
 
+    @script.more
     def test_a_hang_is_noticed_and_its_file_repaired(self):
         recorded = self.check_hang("hung", lambda: daemon.kill(signal.SIGSTOP))
         self.assertTrue(commands.info(daemon.NETTRACE, recorded.files[0])["complete"])
 
+    @script.more
     def test_one_drain_that_hangs_is_noticed(self):
         def stop_one():
             with threads.stopped(daemon.main_pid(), "capture"):
@@ -143,10 +149,11 @@ class ServiceTest(unittest.TestCase):
 
         self.check_hang("stuck", stop_one)
 
-    # What is selected
+    # Selection
 
+    @script.more
     def test_names_that_patterns_met_are_registered_before_a_service_starts(self):
-        boot = pathlib.Path("/etc/nettraced/boot.toml")  # Its session has them registered anyway.
+        boot = pathlib.Path("/etc/nettraced/boot.toml")  # The session in it registers them anyway.
         self.addCleanup(boot.write_text, boot.read_text())
         boot.unlink()
         daemon.configure('[session.pattern]\nselect = ["Load:verbose"]\n')
@@ -159,6 +166,7 @@ class ServiceTest(unittest.TestCase):
         daemon.systemctl("stop", daemon.UNIT)
         self.assertEqual(len(daemon.Recorded(self, "pattern", load.wait()).shown), 400)
 
+    @script.more
     def test_a_unit_is_recorded_whenever_it_runs(self):
         unit = pathlib.Path("/run/systemd/system/target.service")
         unit.write_text("[Service]\nType=oneshot\nDynamicUser=yes\nSupplementaryGroups=user_events\n"
@@ -179,13 +187,14 @@ class ServiceTest(unittest.TestCase):
         *shown, of_others = recorded.by_pid.values()
         self.assertEqual(of_others, set())
         for one in shown:
-            # It is found while it runs; from then on it is recorded.
+            # The service is found while it runs, and is recorded from then on.
             for thread in range(THREADS):
                 numbers = sorted(number for of, number in one if of == thread)
                 self.assertEqual(numbers, list(range(numbers[0], 400)))
 
-    # Who may what
+    # Access rights
 
+    @script.more
     def test_files_are_for_the_group(self):
         daemon.start(daemon.session("private"))
         daemon.systemctl("stop", daemon.UNIT)
@@ -199,13 +208,14 @@ class ServiceTest(unittest.TestCase):
     def check_control(self, prefix, verbs, may):
         for verb in verbs:
             with self.subTest(user=prefix, verb=verb):
-                # Until the signal, as for tail and no other verb.
-                command = [*prefix, "timeout", "--preserve-status", "10" if verb[0] == "tail" else "100",
+                # Only tail runs until the signal.
+                command = [*prefix, "timeout", "--preserve-status", "5" if verb[0] == "tail" else "100",
                            daemon.NETTRACE, "ctl", *verb]
                 done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
                 self.assertEqual(done.returncode == 0, may, done)
                 self.assertEqual(bool(done.stderr), not may, done)
 
+    @script.more
     def test_control_is_for_groups(self):
         look = (["list"], ["status"], ["status", "boot", "--json"], ["metrics"], ["wait", "boot"], ["tail", "boot"])
         change = (["rotate", "boot"], ["stop", "boot"], ["start", "boot"], ["reload"])

@@ -1,3 +1,3 @@
 #!/bin/bash
-# What README has its reader compile.
+# The programs that README.md asks the reader to compile.
 ln -s "$(command -v service)" service

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Before each example: tracepoints, a program and a package with events, or a unit and a process.
+# Runs before each example: makes tracepoints, a program and a package with events, or a unit and a process.
 tracepoints=/sys/kernel/tracing/events/user_events
 
 make_package() {
@@ -22,7 +22,7 @@ run_a_unit() {
   done
 }
 
-# What an example has left running.
+# Processes that an example has left running.
 mapfile -t left < <(jobs -p)
 if [ "$PLACE" = vm ] && [ "${#left[@]}" -gt 0 ]; then
   kill "${left[@]}"

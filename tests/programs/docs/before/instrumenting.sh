@@ -1,3 +1,3 @@
 #!/bin/bash
-# What the guide's first program becomes.
+# The guide's first program, compiled.
 ln -s "$(command -v my-service)" my-service

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Before each example: the files that it reads; in the VM also a service, a daemon with the sessions web and box, a
-# process 1234 and a cgroup.
+# Runs before each example: makes the files that it reads, and in the VM also a service, a daemon with the sessions web
+# and box, a process 1234 and a cgroup.
 if [ ! -e trace.nettrace ]; then
   example-nettrace-write trace.nettrace
   cp trace.nettrace a.nettrace
@@ -9,7 +9,7 @@ if [ ! -e trace.nettrace ]; then
   head -c -20 trace.nettrace >cut.nettrace
   printf '\x10\0\x04FxT\x16\0' >trace.fxt
 fi
-# An export does not write into a folder that is there; other examples read it.
+# An export does not write into an existing folder; other examples read the folder.
 case $NEXT in
   "nettrace export"*) rm -rf trace.ctf ;;
   "nettrace import"*) [ -e trace.ctf ] || nettrace export --to ctf trace.nettrace -o trace.ctf ;;
@@ -47,7 +47,7 @@ if [ "$PLACE" = vm ]; then
     rm /etc/nettraced/examples.toml
   }
   [ -e Makefile ] || prepare_vm
-  # Examples stop web, and start it.
+  # The examples stop and start web.
   case $NEXT in
     "nettrace ctl start web") nettrace ctl stop web ;;
     *" web"*) nettrace ctl start web || true ;;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Settings; and the daemon runs while the example after it talks to it.
+# Makes settings. The daemon runs while the example after it connects to it.
 mkdir -p settings state run /etc/nettraced
 printf '[daemon]\nlook_group = ""\n' >settings/daemon.toml
 nettraced() {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The variables of the guide's scripts; where systemd is, its files and units.
+# The variables of the guide's scripts, and with systemd its files and units.
 # shellcheck disable=SC2034
 name=MyCompany_MyService_L4K1
 if [ "$PLACE" = systemd ]; then

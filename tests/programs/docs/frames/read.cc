@@ -1,4 +1,4 @@
-// What the block calls: what a reader does with an event, and with an error.
+// The functions that the block calls for an event, and for an error.
 #include <nettrace/reader.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the block calls, and a call of it.
+// The functions that the block calls, and a call of the block's function.
 #include <cstddef>
 
 int CostlyToMake();

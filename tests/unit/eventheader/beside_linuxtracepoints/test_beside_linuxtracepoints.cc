@@ -1,5 +1,6 @@
-// This library and LinuxTracepoints in one program, and in one source file: every public header
-// compiles beside theirs, in C, C++17 and C++20, and each side's names mean what they meant.
+// Tests this library and LinuxTracepoints in one program and in one source file. Every public
+// header compiles together with theirs, in C, C++17 and C++20, and the names of both libraries keep
+// their meaning.
 #include <eventheader/activity.h>
 #include <eventheader/decoder.h>
 #include <eventheader/dynamic_event.h>
@@ -34,7 +35,7 @@ constexpr eh::Event<our_provider, "FromCxx20", eh::Traits{.level = eh::Level::kE
                     eh::Field<"path", std::string_view>>
     our_event;
 
-// An event's header as their struct has it.
+// Returns an event's header as the struct of LinuxTracepoints.
 eventheader HeaderOf(const eh::RecordingTransport::Record& record) {
   eventheader header;
   EXPECT_GE(record.event.size(), sizeof(header));
@@ -69,7 +70,8 @@ TEST(BesideLinuxTracepoints, Cxx17) {
 }
 
 TEST(BesideLinuxTracepoints, C) {
-  // A set of the C API has no transport but the kernel's: without that it is not registered.
+  // The sets of the C API use only the kernel's transport. Without user_events they are not
+  // registered.
   eh_provider* const provider = eh_provider_create("Test_BesideInC", nullptr);
   eh_event_set* const set = eh_event_set_create(provider, EH_LEVEL_ERROR, 1);
   eventheader theirs{};

@@ -1,4 +1,4 @@
-/* This library's header first, then theirs. */
+/* This library's header first, then LinuxTracepoints'. */
 #include <eventheader/eventheader.h>
 #include <eventheader/eventheader_c.h>
 #include <eventheader/macros_c.h>

@@ -1,4 +1,4 @@
-// Their header first, then this library's.
+// LinuxTracepoints' header first, then this library's.
 #include <eventheader/eventheader.h>
 #include <eventheader/macros.h>
 

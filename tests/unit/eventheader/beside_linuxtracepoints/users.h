@@ -1,5 +1,5 @@
-/* Each writes an event through this library with what LinuxTracepoints' names are in scope, fills
- * `theirs` through those, and returns 0 if all went well. */
+/* Each function writes an event through this library while the names of LinuxTracepoints are in
+ * scope, fills `theirs` through those names, and returns 0 on success. */
 #ifndef TESTS_UNIT_EVENTHEADER_BESIDE_LINUXTRACEPOINTS_USERS_H_
 #define TESTS_UNIT_EVENTHEADER_BESIDE_LINUXTRACEPOINTS_USERS_H_
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Binds to libeventheader-c.so as another language does: checks its symbols, and writes events through it.
-AnywhereTest, or KernelTest on a kernel with user_events, as root."""
+"""Loads libeventheader-c.so like a binding for another language, checks its symbols, and writes events with it.
+AnywhereTest runs everywhere; KernelTest needs root and a kernel with user_events."""
 
 import ctypes
 import errno
@@ -17,13 +17,13 @@ TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/user_events/Python_Abi_L4K
 
 
 def architecture(file):
-    """The class, byte order and machine in an ELF file's header."""
+    """Returns the class, byte order and machine in an ELF file's header."""
     header = pathlib.Path(file).read_bytes()[:20]
     return header[4:6] + header[18:20]
 
 
 def need_its_architecture():
-    """Ends a test that cannot load the library."""
+    """Skips the test if this process cannot load the library."""
     if architecture(ARGS.library) != architecture(sys.executable):
         raise script.Skipped("the library is for another architecture than this Python")
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Misuse must not compile, and say why: check.py SOURCE INCLUDE_FOLDER LANGUAGE COMPILER...
+"""Tests that misuse does not compile, with a clear message: check.py SOURCE INCLUDE_FOLDER LANGUAGE COMPILER...
 
-Compiles SOURCE as it is, which must succeed, then once for each `defined(NAME)` in it with NAME
-defined, which must fail with TEXT of the next line, `// expect: TEXT`, among the compiler's messages
-(with one of them where TEXT is several with " | " between).
+Compiles SOURCE unchanged, which must succeed. Then compiles it once for each `defined(NAME)` in it, with NAME defined.
+This must fail, and the compiler's messages must contain TEXT of the next line, `// expect: TEXT`. If TEXT has several
+parts with " | " between them, one of the parts is enough.
 """
 
 import concurrent.futures
@@ -29,7 +29,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         command = [*compiler, f"-std={language}", "-D_GNU_SOURCE", "-I", include, *WARNINGS]
         if source.endswith(".c"):
-            # Names are checked where code is made of them.
+            # Names are checked only when code is generated for them.
             command += ["-S", "-o", os.devnull, source]
         else:
             command += _precompiled(command, text, folder) + ["-fsyntax-only", source]
@@ -43,7 +43,7 @@ def main():
 
 
 def _precompiled(command, text, folder):
-    """The source's headers, compiled once for all cases; the options to use them."""
+    """Compiles the source's headers once for all cases; returns the options to use them."""
     header = os.path.join(folder, "headers.h")
     pathlib.Path(header).write_text("".join(
         f"{line}\n" for line in text.splitlines() if line.startswith("#include")))
@@ -54,13 +54,13 @@ def _precompiled(command, text, folder):
 
 
 def _check(command, name, expected):
-    """Returns what is wrong with the case, or None."""
+    """Returns a message about what is wrong with the case, or None."""
     done = _run(command if not name else [*command, f"-D{name}"])
     if not name:
         return None if done.returncode == 0 else f"right use does not compile:\n{done.stderr}"
     if done.returncode == 0:
         return f"{name} compiles"
-    messages = done.stderr.replace("\\'", "'")  # as g++ shows C's
+    messages = done.stderr.replace("\\'", "'")  # g++ escapes these quotes in C.
     if not any(text in messages for text in expected.split(" | ")):
         return f"{name}: no \"{expected}\" in\n{done.stderr}"
     return None

@@ -1,6 +1,7 @@
-// Uses that must not compile, beside ones that do. Without any macro defined the file compiles;
-// with one of those below it does not, and the compiler's messages have the text after its
-// "expect:", by which a person finds what is wrong. check.py compiles it once for each.
+// Uses that must not compile, and some that must. Without any macro defined, the file compiles.
+// With one of the macros below, it must not compile, and the compiler's messages must contain the
+// text after "expect:", by which a person finds the mistake. check.py compiles it once for each
+// macro.
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -51,13 +52,13 @@ constinit Provider longest(HUNDRED("x") HUNDRED("x"), TEN("x") TEN("x") "xxxx");
 // ---- Events: name, traits, parts ----
 
 #if defined(EVENT_NAME_IS_EMPTY)
-// expect: an event's name is not empty and has neither ';' nor
+// expect: an event's name must not be empty or contain ';' or
 constexpr Event<provider, "", Traits{}> event;
 #elif defined(EVENT_NAME_HAS_A_SEMICOLON)
-// expect: an event's name is not empty and has neither
+// expect: an event's name must not be empty or contain
 constexpr Event<provider, "a;b", Traits{}> event;
 #elif defined(EVENT_NAME_HAS_A_NUL)
-// expect: an event's name is not empty and has neither
+// expect: an event's name must not be empty or contain
 constexpr Event<provider, "a\0b", Traits{}> event;
 #elif defined(EVENT_OF_LEVEL_0)
 // expect: an event's level is at least 1
@@ -66,13 +67,13 @@ constexpr Event<provider, "E", Traits{.level = Level::kInvalid}> event;
 // expect: 256
 constexpr Event<provider, "E", Traits{.level = Level{256}}> event;
 #elif defined(EVENT_WITH_A_BARE_TYPE)
-// expect: after its traits an event has Fields and Attributes
+// expect: only Fields and Attributes may follow the traits of an event
 constexpr Event<provider, "E", Traits{}, int> event;
 #elif defined(EVENT_NAMES_OVER_THE_MAXIMUM_SIZE)
-// expect: names alone are over the maximum event size
+// expect: names alone exceed the maximum event size
 constexpr Event<provider, "E", Traits{}, Field<HUNDRED(TEN("name name ")), int>> event;
 #elif defined(EVENT_THAT_CANNOT_BE_WRITTEN)
-// expect: the event would always be refused
+// expect: the event can never be written
 constexpr Event<provider, "E", Traits{}, Field<"f", std::array<bool, 8200>>> event;
 #elif defined(EVENT_OF_A_LOCAL_PROVIDER)
 // expect: provider
@@ -83,7 +84,7 @@ void Local() {
 #else
 constexpr Event<provider, "E", Traits{.level = Level{255}}, Field<HUNDRED("name name "), int>>
     event;
-// A name may be there twice: the format allows it, and so do decoders.
+// A name may occur twice: the format and the decoders allow it.
 constexpr Event<any, "E", Traits{}, Field<"same", int>, Field<"same", int>> twice;
 #endif
 
@@ -94,13 +95,13 @@ struct Undescribed {
 };
 
 #if defined(FIELD_NAME_IS_EMPTY)
-// expect: a field's name is not empty and has neither ';' nor NUL
+// expect: a field's name must not be empty or contain ';' or NUL
 constexpr Event<provider, "E", Traits{}, Field<"", int>> fields;
 #elif defined(FIELD_NAME_HAS_A_SEMICOLON)
-// expect: a field's name is not empty and has neither
+// expect: a field's name must not be empty or contain
 constexpr Event<provider, "E", Traits{}, Field<"a;b", int>> fields;
 #elif defined(FIELD_NAME_HAS_A_NUL)
-// expect: a field's name is not empty and has neither
+// expect: a field's name must not be empty or contain
 constexpr Event<provider, "E", Traits{}, Field<"a\0", int>> fields;
 #elif defined(FIELD_OF_A_STRUCT_NOT_DESCRIBED)
 // expect: this type has no EventHeader encoding
@@ -115,10 +116,10 @@ constexpr Event<provider, "E", Traits{}, Field<"f", std::chrono::steady_clock::t
 // expect: no reference to one
 constexpr Event<provider, "E", Traits{}, Field<"f", int&>> fields;
 #elif defined(OPTIONAL_ARRAY)
-// expect: nor can what is optional
+// expect: optional values cannot themselves be arrays
 constexpr Event<provider, "E", Traits{}, Field<"f", std::optional<std::vector<int>>>> fields;
 #elif defined(ARRAY_OF_ARRAYS)
-// expect: an array's elements cannot be arrays themselves
+// expect: array elements and optional values cannot
 constexpr Event<provider, "E", Traits{}, Field<"f", std::vector<std::vector<int>>>> fields;
 #elif defined(ARRAY_OF_NOTHING)
 // expect: a constant array has 1 to 65535 elements
@@ -127,28 +128,28 @@ constexpr Event<provider, "E", Traits{}, Field<"f", std::array<int, 0>>> fields;
 // expect: a constant array has 1 to 65535 elements
 constexpr Event<provider, "E", Traits{}, Field<"f", std::array<bool, 65536>>> fields;
 #elif defined(FIELD_WITH_A_BARE_OPTION)
-// expect: a field's options are Tag, Attribute and As
+// expect: a field's options must be Tag, Attribute or As
 constexpr Event<provider, "E", Traits{}, Field<"f", int, Format>> fields;
 #elif defined(ATTRIBUTE_NAME_HAS_AN_EQUALS_SIGN)
-// expect: an attribute's name is not empty and
+// expect: an attribute's name must not be empty or
 constexpr Event<provider, "E", Traits{}, Field<"f", int, Attribute<"a=b", "c">>> fields;
 #elif defined(ATTRIBUTE_NAME_IS_EMPTY)
-// expect: an attribute's name is not empty and has neither
+// expect: an attribute's name must not be empty or contain
 constexpr Event<provider, "E", Traits{}, Attribute<"", "c">> fields;
 #elif defined(ATTRIBUTE_HAS_A_NUL)
-// expect: an attribute has no NUL
+// expect: an attribute must not contain NUL
 constexpr Event<provider, "E", Traits{}, Attribute<"a", "b\0">> fields;
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
-// expect: this format does not go with the field's type
+// expect: this format does not fit the field's type
 constexpr Event<provider, "E", Traits{}, Field<"f", std::int16_t, As<Format::kErrno>>> fields;
 #elif defined(TEXT_FORMAT_OF_A_NUMBER)
-// expect: this format does not go with the field's type
+// expect: this format does not fit the field's type
 constexpr Event<provider, "E", Traits{}, Field<"f", int, As<Format::kStringJson>>> fields;
 #elif defined(LATIN1_OF_WIDE_TEXT)
-// expect: this format does not go with the field's type
+// expect: this format does not fit the field's type
 constexpr Event<provider, "E", Traits{}, Field<"f", Latin1<std::u16string_view>>> fields;
 #elif defined(OBSOLETE_FORMAT)
-// expect: this format does not go with the field's type
+// expect: this format does not fit the field's type
 constexpr Event<provider, "E", Traits{}, Field<"f", int, As<Format::kIpAddressObsolete>>> fields;
 #else
 constexpr Event<provider, "E", Traits{}, Field<"a", std::int32_t, As<Format::kErrno>>,
@@ -194,7 +195,7 @@ struct eh::StructOf<Point> {
   // expect: a struct has 1 to 127 members
   using Members = eh::Members<>;
 #elif defined(MEMBER_NAME_HAS_A_SEMICOLON)
-  // expect: a field's name is not empty and has neither
+  // expect: a field's name must not be empty or contain
   using Members = eh::Members<eh::Member<"x;", &Point::x>>;
 #else
   using Members = eh::Members<X64, X8, X8, X8, X8, X8, X8, X8, X, X, X, X, X, X, X>;
@@ -211,7 +212,7 @@ constexpr Event<provider, "E", Traits{}, P, P, P, P, P, P, P, P, Field<"x", int>
 // expect: structs are nested at most 8 deep
 constexpr Event<provider, "E", Traits{}, Field<"n", Nested<8>>> structs;
 #elif defined(FORMAT_OF_A_STRUCT)
-// expect: this format does not go with the field's type
+// expect: this format does not fit the field's type
 constexpr Event<provider, "E", Traits{}, Field<"p", Point, As<Format::kHexBytes>>> structs;
 #else
 constexpr Event<provider, "E", Traits{}, P, P, P, P, P, P, P, P> structs;

@@ -1,17 +1,17 @@
-// Uses of the macros that must not compile, beside ones that do; see misuse.cc.
+// Uses of the macros that must not compile, and some that must; see misuse.cc.
 #include <string>
 #include <vector>
 
 #include "eventheader/macros.h"
 
 #if defined(PROVIDER_NAME_HAS_A_SPACE)
-// expect: a provider's name is [A-Za-z_][A-Za-z0-9_]*
+// expect: a provider's name must match [A-Za-z_][A-Za-z0-9_]*
 EVENTHEADER_DEFINE_PROVIDER(named, "My Company");
 #elif defined(PROVIDER_NAME_HAS_A_NUL)
-// expect: a provider's name is [A-Za-z_][A-Za-z0-9_]*
+// expect: a provider's name must match [A-Za-z_][A-Za-z0-9_]*
 EVENTHEADER_DEFINE_PROVIDER(named, "MyCompany\0");
 #elif defined(PROVIDER_GROUP_IN_CAPITALS)
-// expect: a provider's group is lower-case letters and digits
+// expect: a provider's group must be at most 24 lower-case
 EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(named, "MyCompany", "Group");
 #else
 EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(named, "MyCompany", "group");
@@ -26,7 +26,7 @@ struct Described {
   int x;
 };
 #if defined(MEMBER_NAME_IS_EMPTY)
-// expect: a field's name is not empty and has neither ';' nor NUL
+// expect: a field's name must not be empty or contain ';' or NUL
 EVENTHEADER_DESCRIBE_STRUCT(Described, EVENTHEADER_MEMBER("", x));
 #else
 EVENTHEADER_DESCRIBE_STRUCT(Described, EVENTHEADER_MEMBER("x", x));
@@ -36,7 +36,7 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   using eh::Format;
   static_cast<void>(text), static_cast<void>(number), static_cast<void>(keyword_of_run_time);
 #if defined(EVENT_NAME_HAS_A_SEMICOLON)
-  // expect: an event's name is not empty and has neither ';' nor NUL
+  // expect: an event's name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "a;b", 4, 0);
 #elif defined(EVENT_NAME_OF_RUN_TIME)
   // expect: text
@@ -51,16 +51,16 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   // expect: constant expression
   EVENTHEADER_EVENT(provider, "E", 4, keyword_of_run_time);
 #elif defined(FIELD_NAME_IS_EMPTY)
-  // expect: a field's name is not empty and has neither ';' nor NUL
+  // expect: a field's name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("", number));
 #elif defined(FIELD_WITHOUT_ENCODING)
   // expect: this type has no EventHeader encoding
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", Undescribed{number}));
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
-  // expect: this format does not go with the field's type
+  // expect: this format does not fit the field's type
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, Format::kPort));
 #elif defined(FORMAT_OF_A_STRUCT)
-  // expect: this format does not go with the field's type
+  // expect: this format does not fit the field's type
   EVENTHEADER_EVENT(provider, "E", 4, 0,
                     EVENTHEADER_FIELD_AS("f", Described{number}, Format::kHexInt));
 #elif defined(UUID_OF_ANOTHER_SIZE)
@@ -70,7 +70,7 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   // expect: a struct has 1 to 127 members
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 0));
 #elif defined(STRUCT_OF_MORE_THAN_FOLLOW)
-  // expect: EVENTHEADER_STRUCT has as many fields as it says after it
+  // expect: EVENTHEADER_STRUCT must be followed by as many fields as it declares
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 2), EVENTHEADER_STRUCT("t", 1),
                     EVENTHEADER_FIELD("f", 1));
 #elif defined(CONSTANT_ARRAY_OF_NOTHING)
@@ -80,7 +80,7 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   // expect: an event's level is 1 to 255
   number = EVENTHEADER_ENABLED(provider, 0, 0);
 #elif defined(TWO_OPCODES)
-  // expect: an event has one opcode, id, tag and activity at most
+  // expect: an event has at most one opcode, id, tag and activity
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_OPCODE(eh::Opcode::kSend),
                     EVENTHEADER_OPCODE(eh::Opcode::kReply));
 #else

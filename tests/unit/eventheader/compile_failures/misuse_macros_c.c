@@ -1,4 +1,4 @@
-/* Uses of the macros of C that must not compile, beside ones that do; see misuse.cc. */
+/* Uses of the C macros that must not compile, and some that must; see misuse.cc. */
 #include "eventheader/macros_c.h"
 
 #if defined(PROVIDER_NAME_IS_EMPTY)
@@ -26,13 +26,13 @@ void Write(int number, const char* text, uint64_t keyword_of_run_time) {
   const char* texts[] = {text};
   (void)undescribed, (void)texts, (void)keyword_of_run_time;
 #if defined(EVENT_NAME_IS_EMPTY)
-  // expect: a name is not empty and has neither ';' nor NUL
+  // expect: a name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "", 4, 0);
 #elif defined(EVENT_NAME_HAS_A_SEMICOLON)
-  // expect: a name is not empty and has neither ';' nor NUL
+  // expect: a name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "a;b", 4, 0);
 #elif defined(EVENT_NAME_HAS_A_NUL)
-  // expect: a name is not empty and has neither ';' nor NUL
+  // expect: a name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "a\0b", 4, 0);
 #elif defined(EVENT_NAME_OF_RUN_TIME)
   // expect: expected
@@ -50,19 +50,19 @@ void Write(int number, const char* text, uint64_t keyword_of_run_time) {
   // expect: an event's level is 1 to 255
   number = EVENTHEADER_ENABLED(provider, 0, 0);
 #elif defined(FIELD_NAME_HAS_A_SEMICOLON)
-  // expect: a name is not empty and has neither ';' nor NUL
+  // expect: a name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("a;b", number));
 #elif defined(FIELD_OF_A_STRUCT)
-  // expect: this type is no field
+  // expect: this type is not supported as a field
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", undescribed));
 #elif defined(FIELD_OF_LONG_DOUBLE)
-  // expect: this type is no field
+  // expect: this type is not supported as a field
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", 1.0L));
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
-  // expect: this format does not go with the field's type
+  // expect: this format does not fit the field's type
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, EH_FORMAT_PORT));
 #elif defined(TEXT_FORMAT_OF_A_NUMBER)
-  // expect: this format does not go with the field's type
+  // expect: this format does not fit the field's type
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, EH_FORMAT_STRING_JSON));
 #elif defined(ARRAY_OF_TEXTS)
   // expect: an array's elements are numbers
@@ -77,7 +77,7 @@ void Write(int number, const char* text, uint64_t keyword_of_run_time) {
   // expect: a struct has 1 to 127 members
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 0));
 #elif defined(STRUCT_OF_MORE_THAN_FOLLOW)
-  // expect: EVENTHEADER_STRUCT has as many fields as it says after it
+  // expect: EVENTHEADER_STRUCT must be followed by as many fields as it declares
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 2), EVENTHEADER_FIELD("f", 1));
 #elif defined(TWO_OPCODES)
   // expect: eventheader_the_one_opcode_of_an_event

@@ -15,7 +15,7 @@ std::string_view DefinitionOf(std::string_view golden) {
 }
 std::string_view PayloadOf(std::string_view golden) { return golden.substr(golden.find('|')); }
 
-// The specification's list of the formats that go with each encoding.
+// Returns the formats that the specification permits for each encoding.
 std::set<Format> FormatsOf(Encoding encoding) {
   using enum Format;
   switch (encoding) {
@@ -64,7 +64,7 @@ std::string GoldenBytes::Take() {
 }
 
 std::string GoldenBytes::Bytes(std::string_view golden) {
-  return Event("E\0f\0"s + Hex(DefinitionOf(golden)), Hex(PayloadOf(golden)));
+  return EventBytes("E\0f\0"s + FromHex(DefinitionOf(golden)), FromHex(PayloadOf(golden)));
 }
 
 void GoldenBytes::ExpectJson(std::string_view golden, std::string_view json) {
@@ -81,7 +81,7 @@ void GoldenBytes::Begin(Encoding encoding, Format format) {
 }
 
 void GoldenBytes::Untyped(Encoding encoding, Format format, const Golden& golden) {
-  // An array of characters is shown as the text that they are.
+  // An array of characters is shown as text.
   const bool characters = internal::FixedSize(encoding) != 0 && golden.first.starts_with('"') &&
                           internal::FactsOf(format)->kind == internal::FormatKind::kText;
   const std::string array =
@@ -97,7 +97,7 @@ void GoldenBytes::UntypedOne(Encoding encoding, Format format, Arity arity, std:
                              std::string_view json) {
   SCOPED_TRACE(golden);
   const std::string bytes = Bytes(golden);
-  const std::string payload = Hex(PayloadOf(golden));
+  const std::string payload = FromHex(PayloadOf(golden));
   const std::uint16_t count = arity == Arity::kConstantArray ? 2 : 0;
 
   dynamic_.Reset("E");
@@ -132,8 +132,8 @@ void GoldenBytes::UntypedOne(Encoding encoding, Format format, Arity arity, std:
 }
 
 void GoldenBytes::Prepared(std::string_view golden) {
-  const std::string payload = Hex(PayloadOf(golden));
-  const std::string metadata = "E\0f\0"s + Hex(DefinitionOf(golden));
+  const std::string payload = FromHex(PayloadOf(golden));
+  const std::string metadata = "E\0f\0"s + FromHex(DefinitionOf(golden));
   const eh_event event = {.id = 0,
                           .version = 0,
                           .opcode = 0,
@@ -146,7 +146,7 @@ void GoldenBytes::Prepared(std::string_view golden) {
 
 void GoldenBytes::UntypedStruct(Arity arity, std::string_view golden, std::string_view json) {
   SCOPED_TRACE(golden);
-  const std::string payload = Hex(PayloadOf(golden));
+  const std::string payload = FromHex(PayloadOf(golden));
   const std::uint16_t count = arity == Arity::kConstantArray ? 2 : 0;
 
   dynamic_.Reset("E");

@@ -1,15 +1,16 @@
-// The matrix of encodings, formats and arities: each row has the bytes as the specification wants
-// them, written out by hand, and the JSON text of its two values. Every way of writing an event
-// must make these bytes, and the decoder must make these values of them again.
+// The matrix of encodings, formats and arities. Each row has the bytes of the specification,
+// written by hand, and the JSON text of its two values. Every way of writing an event must make
+// these bytes, and the decoder must read these values from them.
 //
-// Bytes are "definition | payload" of the one field "f", in hexadecimal: what follows its name in
-// the metadata, and its data. The scalar is the row's first value, the arrays have both.
+// Bytes are "definition | payload" of the only field "f", in hexadecimal: what follows its name in
+// the metadata, and its data. The scalar is the row's first value; the arrays have both values.
 #ifndef TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_
 #define TESTS_UNIT_EVENTHEADER_GOLDEN_GOLDEN_H_
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,9 +26,13 @@ namespace eh::testing {
 
 inline constinit Provider golden_provider("Test_Golden");
 
+// The bytes 0 to 15.
+inline constexpr std::array<std::uint8_t, 16> kZeroTo15 = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                           8, 9, 10, 11, 12, 13, 14, 15};
+
 using CBuilder = std::unique_ptr<eh_builder, decltype(&eh_builder_destroy)>;
 
-// A row's texts.
+// The texts of a row.
 struct Golden {
   std::string_view scalar;
   std::string_view constant;
@@ -36,13 +41,14 @@ struct Golden {
   std::string_view second;
 };
 
-// One test per encoding; which formats it must have rows for is checked at its end.
+// There is one test for each encoding. At its end, the test checks that there was a row for every
+// format of the encoding.
 class GoldenBytes : public ::testing::Test {
  protected:
   GoldenBytes() { golden_provider.SetTransport(&transport_); }
   ~GoldenBytes() override { golden_provider.SetTransport(nullptr); }
 
-  // Static, dynamic, raw and both C forms.
+  // Writes the event in every way: static, dynamic, raw and both C forms.
   template <Format kFormat, typename T>
   void Row(const T& first, const T& second, const Golden& golden) {
     const Encoding encoding = internal::Coder<T>::kEncoding;
@@ -53,10 +59,11 @@ class GoldenBytes : public ::testing::Test {
     Untyped(encoding, kFormat, golden);
   }
 
-  // Checks that the rows were all that the specification has of `encoding`, and no others.
+  // Checks that there were rows for all formats that the specification has for `encoding`, and no
+  // others.
   void ExpectWholeMatrixOf(Encoding encoding) const;
 
-  // Structs have definitions in them: the members are those of test_golden_counted.cc.
+  // A struct's definition contains those of its members, which are in test_golden_counted.cc.
   template <Format kFormat, typename T>
   void Typed(const T& value, const std::string& bytes) {
     static constexpr Event<golden_provider, "E", Traits{}, typename FieldOf<T, kFormat>::Type>

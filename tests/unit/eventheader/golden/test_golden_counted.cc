@@ -1,5 +1,5 @@
-// Golden bytes of the encodings that count bytes, which with a format of fixed size are nullable
-// values (second value: null), and of structs.
+// Golden bytes of structs, and of the encodings that count bytes. With a format of fixed size,
+// these encodings hold nullable values (second value: null).
 #include <optional>
 #include <span>
 
@@ -26,14 +26,11 @@ using enum Format;
 using namespace std::string_view_literals;
 using Binary = std::span<const std::byte>;
 
-// The bytes of a literal, without its NUL.
+// Returns the bytes of a literal, without its NUL.
 template <std::size_t kSize>
 Binary Blob(const char (&literal)[kSize]) {
   return std::as_bytes(std::span(literal)).first(kSize - 1);
 }
-
-constexpr std::array<std::uint8_t, 16> kCount = {0, 1, 2,  3,  4,  5,  6,  7,
-                                                 8, 9, 10, 11, 12, 13, 14, 15};
 
 TEST_F(GoldenBytes, StringLength16Char8) {
   Row<kDefault>("aä"sv, ""sv,
@@ -97,7 +94,7 @@ TEST_F(GoldenBytes, StringLength16Char8) {
   ExpectWholeMatrixOf(Encoding::kStringLength16Char8);
 }
 
-// The encodings of std::optional.
+// std::optional uses these encodings.
 TEST_F(GoldenBytes, BinaryLength16Char8) {
   using std::optional;
   Row<kDefault>(Blob("\1\xff"), Blob(""),
@@ -147,7 +144,7 @@ TEST_F(GoldenBytes, BinaryLength16Char8) {
   Row<kStringJson>(Blob("[1]"), Blob(""),
                    {"8d 0e | 0300 5b315d", "ad 0e 0200 | 0300 5b315d 0000",
                     "cd 0e | 0200 0300 5b315d 0000", R"("[1]")", R"("")"});
-  Row<kUuid>(optional(Uuid(kCount)), {},
+  Row<kUuid>(optional(Uuid(kZeroTo15)), {},
              {"8d 0f | 1000 000102030405060708090a0b0c0d0e0f",
               "ad 0f 0200 | 1000 000102030405060708090a0b0c0d0e0f 0000",
               "cd 0f | 0200 1000 000102030405060708090a0b0c0d0e0f 0000",
@@ -161,7 +158,8 @@ TEST_F(GoldenBytes, BinaryLength16Char8) {
   ExpectWholeMatrixOf(Encoding::kBinaryLength16Char8);
 }
 
-// A struct's definition is followed by its members'; its payload is theirs.
+// The definitions of its members follow a struct's definition; its payload is the payload of its
+// members.
 TEST_F(GoldenBytes, Struct) {
   const Golden golden = {
       "81 02  6e00 83 02  7300 0a | feff 0200 6162",

@@ -1,5 +1,5 @@
-// Golden bytes of the strings that end with a NUL, and of counted ones of 16 and 32 bits. Their two
-// values are "aä" (Latin-1: 61 e4, UTF-8: 61 c3 a4), or a document, and the empty one.
+// Golden bytes of strings that end with a NUL, and of counted strings of 16 and 32 bits. Their two
+// values are "aä" (Latin-1: 61 e4, UTF-8: 61 c3 a4) or a document, and the empty string.
 #include "golden.h"
 
 namespace eh::testing {

@@ -9,9 +9,7 @@ namespace {
 
 using enum Format;
 
-// Returns the bytes as they stand in the event.
-constexpr std::array<std::uint8_t, 16> kCount = {0, 1, 2,  3,  4,  5,  6,  7,
-                                                 8, 9, 10, 11, 12, 13, 14, 15};
+// The bytes in the order of the event.
 constexpr std::array<std::uint8_t, 16> kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 using Default128 = Formatted<std::array<std::uint8_t, 16>, kDefault>;
 using Bytes128 = Formatted<std::array<std::uint8_t, 16>, kHexBytes>;
@@ -143,24 +141,24 @@ TEST_F(GoldenBytes, Value64) {
 }
 
 TEST_F(GoldenBytes, Value128) {
-  Row<kDefault>(Default128(kCount), Default128(kLoopback),
+  Row<kDefault>(Default128(kZeroTo15), Default128(kLoopback),
                 {"06 | 000102030405060708090a0b0c0d0e0f",
                  "26 0200 | 000102030405060708090a0b0c0d0e0f 00000000000000000000000000000001",
                  "46 | 0200 000102030405060708090a0b0c0d0e0f 00000000000000000000000000000001",
                  R"("000102030405060708090a0b0c0d0e0f")", R"("00000000000000000000000000000001")"});
   Row<kHexBytes>(
-      Bytes128(kCount), Bytes128(kLoopback),
+      Bytes128(kZeroTo15), Bytes128(kLoopback),
       {"86 09 | 000102030405060708090a0b0c0d0e0f",
        "a6 09 0200 | 000102030405060708090a0b0c0d0e0f 00000000000000000000000000000001",
        "c6 09 | 0200 000102030405060708090a0b0c0d0e0f 00000000000000000000000000000001",
        R"("000102030405060708090a0b0c0d0e0f")", R"("00000000000000000000000000000001")"});
   Row<kUuid>(
-      Uuid(kCount), Uuid(kLoopback),
+      Uuid(kZeroTo15), Uuid(kLoopback),
       {"86 0f | 000102030405060708090a0b0c0d0e0f",
        "a6 0f 0200 | 000102030405060708090a0b0c0d0e0f 00000000000000000000000000000001",
        "c6 0f | 0200 000102030405060708090a0b0c0d0e0f 00000000000000000000000000000001",
        R"("00010203-0405-0607-0809-0a0b0c0d0e0f")", R"("00000000-0000-0000-0000-000000000001")"});
-  Row<kIpAddress>(Ip6(kLoopback), Ip6(kCount),
+  Row<kIpAddress>(Ip6(kLoopback), Ip6(kZeroTo15),
                   {"86 11 | 00000000000000000000000000000001",
                    "a6 11 0200 | 00000000000000000000000000000001 000102030405060708090a0b0c0d0e0f",
                    "c6 11 | 0200 00000000000000000000000000000001 000102030405060708090a0b0c0d0e0f",

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* A value of every type that C and the macros have in common. */
+/* A value of every type that C supports with the macros. */
 struct CValues {
   bool b;
   char c;
@@ -47,7 +47,8 @@ void CWriteActivity(const uint8_t* id, const uint8_t* related);
 void CWriteCosts(int* evaluated);
 void CWriteOneOf(bool first);
 bool CEnabled(void);
-/* The bits of the encodings that a format goes with, as the macros check it. */
+/* Returns the encodings that are valid with a format, as bits, according to the check in the
+ * macros. */
 unsigned CEncodingsOf(int format);
 
 #ifdef __cplusplus

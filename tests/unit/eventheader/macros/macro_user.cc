@@ -135,7 +135,7 @@ void WriteAddresses(const in_addr& ip4, const in6_addr& ip6, const eh::ActivityI
                     EVENTHEADER_UUID("uuid", uuid), EVENTHEADER_FIELD("time", time));
 }
 
-// What a field's value is made of is still there when it is copied.
+// The temporaries of a field's value must live until the value is copied.
 void WriteTemporaries() {
   const auto make = [](char c) { return std::string(40, c); };
   EVENTHEADER_EVENT(macro_provider, "Temporaries", 4, 1, EVENTHEADER_FIELD("a", make('a').c_str()),

@@ -1,4 +1,4 @@
-// Uses the macros as a C++17 program does; the test compares the events with C++20's static ones.
+// Uses the macros like a C++17 program; the test compares the events with C++20's static ones.
 #ifndef TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_
 #define TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_
 
@@ -16,7 +16,7 @@
 #include "eventheader/formatted.h"
 #include "eventheader/macros.h"
 
-// Defined in a header, hence one provider for both languages.
+// Defined in a header, so both languages share one provider.
 EVENTHEADER_DEFINE_PROVIDER_IN_GROUP(macro_provider, "Test_Macros", "mygroup");
 
 enum class MacroColour : std::int16_t { kRed = -3 };
@@ -48,20 +48,20 @@ void WriteOthers(const std::optional<int>& number, const std::vector<bool>& bool
                  const std::vector<std::byte>& bytes, const int (&ints)[2], eh::Port port);
 void WriteActivity(const eh::ActivityId& id, const eh::ActivityId& related);
 void WriteCosts(int* evaluated);
-// The same as the functions of c_macro_user.h.
+// Like the functions of c_macro_user.h.
 void WriteValues(const CValues& v);
 void WriteFormatsOf(const CValues& v);
 void WriteRanges(const CValues& v);
 void WriteStructs(const CValues& v);
 bool Enabled();
-// What C does not have.
+// Types that C does not have.
 void WriteDescribed(const MacroPoint& point, const std::vector<MacroLine>& lines);
 void WriteAddresses(const in_addr& ip4, const in6_addr& ip6, const eh::ActivityId& uuid,
                     std::chrono::system_clock::time_point time);
 void WriteTemporaries();
 // Uses the macros in a template and in an inline function.
 void WriteFromTemplates();
-// Uses the macros in branches without braces; true: the first of two.
+// Uses the macros in branches without braces. If `first` is true, writes the first of two events.
 void WriteOneOf(bool first);
 
 #endif  // TESTS_UNIT_EVENTHEADER_MACROS_MACRO_USER_H_

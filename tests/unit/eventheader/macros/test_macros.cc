@@ -29,7 +29,7 @@ class MacrosTest : public ::testing::Test {
     c_provider_.SetTransport(nullptr);
   }
 
-  // All events since the last call: tracepoint and bytes.
+  // Compares all events since the last call: tracepoint and bytes.
   void ExpectAlike(std::size_t number) {
     const auto records = transport_.Take();
     ASSERT_EQ(records.size(), number);
@@ -252,7 +252,7 @@ TEST_F(MacrosTest, EnabledIsAskedByLevelAndKeyword) {
   transport_.SetEnabled(false);
   EXPECT_FALSE(Enabled());
   EXPECT_FALSE(CEnabled());
-  // Another tracepoint of the provider is.
+  // Another tracepoint of the provider is enabled.
   transport_.SetEnabled(true, "Test_Macros_L2K2aGmygroup");
   EXPECT_TRUE(macro_provider.enabled());
   EXPECT_FALSE(Enabled());
@@ -355,7 +355,7 @@ TEST_F(MacrosTest, BinaryUpToTheMaximumSize) {
   const auto c_before = c_provider_.counters().too_big;
   CWriteBinary(data.data(), kMaxEventSize - overhead + 1);
   CWriteBinary(nullptr, SIZE_MAX / 2);
-  CWriteBinary(data.data(), SIZE_MAX);  // -1, the size of what could not be read
+  CWriteBinary(data.data(), SIZE_MAX);  // -1: the size of data that could not be read
   EXPECT_EQ(c_provider_.counters().too_big, c_before + 3);
   const auto before = macro_provider.counters().too_big;
   WriteBinary(data.data(), kMaxEventSize - overhead + 1);

@@ -1,4 +1,4 @@
-// The test's view of the program, and of each shared object, that include instrumented.h.
+// The test's interface to the program and to each shared object that include instrumented.h.
 #include "instrumented.h"
 
 #include "object.h"
@@ -26,8 +26,8 @@ int Write(int way, const char* text) {
 
 constexpr Object kObject = {Write, [] { return provider.status(); }, [] { return eh::RetryAll(); }};
 
-// Sets that no other object has, registered first, so that the kernel numbers the header's
-// differently for each object.
+// Sets that no other object has. They are registered first, so that the kernel gives the sets of
+// the header different numbers in each object.
 #if OWN_SETS > 0
 constinit eh::DynamicProvider own_provider(OWN_PROVIDER);
 const eh::EventSet own_set(own_provider, eh::Level::kInformation, 1);

@@ -33,7 +33,7 @@ inline eh::WriteResult WriteDynamic(const char* text) {
   return event.Write(second.set());
 }
 
-// A set that all objects have in common, if the loader lets them.
+// Writes by a set that all objects share if the loader merges them.
 inline eh::WriteResult WriteToOwnSet(const char* text) {
   static const eh::EventSet set(provider, eh::Level::kInformation, 4);
   eh::DynamicEvent event;

@@ -9,7 +9,7 @@ constexpr eh::Event<provider, "Toggled", eh::Traits{.keyword = 2}> toggled;
 
 }  // namespace
 
-// Returns how many of the `count` events were written.
+// Writes `count` events; returns how many were written.
 extern "C" [[gnu::visibility("default")]] int plugin_work(int count) {
   int written = 0;
   for (int i = 0; i < count; ++i) {

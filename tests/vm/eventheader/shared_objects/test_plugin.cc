@@ -1,4 +1,4 @@
-// Loads and unloads a plugin again and again while threads of the program write.
+// Loads and unloads a plugin repeatedly while threads of the program write.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int kRounds = 100;
 constexpr int kWriters = 8;
 constexpr int kPluginThreads = 2;
-constexpr int kPluginEvents = 25;  // of each of its threads
+constexpr int kPluginEvents = 25;  // For each of its threads.
 
 constinit Provider provider("Vm_Program");
 constexpr Event<provider, "Busy", Traits{.keyword = 1}, Field<"number", std::uint64_t>> busy;
@@ -33,7 +33,7 @@ class Plugin {
   Plugin& operator=(const Plugin&) = delete;
 
   int Status() const { return reinterpret_cast<int (*)()>(dlsym(handle_, "plugin_status"))(); }
-  // Events written by threads that are gone when this returns.
+  // Returns the events written by threads that have ended when this function returns.
   std::uint64_t Work() const {
     auto* const work = reinterpret_cast<int (*)(int)>(dlsym(handle_, "plugin_work"));
     std::atomic<std::uint64_t> written = 0;
@@ -53,7 +53,7 @@ class Plugin {
 
 class PluginTest : public KernelTest {};
 
-TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
+TEST_F(PluginTest, LoadsAndUnloadsWhileThreadsWrite) {
   ASSERT_EQ(provider.status(), 0) << RegistrationErrorText(provider.status());
   // Defines the tracepoints, so that they stay enabled while the plugin is not loaded.
   auto work = std::make_unique<Definition>("Vm_Plugin_L4K1");
@@ -73,12 +73,13 @@ TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
       std::uint64_t number = 0;
       for (; !stop; ++number) {
         EXPECT_EQ(busy.Write(number), WriteResult::kWritten);
-        if (number % 64 == 0) usleep(1'000);  // or the machine does nothing else
+        if (number % 64 == 0) usleep(1'000);  // Leaves time for other threads.
       }
       written += number;
     });
   }
-  // The kernel writes into the plugin's enable word, or no longer does, at any moment.
+  // At any moment, the kernel may be writing into the plugin's enable word or may have stopped
+  // doing so.
   threads.emplace_back([&] {
     for (bool on = true; !stop; on = !on) {
       toggled_trace.Enable("Vm_Plugin_L4K2", on);
@@ -102,8 +103,8 @@ TEST_F(PluginTest, ComesAndGoesWhileTheProgramsThreadsWrite) {
   EXPECT_EQ(provider.counters().failed, 0u);
   RecordProperty("program_events", static_cast<int>(written));
 
-  // Nothing of it is left: no descriptor, no tracepoint.
-  EXPECT_EQ(UserEventsDescriptors().size(), 3u);  // the program's, and of the two definitions
+  // The plugin must leave neither a descriptor nor a tracepoint.
+  EXPECT_EQ(UserEventsDescriptors().size(), 3u);  // the program's, and those of the two definitions
   plugin_trace.Enable("Vm_Plugin_L4K1", false);
   toggled_trace.Enable("Vm_Plugin_L4K2", false);
   work.reset();

@@ -1,4 +1,5 @@
-// Tests one header in a program and in two shared objects at once. The arguments are those two.
+// Tests one header in a program and in two shared objects at the same time. The arguments are the
+// shared objects.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ const Object* ObjectOf(const Loaded& loaded) {
 
 class SharedObjects : public KernelTest {
  protected:
-  // Every way of writing arrives, once, and under the tracepoint that it is for.
+  // Expects that every way of writing writes the event exactly once, to the right tracepoint.
   void ExpectAllArrive(const Object* object, const std::string& from, int ways = kWays - 1) {
     EXPECT_EQ(object->status(), 0) << from;
     for (int way = 0; way < ways; ++way) {
@@ -67,10 +68,10 @@ TEST_F(SharedObjects, AllMayWriteToASetThatOneHasRegistered) {
   ExpectAllArrive(program_object(), "program", kWays);
 }
 
-// The parameter is dlopen's flags.
+// The parameter is the flags of dlopen.
 class LoadedAs : public SharedObjects, public ::testing::WithParamInterface<int> {};
 
-TEST_P(LoadedAs, EachWritesItsEventsUntilItGoes) {
+TEST_P(LoadedAs, EachWritesItsEventsUntilUnloaded) {
   const Object* const program = program_object();
   Loaded first = Load(first_path, GetParam());
   Loaded second = Load(second_path, GetParam());
@@ -90,14 +91,14 @@ TEST_P(LoadedAs, EachWritesItsEventsUntilItGoes) {
   ExpectAllArrive(program, "program alone");
 }
 
-TEST_P(LoadedAs, EachGoesOnAfterAllDescriptorsWereClosed) {
+TEST_P(LoadedAs, EachContinuesAfterAllDescriptorsWereClosed) {
   const Loaded first = Load(first_path, GetParam());
   const Loaded second = Load(second_path, GetParam());
   const Object* const objects[] = {program_object(), ObjectOf(first), ObjectOf(second)};
   for (const Object* object : objects) ExpectAllArrive(object, "before");
   for (const int order : {0, 1, 2}) {
     SCOPED_TRACE(order);
-    // The library's, which are above the limit.
+    // The library's descriptors, which are above the limit.
     for (const int fd : UserEventsDescriptors()) {
       if (fd >= getdtablesize()) close(fd);
     }

@@ -1,5 +1,6 @@
-/* Stands in for the headers of LinuxTracepoints, which services move from piece by piece: this path
- * and the names below are theirs. Only names and kinds are alike; nothing here does anything. */
+/* Stands in for the headers of LinuxTracepoints, from which services migrate step by step. This
+ * path and the names below are those of LinuxTracepoints. Only names and kinds are the same; the
+ * code does nothing. */
 #ifndef _included_eventheader_h
 #define _included_eventheader_h 1
 
