@@ -114,7 +114,6 @@ class NettracedTest(unittest.TestCase):
         if not any(line.startswith("STATUS=1 collecting") for line in daemon.said):
             daemon.wait_for_said("STATUS=1 collecting")
         self.assertEqual(daemon.stop(), 0)
-        daemon.hear(0)
         self.check_files(daemon.files("one"), [service], lossy=False)
 
     def test_threads_have_their_executable(self):

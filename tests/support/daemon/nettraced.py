@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import queue
 import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 
@@ -25,6 +27,9 @@ class Daemon:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         (self.path / "notify").unlink(missing_ok=True)
         self.socket.bind(str(self.path / "notify"))
+        # Read at once, as systemd does: with ten unread notifications, the daemon would wait.
+        self.received = queue.SimpleQueue()
+        threading.Thread(target=self._receive, daemon=True).start()
         self.said = []
         self.process = None
 
@@ -46,13 +51,16 @@ class Daemon:
 
     def hear(self, timeout):
         """Reads notifications for this time, and returns them."""
-        self.socket.settimeout(timeout)
         try:
-            message = self.socket.recv(4096).decode().splitlines()
-        except TimeoutError:
+            message = self.received.get(timeout=timeout)
+        except queue.Empty:
             return []
         self.said += message
         return message
+
+    def _receive(self):
+        while message := self.socket.recv(4096):
+            self.received.put(message.decode().splitlines())
 
     def wait_for_said(self, text, seconds=60):
         end = time.monotonic() + seconds
@@ -99,6 +107,7 @@ class Daemon:
 
     def close(self):
         self.kill()
+        self.socket.shutdown(socket.SHUT_RD)  # Ends the thread that reads it.
         self.socket.close()
         self.folder.cleanup()
 
