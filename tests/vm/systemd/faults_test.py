@@ -196,7 +196,7 @@ class FaultsTest(unittest.TestCase):
         finally:
             daemon.systemctl("set-property", "--runtime", daemon.UNIT, "MemoryMax=infinity")
         daemon.until(lambda: daemon.is_active() and daemon.said(self.began, "starved", "repaired, "))
-        self.assertTrue(daemon.said(self.began, "starved", " events; what is missing is not known from 20"))
+        self.assertTrue(daemon.said(self.began, "starved", " events; losses are unknown from 20"))
         self.load()
         restarts = daemon.restarts()
         self.assertGreater(restarts, 0)

@@ -198,8 +198,7 @@ std::string RecoveryText(const RecoveredFile& file) {
     case Outcome::kRepaired:
       return absl::StrCat(
           file.path, ": repaired, ", file.events, " events",
-          file.unknown.empty() ? "" : absl::StrCat("; what is missing is not known ", file.unknown),
-          why);
+          file.unknown.empty() ? "" : absl::StrCat("; losses are unknown ", file.unknown), why);
     case Outcome::kEmpty:
       return absl::StrCat(file.partial, ": no events; removed");
     case Outcome::kUnreadable:
