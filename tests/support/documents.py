@@ -42,7 +42,7 @@ WORDS = ("within", "std", "as", "by", "in", "exit")
 # Default places of commands: the first place that one of the commands needs.
 PLACES = {
     "systemd": r"\b(systemctl|journalctl|systemd-\w+|eventheader doctor)\b",
-    "vm": r"\b(nettrace record|nettrace ctl|nettrace top .*(-e|--session) |eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
+    "vm": r"\b(nettrace record|nettrace ctl|nettrace top .*(-e|--session)|eventheader (register|unregister|list|watch|catalog))\b|^ *nettraced\b",
     "here": "",
 }
 # Accepted exit statuses of commands, besides 0: doctor has found something.
