@@ -204,6 +204,15 @@ def words_of_perf(recording):
                 yield (int(cpu), int(seconds) * 1_000_000_000 + int(nanoseconds), name), text
 
 
+def shown_words(text):
+    """Returns the words that stand after each name and "=". A format may have a name twice, as in "zone name=%s
+    upper_zone name=%s"."""
+    words = collections.defaultdict(list)
+    for name, word in re.findall(r"(\w+)=([A-Za-z_][^\s,;)\]]*)", text):
+        words[name].append(word)
+    return words
+
+
 def check_symbols(recording, theirs, problems):
     """Compares our symbols with perf script's text. Returns the number of symbols, and of their fields."""
     events = {(event.cpu, event.time, str(event.point)): event.match for event in theirs}
@@ -220,10 +229,11 @@ def check_symbols(recording, theirs, problems):
             missing = [word for word in symbol.split(" ") if word not in text]
             if missing:
                 problems.append(f"{event.point}: {name} is {symbol!r}, but perf script shows {text!r}")
-        for name, word in re.findall(r"(\w+)=([A-Za-z_][^\s,;)\]]*)", text):
+        for name, words in shown_words(text).items():
             # For a flag with an unknown value, libtraceevent shows the name of 0.
-            if name in event.payload and event.payload[name] not in (0, "0x0") and not shows(event, name, word):
-                problems.append(f"{event.point}: perf script shows {name}={word}, not {event.symbols.get(name)!r}")
+            if (name in event.payload and event.payload[name] not in (0, "0x0") and
+                    not any(shows(event, name, word) for word in words)):
+                problems.append(f"{event.point}: perf script shows {name}={words}, not {event.symbols.get(name)!r}")
     return compared, fields
 
 
