@@ -412,7 +412,7 @@ constexpr bool AreWholeStructs(const FieldFacts* fields, std::size_t number) noe
   return true;
 }
 
-// The constant part of an event. The first part contains its name.
+// The constant bytes of an event, joined from `kParts`. The first element has the event's name.
 template <typename Set, const auto& kParts, typename Indices, typename... T>
 struct DescribedParts;
 template <typename Set, const auto& kParts, std::size_t... kIndex, typename... T>

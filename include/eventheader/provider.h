@@ -113,7 +113,7 @@ class ProviderBase {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // The members up to the shards must match those of eh_static_provider
   // (internal/static_objects.h).
-  // The kernel, or the transport, sets and clears the bits of enabled event sets.
+  // One bit for each event set, set while it is enabled. The kernel or the transport changes it.
   alignas(64) internal::Atomic<std::uint64_t> enabled_;
   internal::Atomic<Transport*> transport_;  // null: user_events
   const char* name_;

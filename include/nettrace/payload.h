@@ -42,8 +42,8 @@ class PayloadVisitor {
   // Receives the 16 bytes of a .NET Decimal. The specification does not describe their layout.
   virtual void OnDecimal(std::span<const std::byte> bytes) = 0;
   // Receive single code units or arrays of code units, as they are in the file: not always valid
-  // UTF-8 or UTF-16LE. Text of fixed length, or in a RelLoc or DataLoc, ends at its first zero
-  // unit.
+  // UTF-8 or UTF-16LE. For text of fixed length, or in a RelLoc or DataLoc, `units` ends before its
+  // first zero unit.
   virtual void OnUtf8(std::span<const std::byte> units) = 0;
   virtual void OnUtf16(std::span<const std::byte> units) = 0;
 };

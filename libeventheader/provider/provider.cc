@@ -57,7 +57,8 @@ namespace {
 // Writes header, activity and metadata.
 [[gnu::always_inline]] inline std::byte* PutHead(std::byte* out, const eh_static_event& event,
                                                  const Activity& activity) noexcept {
-  // Writes a header directly before the metadata, too; the end of the activity then overwrites it.
+  // PutHead writes the header directly before the metadata, where it is not needed: the header is
+  // copied to the start, and the end of the activity overwrites the first one.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
   __builtin_memcpy(out, &event + 1, sizeof(Header));
   internal::PutActivity(out + sizeof(Header), activity.id.data(), activity.related);

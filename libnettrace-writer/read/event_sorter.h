@@ -29,10 +29,10 @@ class EventSorter {
   // in SpillFile.
   EventSorter(std::size_t max_memory, std::string directory);
 
-  // Adds a copy of `event`. Returns an error if the temporary file cannot be written. The event is
-  // then still added, but no other event may be added.
+  // Adds a copy of `event`. Returns an error if the temporary file cannot be written; this event is
+  // kept, but Add must not be called again.
   absl::Status Add(const Event& event);
-  // Ends the adding of events.
+  // Sorts the events. Must be called once, after the last Add and before the first Next.
   void Sort();
   // Copies the next event to `event`, valid until the next call. Returns false if there is none, or
   // if the temporary file cannot be read: see status().

@@ -180,7 +180,7 @@ PayloadEncoder& PayloadEncoder::Utf8(std::string_view text) {
   const Type* const type = Take();
   if (type == nullptr) return *this;
   if (!IsArrayOf(*type, TypeCode::kUtf8CodeUnit)) {
-    Fail("not an array of UTF-8 code units");
+    Fail("text was given, but the field is not an array of UTF-8 code units");
   } else if (PutCount(*type, text.size())) {
     PutBytes(text.data(), text.size());
   }

@@ -21,7 +21,8 @@ import check_files
 import comparison
 import reader
 
-# The random values contain non-ASCII text in UTF-8 code units, objects without fields, and opcodes in labels.
+# Hazards that verify reports in random files rightly: non-ASCII text in an array of UTF-8 code units, objects without
+# fields, and opcodes in labels.
 ALLOWED = ("latin1", "empty", "label")
 
 

@@ -243,7 +243,7 @@ class NettracedTest(unittest.TestCase):
         text.write_text("[session.other]\n" + SELECT + shared)
         refused = daemon.ctl("start", "--from", str(text))
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("session other has the directory and file names of session one", refused.stderr)
+        self.assertIn("sessions other and one write files with the same names into the same directory", refused.stderr)
         text.write_text("[session.wrong]\nselect = 5\ninterval = 5\n")
         self.assertEqual(daemon.ctl("start", "--from", str(text)).returncode, 1)
         # Each error is a separate log message.

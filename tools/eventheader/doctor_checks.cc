@@ -255,7 +255,8 @@ std::vector<Finding> CheckSandbox(const Facts& facts) {
 std::vector<Finding> CheckPermission(const Facts& facts) {
   if (!HasUserEvents(facts) || !facts.subject || !facts.subject->identity) return {};
   const ProcessFacts& subject = *facts.subject;
-  // The process opened the file before permissions changed, or received it from another process.
+  // Permissions do not matter for an open file: the process opened it before they changed, or
+  // received its descriptor from another process.
   if (subject.has_user_events_open) return {};
   const FileFacts* const obstacle = Obstacle(subject);
   if (obstacle == nullptr) return {};

@@ -180,7 +180,9 @@ absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::strin
   if (!reply.ok()) return reply.status();
   const auto found = reply->FindMember("sessions");
   if (found == reply->MemberEnd() || !found->value.IsArray()) {
-    return absl::InternalError("the daemon's reply has no sessions");
+    return absl::InternalError(
+        "the daemon's reply is invalid: it has no array 'sessions'; the daemon and this program "
+        "may have different versions");
   }
   std::vector<collector::SessionStatus> sessions;
   for (const rapidjson::Value& value : found->value.GetArray()) {

@@ -231,14 +231,14 @@ void Image::FindTargets(Targets* pointers) {
 absl::StatusOr<std::uint64_t> Image::Pointer(const Targets& targets, std::uint64_t address) const {
   if (const auto found = targets.find(address); found != targets.end()) {
     if (!found->second.symbol.empty()) {
-      return absl::NotFoundError(
-          absl::StrCat("the provider ", found->second.symbol, " is in another shared object"));
+      return absl::NotFoundError(absl::StrCat("the provider ", found->second.symbol,
+                                              " is in another shared object; list that file"));
     }
     if (found->second.address != 0) return found->second.address;
   }
   std::uint64_t value = 0;
   if (!Read(address, &value, sizeof value) || value == 0) {
-    return absl::NotFoundError("a provider is set only when the program runs");
+    return absl::NotFoundError("its provider is known only while the program runs");
   }
   return value;
 }
@@ -307,7 +307,7 @@ absl::StatusOr<std::string> Namer::Text(std::uint64_t pointer, std::uint64_t siz
 absl::StatusOr<std::string> Namer::TracepointOf(std::uint64_t address) const {
   SetImage set{};
   if (!image_.Read(address, &set, sizeof set)) {
-    return absl::NotFoundError("an event set is not in the file");
+    return absl::NotFoundError("its event set is not in this file");
   }
   const absl::StatusOr<std::uint64_t> at =
       image_.Pointer(targets_, address + offsetof(SetImage, provider));

@@ -57,8 +57,8 @@ void PrintEvents(AnyReader* steps, const nettrace::Reader& reader, const DumpArg
 void PrintSortError(const std::string& path, const absl::Status& status) {
   PrintInputError("dump", path, status);
   absl::FPrintF(stderr,
-                "nettrace dump: the events between two sequence points do not fit into memory; "
-                "set TMPDIR to a folder with enough space, or use --file-order to skip sorting\n");
+                "nettrace dump: sorting needs a temporary file; set TMPDIR to a folder with enough "
+                "space, or use --file-order to skip sorting\n");
 }
 
 int Dump(const DumpArguments& arguments) {

@@ -178,11 +178,11 @@ void PrintCpuChanges(const AccountSummary& account) {
     if (!change.online || ++count > kMaxShown) continue;
     const std::string since = AccountTimeText(change.since);
     if (!change.reason.empty()) {
-      absl::FPrintF(stderr, "  CPU %d came online after %s and could not be recorded: %s\n",
+      absl::FPrintF(stderr, "  CPU %d came online at or after %s and could not be recorded: %s\n",
                     change.cpu, since, Printable(change.reason));
     } else {
       absl::FPrintF(stderr,
-                    "  CPU %d came online after %s; its events until %s were not recorded\n",
+                    "  CPU %d came online; its events between %s and %s were not recorded\n",
                     change.cpu, since, AccountTimeText(change.until));
     }
   }

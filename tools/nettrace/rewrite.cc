@@ -93,7 +93,9 @@ void ReportSkipped(const char* command, const std::string& input, const nettrace
                   command, input, part.offset, Printable(part.reason), part.bytes, part.events);
   }
   if (reader.skipped().size() == nettrace::Reader::kMaxSkipped) {
-    absl::FPrintF(stderr, "nettrace %s: %s: the last line covers all damage from there on\n",
+    absl::FPrintF(stderr,
+                  "nettrace %s: %s: this was the last of the damaged parts that are listed; it "
+                  "includes all later ones\n",
                   command, input);
   }
 }

@@ -77,7 +77,7 @@ int RunDaemon(const DaemonArguments& arguments) {
     // Sessions with files in other directories can still write.
     Log(LOG_WARNING,
         absl::StrCat(lock.status().message(),
-                     "; another nettraced that uses this directory cannot be detected"));
+                     "; nettraced cannot check whether another nettraced uses this directory"));
   }
   auto loop = MainLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), tools::kExitFailed);

@@ -163,7 +163,7 @@ class CtlTest(unittest.TestCase):
             self.assertIsNone(tail.poll())
             tail.send_signal(signal.SIGINT)
             self.assertEqual(dump.communicate()[0], b"")
-            # The stream is not cut: it has its end.
+            # The stream has its end, so dump succeeds.
             self.assertEqual((dump.wait(), tail.wait()), (0, 0))
 
     def test_tail_ends_quietly_with_its_reader(self):

@@ -188,10 +188,10 @@ TEST(FieldTypes, OptionalsAreNullable) {
   EXPECT_EQ(Bytes(std::optional<std::uint32_t>(7)), "\x8D\x01\x04\0\x07\0\0\0"s);
   EXPECT_EQ(Bytes(std::optional<std::uint32_t>()), "\x8D\x01\0\0"s);
   EXPECT_EQ(Bytes(std::optional<bool>(true)), "\x8D\x07\x01\0\x01"s);
-  // An empty text and none at all stay apart: an array of one and of none.
+  // A nullable text is an array: with one element for "", and with none for a missing text.
   EXPECT_EQ(Bytes(std::optional<std::string>("")), "\x4A\x01\0\0\0"s);
   EXPECT_EQ(Bytes(std::optional<std::string>()), "\x4A\0\0"s);
-  // A nullable character is no text of 8 bits.
+  // A nullable character is encoded as an array of characters, not as text.
   EXPECT_EQ(Bytes(std::optional<char>('a')),
             "\xC2\x0A\x01\0"
             "a"s);

@@ -25,7 +25,7 @@ std::string Json(const std::string& bytes, std::string_view provider = "") {
   return text;
 }
 
-// Returns the members of "fields".
+// Formats an event with these fields as JSON, and returns the members of its object "fields".
 std::string Fields(const std::string& fields, const std::string& payload) {
   const std::string text = Json(EventBytes(Name("E") + fields, payload));
   const std::string head = R"({"name":"E","level":4,"fields":{)";

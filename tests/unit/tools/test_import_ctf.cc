@@ -90,7 +90,7 @@ TEST(TsdlParser, ErrorsHaveTheirLine) {
             "line 1: align 3 is not a power of 2 up to 1048576");
   EXPECT_EQ(Error("typealias floating_point { exp_dig = 5; mant_dig = 11; } := half;"),
             "line 1: a floating_point has neither 32 nor 64 bits");
-  EXPECT_EQ(Error("trace { minor = 9; };"), "line 1: the version is not 1.8: minor = 9");
+  EXPECT_EQ(Error("trace { minor = 9; };"), "line 1: only CTF 1.8 can be read, not minor = 9");
   EXPECT_EQ(Error("clock { freq = 0; };"), "line 1: the clock's freq is 0");
   EXPECT_EQ(Error("stream { id = 1; };\nstream { id = 1; };"),
             "line 2: stream 1 is declared twice");

@@ -20,8 +20,8 @@ LOOPBACK6 = [0] * 15 + [1]
 SHOWN = {
     ("Errno", "ENOENT"): 2,
 }
-# Values as they are in the file, which nettrace dump --raw shows, if libeventheader's JSON shows them in the format of
-# their type.
+# libeventheader's JSON formats some types, such as std::byte, in hexadecimal. For these, maps the JSON text to the value
+# in the file, as `nettrace dump --raw` shows it.
 IN_THE_FILE = {
     ("std::byte", "0xab"): 0xAB,
     ("void*", "0x102"): 0x102,

@@ -104,7 +104,7 @@ class FaultsTest(unittest.TestCase):
         fault()
         self.load(5000)
         self.check_suspended(session, error)
-        # From then on, no component waits for the disk.
+        # Once the queue is full, events are counted as lost, and nothing waits for the disk.
         daemon.until(lambda: status(session)["queueBytes"] >= status(session)["queueLimit"])
         during = self.load()
         mend()

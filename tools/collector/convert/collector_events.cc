@@ -136,7 +136,9 @@ absl::StatusOr<nettrace::MetadataId> CollectorEvents::MetadataRow(AccountEvent::
     nettrace::EventMetadata metadata = tools::AccountMetadata(kind);
     // A service that uses the name of this provider may also use its ids.
     const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
-    if (!id) return absl::ResourceExhaustedError("no event id is left");
+    if (!id)
+      return absl::ResourceExhaustedError(
+          "no event id is left: the file has too many kinds of events; begin a new file");
     metadata.event_id = *id;
     absl::StatusOr<nettrace::MetadataId> added = writer_->AddMetadata(metadata);
     if (!added.ok()) return added;

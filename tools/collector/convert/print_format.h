@@ -17,7 +17,8 @@ struct PrintFormat {
   // Notes for the fields that are not displayed as their types suggest. They take at most kMaxNotes
   // bytes; the largest notes are left out.
   nettrace::KeyValues notes;
-  // A field that holds an address of the kernel's code, and whether the offset is displayed.
+  // A field that contains an address in the kernel's code, and whether the offset from the symbol
+  // is displayed (%pS) or not (%ps).
   struct KernelAddress {
     std::string field;
     bool with_offset;

@@ -102,7 +102,8 @@ void SchemaShares::DropIdle(std::uint64_t now) {
   };
   absl::erase_if(processes_, [&](const auto& process) { return is_idle(process.second); });
   std::erase_if(former_, [](const std::unique_ptr<Process>& process) {
-    // It makes no new entries, because its pid belongs to another user.
+    // Its pid belongs to a process of another user now, so nothing adds entries to it: remove it
+    // when it has none.
     const bool idle = process->held.entries == 0;
     if (idle) --process->user->processes;
     return idle;

@@ -70,8 +70,8 @@ class SchemaShares {
   Provider* AddProvider(std::string_view name);
   void RemoveProvider(Provider* provider);
 
-  // Returns whether the process `pid` may have an entry made now, from metadata of this size. If
-  // so, counts the entry towards its pace. `now` is in ns.
+  // Returns whether an entry with metadata of this size may be added now for the process `pid`. If
+  // so, counts the entry towards the process's limit of entries in a time. `now` is in ns.
   bool MayAdd(std::uint32_t pid, std::size_t metadata_size, std::uint64_t now);
   // Counts an entry towards the shares of its provider and of the process of the last MayAdd call.
   // Evicts other entries to make room, but never `keep`.

@@ -123,7 +123,8 @@ absl::StatusOr<nettrace::MetadataId> TraceWriter::AddRow(nettrace::EventMetadata
   const std::optional<std::uint32_t> id = writer_->ChooseEventId(metadata);
   if (!id) {
     metadata_is_full_ = true;
-    return absl::ResourceExhaustedError("no event id is left");
+    return absl::ResourceExhaustedError(
+        "no event id is left: the file has too many kinds of events; begin a new file");
   }
   metadata.event_id = *id;
   absl::StatusOr<nettrace::MetadataId> row = writer_->AddMetadata(metadata);

@@ -76,7 +76,8 @@ absl::StatusOr<std::unique_ptr<FileSet>> FileSet::Create(const FilesSettings& se
                                                          bool compressed) {
   absl::StatusOr<FileNames> names = FileNames::Create(settings.name, session);
   if (!names.ok()) return names.status();
-  if (settings.directory.empty()) return absl::InvalidArgumentError("no directory for the files");
+  if (settings.directory.empty())
+    return absl::InvalidArgumentError("no directory for the files is set");
   std::unique_ptr<FileSet> files(new FileSet(settings, *std::move(names), compressed));
   files->Tell(files->OpenDirectory()).IgnoreError();
   return files;
@@ -365,9 +366,10 @@ absl::Status FileSet::MoveFile() {
   last_time_.clear();
   absl::Status status = CreateFile(std::move(name));
   if (status.ok()) {
-    Tell(absl::NotFoundError(absl::StrCat(
-             PathOf(old_name), " was removed, renamed or unmounted; its content is copied to ",
-             PathOf(file_name_))))
+    Tell(absl::NotFoundError(absl::StrCat(PathOf(old_name),
+                                          " was removed, renamed or unmounted; the session copies "
+                                          "its content to, and continues in, ",
+                                          PathOf(file_name_))))
         .IgnoreError();
     status = CopyFrom(old_file.get(), old_size);
     if (!status.ok()) Abandon();
@@ -451,7 +453,8 @@ absl::Status FileSet::Rename(const FileNames::Name& from, FileNames::Name* to) {
 }
 
 absl::StatusOr<std::string> FileSet::Complete() {
-  if (!file_.valid()) return absl::FailedPreconditionError("there is no file to complete");
+  if (!file_.valid())
+    return absl::FailedPreconditionError("no file is being written, so none can be completed");
   COLLECTOR_RETURN_IF_ERROR(Check());
   while (settings_.keep_files != 0 && !kept_.empty() && kept_.size() >= settings_.keep_files) {
     if (absl::Status status = DeleteOldest(); !status.ok()) return Tell(std::move(status));

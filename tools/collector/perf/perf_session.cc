@@ -142,8 +142,8 @@ absl::Status PerfSession::CheckCgroups() const {
     if (fd.valid()) continue;
     if (errno == ENOENT) {
       return absl::FailedPreconditionError(
-          "the cgroup does not have the perf_event controller; if a cgroup v1 hierarchy has it, "
-          "run 'umount /sys/fs/cgroup/perf_event', else run 'echo +pids > "
+          "the cgroup does not have the perf_event controller; if 'mount -t cgroup' shows it in a "
+          "hierarchy of cgroup v1, run 'umount /sys/fs/cgroup/perf_event'; else run 'echo +pids > "
           "/sys/fs/cgroup/cgroup.subtree_control'");
     }
     if (errno == EINVAL) {

@@ -297,7 +297,8 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
   absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
   is_timed_ = false;
   if (!unclear.ok() && !enable) return unclear.status();
-  // It may be readable in the next search if there were too few descriptors.
+  // The status file cannot be read, perhaps because too few descriptors were left. The next search
+  // tries again.
   if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {
     LeaveOutUnclear(sessions,

@@ -54,11 +54,11 @@ struct AttachmentOptions {
   absl::Duration slow_tracepoint_rescan = absl::Seconds(10);
   // Remembers the tracepoints of user_events that match patterns; may be null.
   std::shared_ptr<PatternMemory> memory;
-  // Time that the start of a session may take to register remembered tracepoints that its patterns
-  // select.
+  // Limit of the time for registering remembered tracepoints when a session starts. Only those that
+  // its patterns select are registered.
   absl::Duration register_for = absl::Seconds(2);
-  // Threads of the collector besides the polling one. Kernel events of these threads are not
-  // recorded.
+  // Threads of the collector besides the polling thread. Kernel events of all of them and of the
+  // polling thread are not recorded.
   std::vector<pid_t> own_threads;
 };
 

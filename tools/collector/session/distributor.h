@@ -50,7 +50,7 @@ class Distributor {
   // Returns whether samples of the tracepoint were left out because of LeaveOut.
   bool HasLeftOut(int id) const { return tracepoints_[static_cast<std::size_t>(id)].has_left_out; }
 
-  // Passes a sample of the CPU with index `cpu` to its sessions.
+  // Passes a sample, taken on the CPU with index `cpu`, to the sessions that record its tracepoint.
   void Write(std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
     ++samples_;
     std::uint16_t id = 0;

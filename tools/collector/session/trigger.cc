@@ -168,7 +168,8 @@ class Parser {
       if (c == '\\') {
         if (++at_ == text_.size()) break;
         c = text_[at_];
-        if (c != '"' && c != '\\') return Fail("in a string, only \" and \\ may follow a \\");
+        if (c != '"' && c != '\\')
+          return Fail("invalid escape in a string; \\\" and \\\\ are valid");
       }
       value->push_back(c);
     }

@@ -168,8 +168,8 @@ absl::StatusOr<std::uint32_t> CtfExporter::ClassOf(const nettrace::EventMetadata
     metadata_size_ += entry->first.size();
     if (metadata_size_ > kMaxMetadata) {
       return absl::UnimplementedError(
-          "too many kinds of events for the memory of CTF readers; select some with --provider "
-          "and --event");
+          "too many kinds of events: readers of CTF would need too much memory; export fewer with "
+          "--provider and --event");
     }
     declarations.push_back(&entry->first);
   }

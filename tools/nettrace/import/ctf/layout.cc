@@ -292,8 +292,8 @@ Node* Compiler::KeepValue(Node* number, Root root, std::size_t line) {
   if (number->slot != kNoSlot) return number;
   if (root <= Root::kEventHeader) {
     if (layout_.stream_slots == kMaxStreamSlots) {
-      Fail(line, absl::StrCat("packets and event headers with more than ", kMaxStreamSlots,
-                              " lengths and tags"));
+      Fail(line, absl::StrCat("packet and event headers use more than ", kMaxStreamSlots,
+                              " lengths of sequences and tags of variants"));
     }
     number->slot = static_cast<std::uint32_t>(layout_.stream_slots++) | kStreamSlot;
   } else {

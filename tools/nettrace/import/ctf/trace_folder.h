@@ -22,8 +22,8 @@ struct TraceFolder {
   std::vector<NamedFile> streams;
 };
 
-// Returns the traces in `path`: the directory itself if it contains a file `metadata`, and the
-// directories below it. Does not follow symbolic links to directories. `files` receives the fstat
+// Returns the traces in `path`: each directory, `path` itself or one below it, that contains a file
+// `metadata`. Does not follow symbolic links to directories. `files` receives the fstat
 // results of all their files. Fails with InvalidArgument if there is no trace; errors name the
 // file.
 absl::StatusOr<std::vector<TraceFolder>> OpenTraces(const std::string& path,

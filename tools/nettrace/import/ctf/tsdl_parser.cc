@@ -253,7 +253,7 @@ class Parser {
         if (!metadata_.uuid) Fail(value.line, "invalid uuid");
       } else if ((name == "major" && NumberOf(value) != 1) ||
                  (name == "minor" && NumberOf(value) != 8)) {
-        Fail(value.line, absl::StrCat("the version is not 1.8: ", name, " = ", value.number));
+        Fail(value.line, absl::StrCat("only CTF 1.8 can be read, not ", name, " = ", value.number));
       }
     };
     Block(set_value, [this](const std::string& name, const Type* type) {
@@ -549,7 +549,7 @@ class Parser {
   const Type* StructType(std::size_t line) {
     const std::string name = TakeOptionalName();
     if (!token_.IsSign("{")) {
-      if (name.empty()) Fail("a struct without name and members");
+      if (name.empty()) Fail("a struct with neither a name nor members");
       return Find("struct " + name);
     }
     Type* const type = NewType(Kind::kStruct, line);
@@ -578,7 +578,7 @@ class Parser {
       Members(type);
       if (!name.empty()) Define("variant " + name, type);
     } else if (name.empty()) {
-      Fail("a variant without name and members");
+      Fail("a variant with neither a name nor members");
     } else {
       const Type* const declared = Find("variant " + name);
       copied_members_ += declared->members.size();
@@ -595,7 +595,7 @@ class Parser {
     const Type* integer = nullptr;
     if (Accept(":")) integer = TakeType();
     if (!token_.IsSign("{")) {
-      if (name.empty()) Fail("an enum without name and members");
+      if (name.empty()) Fail("an enum with neither a name nor members");
       return Find("enum " + name);
     }
     if (integer == nullptr) integer = Find("int");
