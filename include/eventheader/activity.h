@@ -19,8 +19,16 @@ namespace eh {
 // activity.
 using ActivityId = std::array<std::byte, 16>;
 
-// Returns a new id. It is unique in this process, and random with respect to other processes. Makes
-// a system call only on the first call of the process. Thread-safe; not for signal handlers.
+// Returns a new id. Makes a system call only on the first call of the process and of each forked
+// child. Thread-safe; not for signal handlers.
+//
+// Ids do not repeat in a process: they contain a counter. Between processes, on one host or on
+// several, they differ by 52 random bits, which a forked child draws again. Among a million
+// processes, the probability that two have the same bits is about 1 in 9,000.
+//
+// The ids have the form of .NET's activity paths, with the counter as the path. PerfView and
+// TraceEvent match start and stop events only if ids have this form. The process id is not part of
+// it, because a pid of a container differs from the pid that a recording shows.
 ActivityId NewActivityId() noexcept;
 
 // The activity that an event belongs to. `related` is the id of the activity that caused this one;
@@ -81,7 +89,8 @@ struct TraceContext {
   static constexpr std::size_t kTextSize = 55;
   static constexpr std::uint8_t kSampled = 1;  // the only flag of version 00
 
-  std::array<std::byte, 16> trace_id{};  // may be used as an ActivityId
+  // May be used as an ActivityId, but PerfView does not match its start and stop events.
+  std::array<std::byte, 16> trace_id{};
   std::array<std::byte, 8> parent_id{};
   std::uint8_t flags = 0;
 

@@ -169,7 +169,8 @@ void eh_builder_set_struct_fields(eh_builder* builder, size_t where, unsigned fi
 int eh_builder_write(const eh_builder* builder, const eh_event_set* set,
                      const eh_activity* activity);
 
-/* Fills `id` (16 bytes) with a new activity id. */
+/* Fills `id` (16 bytes) with a new activity id. PerfView matches start and stop events only if
+ * their ids come from this function or have the same form; see activity.h. */
 void eh_new_activity_id(uint8_t* id);
 
 #ifdef EVENTHEADER_C_SHARED

@@ -22,7 +22,7 @@ using internal::ReadHex;
 // is drawn, and again in a child after a fork.
 constinit std::atomic<std::uint64_t> process_key{0};
 constinit pthread_once_t handles_forks = PTHREAD_ONCE_INIT;
-constinit std::atomic<std::uint64_t> sequence{0};
+constinit std::atomic<std::uint64_t> sequence{1};
 
 constinit thread_local std::optional<ActivityId> current_activity;
 
@@ -54,17 +54,56 @@ std::uint64_t ProcessKey() noexcept {
   return key != 0 ? key : DrawKey();
 }
 
-std::uint64_t NextNumber() noexcept {
-  return Mix(ProcessKey() + sequence.fetch_add(1, std::memory_order_relaxed));
+std::uint64_t NextNumber() noexcept { return sequence.fetch_add(1, std::memory_order_relaxed); }
+
+// Returns 64 bits that do not repeat in this process and look random.
+std::uint64_t NextRandom() noexcept { return Mix(ProcessKey() + NextNumber()); }
+
+// Returns 64 bits that are the same for all ids of this process and look random.
+std::uint64_t ProcessBits() noexcept { return Mix(~ProcessKey()); }
+
+// An activity path, as .NET's EventSource makes and PerfView requires. In a GUID of four
+// little-endian words, the first three hold a list of numbers, and the last is their sum plus a
+// constant.
+//
+// The list begins at the first byte, high nibble first. Nibbles 1 to 10 are numbers; 12 to 15 say
+// that a number of 1 to 4 bytes follows the current byte; 0 ends the list. Bits after the end are
+// free.
+constexpr std::uint32_t kFourBytesFollow = 0xF0;
+constexpr std::uint32_t kPathConstant = 0x599D99AD;
+
+// Stores `size` bytes of `value`, the most significant byte first.
+std::byte* PutBigEndian(std::byte* out, std::uint32_t value, int size) noexcept {
+  for (int shift = 8 * (size - 1); shift >= 0; shift -= 8)
+    *out++ = std::byte(value >> shift & 0xFF);
+  return out;
+}
+
+// Returns the bytes of a GUID, whose first three parts are big-endian in a UUID.
+ActivityId ToUuid(const std::uint32_t (&words)[4]) noexcept {
+  ActivityId id;
+  std::byte* out = PutBigEndian(id.data(), words[0], 4);
+  out = PutBigEndian(out, words[1] & 0xFFFF, 2);
+  out = PutBigEndian(out, words[1] >> 16, 2);
+  for (const std::uint32_t word : {words[2], words[3]}) {
+    for (int shift = 0; shift < 32; shift += 8) *out++ = std::byte(word >> shift & 0xFF);
+  }
+  return id;
 }
 
 }  // namespace
 
 ActivityId NewActivityId() noexcept {
-  const std::uint64_t halves[2] = {Mix(~ProcessKey()), NextNumber()};
-  ActivityId id;
-  std::memcpy(id.data(), halves, sizeof(halves));
-  return id;
+  const std::uint64_t number = NextNumber();
+  // Numbers above 32 bits continue in the process's bits. The lowest 52 bits are used.
+  const std::uint64_t process = ProcessBits() + (number >> 32);
+  std::uint32_t words[4] = {};
+  words[0] = kFourBytesFollow | static_cast<std::uint32_t>(number << 8);
+  words[1] = static_cast<std::uint32_t>((number >> 24 & 0xFF) | (process & 0xF) << 8 |
+                                        (process >> 4 & 0xFFFF) << 16);
+  words[2] = static_cast<std::uint32_t>(process >> 20);
+  words[3] = words[0] + words[1] + words[2] + kPathConstant;
+  return ToUuid(words);
 }
 
 const std::optional<ActivityId>& CurrentActivity() noexcept { return current_activity; }
@@ -110,14 +149,16 @@ std::array<char, TraceContext::kTextSize> TraceContext::Format() const noexcept 
 TraceContext TraceContext::NewChild() const noexcept {
   TraceContext child = *this;
   std::uint64_t id = 0;
-  while (id == 0) id = NextNumber();
+  while (id == 0) id = NextRandom();
   std::memcpy(child.parent_id.data(), &id, sizeof(id));
   return child;
 }
 
 TraceContext TraceContext::New() noexcept {
   TraceContext root;
-  root.trace_id = NewActivityId();
+  // Samplers take their decisions from bits of the trace id, so all bits must look random.
+  const std::uint64_t halves[2] = {ProcessBits(), NextRandom()};
+  std::memcpy(root.trace_id.data(), halves, sizeof(halves));
   root.flags = kSampled;
   return root.NewChild();
 }

@@ -20,6 +20,8 @@ WORKLOAD_MILLISECONDS = "500"
 # default.
 PROVIDERS = ("Microsoft-DotNETCore-SampleProfiler:0:5,Microsoft-Windows-DotNETRuntime:4c14fccbd:5,"
              "Workload:ffffffffffffffff:5")
+RUNTIME = "Microsoft-Windows-DotNETRuntime"
+RUNDOWN = RUNTIME + "Rundown"
 SAMPLE = "Microsoft-DotNETCore-SampleProfiler:Thread/Sample"
 LOAD = "Microsoft-Windows-DotNETRuntime:Method/LoadVerbose"
 
@@ -63,6 +65,22 @@ def without(views, *keys):
     return {key: value for key, value in views.items() if key not in keys}
 
 
+def check_middle(args, command, file, original):
+    """Returns messages about events in the middle of the trace whose stacks, or which themselves, are lost in a cut."""
+    times = sorted(event[0] for event in original["events"] if event[1] not in (RUNDOWN, RUNTIME))
+    if not times:
+        return []
+    since, until = times[len(times) // 3], times[2 * len(times) // 3]
+    output = pathlib.Path(args.out) / f"{file.stem}.middle.nettrace"
+    subprocess.run([args.nettrace, "cut", "--since", since, "--until", until, file, "-o", output],
+                   stderr=subprocess.DEVNULL, check=True)
+    # The times that nettrace compares have more digits than those of TraceEvent.
+    wanted, got = ([event for event in views["events"] if since < event[0] < until and event[1] != RUNDOWN]
+                   for views in (original, view(command, output)))
+    print(f"{file.name}, its middle: {len(wanted)} events, {sum(bool(event[-1]) for event in wanted)} with stacks")
+    return differences(f"{file.name}, its middle", {"events": wanted}, {"events": got})
+
+
 def check(args, command, file):
     """Returns messages about what has changed."""
     original = view(command, file)
@@ -80,6 +98,7 @@ def check(args, command, file):
     texts = differences(f"{file.name}, repaired", original, rewritten("repair", file))
     # All events pass this filter.
     texts += differences(f"{file.name}, cut", original, rewritten("cut", "--since", "1990-01-01T00:00:00Z", file))
+    texts += check_middle(args, command, file, original)
     # The file merged with itself: every event is there twice, with the same stacks.
     merged = rewritten("merge", file, file)
     twice = {**original, "typed": {name: 2 * count for name, count in original["typed"].items()},

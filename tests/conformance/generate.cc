@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
+#include "eventheader/activity.h"
 #include "nettrace/sink.h"
 #include "nettrace/writer.h"
 #include "tests/conformance/type_cases.h"
@@ -263,6 +264,58 @@ void WriteActivities(const std::string& path) {
   Must(writer->Finish());
 }
 
+nettrace::Guid NewGuid() { return nettrace::GuidFromUuid(eh::NewActivityId()); }
+
+// The events that recordings of examples/http and examples/c_service.c contain: three requests, and
+// in each a call of a backend; three rounds, each related to the one before. The ids are those that
+// libeventheader makes in these services. Every event is 1 ms after the one before.
+void WriteActivityPaths(const std::string& path) {
+  std::unique_ptr<Writer> writer = Create(path);
+  EventRow row;
+  row.capture_thread = AddCpu(writer.get(), 0);
+  row.processor = 0;
+  row.timestamp = kStart;
+  const ThreadIndex http = AddThread(writer.get(), "http", 100, 101);
+  const ThreadIndex c = AddThread(writer.get(), "c", 200, 200);
+  std::uint32_t number = 0;
+  const auto write = [&](const char* provider, const char* name, int opcode,
+                         const nettrace::Guid& activity,
+                         std::optional<nettrace::Guid> related = std::nullopt) {
+    EventMetadata metadata = Numbered(name, static_cast<std::uint32_t>(opcode) + 1);
+    metadata.provider = provider;
+    metadata.opcode = static_cast<std::uint8_t>(opcode);
+    row.metadata_id = Must(writer->AddMetadata(metadata));
+    Labels labels;
+    labels.activity_id = activity;
+    labels.related_activity_id = related;
+    row.label_list_id = Must(writer->InternLabels(labels));
+    row.timestamp += 1'000'000;
+    Must(writer->WriteEvent(row, Number(++number)));
+  };
+  row.thread = http;
+  for (int i = 0; i < 3; ++i) {
+    const nettrace::Guid request = NewGuid();
+    const nettrace::Guid backend = NewGuid();
+    write("HttpRequests", "RequestStart", 1, request);
+    write("HttpBackend", "BackendStart", 1, backend, request);
+    write("HttpBackend", "BackendStop", 2, backend);
+    write("HttpRequests", "RequestDone", 0, request);
+    write("HttpRequests", "RequestStop", 2, request);
+  }
+  row.thread = c;
+  // Rounds overlap here, because TraceEvent finds parents only among activities that are open.
+  std::optional<nettrace::Guid> before;
+  for (int i = 0; i < 3; ++i) {
+    const nettrace::Guid round = NewGuid();
+    write("ExampleC", "Round", 1, round, before);
+    if (before) write("ExampleC", "Round", 2, *before);
+    before = round;
+  }
+  write("ExampleC", "Round", 2, *before);
+  Must(writer->WriteSequencePoint(row.timestamp));
+  Must(writer->Finish());
+}
+
 // Events of six threads on four CPUs, for twenty intervals. Every third sequence point flushes
 // threads, every fifth metadata.
 class Intervals {
@@ -499,6 +552,7 @@ int main(int argc, char** argv) {
   conformance::WriteTypes(folder + "/types", conformance::TypeCases());
   conformance::WriteTypes(folder + "/quirks", conformance::QuirkCases());
   conformance::WriteActivities(folder + "/activities.nettrace");
+  conformance::WriteActivityPaths(folder + "/activity-paths.nettrace");
   conformance::WriteLabels(folder + "/labels.nettrace");
   conformance::WriteNames(folder + "/names.nettrace");
   conformance::Intervals(folder + "/intervals.nettrace").Write();

@@ -13,7 +13,8 @@ import comparison
 import reader
 
 # Each file, with the quirks that TraceEvent must show in it and may show.
-FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "activities": (), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
+FILES = {"types": (), "quirks": ("latin1", "nul"), "labels": ("label",), "activities": (),
+         "activity-paths": (), "names": (), "intervals": (), "lost": (), "account": (), "empty": (),
          "repaired": (), "sections": (), "sections-0": (), "sections-1": (), "sections-2": ()}
 LOST = {"lost": 129, "repaired": 129, "sections": 8, "sections-0": 5, "sections-2": 3}
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Records processes that start and end into FILE; one has the pid of another. Prints the processes as {"name", "pid",
-"began", "ended"}, where "began" and "ended" are ranges of CLOCK_REALTIME in ns. Needs root and tracefs."""
+"""Records processes that start and end into FILE. One has the pid of another, and one runs two programs. Prints the
+processes as {"name", "pid", "began", "ended"}, where "began" and "ended" are ranges of CLOCK_REALTIME in ns. Needs root
+and tracefs."""
 
 import json
 import os
@@ -28,6 +29,20 @@ def run(*command, pid=None):
             "ended": [after, time.time_ns()]}
 
 
+def run_two_programs():
+    """Runs this program and then another one in a process; returns both."""
+    before = time.time_ns()
+    child = os.fork()
+    if child == 0:
+        time.sleep(1.5)  # Longer than an interval of the recording.
+        os.execv("/bin/sleep", ["/bin/sleep", "0.2"])
+    after = time.time_ns()
+    os.waitpid(child, 0)
+    executed = [before + 1_500_000_000, time.time_ns()]
+    return [{"name": os.path.realpath(sys.executable), "pid": child, "began": [before, after], "ended": executed},
+            {"name": os.path.realpath("/bin/sleep"), "pid": child, "began": executed, "ended": executed}]
+
+
 def load():
     processes = [run("/bin/sleep", "1.2")]
     again = None
@@ -37,6 +52,7 @@ def load():
         if again["pid"] == processes[0]["pid"]:
             break
     processes += [again] if again else []
+    processes += run_two_programs()
     processes.append(run("/bin/sleep", "0.1"))
     print(json.dumps(processes))
 

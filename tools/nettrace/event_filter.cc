@@ -43,6 +43,21 @@ void AddTime(CLI::App* command, const char* name, const char* older_name,
   AddParsedOption<absl::Time>(command, older_name, ParseTime, store, help)->group("");
 }
 
+// Providers of the .NET runtime. Readers identify their events by id.
+constexpr std::string_view kRuntime = "Microsoft-Windows-DotNETRuntime";
+constexpr std::string_view kRundown = "Microsoft-Windows-DotNETRuntimeRundown";
+constexpr std::string_view kEventPipe = "Microsoft-DotNETCore-EventPipe";
+
+// Returns whether the event names code of a .NET process from its time on.
+bool NamesCodeFromNow(const nettrace::Event& event) {
+  const std::uint32_t id = event.metadata->event_id;
+  if (event.metadata->provider == kEventPipe) return id == 1;  // ProcessInfo
+  if (event.metadata->provider != kRuntime) return false;
+  // 135 to 144: methods, with older forms of rundown. 149 to 157: modules, assemblies and domains.
+  // 187: the version of the runtime. 190: the lines of a method.
+  return (id >= 135 && id <= 144) || (id >= 149 && id <= 157) || id == 187 || id == 190;
+}
+
 }  // namespace
 
 bool DescribesProcess(const nettrace::Event& event) {
@@ -64,7 +79,17 @@ bool EventFilter::KeepsAccount(const nettrace::Reader& reader, const nettrace::E
   return (!from || until >= *from) && (!to || since < *to);
 }
 
+bool EventFilter::KeepsCode(const nettrace::Reader& reader, const nettrace::Event& event) const {
+  // Rundown events describe everything that exists when they are written, often at the very end.
+  const bool is_rundown = event.metadata->provider == kRundown;
+  if (!is_rundown && !NamesCodeFromNow(event)) return false;
+  if (event.thread->process_id && !IsOneOf(pids, event.thread->process_id)) return false;
+  if (is_rundown) return !from || !to || *from < *to;
+  return KeepsProcess(reader, event);
+}
+
 bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& event) const {
+  if (keeps_code && KeepsCode(reader, event)) return true;
   const bool is_account = account != Added::kFiltered && IsAccount(event);
   const bool is_process = processes != Added::kFiltered && DescribesProcess(event);
   if ((is_account || is_process) &&

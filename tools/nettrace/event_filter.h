@@ -38,6 +38,10 @@ struct EventFilter {
   Added processes = Added::kFiltered;
   // Events of the recording's account (tools/common/account.h).
   Added account = Added::kFiltered;
+  // Whether all events pass that name code, or the process, of a .NET runtime, except those of
+  // processes that `pids` excludes. The runtime reports a method when it is compiled, and all
+  // methods when the recording ends, so these events are mostly outside of `from` and `to`.
+  bool keeps_code = false;
 
   bool Passes(const nettrace::Reader& reader, const nettrace::Event& event) const;
 
@@ -45,6 +49,7 @@ struct EventFilter {
   // Returns whether the event describes the time between `from` and `to`.
   bool KeepsProcess(const nettrace::Reader& reader, const nettrace::Event& event) const;
   bool KeepsAccount(const nettrace::Reader& reader, const nettrace::Event& event) const;
+  bool KeepsCode(const nettrace::Reader& reader, const nettrace::Event& event) const;
 };
 
 // Returns whether the event describes a process (provider Universal.System). Readers take the names

@@ -18,6 +18,7 @@ using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
 using Microsoft.Diagnostics.Tracing.EventPipe;
 using Microsoft.Diagnostics.Tracing.Parsers.Clr;
+using Microsoft.Diagnostics.Symbols;
 
 internal static class Program
 {
@@ -92,6 +93,7 @@ internal static class Program
         TraceLog? log = null;
         string converted = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName() + ".etlx");
         SortedDictionary<string, long> typed = new(StringComparer.Ordinal);
+        List<StartStopActivity> activities = new();
         try
         {
             TraceLogOptions options = new() { ContinueOnError = continueOnError, ConversionLog = TextWriter.Null };
@@ -106,6 +108,7 @@ internal static class Program
                     if (!WriteEvent(output, traceEvent, log)) ++payloadFailures;
                 }
                 CountTyped(log, typed);
+                FindActivities(log, activities);
             }
         }
         catch (Exception exception)
@@ -122,6 +125,9 @@ internal static class Program
             json.WriteStartObject("typed");
             foreach (KeyValuePair<string, long> entry in typed) json.WriteNumber(entry.Key, entry.Value);
             json.WriteEndObject();
+            json.WriteStartArray("activities");
+            foreach (StartStopActivity activity in activities) WriteActivity(json, activity);
+            json.WriteEndArray();
         });
         log?.Dispose();
         File.Delete(converted);
@@ -142,6 +148,29 @@ internal static class Program
         new ClrRundownTraceEventParser(source).All += count;
         new SampleProfilerTraceEventParser(source).All += count;
         source.Process();
+    }
+
+    // Adds the start-stop activities that PerfView shows, in the order in which they stop.
+    private static void FindActivities(TraceLog log, List<StartStopActivity> activities)
+    {
+        TraceLogEventSource source = log.Events.GetSource();
+        using SymbolReader symbols = new(TextWriter.Null);
+        StartStopActivityComputer computer = new(source, new ActivityComputer(source, symbols));
+        computer.Stop += (activity, stop) => activities.Add(activity);
+        source.Process();
+    }
+
+    private static void WriteActivity(Utf8JsonWriter json, StartStopActivity activity)
+    {
+        json.WriteStartObject();
+        json.WriteString("name", activity.Name);
+        json.WriteString("task", activity.TaskName);
+        json.WriteNumber("pid", activity.ProcessID);
+        json.WriteString("id", activity.ActivityID);
+        json.WriteString("parentId", activity.Creator?.ActivityID.ToString());
+        json.WriteNumber("startMs", activity.StartTimeRelativeMSec);
+        json.WriteNumber("durationMs", activity.DurationMSec);
+        json.WriteEndObject();
     }
 
     // Writes the number of code addresses in stacks, and how many of them have a method name.

@@ -183,6 +183,7 @@ absl::Time TimeAfter(std::int64_t ticks) {
 Rewrite CutOf(const std::string& input, const std::string& output, EventFilter filter) {
   filter.processes = EventFilter::Added::kKept;
   filter.account = EventFilter::Added::kKept;
+  filter.keeps_code = true;
   return {.command = "cut", .inputs = {input}, .output = output, .filter = std::move(filter)};
 }
 
@@ -239,6 +240,52 @@ TEST_F(RewriteTest, CutFiltersTheProviderOfProcessesIfItIsNamed) {
   ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
   EXPECT_EQ(StatsOfCleanFile(Output()).lost, 0u);
   EXPECT_EQ(EventsOf(Output()), (std::vector<std::string>{"60 Event 2", "80 ProcessExit 2"}));
+}
+
+// Events of the .NET runtime at ticks 10 to 80, after which it reports all that exists.
+Bytes RuntimeStream() {
+  using namespace nettrace;  // NOLINT(google-build-using-namespace)
+  const auto event = [](std::uint32_t id, std::uint32_t number) {
+    return EventFields{.metadata_id = id,
+                       .sequence = number,
+                       .capture_thread = 1,
+                       .thread = 1,
+                       .timestamp = 1000 + 10 * number};
+  };
+  const char* const runtime = "Microsoft-Windows-DotNETRuntime";
+  return Start()
+      .Append(MetadataBlock(
+          {{.id = 1, .provider = runtime, .event_id = 143, .name = "MethodLoadVerbose"},
+           {.id = 2, .provider = runtime, .event_id = 1, .name = "GCStart"},
+           {.id = 3, .provider = runtime, .event_id = 152, .name = "ModuleLoad"},
+           {.id = 4, .provider = "Microsoft-DotNETCore-EventPipe", .event_id = 1, .name = "Info"},
+           {.id = 5,
+            .provider = "Microsoft-Windows-DotNETRuntimeRundown",
+            .event_id = 144,
+            .name = "MethodDCEndVerbose"},
+           {.id = 6}}))
+      .Append(ThreadBlock({1}))
+      .Append(EventBlock({event(4, 1), event(1, 2), event(2, 3), event(3, 4), event(6, 5),
+                          event(1, 6), event(2, 7), event(5, 8)}))
+      .Append(SequencePointBlock(1090, 0, {{1, 8}}))
+      .Append(End());
+}
+
+TEST_F(RewriteTest, CutKeepsEventsThatNameDotNetCode) {
+  const std::string input = Write("in.nettrace", RuntimeStream().span());
+  EventFilter filter;
+  filter.providers = {"Provider"};
+  filter.from = TimeAfter(45);
+  filter.to = TimeAfter(60);
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).lost, 0u);
+  EXPECT_EQ(EventsOf(Output()),
+            (std::vector<std::string>{
+                "45 Info 1 OriginalTimestamp 10", "45 MethodLoadVerbose 1 OriginalTimestamp 20",
+                "45 ModuleLoad 1 OriginalTimestamp 40", "50 Event 1", "80 MethodDCEndVerbose 1"}));
+  filter.pids = {1};
+  ASSERT_EQ(RunRewrite(CutOf(input, Output(), filter)), 0);
+  EXPECT_EQ(StatsOfCleanFile(Output()).events, 0u);
 }
 
 // A recording that lost events from 1 s to 2 s and from 5 s to 6 s after its start, while one

@@ -94,6 +94,14 @@ TEST_F(ProcessWriterTest, EventsHaveTheIdsAndFieldsThatReadersKnow) {
   EXPECT_EQ(processes_->written(), 3u);
 }
 
+TEST_F(ProcessWriterTest, NamesThatAreNotPathsHaveNoSlash) {
+  Processes().Exists(kLargePid, {"kworker/0:1", false, 5}, 10, 10);
+  EndInterval(100);
+  const auto shown = Finish();
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].second, "\x05\x0b\0kworker-0:1\0\0"s);
+}
+
 TEST_F(ProcessWriterTest, EventsAreInTimeOrderAndWithinTheirInterval) {
   Processes().Created(kLargePid, 0, "b", 20);
   Processes().Created(kLargePid + 1, 0, "a", 10);

@@ -301,13 +301,32 @@ TEST_F(TaskTrackerTest, ProcessWithoutAPathHasTheNameOfItsMainThread) {
   EXPECT_EQ(Processes(), Texts{"30 0 exists renamed"});
 }
 
-TEST_F(TaskTrackerTest, LaterExecIsNotASecondProcess) {
+TEST_F(TaskTrackerTest, LaterExecEndsTheFormerProgram) {
   Fork(kPid, kPid, 1, 10);
   Exec(kPid, "first", "/bin/first", 11);
   EXPECT_EQ(Processes(), Texts{"10 0 created /bin/first"});
   Exec(kPid, "second", "/bin/second (deleted)", 20);
   Exit(kPid, kPid, 30);
-  EXPECT_EQ(Processes(), (Texts{"20 0 exists /bin/second", "30 0 exited /bin/second"}));
+  EXPECT_EQ(Processes(), (Texts{"20 0 exited /bin/first", "20 0 created /bin/second",
+                                "30 0 exited /bin/second"}));
+}
+
+TEST_F(TaskTrackerTest, ExecOfTheSameProgramIsNoEvent) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "service", "/bin/service", 11);
+  EXPECT_EQ(Processes(), Texts{"10 0 created /bin/service"});
+  Exec(kPid, "service", "/bin/service", 20);
+  EXPECT_EQ(Processes(), Texts{});
+}
+
+TEST_F(TaskTrackerTest, LaterExecWithAnUnknownPathHasItsOwnTime) {
+  Fork(kPid, kPid, 1, 10);
+  Exec(kPid, "first", "/bin/first", 11);
+  EXPECT_EQ(Processes(), Texts{"10 0 created /bin/first"});
+  Exec(kPid, "second", "", 20);
+  Exit(kPid, kPid, 30);
+  EXPECT_EQ(Processes(),
+            (Texts{"20 0 exited /bin/first", "20 0 created second", "30 0 exited second"}));
 }
 
 TEST_F(TaskTrackerTest, IntervalThatEndsBeforeThePathIsKnownShowsNoOtherName) {
@@ -321,7 +340,7 @@ TEST_F(TaskTrackerTest, IntervalThatEndsBeforeThePathIsKnownShowsNoOtherName) {
   Exec(kPid + 5, "exe", "", 40);
   EXPECT_EQ(Processes(), Texts{});
   MapCode(kPid + 5, "/bin/other", 50);
-  EXPECT_EQ(Processes(), Texts{"50 5 exists /bin/other"});
+  EXPECT_EQ(Processes(), (Texts{"40 5 exited /bin/service", "40 5 created /bin/other"}));
 }
 
 TEST_F(TaskTrackerTest, ProcessWithAnUnknownPathEndsWithTheNameOfItsMainThread) {
@@ -470,7 +489,8 @@ TEST_F(TaskTrackerTest, LaterTraceHasTheExistingProcesses) {
   for (const ProcessEvent& event : tasks_.processes().Take(30)) {
     if (event.number > last) later.push_back(absl::StrCat(event.pid - kPid, " ", event.name));
   }
-  EXPECT_EQ(later, Texts{"1 /bin/worker"});
+  // The former program ends, and the new one begins.
+  EXPECT_EQ(later, (Texts{"1 /bin/service", "1 /bin/worker"}));
 }
 
 TEST_F(TaskTrackerTest, LeavesOutProcessesThatEndedBeforeTheRecording) {

@@ -62,6 +62,46 @@ TEST(ActivityIds, DifferBetweenParentAndChildren) {
   EXPECT_EQ(all.size(), 4u);
 }
 
+// Returns the number of `size` bytes at `at`, least significant byte first.
+std::uint64_t LittleEndian(const ActivityId& bytes, std::size_t at, std::size_t size) {
+  std::uint64_t value = 0;
+  for (std::size_t i = size; i > 0; --i) {
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[at + i - 1]);
+  }
+  return value;
+}
+
+// Returns the bytes of the GUID that Windows and .NET make of a UUID.
+ActivityId AsGuid(const ActivityId& id) {
+  ActivityId guid = id;
+  std::reverse(guid.begin(), guid.begin() + 4);
+  std::reverse(guid.begin() + 4, guid.begin() + 6);
+  std::reverse(guid.begin() + 6, guid.begin() + 8);
+  return guid;
+}
+
+TEST(ActivityIds, AreActivityPathsOfOneNumber) {
+  std::uint64_t last = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const ActivityId guid = AsGuid(NewActivityId());
+    const auto sum =
+        LittleEndian(guid, 0, 4) + LittleEndian(guid, 4, 4) + LittleEndian(guid, 8, 4) + 0x599D99AD;
+    ASSERT_EQ(LittleEndian(guid, 12, 4), sum & 0xFFFFFFFF);
+    EXPECT_EQ(guid[0], std::byte{0xF0});                // a number of four bytes follows
+    EXPECT_EQ(guid[5] & std::byte{0xF0}, std::byte{});  // and then the end
+    const std::uint64_t number = LittleEndian(guid, 1, 4);
+    if (i > 0) EXPECT_EQ(number, last + 1);
+    last = number;
+  }
+}
+
+TEST(ActivityIds, OfOneProcessHaveTheSameRandomBits) {
+  const ActivityId one = AsGuid(NewActivityId());
+  const ActivityId other = AsGuid(NewActivityId());
+  EXPECT_TRUE(std::equal(one.begin() + 5, one.begin() + 12, other.begin() + 5));
+  EXPECT_NE(LittleEndian(one, 5, 7), 0u);
+}
+
 TEST(ActivityIds, CurrentOneBelongsToTheThread) {
   const ActivityId id = NewActivityId();
   EXPECT_EQ(SetCurrentActivity(id), std::nullopt);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/utf.h"
@@ -17,6 +18,19 @@ constexpr const char* kNames[] = {"ExistingProcess", "ProcessCreate", "ProcessEx
 static_assert(static_cast<int>(ProcessEvent::Kind::kExists) == 0);
 static_assert(static_cast<int>(ProcessEvent::Kind::kCreated) == 1);
 static_assert(static_cast<int>(ProcessEvent::Kind::kExited) == 2);
+
+// Returns the name as UTF-8. TraceEvent shows what follows the last slash or backslash of a name,
+// which is right for paths. Other names, such as that of the kernel thread kworker/0:1, get a dash
+// instead.
+std::string ShownName(std::string_view name) {
+  std::string shown;  // a path may contain bytes that are not valid UTF-8
+  nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(name)), &shown);
+  if (name.substr(0, 1) == "/") return shown;
+  for (char& c : shown) {
+    if (c == '/' || c == '\\') c = '-';
+  }
+  return shown;
+}
 
 }  // namespace
 
@@ -68,11 +82,8 @@ absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadInd
   row.thread = thread;
   std::span<const std::byte> bytes;
   if (event.kind != ProcessEvent::Kind::kExited) {
-    // A path may contain bytes that are not valid UTF-8.
-    std::string name;
-    nettrace::internal::AppendUtf8AsValid(std::as_bytes(std::span(event.name)), &name);
     absl::StatusOr<std::span<const std::byte>> payload =
-        payload_.UInt(event.namespace_pid).Utf8(name).Utf8("").Finish();
+        payload_.UInt(event.namespace_pid).Utf8(ShownName(event.name)).Utf8("").Finish();
     if (!payload.ok()) return payload.status();
     bytes = *payload;
   }

@@ -26,11 +26,17 @@ ProcessTracker::Description ProcessTracker::ReadProc(std::uint32_t pid,
   return description;
 }
 
+void ProcessTracker::Add(ProcessEvent::Kind kind, std::uint32_t pid, const Description& description,
+                         std::uint64_t timestamp) {
+  ++last_number_;
+  waiting_.push_back(
+      {kind, pid, description.namespace_pid, timestamp, description.name, last_number_});
+}
+
 void ProcessTracker::Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process,
                            std::uint64_t timestamp) {
-  process->beginning = ++last_number_;
-  waiting_.push_back({kind, pid, process->description.namespace_pid, timestamp,
-                      process->description.name, last_number_});
+  Add(kind, pid, process->description, timestamp);
+  process->beginning = last_number_;
 }
 
 ProcessEvent* ProcessTracker::WaitingBeginning(const Process& process) {
@@ -51,6 +57,15 @@ void ProcessTracker::SetName(std::uint32_t pid, Process* process, std::string_vi
   } else {
     Begin(ProcessEvent::Kind::kExists, pid, process, timestamp);
   }
+}
+
+void ProcessTracker::SetProgram(std::uint32_t pid, Process* process, std::string_view name,
+                                std::uint64_t timestamp) {
+  if (WaitingBeginning(*process) != nullptr) return SetName(pid, process, name, timestamp);
+  if (process->description.name == name) return;
+  Add(ProcessEvent::Kind::kExited, pid, process->description, timestamp);
+  process->description.name = std::string(name);
+  Begin(ProcessEvent::Kind::kCreated, pid, process, timestamp);
 }
 
 void ProcessTracker::Exists(std::uint32_t pid, Description description, std::uint64_t timestamp,
@@ -107,17 +122,17 @@ std::vector<std::uint32_t> ProcessTracker::Executes(std::uint32_t pid, std::stri
   std::copy_if(process.tids.begin(), process.tids.end(), std::back_inserter(ended),
                [pid](std::uint32_t tid) { return tid != pid; });
   process.tids = {pid};
-  process.executing = std::string(main_thread);
-  if (!process.description.has_path) SetName(pid, &process, main_thread, timestamp);
+  process.executing = Program{std::string(main_thread), timestamp};
+  if (!process.description.has_path) SetProgram(pid, &process, main_thread, timestamp);
   return ended;
 }
 
-bool ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp) {
+bool ProcessTracker::MapsCode(std::uint32_t pid, std::string_view path) {
   const auto known = processes_.find(pid);
   if (known == processes_.end() || !known->second.executing) return false;
-  known->second.executing.reset();
+  const Program program = *std::exchange(known->second.executing, std::nullopt);
   known->second.description.has_path = true;
-  SetName(pid, &known->second, WithoutDeleted(path), timestamp);
+  SetProgram(pid, &known->second, WithoutDeleted(path), program.timestamp);
   return true;
 }
 
@@ -126,7 +141,7 @@ void ProcessTracker::Renamed(std::uint32_t pid, std::string_view main_thread,
   const auto known = processes_.find(pid);
   if (known == processes_.end()) return;
   Process& process = known->second;
-  if (process.executing) process.executing = std::string(main_thread);
+  if (process.executing) process.executing->name = std::string(main_thread);
   if (!process.description.has_path) SetName(pid, &process, main_thread, timestamp);
 }
 
@@ -147,13 +162,10 @@ bool ProcessTracker::EndThread(std::uint32_t pid, std::uint32_t tid, std::uint64
 void ProcessTracker::End(std::uint32_t pid, std::uint64_t timestamp) {
   auto process = processes_.extract(pid);
   // The path of its program was lost, or it had not mapped a file yet.
-  if (const std::optional<std::string> executing = std::move(process.mapped().executing)) {
-    SetName(pid, &process.mapped(), *executing, timestamp);
+  if (const std::optional<Program> program = std::move(process.mapped().executing)) {
+    SetProgram(pid, &process.mapped(), program->name, program->timestamp);
   }
-  Description& description = process.mapped().description;
-  ++last_number_;
-  waiting_.push_back({ProcessEvent::Kind::kExited, pid, description.namespace_pid, timestamp,
-                      std::move(description.name), last_number_});
+  Add(ProcessEvent::Kind::kExited, pid, process.mapped().description, timestamp);
 }
 
 std::vector<std::uint32_t> ProcessTracker::EndAllBut(

@@ -9,6 +9,10 @@
 // if the path is not known, the name is that of its main thread. A new process has its parent's
 // name until its path is known. A process ends with its last thread; the main thread may have ended
 // earlier.
+//
+// A process that executes another program while its events have been taken already ends and is
+// created again at that time. Readers show one name and start for each process, so they would
+// otherwise show the new program for the time before, or a start that is too late.
 #ifndef TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 #define TOOLS_COLLECTOR_IDENTITY_PROCESS_TRACKER_H_
 
@@ -27,8 +31,8 @@ namespace collector {
 struct ProcessEvent {
   enum class Kind : std::uint8_t {
     kExists,   // existed before, or has a new name from this time
-    kCreated,  // created at this time; an earlier process may have had its pid
-    kExited,
+    kCreated,  // created, or executed a program; an earlier process may have had its pid
+    kExited,   // ended, or is about to execute a program
   };
   Kind kind = Kind::kExists;
   std::uint32_t pid = 0;
@@ -65,7 +69,7 @@ class ProcessTracker {
                                       std::uint64_t timestamp);
   // Records that the process maps a file as code. Returns true if the file is the executable, which
   // is the first one after Executes; ignores others.
-  bool MapsCode(std::uint32_t pid, std::string_view path, std::uint64_t timestamp);
+  bool MapsCode(std::uint32_t pid, std::string_view path);
   // Records a new name of the main thread.
   void Renamed(std::uint32_t pid, std::string_view main_thread, std::uint64_t timestamp);
 
@@ -96,17 +100,26 @@ class ProcessTracker {
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
+  struct Program {
+    std::string name;             // of the main thread
+    std::uint64_t timestamp = 0;  // of its start, session clock, ns
+  };
   struct Process {
     Description description;
-    // Name of the main thread since Executes; no value once the path is known.
-    std::optional<std::string> executing;
+    // The program since Executes; no value once its path is known.
+    std::optional<Program> executing;
     std::uint64_t loaded = 0;                 // ns; value passed to Exists
     std::uint64_t beginning = 0;              // number of its last kExists or kCreated event
     absl::flat_hash_set<std::uint32_t> tids;  // threads that have not ended
   };
 
+  void Add(ProcessEvent::Kind kind, std::uint32_t pid, const Description& description,
+           std::uint64_t timestamp);
   void Begin(ProcessEvent::Kind kind, std::uint32_t pid, Process* process, std::uint64_t timestamp);
   void End(std::uint32_t pid, std::uint64_t timestamp);
+  // Names the process after the program that it has executed at `timestamp`.
+  void SetProgram(std::uint32_t pid, Process* process, std::string_view name,
+                  std::uint64_t timestamp);
   void SetName(std::uint32_t pid, Process* process, std::string_view name, std::uint64_t timestamp);
   // Returns the last event that Begin made for the process; null if it has been taken or included
   // in Existing.

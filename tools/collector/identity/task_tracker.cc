@@ -142,7 +142,7 @@ void TaskTracker::Apply(const PerfRecord& record) {
   } else if (ParseComm(record, &comm)) {
     Named(comm, record.timestamp);
   } else if (ParseCode(record, &code)) {
-    if (processes_.MapsCode(code.pid, code.path, record.timestamp) && cgroups_) {
+    if (processes_.MapsCode(code.pid, code.path) && cgroups_) {
       SetExecutable(code.pid, std::make_shared<const std::string>(WithoutDeleted(code.path)));
     }
   } else if (ParseExit(record, &task)) {
