@@ -173,7 +173,7 @@ class OtherShellsTest(unittest.TestCase):
     def complete_in_fish(self, line):
         if shutil.which("fish") is None:
             self.skipTest("needs fish")
-        done = subprocess.run(["fish", "--no-config", "-c", 'source $argv[1]; complete -C $argv[2]', "/dev/stdin", line],
+        done = subprocess.run(["fish", "--no-config", "-c", 'source -; complete -C $argv[1]', line],
                               input=scripts_of("fish")["nettrace"], stdout=subprocess.PIPE, text=True, check=True)
         return {found.split("\t")[0] for found in done.stdout.splitlines()}
 
