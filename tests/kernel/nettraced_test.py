@@ -135,7 +135,7 @@ class NettracedTest(unittest.TestCase):
                                stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(check.returncode, 78)
         # Priorities belong to the journal only.
-        self.assertRegex(check.stderr, r"^nettraced: .*wrong\.toml:2:1: ")
+        self.assertRegex(check.stderr, r"(?m)^nettraced: .*wrong\.toml:2:1: ")
 
     def test_wrong_file_affects_only_its_sessions_at_start_and_reload(self):
         wrong = "[session.wrong]\nselct = []\n"
