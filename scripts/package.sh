@@ -6,8 +6,8 @@ usage() {
   cat <<'TEXT'
 usage: ./run package [--output DIR] [--version VERSION] [--arch ARCH]
 
-Builds the Debian packages and the source package of this checkout in dist/, and checks them with lintian. The checkout
-does not change: a copy of its files, including uncommitted ones, is built in build-package/.
+Builds the Debian packages and the source package of this checkout in dist/, and checks them with lintian. Prints the progress to standard
+error. The checkout does not change: a copy of its files, including uncommitted ones, is built in build-package/.
 
   --output DIR       write the packages to DIR instead of dist/; existing packages there are removed
   --version VERSION  version of the packages, instead of that in debian/changelog
@@ -64,12 +64,31 @@ CCACHE_DIR=$(ccache --get-config cache_dir)
 export CC="ccache gcc" CXX="ccache g++" CCACHE_DIR
 DEB_BUILD_OPTIONS="parallel=$(nproc) ${DEB_BUILD_OPTIONS:-}"
 export DEB_BUILD_OPTIONS
+# Writes the log of the build to a file, and prints its steps: each command of debhelper once, and each tenth of the
+# steps of ninja.
+show_progress() {
+  local line tenth last=0 seen=' '
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    if [[ $line =~ ^\ +(dh_[a-z_]+) ]]; then
+      [[ $seen == *" ${BASH_REMATCH[1]} "* ]] || echo "package: ${BASH_REMATCH[1]}" >&2
+      seen+="${BASH_REMATCH[1]} "
+    elif [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      [ "$tenth" -le "$last" ] || echo "package: ${tenth}0 % of ${BASH_REMATCH[2]} steps are compiled" >&2
+      last=$tenth
+    fi
+  done >"$work/build.log"
+}
+
+echo "package: building; the log is $work/build.log" >&2
 # packages.txt lists the packages that are needed; build-essential would need more.
-"${cross[@]}" dpkg-buildpackage --no-sign --no-check-builddeps "${options[@]}" >"$work/build.log" 2>&1 || {
+"${cross[@]}" dpkg-buildpackage --no-sign --no-check-builddeps "${options[@]}" 2>&1 | show_progress || {
   tail -n 40 "$work/build.log" >&2
   echo "package: the build failed; its whole log is $work/build.log" >&2
   exit 1
 }
+echo "package: checking the packages with lintian" >&2
 lintian --fail-on error,warning --tag-display-limit 0 --allow-root ../*.changes >&2
 rm -f "$output"/*.deb "$output"/*.dsc "$output"/*.tar.xz "$output"/*.buildinfo "$output"/*.changes
 find .. -maxdepth 1 \( -name '*.deb' -o -name '*.dsc' -o -name '*.tar.xz' -o -name '*.buildinfo' -o -name '*.changes' \) \

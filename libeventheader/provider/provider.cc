@@ -265,9 +265,8 @@ const char* RegistrationErrorText(int error) noexcept {
              "6.4 or newer with CONFIG_USER_EVENTS=y";
     case EACCES:
     case EPERM:
-      return "no permission to write to user_events_data: run as root, or grant access to a group "
-             "(mount -o remount,gid=GROUP,mode=0755 /sys/kernel/tracing && "
-             "chmod g+w /sys/kernel/tracing/user_events_data)";
+      return "no permission to write to user_events_data: run as root, or as a member of group "
+             "user_events, which may write to it by /usr/lib/tmpfiles.d/user_events.conf";
     case EADDRINUSE:
       return "a tracepoint with this name has other fields, or the provider registers the name "
              "twice: stop the program that user_events_status shows for it, or rename the provider";

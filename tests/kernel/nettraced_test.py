@@ -134,7 +134,8 @@ class NettracedTest(unittest.TestCase):
         check = subprocess.run([ARGS.nettraced, "--check-config", "--config", daemon.path / "conf"],
                                stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(check.returncode, 78)
-        self.assertRegex(check.stderr, r"wrong\.toml:2:1: ")
+        # Priorities belong to the journal only.
+        self.assertRegex(check.stderr, r"(?m)^nettraced: .*wrong\.toml:2:1: ")
 
     def test_wrong_file_affects_only_its_sessions_at_start_and_reload(self):
         wrong = "[session.wrong]\nselct = []\n"
@@ -247,7 +248,7 @@ class NettracedTest(unittest.TestCase):
         text.write_text("[session.wrong]\nselect = 5\ninterval = 5\n")
         self.assertEqual(daemon.ctl("start", "--from", str(text)).returncode, 1)
         # Each error is a separate log message.
-        self.assertRegex(daemon.log(), r"(?m)^<5>nettraced: .*the request:2:10: .*\n<5>nettraced: the request:3:12: ")
+        self.assertRegex(daemon.log(), r"(?m)^nettraced: .*the request:2:10: .*\nnettraced: the request:3:12: ")
 
     @script.more
     def test_slow_tail_loses_only_its_events(self):
@@ -459,6 +460,25 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(str(daemon.files("one")[0]), path)
         self.check_files(daemon.files("one"), [service], lossy=False)
         self.check_files(daemon.files("hangs"), [service], lossy=False)
+
+    @script.more
+    def test_sessions_start_and_lose_nothing_while_another_attaches_everything(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT, late="[session.late]\nstart = false\n" + SELECT,
+                             all='[session.all]\nstart = false\nselect = ["*:*"]\n')
+        daemon.start()
+        began = time.monotonic()
+        daemon.ask("start", "all")
+        daemon.ask("start", "late")
+        self.assertLess(time.monotonic() - began, 10)
+        attached = daemon.status("all")["tracepoints"]
+        service = self.load(events=1000)
+        for name in ("one", "late"):
+            nettraced.until(lambda name=name: daemon.status(name)["events"] == 1000, 10, daemon.log)
+        nettraced.until(lambda: daemon.status("all")["tracepoints"] > attached, 60, daemon.log)
+        daemon.ask("stop", "one")
+        daemon.ask("stop", "late")
+        self.check_files(daemon.files("one"), [service], lossy=False)
+        daemon.kill()
 
     def test_targets_and_filters_have_separate_captures(self):
         pid = 1 << load.NUMBER_BITS

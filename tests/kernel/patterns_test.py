@@ -173,6 +173,24 @@ class PatternsTest(unittest.TestCase):
         self.assertEqual((summary["tracepoints"], summary["unmatched"]), (1, []))
         self.assertIn(tuple(probe.split("/")), self.names())
 
+    def test_tracepoints_that_disappear_while_they_are_opened_are_reported_as_removed(self):
+        control = pathlib.Path("/sys/kernel/tracing/uprobe_events")
+        if not control.exists():
+            self.skipTest("this kernel has no uprobe events")
+        cat = os.path.realpath("/bin/cat")
+        group = f"nettraced_gone_{os.getpid()}"
+        # Each second, a search for new tracepoints finds some of these. They exist for a moment only.
+        make = f"for i in $(seq 20); do echo 'p:{group}/e'$i' {cat}:{entry_point(cat):#x}'; done >> {control} 2>/dev/null"
+        remove = f"for i in $(seq 20); do echo '-:{group}/e'$i; done >> {control} 2>/dev/null"
+        load = f"for round in $(seq 20); do {make}; {remove}; done; true"
+        self.addCleanup(subprocess.run, ["bash", "-c", remove], check=False)
+        done = subprocess.run([ARGS.nettrace, "record", "-o", self.file, "-e", "nettraced_gone_*:*", "--", "bash", "-c", load],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=800, check=False)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        for line in done.stderr.splitlines():
+            if "left out: tracepoint" in line:
+                self.assertRegex(line, r"tracepoint nettraced_gone_\S+ was removed while it was being opened$")
+
     @script.more
     def test_everything(self):
         # The recorder's own work is not recorded. Otherwise the recording would feed itself.

@@ -67,10 +67,14 @@ class PackagesTest(unittest.TestCase):
                                 check=True).stdout
         self.assertEqual(listed.split(), ["/etc/nettraced/nettraced.toml"])
 
-    def test_service_has_what_it_needs(self):
-        self.assertLessEqual({"/lib/systemd/system/nettraced.service",
-                              "/lib/systemd/system/sys-kernel-tracing.mount.d/nettraced.conf",
-                              "/usr/lib/sysusers.d/nettraced.conf", "/usr/lib/tmpfiles.d/nettraced.conf"}, self.paths("nettraced"))
+    def test_units_have_what_they_need(self):
+        self.assertLessEqual({"/lib/systemd/system/nettraced.service", "/usr/lib/sysusers.d/nettraced.conf"},
+                             self.paths("nettraced"))
+        self.assertLessEqual({"/lib/systemd/system/eventheader-register.service",
+                              "/lib/systemd/system/sys-kernel-tracing.mount.d/user_events.conf",
+                              "/usr/lib/sysusers.d/user_events.conf", "/usr/lib/tmpfiles.d/user_events.conf"},
+                             self.paths("nettrace-tools"))
+        self.assertIn(f"nettrace-tools (= {self.field('nettraced', 'Version')})", self.field("nettraced", "Depends"))
 
     def test_libraries_depend_on_the_shared_ones_they_use(self):
         self.assertNotIn("libabsl", self.field("libeventheader0", "Depends"))

@@ -59,7 +59,13 @@ class PackagesTest(unittest.TestCase):
             self.assertFalse((root.path / "usr/bin/nettraced").exists())
             self.assertEqual((settings.read_text(), own.exists(), recorded.read_text()), (changed, True, "events"))
             own.unlink()
-            root.run("dpkg", "--purge", *TOOLS)
+            registrations = root.path / "etc/eventheader/registrations.d/own.conf"
+            registrations.parent.mkdir(parents=True)
+            registrations.write_text("Own_L4K1\n")
+            said = root.run("dpkg", "--purge", *TOOLS)
+            self.assertIn("keeping /etc/eventheader/registrations.d/own.conf", said)
+            self.assertIn("deleted /var/lib/nettraced", said)
+            shutil.rmtree(root.path / "etc/eventheader")
             after = root.files()
         self.assertEqual({path for path in before.keys() | after.keys() if before.get(path) != after.get(path)} - STAYS, set())
 

@@ -72,8 +72,10 @@ class Root:
 
     def satisfy(self, *files):
         """Installs the dependencies of these packages, but not the packages."""
+        names = {call("dpkg-deb", "--field", file, "Package").strip() for file in files}
         for file in files:
-            self._apt("satisfy", call("dpkg-deb", "--field", file, "Depends").strip())
+            depends = call("dpkg-deb", "--field", file, "Depends").strip().split(", ")
+            self._apt("satisfy", ", ".join(each for each in depends if each.split()[0] not in names))
 
     def _apt(self, *words):
         self.run("apt-get", "-q", "-y", "-o", "Dpkg::Use-Pty=0", "-o", "Dpkg::Options::=--force-unsafe-io",

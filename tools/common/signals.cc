@@ -50,14 +50,15 @@ void OnSignal(int number) {
 
 }  // namespace
 
+void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
+
 absl::Status CatchSignals() {
   for (int* fd : {&wake_fd, &stop_fd, &hurry_fd}) {
     *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (*fd < 0) return collector::ErrnoStatus(errno, "eventfd");
   }
-  struct sigaction ignore = {};
-  ignore.sa_handler = SIG_IGN;
-  for (const int number : {SIGPIPE, SIGXFSZ}) sigaction(number, &ignore, nullptr);
+  IgnoreFileSizeSignal();
+  signal(SIGPIPE, SIG_IGN);
   struct sigaction handle = {};
   handle.sa_handler = OnSignal;
   handle.sa_flags = SA_RESTART | SA_NOCLDSTOP;

@@ -10,6 +10,10 @@
 
 namespace tools {
 
+// Ignores SIGXFSZ, so that writing beyond the limit of file sizes fails with EFBIG, and the program
+// can report it.
+void IgnoreFileSizeSignal();
+
 // Installs the signal handlers, for the life of the process:
 //  - SIGINT, SIGTERM, SIGQUIT and SIGHUP ask the process to end; see IsStopRequested. A SIGHUP that
 //    is already ignored, for example by nohup(1), stays ignored.

@@ -136,6 +136,13 @@ std::vector<Finding> CheckMounts(const Facts& facts) {
            DropIn(facts, absl::StrCat("ReadWritePaths=-", data))}};
 }
 
+// Returns whether the unit has failed. systemd may be about to restart it.
+bool HasFailed(const UnitFacts& unit) {
+  const std::string state = UnitProperty(unit, "ActiveState");
+  const std::string result = UnitProperty(unit, "Result");
+  return state == "failed" || (state == "activating" && !result.empty() && result != "success");
+}
+
 // Checks the settings of a unit that is not running.
 std::vector<Finding> CheckUnit(const Facts& facts) {
   const UnitFacts& unit = *facts.unit;
@@ -277,7 +284,7 @@ std::vector<Finding> CheckPermission(const Facts& facts) {
   const std::string folder = subject.way[subject.way.size() - 2].path;
   return {{"permission", what,
            absl::StrCat("give a group write access with 'systemd-sysusers && systemd-tmpfiles "
-                        "--create' if nettraced is installed, else with 'chmod 711 ",
+                        "--create' if nettrace-tools is installed, else with 'chmod 711 ",
                         folder, "; chgrp user_events ", subject.way.back().path, "; chmod 660 ",
                         subject.way.back().path, "', which is lost when tracefs is remounted")}};
 }
@@ -341,6 +348,12 @@ std::vector<Finding> CheckNames(const Facts& facts) {
 }
 
 std::vector<Finding> CheckRegistered(const Facts& facts) {
+  if (facts.unit && HasFailed(*facts.unit)) {
+    return {{"registered",
+             absl::StrCat(facts.unit_name, " has failed (", UnitProperty(*facts.unit, "Result"),
+                          "), so it has no tracepoint registered"),
+             absl::StrCat("'journalctl -u ", facts.unit_name, "' shows the reason")}};
+  }
   if (!HasUserEvents(facts) || !facts.subject || facts.subject->pid == 0 ||
       facts.subject->has_user_events_open || !facts.subject->open_files) {
     return {};
@@ -361,7 +374,7 @@ std::vector<Finding> CheckDaemon(const Facts& facts) {
   }
   const UnitFacts& unit = facts.daemon.unit;
   const std::string state = UnitProperty(unit, "ActiveState");
-  if (state == "failed") {
+  if (HasFailed(unit)) {
     const bool is_settings = UnitProperty(unit, "ExecMainStatus") == "78";
     return {{"daemon", absl::StrCat("nettraced has failed (", UnitProperty(unit, "Result"), ")"),
              is_settings ? "'nettraced --check-config' shows the errors in its settings"

@@ -7,6 +7,7 @@
 #include "tools/common/completion.h"
 #include "tools/common/exit_codes.h"
 #include "tools/common/help_formatter.h"
+#include "tools/common/signals.h"
 #include "tools/common/text.h"
 #include "tools/common/usage.h"
 #include "tools/nettrace/commands.h"
@@ -52,6 +53,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tools::IgnoreFileSizeSignal();
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {

@@ -170,6 +170,14 @@ std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) 
   return count;
 }
 
+// Prints warnings about recorded tracepoints. Skips the first `shown` ones. Returns their number.
+std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t shown) {
+  for (std::size_t i = shown; i < warnings.size(); ++i) {
+    absl::FPrintF(stderr, "nettrace record: warning: %s\n", Printable(warnings[i]));
+  }
+  return warnings.size();
+}
+
 // Prints which CPUs came online. Their events before they were recorded are missing.
 void PrintCpuChanges(const AccountSummary& account) {
   constexpr std::size_t kMaxShown = 20;
@@ -393,6 +401,7 @@ int Record(const RecordArguments& arguments) {
     return Fail(status);
   }
   const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
+  const std::size_t warnings = PrintWarnings(session->warnings(), 0);
   const absl::Time end = absl::Now() + duration;
   if (space) space->EndAt(end);
 
@@ -419,6 +428,7 @@ int Record(const RecordArguments& arguments) {
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
   PrintLeftOut(summary.left_out, left_out);
+  PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
   // The kernel needs some time to release each tracepoint.
   constexpr std::uint64_t kMany = 100;

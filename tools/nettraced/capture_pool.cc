@@ -26,6 +26,8 @@ collector::CaptureOptions OptionsOf(const collector::SessionSettings& settings,
   collector::CaptureOptions options;
   options.leave_out_own_process = true;
   options.identity = true;
+  // Attaching all tracepoints of the kernel takes minutes. Other sessions start in between.
+  options.attachments.attach_tracepoints_for = absl::Milliseconds(100);
   options.target = collector::TargetOf(settings.target);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   options.ring_size = std::bit_ceil(std::max(ring_size, page));

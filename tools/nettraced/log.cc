@@ -40,10 +40,9 @@ bool SendToJournal(int priority, const std::string& message,
 
 void LogLine(int priority, const std::string& message, std::initializer_list<LogField> fields) {
   static const bool is_journal = IsJournal(STDERR_FILENO);
-  static const bool is_terminal = isatty(STDERR_FILENO) == 1;
   if (is_journal && SendToJournal(priority, message, fields)) return;
   const std::string line =
-      absl::StrCat(is_terminal ? std::string() : absl::StrCat("<", priority, ">"),
+      absl::StrCat(is_journal ? absl::StrCat("<", priority, ">") : std::string(),
                    "nettraced: ", tools::Printable(message), "\n");
   // Uses one write, so that lines of several threads do not mix. An error cannot be reported
   // anywhere.

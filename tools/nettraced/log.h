@@ -17,9 +17,10 @@ struct LogField {
 };
 
 // Writes a message to the log. If standard error is the journal, the message and the fields go
-// there. Otherwise, standard error gets one line, with the prefix of sd-daemon(3) unless it is a
-// terminal. Each line of `message` becomes a separate message with the same fields. `priority` is
-// one of syslog(3), such as LOG_WARNING. Thread-safe; may block on the journal.
+// there. Otherwise, standard error gets one line. The line has the prefix of sd-daemon(3) only if
+// standard error is the journal, which did not take the fields. Each line of `message` becomes a
+// separate message with the same fields. `priority` is one of syslog(3), such as LOG_WARNING.
+// Thread-safe; may block on the journal.
 void Log(int priority, const std::string& message, std::initializer_list<LogField> fields = {});
 
 }  // namespace nettraced

@@ -109,8 +109,8 @@ int Main(int argc, char** argv) {
   DaemonArguments arguments;
   int exit_code = tools::kExitOk;
   app.add_option("--config", arguments.directories,
-                 "Directories with settings files NAME.toml; a file hides the files of the same "
-                 "name in later directories")
+                 "Directories with settings files NAME.toml, or single files; a file hides the "
+                 "files of the same name in later directories")
       ->capture_default_str();
   app.add_option("--state-directory", arguments.state_directory,
                  "Directory for the files of sessions whose settings name none; overrides systemd "
@@ -128,6 +128,7 @@ int Main(int argc, char** argv) {
       "leave no session, or, with --check-config, any file is invalid.\n\n"
       "Examples:\n"
       "  nettraced --check-config\n"
+      "  nettraced --check-config --config ./shop.toml\n"
       "  nettraced --config ./settings --state-directory ./state \\\n"
       "      --runtime-directory ./run\n");
   app.callback([&] {

@@ -226,6 +226,7 @@ void SessionRunner::Loop() {
 void SessionRunner::LookAtSession() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
+  for (const std::string& warning : session->view->TakeWarnings()) Tell(LOG_WARNING, warning);
   TellLosses();
   AnswerTrigger();
   absl::Status failure = session->capture->status();

@@ -34,8 +34,9 @@ bool SessionView::Take() {
   summary.tracepoints = capture_->CountTracepoints(session_);
   const bool suspended = session_->is_suspended();
   const std::lock_guard lock(mutex_);
-  const bool is_news =
-      summary.lost != summary_.lost || suspended != suspended_ || summary.status != summary_.status;
+  const bool is_news = summary.lost != summary_.lost ||
+                       summary.warnings.size() != summary_.warnings.size() ||
+                       suspended != suspended_ || summary.status != summary_.status;
   summary_ = std::move(summary);
   suspended_ = suspended;
   return is_news;
@@ -65,6 +66,15 @@ bool SessionView::is_suspended() const {
 std::uint64_t SessionView::lost() const {
   const std::lock_guard lock(mutex_);
   return summary_.lost;
+}
+
+std::vector<std::string> SessionView::TakeWarnings() {
+  const std::lock_guard lock(mutex_);
+  const std::vector<std::string>& all = summary_.warnings;
+  std::vector<std::string> rest(all.begin() + static_cast<std::ptrdiff_t>(warnings_taken_),
+                                all.end());
+  warnings_taken_ = all.size();
+  return rest;
 }
 
 void SessionView::FillIn(collector::SessionStatus* status) const {

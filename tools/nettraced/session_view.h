@@ -8,6 +8,8 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -43,6 +45,8 @@ class SessionView {
   absl::Status status() const;
   bool is_suspended() const;
   std::uint64_t lost() const;
+  // Returns the session's warnings that this function has not returned before.
+  std::vector<std::string> TakeWarnings();
   // Copies the last known totals into `status`.
   void FillIn(collector::SessionStatus* status) const;
 
@@ -68,6 +72,7 @@ class SessionView {
   std::condition_variable seen_;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t seen_ticket_ = 0;
+  std::size_t warnings_taken_ = 0;
   collector::SessionSummary summary_;
   bool suspended_ = false;
   std::deque<Sample> samples_;

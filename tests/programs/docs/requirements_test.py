@@ -63,7 +63,7 @@ class ObjectsTest(unittest.TestCase):
         self.assertIn("hostPID: true\n", OBJECTS)
 
     def test_modes_are_those_of_tmpfiles(self):
-        for path, mode in re.findall(r"^z (\S+) (\d+) ", read("tools/nettraced/systemd/tmpfiles.conf"), re.MULTILINE):
+        for path, mode in re.findall(r"^z (\S+) (\d+) ", read("tools/eventheader/systemd/tmpfiles.conf"), re.MULTILINE):
             self.assertIn(f"chmod {mode} {path.replace('/sys/kernel', '')}\n", OBJECTS)
 
     def test_group_is_the_same(self):

@@ -1,9 +1,13 @@
 #!/usr/bin/python3
 """Tests the command lines of the programs: --help, --version, and shell completion."""
 
+import functools
+import os
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 from support import script
@@ -61,9 +65,9 @@ class BashTest(unittest.TestCase):
     def setUpClass(cls):
         cls.scripts = scripts_of("bash")
 
-    def complete(self, *words):
+    def complete(self, *words, env=None):
         done = subprocess.run(["bash", "-euc", COMPLETE, "bash", self.scripts[words[0]], *words], stdout=subprocess.PIPE,
-                              text=True, check=True)
+                              text=True, check=True, env=env)
         return set(done.stdout.split())
 
     def test_every_command_and_option_is_completed_in_its_place(self):
@@ -78,6 +82,41 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.complete("eventheader", "register", "--ho"), {"--hold"})
         self.assertEqual(self.complete("nettrace", "ctl", "sta"), {"start", "status"})
         self.assertEqual(self.complete("eventheader", "name", "parse", "--j"), {"--json"})
+
+    def test_values_of_a_list_are_completed(self):
+        self.assertEqual(self.complete("nettrace", "export", "--to", ""), {"ctf", "ctf2", "fxt", "json", "csv"})
+        self.assertEqual(self.complete("nettrace", "import", "--from", "f"), {"fxt"})
+        self.assertEqual(self.complete("nettrace", "ctl", "wait", "--state", "s"), {"suspended", "stopped"})
+
+    def with_programs(self, words, **programs):
+        """Completes the words while these shell scripts replace programs."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in programs.items():
+                path = pathlib.Path(folder) / name
+                path.write_text("#!/bin/sh\n" + text)
+                path.chmod(0o755)
+            return self.complete(*words, env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"})
+
+    def test_sessions_are_completed(self):
+        listed = "test \"$*\" = 'ctl list --json' || exit 1\n" + "".join(
+            f"echo '{{\"name\":\"{name}\",\"kind\":\"files\"}}'\n" for name in ("web", "box", "$(touch /tmp/x)"))
+        for words in (["ctl", "stop", ""], ["ctl", "status", ""], ["top", "--session", ""]):
+            with self.subTest(words):
+                self.assertEqual(self.with_programs(["nettrace", *words], nettrace=listed), {"web", "box"})
+        self.assertEqual(self.with_programs(["nettrace", "ctl", "stop", "w"], nettrace=listed), {"web"})
+
+    def test_tracepoints_are_completed(self):
+        # sed reads the list of the kernel; this sed reads another list.
+        real = shutil.which("sed")
+        lines = "sched:sched_switch\nsched:sched_wakeup\nuser_events:Shop_L4K1\nuser_events:$(touch\n"
+        sed = f"printf '{lines}' | {real} -n \"$2\"\n"
+        complete = functools.partial(self.with_programs, sed=sed)
+        self.assertEqual(complete(["nettrace", "record", "-e", ""]), {"sched:sched_switch", "sched:sched_wakeup", "Shop_L4K1"})
+        self.assertEqual(complete(["nettrace", "record", "-e", "sched:sched_s"]), {"sched:sched_switch"})
+        # bash splits words at colons, and replaces only what follows the last one.
+        self.assertEqual(complete(["nettrace", "record", "-e", "sched", ":", "sched_s"]), {"sched_switch"})
+        self.assertEqual(complete(["nettrace", "record", "--event", "sched", ":"]), {"sched_switch", "sched_wakeup"})
+        self.assertEqual(complete(["eventheader", "unregister", "S"]), {"Shop_L4K1"})
 
     def test_values_are_left_to_files(self):
         self.assertEqual(self.complete("eventheader", "register", "--input", "re"), set())
@@ -117,6 +156,30 @@ class OtherShellsTest(unittest.TestCase):
 
     def test_fish_takes_it(self):
         self.check_syntax("fish")
+
+    def test_values_are_completed(self):
+        for shell, values in (("zsh", "( ctf ctf2 fxt json csv )"), ("fish", "-f -a 'ctf ctf2 fxt json csv'")):
+            text = scripts_of(shell)["nettrace"]
+            self.assertIn(values, text)
+            self.assertIn("nettrace ctl list --json", text)
+            self.assertIn("available_events", text)
+
+    def test_each_line_of_fish_is_a_whole_command(self):
+        for text in scripts_of("fish").values():
+            for line in text.splitlines():
+                if line.startswith("complete"):
+                    self.assertEqual(re.sub(r"\\.", "", line).count("'") % 2, 0, line)
+
+    def complete_in_fish(self, line):
+        if shutil.which("fish") is None:
+            self.skipTest("needs fish")
+        done = subprocess.run(["fish", "--no-config", "-c", 'source -; complete -C $argv[1]', line],
+                              input=scripts_of("fish")["nettrace"], stdout=subprocess.PIPE, text=True, check=True)
+        return {found.split("\t")[0] for found in done.stdout.splitlines()}
+
+    def test_fish_completes_values(self):
+        self.assertEqual(self.complete_in_fish("nettrace export --to c"), {"ctf", "ctf2", "csv"})
+        self.assertEqual(self.complete_in_fish("nettrace ctl wait --state s"), {"suspended", "stopped"})
 
     def test_another_shell_is_usage(self):
         done = subprocess.run([ARGS.eventheader, "completion", "csh"], capture_output=True, check=False)

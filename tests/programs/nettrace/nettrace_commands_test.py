@@ -446,6 +446,17 @@ class CommandsTest(unittest.TestCase):
             _, error = nettrace(command[0], window, *command[1:], expect=2)
             self.assertRegex(error, "window: .*zstd: .*memory")
 
+    def test_limit_of_file_sizes_is_an_error(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        for command in (["merge", *self.traces[:2]], ["cut", self.traces[0]], ["repair", self.traces[0]]):
+            with self.subTest(command[0]):
+                ran = subprocess.run([ARGS.nettrace, *command, "-o", self.out], preexec_fn=limit, capture_output=True, text=True,
+                                     check=False)
+                self.assertEqual(ran.returncode, 1, ran)
+                self.assertIn("File too large", ran.stderr)
+                self.assertFalse(self.out.exists())
+
     def test_running_out_of_memory_names_the_file(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))

@@ -191,6 +191,7 @@ TEST(Settings, WrongValuesOfASession) {
        {"target = { pids = [0] }", "3:20", "not a process id"},
        {"target = { command = \"sixteen-letters-\" }", "3:22", "1 to 15 bytes"},
        {"target = { unit = \"shop\" }", "3:19", "shop.service"},
+       {"target = { unit = \"\" }", "3:19", "shop.service"},
        {"target = { unit = \"a.service\", cgroup = \"/b\" }", "3:10", "more than one of pids"},
        {"files = { name = \"{session}\" }", "3:18",
         "without {time} all files would have the same name"},
@@ -202,6 +203,8 @@ TEST(Settings, WrongValuesOfASession) {
        {"files = { name = \"a/{time}\" }", "3:18", "'/'"},
        {"files = { mode = \"0222\" }", "3:18", "\"0640\""},
        {"files = { mode = 640 }", "3:18", "\"0640\""},
+       {"files = { mode = \"0666\" }", "3:18", "no user outside of the group write"},
+       {"files = { mode = \"0642\" }", "3:18", "no user outside of the group write"},
        {"files = { directory = \"d\" }", "3:23", "is not an absolute path"},
        {"files = { sync = \"always\" }", "3:18", "\"rotation\""},
        {"files = { keep_files = -1 }", "3:24", "from 0 to 1000000"},
@@ -480,8 +483,16 @@ TEST_F(SettingsFiles, WrongFileAffectsOnlyItsSessions) {
 
 TEST_F(SettingsFiles, DirectoriesThatAreNotThereHaveNoFiles) {
   EXPECT_TRUE(ReadSettings({Path("nowhere")}).ok());
-  Write("plain", "");
-  EXPECT_FALSE(ReadSettings({Path("plain")}).ok());
+}
+
+TEST_F(SettingsFiles, APathMayBeOneFile) {
+  Write("one.conf", Session("one"));
+  Write("etc/other.toml", Session("other"));
+  const absl::StatusOr<DaemonSettings> settings = ReadSettings({Path("one.conf"), Path("etc")});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  ASSERT_EQ(settings->sessions.size(), 2u);
+  EXPECT_EQ(settings->sessions[0].name, "one");
+  EXPECT_FALSE(ReadSettings({Path("missing.toml")}).ok());
 }
 
 TEST(SettingsExample, IsRead) {

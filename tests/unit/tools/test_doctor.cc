@@ -245,6 +245,16 @@ TEST(DoctorChecks, NamesThatAreTaken) {
   EXPECT_EQ(ChecksOf(facts), Checks{});
 }
 
+TEST(DoctorChecks, AUnitThatHasFailed) {
+  Facts facts = Well();
+  facts.subject.reset();
+  facts.unit_name = "web.service";
+  facts.unit = UnitFacts{{"ActiveState", "failed"}, {"Result", "signal"}};
+  EXPECT_EQ(ChecksOf(facts), Checks{"registered"});
+  EXPECT_NE(CheckRegistered(facts)[0].problem.find("web.service has failed (signal)"),
+            std::string::npos);
+}
+
 TEST(DoctorChecks, TheDaemon) {
   Facts facts = Well();
   facts.daemon.sessions = absl::NotFoundError("nobody is there");
@@ -253,6 +263,10 @@ TEST(DoctorChecks, TheDaemon) {
             std::string::npos);
   facts.daemon.unit["ActiveState"] = "failed";
   EXPECT_NE(CheckDaemon(facts)[0].remedy.find("journalctl"), std::string::npos);
+  facts.daemon.unit["ActiveState"] = "activating";
+  EXPECT_EQ(CheckDaemon(facts)[0].problem, "nettraced is not running (activating)");
+  facts.daemon.unit["Result"] = "exit-code";  // systemd is about to restart it
+  EXPECT_EQ(CheckDaemon(facts)[0].problem, "nettraced has failed (exit-code)");
   facts.daemon.unit["ExecMainStatus"] = "78";
   EXPECT_NE(CheckDaemon(facts)[0].remedy.find("--check-config"), std::string::npos);
   facts.daemon.unit.clear();

@@ -31,6 +31,10 @@ TEST(CsvCell, IsNotAFormula) {
   EXPECT_EQ(Cell("=1+1"), "'=1+1");
   EXPECT_EQ(Cell("@SUM(A1,A2)"), R"x("'@SUM(A1,A2)")x");
   EXPECT_EQ(Cell("-cmd"), "'-cmd");
+  EXPECT_EQ(Cell("\uFF1D1+1"), "'\uFF1D1+1");
+  EXPECT_EQ(Cell(" =1+1"), "\" '=1+1\"");
+  EXPECT_EQ(Cell(";=1+1; -cmd"), ";'=1+1; '-cmd");
+  EXPECT_EQ(Cell("a=1; b-c"), "a=1; b-c");
   EXPECT_EQ(Cell("-1"), "-1");
   EXPECT_EQ(Cell("-9223372036854775808"), "-9223372036854775808");
   EXPECT_EQ(Cell("+1.5e3"), "+1.5e3");

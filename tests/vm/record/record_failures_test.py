@@ -201,6 +201,8 @@ class RecordFailuresTest(unittest.TestCase):
             stack.enter_context(registered(b"Evil_good_L1K1 u32 x; char[20] text; __rel_loc char[] more; struct a b 8"))
             done = subprocess.run([*self.record(selector="Evil*"), "--json"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("warning: tracepoint user_events:Evil_good_L1K1: another program has registered the name with the "
+                      "fields 'u32 x; ", done.stderr)
         summary = json.loads(done.stdout)
         self.assertEqual(sorted(summary["leftOut"]), [f"user_events:Evil{number}_L1K1" for number in range(len(fields))])
         self.assertEqual(summary["tracepoints"], 1)

@@ -25,15 +25,24 @@ namespace {
 
 constexpr std::size_t kMaxFiles = 256;
 
-// Returns the paths of the files to read, by file name. Adds an error for each directory that
-// cannot be read.
+bool IsFile(const std::string& path) {
+  struct stat facts = {};
+  return stat(path.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
+}
+
+// Returns the paths of the files to read, by file name. Each of `directories` is a directory or one
+// file, which may have any name. Adds an error for each directory that cannot be read.
 std::map<std::string, std::string> FindFiles(const std::vector<std::string>& directories,
                                              SettingsErrors* errors) {
   std::map<std::string, std::string> files;
   for (const std::string& directory : directories) {
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(directory.c_str()), closedir);
     if (stream == nullptr) {
-      if (errno == ENOENT) continue;
+      if (errno == ENOENT && !directory.ends_with(".toml")) continue;
+      if (errno == ENOTDIR && IsFile(directory)) {
+        files.emplace(directory.substr(directory.rfind('/') + 1), directory);
+        continue;
+      }
       errors->Add(directory, 0, 0, std::string(ErrnoStatus(errno, "cannot be read").message()));
       continue;
     }

@@ -177,7 +177,7 @@ void ReadTarget(TableReader* session, TargetSettings* target) {
     reader->AddAt("cgroup", "empty or too long; use e.g. \"/system.slice/shop.service\"");
   }
   target->unit = reader->String("unit", "\"shop.service\"").value_or("");
-  if (!target->unit.empty() && !IsUnitName(target->unit)) {
+  if (reader->Has("unit") && !IsUnitName(target->unit)) {
     reader->AddAt("unit", absl::StrCat(Shown(target->unit),
                                        " is not the name of a service, slice or scope; use e.g. "
                                        "\"shop.service\""));
@@ -205,12 +205,12 @@ void ReadMode(TableReader* reader, mode_t* mode) {
     is_octal = is_octal && c >= '0' && c <= '7';
     read = read * 8 + static_cast<mode_t>(c - '0');
   }
-  if (is_octal && (read & ~mode_t{0666}) == 0 && (read & 0600) == 0600) {
+  if (is_octal && (read & ~mode_t{0664}) == 0 && (read & 0600) == 0600) {
     *mode = read;
   } else {
     reader->AddAt("mode",
-                  "invalid mode; use octal digits that let the owner read and write, and no "
-                  "execute bits, e.g. \"0640\"");
+                  "invalid mode; use octal digits that let the owner read and write, no user "
+                  "outside of the group write, and no one execute, e.g. \"0640\"");
   }
 }
 

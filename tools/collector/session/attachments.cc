@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "tools/collector/base/monotonic_clock.h"
 #include "tools/collector/base/status_util.h"
+#include "tools/collector/tracefs/user_event_definition.h"
 
 namespace collector {
 namespace {
@@ -55,6 +56,26 @@ bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
                      [&name](const Selector& selector) {
                        return !IsNamed(selector) && selector.Matches(name.system, name.event);
                      });
+}
+
+absl::Status Removed(const Tracefs::Name& name) {
+  return absl::NotFoundError(
+      absl::StrCat("tracepoint ", TextOf(name), " was removed while it was being opened"));
+}
+
+// Returns a warning if a tracepoint of user_events has a name of EventHeader's form, but other
+// fields; else "".
+std::string TakenNameWarning(const Tracefs::Name& name, const std::string& format) {
+  if (name.system != Selector::kUserEventsSystem || !EventHeaderDefinition(name.event).ok()) {
+    return "";
+  }
+  const UserEventDefinition definition = {name.event, FieldsOfFormat(format)};
+  if (definition.IsEventHeader()) return "";
+  return absl::StrCat("tracepoint ", TextOf(name),
+                      ": another program has registered the name with the fields '",
+                      definition.fields,
+                      "', so services cannot register it; delete it with 'eventheader unregister ",
+                      name.event, "', which shows its users if it is in use");
 }
 
 // Marks the selectors of `session` that match a tracepoint that is already recorded. `selected`
@@ -105,12 +126,13 @@ absl::Status Attachments::Add(Session* session) {
   if (awaits_user_events_) {
     RegisterRemembered(*session);
     COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
-    if (has_more_) next_rescan_ = earliest_rescan_ = 0;
+    if (has_more_user_events_) next_rescan_ = earliest_rescan_ = 0;
   }
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
-    if (sessions_.size() == 1) known_tracepoints_ = std::move(names);
+    // The other sessions have not been offered new names, unless the next search repeats all names.
+    if (sessions_.size() == 1 || has_more_tracepoints_) known_tracepoints_ = std::move(names);
   }
   return absl::OkStatus();
 }
@@ -214,7 +236,8 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
 void Attachments::UpdateAwaited() {
   awaits_user_events_ = tracefs_.HasUserEvents() && AnyAwaits(AwaitsUserEvents);
   awaits_tracepoints_ = AnyAwaits(AwaitsTracepoints);
-  if (!awaits_user_events_) has_more_ = false;
+  if (!awaits_user_events_) has_more_user_events_ = false;
+  if (!awaits_tracepoints_) has_more_tracepoints_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
   // Without it, user_events_status is read every options_.rescan.
   perf_->WatchRegistrations().IgnoreError();
@@ -223,6 +246,10 @@ void Attachments::UpdateAwaited() {
 absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_user_events_ && now >= NextUserEventsLook()) {
     COLLECTOR_RETURN_IF_ERROR(RescanUserEvents(now));
+  }
+  // Attaches the rest of the last search first, without reading all names again.
+  if (std::exchange(has_more_tracepoints_, false)) {
+    return AttachKernelTracepoints(known_tracepoints_, sessions_, true);
   }
   if (awaits_tracepoints_ && IsTimeForTracepoints(now)) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
@@ -263,7 +290,7 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
     next_rescan_ = std::max(earliest_rescan_,
                             std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan)));
   }
-  if (has_more_) next_rescan_ = earliest_rescan_ = end;
+  if (has_more_user_events_) next_rescan_ = earliest_rescan_ = end;
   return absl::OkStatus();
 }
 
@@ -272,9 +299,10 @@ std::uint64_t Attachments::NextUserEventsLook() const {
 }
 
 std::uint64_t Attachments::next_rescan() const {
+  if (has_more_tracepoints_) return 0;
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
-  if (awaits_user_events_ && (has_more_ || lacks_descriptors_ || perf_->registrations() ||
-                              !perf_->watches_registrations())) {
+  if (awaits_user_events_ && (has_more_user_events_ || lacks_descriptors_ ||
+                              perf_->registrations() || !perf_->watches_registrations())) {
     next = NextUserEventsLook();
   }
   if (awaits_tracepoints_ && !knows_when_tracepoints_come()) {
@@ -285,17 +313,15 @@ std::uint64_t Attachments::next_rescan() const {
 
 absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
   const std::string system(Selector::kUserEventsSystem);
-  has_more_ = false;
-  attaching_since_ = attaching_ = 0;
-  is_timed_ = true;
   std::vector<Tracefs::Name> wanted;
   const absl::StatusOr<std::size_t> unclear =
       tracefs_.ForEachUserEvent([&](const UserEvent& event) {
         Tracefs::Name name = {system, std::string(event.name)};
         if (IsWanted(name, sessions)) wanted.push_back(std::move(name));
       });
-  absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable);
-  is_timed_ = false;
+  has_more_user_events_ = false;
+  absl::Status enabled = AttachWanted(std::move(wanted), sessions, enable, options_.attach_for,
+                                      &has_more_user_events_);
   if (!unclear.ok() && !enable) return unclear.status();
   // The status file cannot be read, perhaps because too few descriptors were left. The next search
   // tries again.
@@ -306,15 +332,6 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
                     "names are not recorded");
   }
   return enabled;
-}
-
-bool Attachments::HasTimeToAttach() {
-  if (!is_timed_) return true;
-  const std::uint64_t now = SessionClockNow();
-  if (attaching_since_ == 0) attaching_since_ = now;
-  const bool has_time = now - attaching_since_ < Nanoseconds(options_.attach_for);
-  if (!has_time) has_more_ = true;
-  return has_time;
 }
 
 void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
@@ -334,7 +351,8 @@ absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Nam
       wanted.push_back(name);
     }
   }
-  return AttachWanted(std::move(wanted), sessions, enable);
+  return AttachWanted(std::move(wanted), sessions, enable, options_.attach_tracepoints_for,
+                      &has_more_tracepoints_);
 }
 
 bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
@@ -350,8 +368,11 @@ bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*
 }
 
 absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
-                                       const std::vector<Session*>& sessions, bool enable) {
+                                       const std::vector<Session*>& sessions, bool enable,
+                                       absl::Duration limit, bool* has_more) {
+  attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
+  std::uint64_t end = 0;  // of the time for attaching, in ns; 0: not yet known
   FilterCheck check(tracefs_);
   DescriptorBudget budget =
       DescriptorBudget::OfProcess(names.size(), perf_->DescriptorsPerTracepoint());
@@ -366,15 +387,23 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       if (!PatternsSelect(*session, name)) continue;
       const std::uint64_t begin = SessionClockNow();
       if (!session->left_out().IsDue(text, begin)) continue;
-      if (!attached_.contains(text) && !HasTimeToAttach()) continue;
+      if (!attached_.contains(text)) {
+        if (end == 0) end = begin + Nanoseconds(limit);
+        if (begin >= end) {
+          *has_more = true;
+          continue;
+        }
+      }
       const absl::Status attached = AttachOne(name, session, &check, &budget);
       attaching_ += SessionClockNow() - begin;
       if (attached.ok()) {
         session->left_out().Remove(text);
-      } else if (!absl::IsNotFound(attached) || name.system != Selector::kUserEventsSystem) {
-        // Otherwise, the tracepoint was removed after its name was read.
+      } else if (!absl::IsNotFound(attached)) {
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
         session->LeaveOut(text, std::string(attached.message()));
+      } else if (name.system != Selector::kUserEventsSystem) {
+        // Programs that end remove their tracepoints of user_events, so these are not reported.
+        session->LeaveOut(text, std::string(Removed(name).message()));
       }
     }
     // The service has been writing events since the tracepoint was attached. They are lost until it
@@ -406,7 +435,10 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
   }
   const absl::StatusOr<Selection> selection =
       Select(session->selectors(), name, *tracepoint, check);
-  if (!selection.ok()) return selection.status();
+  if (!selection.ok()) {
+    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    return selection.status();
+  }
   DetachUnused();
   COLLECTOR_RETURN_IF_ERROR(before_attaching_());
   COLLECTOR_RETURN_IF_ERROR(
@@ -414,16 +446,16 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
   if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
       !attached.ok()) {
     distributor_->RemoveTracepoint(tracepoint->id);
+    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
     return attached;
   }
-  // Before it was attached, its owner may have removed it, and another tracepoint may have got its
-  // id.
-  if (const auto now = tracefs_.ReadTracepoint(name.system, name.event);
-      !now.ok() || now->id != tracepoint->id || now->format != tracepoint->format) {
+  if (absl::Status unchanged = CheckUnchanged(name, *tracepoint); !unchanged.ok()) {
     unused_.push_back(tracepoint->id);
     DetachUnused();
-    if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
-    return absl::NotFoundError(absl::StrCat("tracepoint ", text, " has been removed"));
+    return unchanged;
+  }
+  if (const std::string taken = TakenNameWarning(name, tracepoint->format); !taken.empty()) {
+    session->Warn(taken);
   }
   attached_.emplace(std::move(text), Tracepoint{tracepoint->id, session,
                                                 CountsAreExact(name.system), selection->selectors});
@@ -431,6 +463,16 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
   if (budget != nullptr) budget->Use(name);
   for (const std::size_t i : selection->selectors) session->SetMatched(i);
   return absl::OkStatus();
+}
+
+// Between reading and attaching it, its owner may have removed it, and another tracepoint may have
+// got its id.
+absl::Status Attachments::CheckUnchanged(const Tracefs::Name& name,
+                                         const Tracefs::Tracepoint& read) const {
+  const auto now = tracefs_.ReadTracepoint(name.system, name.event);
+  if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
+  const bool is_same = now.ok() && now->id == read.id && now->format == read.format;
+  return is_same ? absl::OkStatus() : Removed(name);
 }
 
 absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,

@@ -47,6 +47,9 @@ struct AttachmentOptions {
   // Time for attaching tracepoints that patterns select, before the rings are drained again. Other
   // processes can register thousands of tracepoints, and attaching one takes milliseconds.
   absl::Duration attach_for = absl::Milliseconds(20);
+  // Time for attaching other tracepoints that patterns select, before the rings are drained again
+  // and other sessions can be added. Without a limit, all are attached before the first is enabled.
+  absl::Duration attach_tracepoints_for = absl::InfiniteDuration();
   // Time between two searches for other tracepoints if the kernel does not report loaded modules.
   // If it does, tracepoints that were made by writing to tracefs are checked every `slow_rescan`,
   // and all tracepoints every `slow_tracepoint_rescan`.
@@ -84,9 +87,10 @@ class Attachments {
   absl::Status DisableSole(const Session* session, const std::function<absl::Status()>& meanwhile);
   void DetachUnused();
 
-  // Returns true if Add or Rescan had no time to attach all tracepoints of user_events that
-  // patterns select. Rescan must then be called again soon.
-  bool has_more() const { return has_more_; }
+  // Return true if Add or Rescan had no time to attach all tracepoints of user_events, or all
+  // others, that patterns select. Rescan must then be called again soon.
+  bool has_more_user_events() const { return has_more_user_events_; }
+  bool has_more_tracepoints() const { return has_more_tracepoints_; }
   // Attaches and enables new tracepoints that patterns select, if a search for them is due.
   absl::Status Rescan(std::uint64_t now);
   // Returns the time on the session clock at which Rescan must be called at the latest.
@@ -133,18 +137,19 @@ class Attachments {
   bool IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const;
   // Assigns the tracepoints to those of `sessions` that want them. Tracepoints that are not
   // attached are attached as far as there are descriptors; others are recorded as left out. If
-  // `enable` is set, all are enabled, those of user_events as soon as they are attached.
+  // `enable` is set, all are enabled, those of user_events as soon as they are attached. Sets
+  // `*has_more` if it had to stop after the time `limit`.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,
-                            bool enable);
+                            bool enable, absl::Duration limit, bool* has_more);
   // Adds a tracepoint that a pattern has matched to the memory. If `enable` is set and the
   // tracepoint is new, also notifies its sessions.
   void Remember(const Tracefs::Name& name, bool enable);
-  // Returns whether the current search has time left to attach a new tracepoint of user_events.
-  bool HasTimeToAttach();
   // Attaches the tracepoint if necessary, and assigns it to the session. `budget` is null for a
   // tracepoint that a selector names, which may use all descriptors.
   absl::Status AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
                          DescriptorBudget* budget);
+  // Returns NotFound if the tracepoint no longer is as it was read.
+  absl::Status CheckUnchanged(const Tracefs::Name& name, const Tracefs::Tracepoint& read) const;
   absl::Status AttachToPerf(const Tracefs::Name& name, int id, const std::string& filter);
   bool AnyAwaits(bool (*awaits)(const Selector&)) const;
   // Updates `awaits_user_events_` and `awaits_tracepoints_` from the selectors of the sessions.
@@ -164,10 +169,9 @@ class Attachments {
   absl::flat_hash_map<std::string, Tracepoint> attached_;  // by "system:event"
   std::vector<int> unused_;                                // ids, disabled but not yet detached
   std::vector<Tracefs::Name> known_tracepoints_;           // at the last AttachKernelTracepoints
-  bool is_timed_ = false;              // whether HasTimeToAttach applies a limit
-  std::uint64_t attaching_since_ = 0;  // ns; start of attaching in this search; 0: not yet
-  std::uint64_t attaching_ = 0;        // time spent on attaching in this search, in ns
-  bool has_more_ = false;
+  std::uint64_t attaching_ = 0;  // time spent on attaching in the last search, in ns
+  bool has_more_user_events_ = false;
+  bool has_more_tracepoints_ = false;
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
   bool lacks_descriptors_ = false;  // for some tracepoint, at some time

@@ -144,8 +144,11 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 // Attaching all tracepoints could take minutes if other processes have registered very many, or
 // keep registering them. The rest is attached while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
-  const std::uint64_t end = start + Nanoseconds(options_.attach_at_start);
-  for (std::uint64_t now = start; attachments_.has_more() && now < end;) {
+  const std::uint64_t end_of_user_events = start + Nanoseconds(options_.attach_at_start);
+  const std::uint64_t end = start + Nanoseconds(options_.attach_tracepoints_at_start);
+  for (std::uint64_t now = start;
+       (attachments_.has_more_user_events() && now < end_of_user_events) ||
+       (attachments_.has_more_tracepoints() && now < end);) {
     now = SessionClockNow();
     COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
     COLLECTOR_RETURN_IF_ERROR(Round(now, now - Nanoseconds(options_.slack)));

@@ -57,6 +57,9 @@ struct CaptureOptions {
   // Time that the start of a session may take to attach tracepoints of user_events that patterns
   // select. The rest is attached while the session runs.
   absl::Duration attach_at_start = absl::Seconds(5);
+  // Time for other tracepoints that patterns select, unless
+  // AttachmentOptions::attach_tracepoints_for has no limit.
+  absl::Duration attach_tracepoints_at_start = absl::Seconds(1);
   // Whether kernel events of this process are left out of all sessions.
   // AttachmentOptions::own_threads keeps events of known threads out of the rings; this option also
   // covers threads that a daemon starts later.

@@ -30,6 +30,7 @@ SessionSummary Session::Summary() const {
   summary.status = status_;
   summary.unmatched = Unmatched();
   summary.left_out = left_out_.Named();
+  summary.warnings = warnings_;
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
   summary.collector_events = account_.written();
@@ -57,6 +58,10 @@ std::uint64_t Session::CountUndelivered() const {
 void Session::LeaveOut(const std::string& name, const std::string& why) {
   const std::uint64_t now = SessionClockNow();
   if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
+}
+
+void Session::Warn(const std::string& warning) {
+  if (warnings_.size() < LeftOut::kMaxReasons) warnings_.push_back(warning);
 }
 
 void Session::MetTracepoint(const std::string& name) {

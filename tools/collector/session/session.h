@@ -73,6 +73,7 @@ struct SessionSummary {
   std::optional<bool> watches_registrations;
   std::vector<std::string> unmatched;  // see Session::Unmatched
   LeftOut left_out;                    // see Session::left_out
+  std::vector<std::string> warnings;   // see Session::warnings
 };
 
 // Interval in which the kernel's counts of losses were read, in ns of the session clock. The counts
@@ -103,6 +104,8 @@ class Session {
   std::vector<std::string> Unmatched() const;
   // Tracepoints that a pattern selects but that cannot be recorded.
   const LeftOut& left_out() const { return left_out_; }
+  // Warnings about tracepoints that are recorded, at most LeftOut::kMaxReasons.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // Returns whether events are only counted, and not written, because the sink is full.
   bool is_suspended() const { return suspension_ != Suspension::kNone; }
   // Requests a new section of the sink. It begins as soon as the interval can end.
@@ -118,6 +121,8 @@ class Session {
   LeftOut& left_out() { return left_out_; }
   // Records that the tracepoint `name`, which a pattern selects, cannot be recorded.
   void LeaveOut(const std::string& name, const std::string& why);
+  // Adds a warning about a tracepoint that is recorded.
+  void Warn(const std::string& warning);
   // Records that a pattern has matched the tracepoint `name` for the first time, and that it is
   // recorded from now on.
   void MetTracepoint(const std::string& name);
@@ -255,6 +260,7 @@ class Session {
   std::vector<Losses> losses_;  // by the CPU's index
   std::vector<bool> matched_;   // by selector
   LeftOut left_out_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace collector

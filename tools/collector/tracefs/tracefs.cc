@@ -21,8 +21,8 @@ namespace collector {
 namespace {
 
 constexpr char kPermissionRemedy[] =
-    "run as root, grant CAP_DAC_READ_SEARCH, or let your group read tracefs (mount -o "
-    "remount,mode=750,gid=tracing)";
+    "run as root, or grant CAP_PERFMON and CAP_DAC_READ_SEARCH; members of group tracing can use "
+    "the sessions of nettraced instead (nettrace ctl)";
 
 // Returns whether the file exists. Uses stat, because access(2) checks the real user, who may lack
 // rights that the process's capabilities give.

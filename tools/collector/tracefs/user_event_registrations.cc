@@ -36,7 +36,8 @@ absl::Status UserEventRegistrations::Open(const std::string& what) {
     }
     const bool permission = fd == -EACCES || fd == -EPERM;
     return ErrnoStatus(-fd, absl::StrCat(what, ": opening user_events_data"),
-                       permission     ? "run as root, or let your group write to user_events_data"
+                       permission     ? "run as root, or add your user to group user_events, "
+                                        "which may write to user_events_data"
                        : fd == -EROFS ? "tracefs is read-only for this process, e.g. because of "
                                         "ProtectKernelTunables=; see 'eventheader doctor'"
                                       : "this needs Linux 6.4 or newer with CONFIG_USER_EVENTS");

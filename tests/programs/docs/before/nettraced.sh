@@ -2,8 +2,9 @@
 # Makes settings. The daemon runs while the example after it connects to it.
 mkdir -p settings state run /etc/nettraced
 printf '[daemon]\nlook_group = ""\n' >settings/daemon.toml
+printf '[session.shop]\nselect = ["Shop"]\n' >shop.toml
 nettraced() {
-  if [ "$*" = --check-config ]; then
+  if [ "${1-}" = --check-config ]; then
     command nettraced "$@"
   else
     command nettraced "$@" &

@@ -4,8 +4,10 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <optional>
 
 #include "absl/strings/numbers.h"
@@ -127,18 +129,32 @@ std::string GuidCell(const std::optional<nettrace::Guid>& guid) {
   return guid ? FormatGuid(*guid) : "";
 }
 
-bool LooksLikeFormula(const std::string& text) {
-  constexpr std::string_view kBeginnings = "=+-@";
+// Returns the text with an apostrophe before each part that a spreadsheet may read as a formula,
+// unless the text is a number. Spreadsheets in some languages split cells at semicolons, some
+// ignore spaces, and some read full-width characters like the ASCII ones.
+std::string WithoutFormulas(const std::string& text) {
+  constexpr std::string_view kBeginnings[] = {"=",      "+",      "-",      "@",
+                                              "\uFF1D", "\uFF0B", "\uFF0D", "\uFF20"};
   double number = 0;
-  return !text.empty() && kBeginnings.find(text[0]) != kBeginnings.npos &&
-         !absl::SimpleAtod(text, &number);
+  if (absl::SimpleAtod(text, &number)) return text;
+  std::string result;
+  bool is_start = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i);
+    if (is_start && std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                                [rest](std::string_view each) { return rest.starts_with(each); })) {
+      result += '\'';
+    }
+    is_start = text[i] == ';' || (is_start && text[i] == ' ');
+    result += text[i];
+  }
+  return result;
 }
 
 }  // namespace
 
 std::string Cell(std::string_view text) {
-  std::string cell = Printable(text);
-  if (LooksLikeFormula(cell)) cell.insert(0, 1, '\'');
+  const std::string cell = WithoutFormulas(Printable(text));
   if (cell.find_first_of("\",") == cell.npos && !cell.starts_with(' ') && !cell.ends_with(' ')) {
     return cell;
   }
