@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "libnettrace-writer/core/little_endian.h"
+#include "tools/common/event_name.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 
@@ -92,7 +93,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   PutNumber(&json, "timestamp", event.timestamp);
   PutText(&json, "time", FormatUtc(reader.TimeOf(event.timestamp)));
   PutText(&json, "provider", metadata.provider);
-  PutText(&json, "name", metadata.name);
+  PutText(&json, "name", EventName(metadata));
   PutNumber(&json, "id", row.id);
   PutNumber(&json, "version", event.version());
   PutNumber(&json, "level", event.level());
@@ -146,7 +147,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
                         OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
                         OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
-                        metadata.provider, metadata.name, event.level(), event.keywords());
+                        metadata.provider, EventName(metadata), event.level(), event.keywords());
   if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
   if (event.labels->activity_id) {
     absl::StrAppend(&line, " activity=", FormatGuid(*event.labels->activity_id));
