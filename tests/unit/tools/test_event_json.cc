@@ -32,6 +32,43 @@ std::string Dump(const Bytes& stream, bool json) {
   return lines;
 }
 
+TEST(EventJson, LabelsWithOneKeyAreAnArray) {
+  constexpr unsigned kLast = 0x80;
+  const Bytes list = Bytes()
+                         .U8(7)
+                         .U8(3)
+                         .U8(5)
+                         .String("user")
+                         .String("a")
+                         .U8(5)
+                         .String("OpCode")
+                         .String("b")
+                         .U8(6)
+                         .String("user")
+                         .Var(14)
+                         .U8(5 | kLast)
+                         .String("user")
+                         .String("a");
+  Bytes stream = nettrace::Start();
+  stream.Append(nettrace::MetadataBlock({{}})).Append(nettrace::ThreadBlock({1}));
+  stream.Append(nettrace::Block(BlockKind::kLabelList, Bytes().U32(1).U32(1).Append(list)));
+  stream.Append(nettrace::EventBlock({{.label_list_id = 1}})).Append(nettrace::End());
+  const std::string line = Dump(stream, /*json=*/true);
+  EXPECT_NE(line.find(R"("labels":{"OpCode":[3,"b"],"user":["a","a",7]})"), std::string::npos)
+      << line;
+}
+
+TEST(EventJson, ThreadInformationWithOneKeyIsAnArray) {
+  Bytes thread = nettrace::ThreadRowBytes(1, 4242, 4243);
+  for (const char* value : {"x", "y"}) thread.U8(4).String("k").String(value);
+  Bytes stream = nettrace::Start();
+  stream.Append(nettrace::MetadataBlock({{}}));
+  stream.Append(nettrace::Block(BlockKind::kThread, Bytes().Row(thread)));
+  stream.Append(nettrace::EventBlock({{}})).Append(nettrace::End());
+  const std::string line = Dump(stream, /*json=*/true);
+  EXPECT_NE(line.find(R"("threadInfo":{"k":["x","y"]})"), std::string::npos) << line;
+}
+
 TEST(EventJson, RuntimeEventsWithoutANameHaveTheDocumentedOne) {
   Bytes stream = nettrace::Start();
   stream.Append(nettrace::MetadataBlock(
