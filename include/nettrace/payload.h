@@ -46,15 +46,24 @@ class PayloadVisitor {
   // first zero unit.
   virtual void OnUtf8(std::span<const std::byte> units) = 0;
   virtual void OnUtf16(std::span<const std::byte> units) = 0;
+  // Stands for a value whose bytes are missing or cannot be read. Receives it as an empty text by
+  // default.
+  virtual void OnUnreadable() { OnUtf8({}); }
 };
 
-// The maximum number of values in a payload. Some hostile schemas describe more values than fit in
+// Maximum number of values in a payload. Some hostile schemas describe more values than fit in
 // memory.
 inline constexpr int kMaxPayloadValues = 1 << 20;
+// Maximum number of values without bytes in a payload, such as objects without fields, beyond one
+// for each byte of the payload. A few bytes of a hostile schema describe any number of them.
+inline constexpr int kMaxEmptyValues = 64;
 
 // Passes the values of `payload` to `visitor`. Returns DataLoss if the payload does not match the
-// fields; the values before that were passed, and each object and array that was begun was ended.
-// Ignores bytes after the last field. Allocates nothing.
+// fields. The visitor then received what can be read: the values before the first missing byte,
+// text up to the end of the payload, and the values after a location outside the payload. Returns
+// ResourceExhausted if the payload has more values than the limits above; the values before that
+// were passed. In all cases, each object and array that was begun was ended. Ignores bytes after
+// the last field. Allocates nothing.
 absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std::byte> payload,
                           PayloadVisitor* visitor, PayloadEncoding encoding = PayloadEncoding::kV6);
 

@@ -53,6 +53,7 @@ struct Event {
   MetadataId metadata_id = kNoMetadata;
   const EventMetadata* metadata = nullptr;
   ThreadIndex thread_index = kNoThread;  // the thread that the event is about
+  // The thread has the process id of the trace (kKeyProcessId) if its row has none.
   const ThreadInfo* thread = nullptr;
   ThreadIndex capture_thread_index = kNoThread;  // the thread that numbered the event
   const ThreadInfo* capture_thread = nullptr;

@@ -22,13 +22,13 @@ namespace nettrace {
 
 enum class Severity : std::uint8_t {
   kError,   // violates the specification
-  kHazard,  // valid, but TraceEvent fails or shows something else
+  kHazard,  // valid, but TraceEvent or this library fails or shows something else
 };
 
 struct Rule {
   const char* name;
   Severity severity;
-  const char* section;  // section of the specification, or "TraceEvent"
+  const char* section;  // section of the specification, "TraceEvent" or "libnettrace"
   const char* summary;  // the condition that must hold
 };
 

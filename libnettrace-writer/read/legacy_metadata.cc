@@ -32,9 +32,7 @@ enum class Params { kV1, kV2 };
 const char* ParseFields(ByteReader* reader, Params params, int depth, std::vector<Field>* fields);
 
 const char* ParseType(ByteReader* reader, Params params, int depth, Type* type) {
-  if (depth > kMaxTypeDepth) {
-    return "types are nested too deep";
-  }
+  if (depth > kMaxTypeDepth) return kTypesTooDeep;
   const auto code = reader->Number<std::int32_t>();
   if (!reader->ok()) return "a metadata row is cut short";
   const auto last = static_cast<std::int32_t>(

@@ -22,7 +22,7 @@ void TakeKeyValue(ByteReader* reader, KeyValues* key_values) {
 }
 
 const char* ParseType(ByteReader* reader, int depth, Type* type) {
-  if (depth > kMaxTypeDepth) return "types are nested too deep";
+  if (depth > kMaxTypeDepth) return kTypesTooDeep;
   const auto code = reader->Number<std::uint8_t>();
   type->code = static_cast<TypeCode>(code);
   switch (type->code) {

@@ -6,10 +6,16 @@
 #include <cstdint>
 
 #include "libnettrace-writer/core/byte_reader.h"
+#include "nettrace/format.h"
 #include "nettrace/ids.h"
 #include "nettrace/schema.h"
 
 namespace nettrace::internal {
+
+// Describes types beyond kMaxTypeDepth. A row with such types is valid.
+inline constexpr char kTypesTooDeep[] =
+    "types are nested deeper than 32, the limit of this reader; the file is not damaged";
+static_assert(kMaxTypeDepth == 32);
 
 const char* ParseTraceBlock(ByteReader block, TraceInfo* info);
 // For V4 and V5. Values that only these versions have become V6 key/values.

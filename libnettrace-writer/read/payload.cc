@@ -12,6 +12,7 @@ namespace {
 
 using internal::ByteReader;
 
+constexpr char kEnds[] = "it ends within a field";
 constexpr std::size_t kTextPerValue = 16;  // bytes of text that count as one value
 
 class Walker {
@@ -19,6 +20,7 @@ class Walker {
   Walker(std::span<const std::byte> payload, PayloadVisitor* visitor, PayloadEncoding encoding)
       : payload_(payload), visitor_(visitor), encoding_(encoding) {}
 
+  // Returns false if no field can be read after these.
   bool Fields(const std::vector<Field>& fields, ByteReader* reader) {
     for (const Field& field : fields) {
       visitor_->OnName(field.name);
@@ -27,16 +29,38 @@ class Walker {
     return true;
   }
 
-  const char* error() const { return error_; }
+  absl::Status status() const {
+    if (over_limit_) return absl::ResourceExhaustedError(error_);
+    return error_ == nullptr ? absl::OkStatus() : absl::DataLossError(error_);
+  }
 
  private:
+  // Keeps the first error. Returns false.
   bool Fail(const char* error) {
-    error_ = error;
+    if (error_ == nullptr) error_ = error;
+    return false;
+  }
+
+  bool Exceeds(const char* limit) {
+    over_limit_ = true;
+    error_ = limit;
     return false;
   }
 
   bool Value(const Type& type, ByteReader* reader) {
-    if (++values_ > kMaxPayloadValues) return Placeholder("it has too many values");
+    if (++values_ > kMaxPayloadValues) {
+      visitor_->OnUnreadable();
+      return Exceeds("it has more values than this reader supports");
+    }
+    const std::size_t before = reader->size();
+    if (!ValueOf(type, reader)) return false;
+    if (reader->size() == before && ++empty_values_ > payload_.size() + kMaxEmptyValues) {
+      return Exceeds("it has more values without bytes than this reader supports");
+    }
+    return true;
+  }
+
+  bool ValueOf(const Type& type, ByteReader* reader) {
     switch (type.code) {
       case TypeCode::kObject: {
         visitor_->OnBeginObject();
@@ -54,24 +78,24 @@ class Walker {
       case TypeCode::kNullTerminatedUtf16String:
         return NullTerminated(reader);
       case TypeCode::kUtf8CodeUnit:
-        return Text(reader->Bytes(1), 1, *reader);
+        return Units(1, 1, reader, /*ends_at_zero=*/false);
       case TypeCode::kUtf16CodeUnit:
-        return Text(reader->Bytes(2), 2, *reader);
+        return Units(1, 2, reader, /*ends_at_zero=*/false);
       default:
         return Scalar(type.code, reader);
     }
   }
 
-  // Passes an empty value for a field whose name was already passed, then fails.
-  bool Placeholder(const char* error) {
-    visitor_->OnUtf8({});
+  // Stands for the value of a field whose name was already passed, then fails.
+  bool Unreadable(const char* error) {
+    visitor_->OnUnreadable();
     return Fail(error);
   }
 
   template <typename T>
   bool Take(ByteReader* reader, T* value) {
     *value = reader->Number<T>();
-    return reader->ok() || Placeholder("it ends within a field");
+    return reader->ok() || Unreadable(kEnds);
   }
 
   template <typename T>
@@ -130,19 +154,19 @@ class Walker {
       }
       case TypeCode::kVarInt: {
         const std::int64_t value = reader->VarInt64();
-        if (!reader->ok()) return Placeholder("it ends within a field");
+        if (!reader->ok()) return Unreadable(kEnds);
         visitor_->OnInt(value);
         return true;
       }
       case TypeCode::kVarUInt: {
         const std::uint64_t value = reader->VarUInt64();
-        if (!reader->ok()) return Placeholder("it ends within a field");
+        if (!reader->ok()) return Unreadable(kEnds);
         visitor_->OnUInt(value);
         return true;
       }
       case TypeCode::kGuid: {
         const auto bytes = reader->Bytes(16);
-        if (!reader->ok()) return Placeholder("it ends within a field");
+        if (!reader->ok()) return Unreadable(kEnds);
         Guid guid;
         std::copy(bytes.begin(), bytes.end(), guid.begin());
         visitor_->OnGuid(guid);
@@ -152,12 +176,12 @@ class Walker {
         return DateTime(reader);
       case TypeCode::kDecimal: {
         const auto bytes = reader->Bytes(16);
-        if (!reader->ok()) return Placeholder("it ends within a field");
+        if (!reader->ok()) return Unreadable(kEnds);
         visitor_->OnDecimal(bytes);
         return true;
       }
       default:
-        return Placeholder("the size of a field's type is not known");
+        return Unreadable("the size of a field's type is not known");
     }
   }
 
@@ -172,13 +196,12 @@ class Walker {
     } else {
       time = internal::ToTime(internal::ReadDateTime(reader));
     }
-    if (!reader->ok()) return Placeholder("it ends within a field");
+    if (!reader->ok()) return Unreadable(kEnds);
     visitor_->OnDateTime(time);
     return true;
   }
 
-  bool Text(std::span<const std::byte> units, std::size_t unit, const ByteReader& reader) {
-    if (!reader.ok()) return Placeholder("it ends within a field");
+  bool Text(std::span<const std::byte> units, std::size_t unit) {
     // Limits the total text: many locations may refer to the same bytes.
     values_ += static_cast<int>(units.size() / kTextPerValue);
     if (unit == 1) {
@@ -187,6 +210,15 @@ class Walker {
       visitor_->OnUtf16(units);
     }
     return true;
+  }
+
+  // Passes `count` code units. If the payload ends before, passes those that it has, and fails.
+  bool Units(std::size_t count, std::size_t unit, ByteReader* reader, bool ends_at_zero) {
+    const std::size_t present = std::min(count, reader->size() / unit);
+    if (present == 0 && count != 0) return Unreadable(kEnds);
+    const auto units = reader->Bytes(present * unit);
+    Text(ends_at_zero ? UntilZero(units, unit) : units, unit);
+    return present == count || Fail(kEnds);
   }
 
   static std::span<const std::byte> UntilZero(std::span<const std::byte> units, std::size_t unit) {
@@ -200,10 +232,9 @@ class Walker {
   }
 
   bool Elements(const Type& type, std::size_t count, ByteReader* reader, bool ends_at_zero) {
-    if (!reader->ok()) return Placeholder("it ends within a field");
+    if (!reader->ok()) return Unreadable(kEnds);
     if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
-      const auto units = reader->Bytes(count * unit);
-      return Text(ends_at_zero ? UntilZero(units, unit) : units, unit, *reader);
+      return Units(count, unit, reader, ends_at_zero);
     }
     visitor_->OnBeginArray();
     bool ok = true;
@@ -214,40 +245,50 @@ class Walker {
 
   bool Located(const Type& type, ByteReader* reader) {
     const auto location = reader->Number<std::uint32_t>();
-    if (!reader->ok()) return Placeholder("it ends within a field");
+    if (!reader->ok()) return Unreadable(kEnds);
     const std::size_t size = location >> 16;
     std::size_t position = location & 0xFFFF;
     if (type.code == TypeCode::kRelLoc) {
       position += static_cast<std::size_t>(reader->rest().data() - payload_.data());
     }
     if (position > payload_.size() || size > payload_.size() - position) {
-      return Placeholder("the location of a field is outside the payload");
+      Unreadable("the location of a field is outside the payload");
+      return true;  // the next field follows the location
     }
     const auto bytes = payload_.subspan(position, size);
     if (const std::size_t unit = internal::CodeUnitSize(type.element[0]); unit != 0) {
-      return Text(UntilZero(bytes, unit), unit, *reader);
+      return Text(UntilZero(bytes, unit), unit);
     }
     ByteReader elements(bytes);
     visitor_->OnBeginArray();
-    bool ok = true;
-    while (ok && !elements.empty()) ok = Value(type.element[0], &elements);
+    while (!elements.empty() && Value(type.element[0], &elements)) {
+    }
     visitor_->OnEndArray();
-    return ok;
+    return !over_limit_;
   }
 
+  // Passes text up to its terminator, or up to the end of the payload if it has none.
   bool NullTerminated(ByteReader* reader) {
-    const auto units = UntilZero(reader->rest(), 2);
+    constexpr std::size_t kUnit = 2;
     const auto rest = reader->rest();
-    if (rest.size() - units.size() < 2) return Placeholder("a string is not terminated");
-    reader->Bytes(units.size() + 2);
-    return Text(units, 2, *reader);
+    const auto units = UntilZero(rest.first(rest.size() - rest.size() % kUnit), kUnit);
+    if (units.empty() && rest.size() < kUnit) return Unreadable("a string is not terminated");
+    Text(units, kUnit);
+    if (rest.size() - units.size() < kUnit) {
+      reader->Bytes(rest.size());
+      return Fail("a string is not terminated");
+    }
+    reader->Bytes(units.size() + kUnit);
+    return true;
   }
 
   std::span<const std::byte> payload_;
   PayloadVisitor* visitor_;
   const PayloadEncoding encoding_;
   const char* error_ = nullptr;
+  bool over_limit_ = false;
   int values_ = 0;
+  std::size_t empty_values_ = 0;
 };
 
 }  // namespace
@@ -256,8 +297,8 @@ absl::Status VisitPayload(const std::vector<Field>& fields, std::span<const std:
                           PayloadVisitor* visitor, PayloadEncoding encoding) {
   Walker walker(payload, visitor, encoding);
   ByteReader reader(payload);
-  if (walker.Fields(fields, &reader)) return absl::OkStatus();
-  return absl::DataLossError(walker.error());
+  walker.Fields(fields, &reader);
+  return walker.status();
 }
 
 }  // namespace nettrace

@@ -133,7 +133,8 @@ struct Reader::Impl {
   ReaderOptions options;
   BlockReader blocks;
   TraceInfo trace;
-  std::uint64_t legacy_process_id = 0;
+  // Process of the threads that have no process id.
+  std::optional<std::uint64_t> process_id;
 
   MetadataTable metadata;
   Table<ThreadIndex, Thread> threads;
@@ -295,8 +296,13 @@ bool Reader::Impl::ReadTrace() {
     trace = TraceInfo();
     return Stop(block.offset, absl::StrCat("Trace block: ", error));
   }
-  if (legacy() && !absl::SimpleAtoi(trace.key_values[0].second, &legacy_process_id)) {
-    legacy_process_id = 0;
+  const auto key = std::find_if(trace.key_values.begin(), trace.key_values.end(),
+                                [](const auto& pair) { return pair.first == kKeyProcessId; });
+  std::uint64_t number = 0;
+  if (key != trace.key_values.end() && absl::SimpleAtoi(key->second, &number)) {
+    process_id = number;
+  } else if (legacy()) {
+    process_id = 0;
   }
   return true;
 }
@@ -457,6 +463,7 @@ bool Reader::Impl::ReadThreads() {
     ThreadInfo row;
     if (const char* error = internal::ParseThreadRow(&reader, &index, &row))
       return StopInBlock(offset, error);
+    if (!row.process_id) row.process_id = process_id;
     const std::size_t cost = internal::ThreadRowCost(row, SizeSince(offset, reader));
     if (options.skip_damage && threads.Find(index) != nullptr) {
       if (!lacks_sequence_point) {
@@ -537,7 +544,7 @@ Thread* Reader::Impl::FindThread(ThreadIndex index, std::uint32_t last_sequence_
   if (const auto* found = threads.Find(index)) return found->get();
   if (!legacy()) return nullptr;
   auto thread = std::make_unique<Thread>();
-  thread->info.process_id = legacy_process_id;
+  thread->info.process_id = process_id;
   thread->info.thread_id = ToNumber(index);
   thread->last_sequence = last_sequence_if_new;
   thread->cost = internal::kRowCost;

@@ -45,6 +45,9 @@ namespace traceevent = internal::traceevent;
 // Maximum bytes of a string that a finding quotes.
 constexpr std::size_t kMaxQuote = 256;
 
+// Estimated bytes in memory of the index of a removed thread.
+constexpr std::size_t kRemovedThreadCost = 16;
+
 // Finds arrays with more elements than TraceEvent can read.
 class ArrayCounter : public PayloadVisitor {
  public:
@@ -152,6 +155,7 @@ class Verifier {
   absl::flat_hash_map<MetadataId, std::unique_ptr<EventMetadata>> metadata_;
   EventIdTable event_ids_;  // includes rows from before flushes
   absl::flat_hash_map<ThreadIndex, Thread> threads_;
+  absl::flat_hash_set<ThreadIndex> removed_threads_;  // since the last flush of threads
   absl::flat_hash_set<LabelListId> labels_;
   absl::flat_hash_set<StackId> stacks_;
 
@@ -302,7 +306,11 @@ void Verifier::CheckMetadataBlock() {
     const std::uint64_t offset = OffsetOf(reader);
     MetadataId id{};
     EventMetadata row;
-    if (const char* error = internal::ParseMetadataRow(&reader, &id, &row)) {
+    const char* error = internal::ParseMetadataRow(&reader, &id, &row);
+    if (error == internal::kTypesTooDeep) {
+      Report(RuleId::kReaderLimits, offset, error);
+      row.fields.clear();  // payloads of the row are not checked
+    } else if (error != nullptr) {
       return Report(RuleId::kMetadataRow, offset, error);
     }
     const std::size_t cost = internal::MetadataRowCost(row, SizeSince(offset, reader));
@@ -401,6 +409,10 @@ void Verifier::CheckThreadBlock() {
       table_bytes_ -= cost;
       Report(RuleId::kThreadRedefined, offset,
              absl::StrCat("thread index ", ToNumber(index), " is already defined"));
+    } else if (removed_threads_.contains(index)) {
+      Report(RuleId::kThreadIndexReused, offset,
+             absl::StrCat("thread index ", ToNumber(index),
+                          " was removed and is defined again without a flush of threads"));
     }
   }
 }
@@ -430,6 +442,7 @@ void Verifier::CheckRemoveThreadBlock() {
     }
     interval_bytes_ += thread->second.cost;
     threads_.erase(thread);
+    if (removed_threads_.insert(entry.thread).second && !Charge(kRemovedThreadCost)) return;
   }
 }
 
@@ -604,7 +617,11 @@ void Verifier::CheckEventPayload(const EventRows& rows) {
   }
   ArrayCounter counter;
   const absl::Status status = VisitPayload(metadata->second->fields, payload, &counter);
-  if (!status.ok()) {
+  if (absl::IsResourceExhausted(status)) {
+    const absl::string_view why = status.message();
+    Report(RuleId::kReaderLimits, rows.offset(),
+           absl::StrCat("the payload cannot be shown: ", why));
+  } else if (!status.ok()) {
     const absl::string_view why = status.message();
     Report(RuleId::kPayload, rows.offset(),
            absl::StrCat("the payload does not fit the fields of metadata ",
@@ -661,6 +678,8 @@ void Verifier::CheckSequencePoint() {
   if (header.flags & kSequencePointFlushThreads) {
     for (const auto& [index, thread] : threads_) table_bytes_ -= thread.cost;
     threads_.clear();
+    table_bytes_ -= kRemovedThreadCost * removed_threads_.size();
+    removed_threads_.clear();
   }
   if (header.flags & kSequencePointFlushMetadata) {
     metadata_.clear();
@@ -669,15 +688,18 @@ void Verifier::CheckSequencePoint() {
 }
 
 // Checks that the stream is readable. Only the .NET runtime writes V4 and V5.
-VerifyReport VerifyLegacy(Reader* reader, const Rule* rule) {
+VerifyReport VerifyLegacy(Reader* reader) {
   while (reader->Next() != Reader::Step::kEnd) {
   }
   VerifyReport report;
   report.version = reader->major_version();
   report.events = reader->stats().events;
-  if (reader->damage()) {
-    report.errors = 1;
-    report.findings.push_back({rule, reader->damage()->offset, reader->damage()->reason});
+  if (const std::optional<Damage>& damage = reader->damage()) {
+    const bool is_limit = damage->reason == internal::kTypesTooDeep;
+    const RuleId id = is_limit ? RuleId::kReaderLimits : RuleId::kDamagedLegacy;
+    ++(is_limit ? report.hazards : report.errors);
+    report.findings.push_back(
+        {&VerifyRules()[static_cast<std::size_t>(id)], damage->offset, damage->reason});
   }
   return report;
 }
@@ -719,8 +741,7 @@ absl::StatusOr<VerifyReport> Verify(std::unique_ptr<Source> source, const Verify
   if (!legacy) return Verifier(std::move(whole), options).Run();
   auto reader = Reader::Open(std::move(whole), {.max_table_bytes = options.max_table_bytes});
   if (!reader.ok()) return reader.status();
-  return VerifyLegacy(reader->get(),
-                      &VerifyRules()[static_cast<std::size_t>(RuleId::kDamagedLegacy)]);
+  return VerifyLegacy(reader->get());
 }
 
 }  // namespace nettrace

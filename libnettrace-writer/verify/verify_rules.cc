@@ -12,6 +12,7 @@ using internal::RuleId;
 constexpr Severity kError = Severity::kError;
 constexpr Severity kHazard = Severity::kHazard;
 constexpr char kTraceEvent[] = "TraceEvent";
+constexpr char kLibrary[] = "libnettrace";
 
 constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"truncated", kError, "Blocks", "every block is there with all its bytes"},
@@ -94,6 +95,12 @@ constexpr std::array<Rule, static_cast<std::size_t>(RuleId::kCount)> kRules = {{
     {"processor-number", kHazard, kTraceEvent, "processor numbers are 0..255, or 2^32-1 for none"},
     {"remove-thread-index", kHazard, kTraceEvent,
      "indices of removed threads are above 4194304, and so above all OS ids of threads"},
+    {"thread-index-reused", kHazard, kTraceEvent,
+     "the index of a removed thread is defined again only after a flush of threads"},
+    {"reader-limits", kHazard, kLibrary,
+     "types are nested 32 deep at most; a payload has 1048576 values at most, and at most 64 "
+     "values "
+     "without bytes beyond one for each of its bytes"},
 }};
 
 }  // namespace

@@ -66,6 +66,8 @@ enum class RuleId : std::size_t {
   kStackFrames,
   kProcessorNumber,
   kRemoveThreadIndex,
+  kThreadIndexReused,
+  kReaderLimits,
   kCount,
 };
 

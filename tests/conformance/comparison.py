@@ -20,6 +20,8 @@ import struct
 QUIRKS = ("latin1", "nul", "empty", "implied", "label")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
+# Rows of these providers have no names. We show the documented ones; TraceEvent does so in its views of the .NET runtime only.
+UNNAMED_PROVIDERS = ("Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown")
 MAX_SHOWN = 20
 
 
@@ -114,6 +116,8 @@ class Comparison:
 
     def _name(self, where, ours, theirs):
         name, opcode = theirs["name"], theirs["opcode"]
+        if ours["provider"] in UNNAMED_PROVIDERS and name.startswith("EventID("):
+            ours = {**ours, "name": ""}
         if not ours["name"] and name == f"EventID({theirs['id']})":
             name = ""
         if opcode != 0:

@@ -77,6 +77,12 @@ class ComparisonTest(unittest.TestCase):
         for key, value in (("pid", 1), ("tid", 0), ("name", "EventID(2)")):
             self.assertEqual(compare([ours], [changed(theirs, **{key: value})]).count, 1, key)
 
+    def test_documented_names_of_the_runtime_may_be_missing(self):
+        ours = changed(OURS, provider="Microsoft-Windows-DotNETRuntime", name="GC/Start")
+        theirs = changed(THEIRS, provider="Microsoft-Windows-DotNETRuntime", name="EventID(1)")
+        self.assertEqual(compare([ours], [theirs]).differences, [])
+        self.assertEqual(compare([ours], [changed(theirs, name="Other")]).count, 1)
+
     def test_order_of_fields_is_compared(self):
         reordered = dict(reversed(list(THEIRS["payload"].items())))
         self.assertEqual(compare(theirs=[changed(THEIRS, payload=reordered)]).count, 1)

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -118,6 +119,15 @@ void PutWholeNumber(std::int64_t value, ValueStyle style, JsonWriter* json) {
     json->Int64(value);
   } else {
     PutInteger(json, value);
+  }
+}
+
+void PutUnreadable(ValueStyle style, JsonWriter* json) {
+  constexpr std::string_view kUnreadable = "unreadable";
+  if (style == ValueStyle::kForPeople) {
+    json->RawValue(kUnreadable.data(), kUnreadable.size(), rapidjson::kStringType);
+  } else {
+    json->Null();
   }
 }
 

@@ -38,6 +38,9 @@ enum class ValueStyle {
 void PutWholeNumber(std::uint64_t value, ValueStyle style, JsonWriter* json);
 void PutWholeNumber(std::int64_t value, ValueStyle style, JsonWriter* json);
 
+// Writes null for a value that cannot be read; for people, the word unreadable without quotes.
+void PutUnreadable(ValueStyle style, JsonWriter* json);
+
 // Returns the name of an errno, e.g. "ENOENT", or null if the number has none.
 const char* ErrnoName(std::uint64_t value);
 

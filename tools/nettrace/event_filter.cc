@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "libnettrace-writer/core/traceevent.h"
 #include "tools/common/account.h"
+#include "tools/common/event_name.h"
 #include "tools/common/text.h"
 #include "tools/common/value_options.h"
 
@@ -97,7 +98,8 @@ bool EventFilter::Passes(const nettrace::Reader& reader, const nettrace::Event& 
     if ((is_account ? account : processes) == Added::kHidden) return false;
     return is_account ? KeepsAccount(reader, event) : KeepsProcess(reader, event);
   }
-  if (!IsOneOf(providers, event.metadata->provider) || !IsOneOf(events, event.metadata->name)) {
+  if (!IsOneOf(providers, event.metadata->provider) ||
+      !IsOneOf(events, EventName(*event.metadata))) {
     return false;
   }
   // A thread without an id does not have any of the ids.

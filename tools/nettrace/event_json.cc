@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "libnettrace-writer/core/little_endian.h"
+#include "tools/common/event_name.h"
+#include "tools/common/json_members.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 
@@ -23,22 +25,19 @@ void PutOptionalGuid(JsonWriter* json, const char* key, const std::optional<nett
 }
 
 void PutLabels(JsonWriter* json, const nettrace::Labels& labels) {
-  json->StartObject();
-  if (labels.trace_id) PutText(json, "TraceId", FormatHex(*labels.trace_id));
-  if (labels.span_id) PutText(json, "SpanId", absl::StrFormat("%016x", *labels.span_id));
-  if (labels.opcode) PutNumber(json, "OpCode", *labels.opcode);
-  if (labels.keywords) PutText(json, "Keywords", absl::StrFormat("0x%x", *labels.keywords));
-  if (labels.level) PutNumber(json, "Level", *labels.level);
-  if (labels.version) PutNumber(json, "Version", *labels.version);
-  for (const auto& [key, value] : labels.strings) {
-    PutKey(json, key);
-    PutString(json, value);
-  }
-  for (const auto& [key, value] : labels.integers) {
-    PutKey(json, key);
-    PutInteger(json, value);
-  }
-  json->EndObject();
+  JsonMembers members;
+  const auto add_number = [&members](std::string_view key, auto number) {
+    members.Add(key, [number](JsonWriter* value) { PutInteger(value, number); });
+  };
+  if (labels.trace_id) members.AddText("TraceId", FormatHex(*labels.trace_id));
+  if (labels.span_id) members.AddText("SpanId", absl::StrFormat("%016x", *labels.span_id));
+  if (labels.opcode) add_number("OpCode", std::uint64_t{*labels.opcode});
+  if (labels.keywords) members.AddText("Keywords", absl::StrFormat("0x%x", *labels.keywords));
+  if (labels.level) add_number("Level", std::uint64_t{*labels.level});
+  if (labels.version) add_number("Version", std::uint64_t{*labels.version});
+  for (const auto& [key, value] : labels.strings) members.AddText(key, value);
+  for (const auto& [key, value] : labels.integers) add_number(key, value);
+  members.Put(json);
 }
 
 void PutStack(JsonWriter* json, std::span<const std::byte> stack, std::int32_t pointer_size) {
@@ -92,7 +91,7 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   PutNumber(&json, "timestamp", event.timestamp);
   PutText(&json, "time", FormatUtc(reader.TimeOf(event.timestamp)));
   PutText(&json, "provider", metadata.provider);
-  PutText(&json, "name", metadata.name);
+  PutText(&json, "name", EventName(metadata));
   PutNumber(&json, "id", row.id);
   PutNumber(&json, "version", event.version());
   PutNumber(&json, "level", event.level());
@@ -108,12 +107,9 @@ std::string EventToJson(const nettrace::Reader& reader, const nettrace::Event& e
   }
   if (!event.thread->key_values.empty()) {
     json.Key("threadInfo");
-    json.StartObject();
-    for (const auto& [key, value] : event.thread->key_values) {
-      PutKey(&json, key);
-      PutString(&json, value);
-    }
-    json.EndObject();
+    JsonMembers members;
+    for (const auto& [key, value] : event.thread->key_values) members.AddText(key, value);
+    members.Put(&json);
   }
   PutNumber(&json, "cpu", ProcessorOf(event));
   PutOptionalGuid(&json, "activityId", event.labels->activity_id);
@@ -146,7 +142,7 @@ std::string EventToText(const nettrace::Reader& reader, const nettrace::Event& e
   absl::StrAppendFormat(&line, " cpu %s %s %s/%s %s %s level=%d keywords=0x%x",
                         OrUnknown(ProcessorOf(event)), event.thread->name.value_or("?"),
                         OrUnknown(event.thread->process_id), OrUnknown(event.thread->thread_id),
-                        metadata.provider, metadata.name, event.level(), event.keywords());
+                        metadata.provider, EventName(metadata), event.level(), event.keywords());
   if (event.opcode() != 0) absl::StrAppendFormat(&line, " opcode=%d", event.opcode());
   if (event.labels->activity_id) {
     absl::StrAppend(&line, " activity=", FormatGuid(*event.labels->activity_id));

@@ -15,10 +15,13 @@
 #include "absl/strings/str_format.h"
 #include "eventheader/decoder.h"
 #include "eventheader/internal/field_rules.h"
+#include "libeventheader/base/utf.h"
+#include "libnettrace-writer/core/little_endian.h"
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
 #include "tools/common/field_value.h"
+#include "tools/common/json_members.h"
 #include "tools/common/text.h"
 
 namespace tools {
@@ -143,12 +146,9 @@ std::vector<FieldFormat> ReadFormats(const std::vector<nettrace::Field>& fields,
 }
 
 void PutAttributes(std::string_view text, JsonWriter* json) {
-  json->StartObject();
-  for (const auto& [name, value] : ParseAttributes(text)) {
-    PutKey(json, name);
-    PutString(json, value);
-  }
-  json->EndObject();
+  JsonMembers members;
+  for (const auto& [name, value] : ParseAttributes(text)) members.AddText(name, value);
+  members.Put(json);
 }
 
 // Returns whether the field's note contains something that is shown with the field's path.
@@ -176,29 +176,30 @@ void NameFields(const std::vector<nettrace::Field>& fields, const std::string& p
 }
 
 void PutFieldTags(const std::vector<const FieldFormat*>& fields, JsonWriter* json) {
-  json->StartObject();
+  JsonMembers members;
   for (const FieldFormat* const field : fields) {
-    if (!field->note.tag) continue;
-    PutKey(json, field->path);
-    PutString(json, absl::StrFormat("0x%x", *field->note.tag));
+    if (field->note.tag) members.AddText(field->path, absl::StrFormat("0x%x", *field->note.tag));
   }
-  json->EndObject();
+  members.Put(json);
 }
 
 void PutFieldAttributes(const std::vector<const FieldFormat*>& fields, JsonWriter* json) {
-  json->StartObject();
+  JsonMembers members;
   for (const FieldFormat* const field : fields) {
     if (field->note.attributes.empty()) continue;
-    PutKey(json, field->path);
-    PutAttributes(field->note.attributes, json);
+    members.Add(field->path,
+                [field](JsonWriter* value) { PutAttributes(field->note.attributes, value); });
   }
-  json->EndObject();
+  members.Put(json);
 }
 
 RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
   RowNotes row;
   row.id = metadata.event_id;
+  // If a key occurs several times, the first one counts.
   const auto add = [&row](const char* name, const auto& put) {
+    const auto is_same = [name](const auto& extra) { return extra.first == name; };
+    if (std::any_of(row.extras.begin(), row.extras.end(), is_same)) return;
     rapidjson::StringBuffer buffer;
     JsonWriter json(buffer);
     put(&json);
@@ -240,9 +241,9 @@ RowNotes ReadRowNotes(const nettrace::EventMetadata& metadata) {
 class JsonVisitor : public nettrace::PayloadVisitor {
  public:
   // Shows all values as typed if `formats` is null.
-  JsonVisitor(const std::vector<FieldFormat>* formats, ValueStyle style, JsonWriter* json,
+  JsonVisitor(const std::vector<FieldFormat>* formats, PayloadStyle style, JsonWriter* json,
               std::vector<ErrnoSymbols>* errnos)
-      : style_(style), json_(json), errnos_(errnos) {
+      : style_(ValueStyleOf(style)), raw_(IsRaw(style)), json_(json), errnos_(errnos) {
     if (formats != nullptr) open_.push_back({formats, 0});
   }
 
@@ -326,9 +327,11 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   void OnDateTime(absl::Time utc) override { PutString(json_, FormatUtc(utc)); }
   void OnDecimal(std::span<const std::byte> bytes) override { PutString(json_, FormatHex(bytes)); }
   void OnUtf8(std::span<const std::byte> units) override {
-    // Stands for the value at which a truncated payload ends.
-    if (in_bytes_ || in_nullable_) return;
     if (PutNull(units)) return;
+    if (raw_ && nettrace::internal::ClassifyUtf8(units) == nettrace::internal::TextKind::kInvalid) {
+      PutUnits<std::uint8_t>(units);
+      return;
+    }
     text_.clear();
     if (Is(FieldFormat::Values::kNumbers) && Current()->note.format == eh::Format::kString8) {
       std::vector<std::byte> utf16;
@@ -341,9 +344,18 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
   void OnUtf16(std::span<const std::byte> units) override {
     if (PutNull(units)) return;
+    if (raw_ && !IsUtf16(units)) {
+      PutUnits<std::uint16_t>(units);
+      return;
+    }
     text_.clear();
     nettrace::internal::AppendUtf16AsUtf8(units, &text_);
     json_->String(text_.data(), static_cast<rapidjson::SizeType>(text_.size()));
+  }
+  void OnUnreadable() override {
+    // The bytes and the number before are shown at the end of their array.
+    if (in_bytes_ || in_nullable_) return;
+    PutUnreadable(style_, json_);
   }
 
  private:
@@ -370,6 +382,26 @@ class JsonVisitor : public nettrace::PayloadVisitor {
     if (!units.empty() || !Is(FieldFormat::Values::kNullOrText)) return false;
     json_->Null();
     return true;
+  }
+
+  // Returns whether each surrogate in the text is one of a pair.
+  static bool IsUtf16(std::span<const std::byte> units) {
+    while (!units.empty()) {
+      if (eh::internal::DecodeUtf16(&units, /*little_endian=*/true) == eh::internal::kMalformed) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Shows malformed text as an array of its code units.
+  template <typename Unit>
+  void PutUnits(std::span<const std::byte> units) {
+    json_->StartArray();
+    for (; units.size() >= sizeof(Unit); units = units.subspan(sizeof(Unit))) {
+      json_->Uint(nettrace::internal::LoadLittleEndian<Unit>(units.data()));
+    }
+    json_->EndArray();
   }
 
   // Returns false if the field's numbers are shown as typed.
@@ -400,6 +432,7 @@ class JsonVisitor : public nettrace::PayloadVisitor {
   }
 
   const ValueStyle style_;
+  const bool raw_;
   JsonWriter* json_;
   std::vector<ErrnoSymbols>* errnos_;
   int open_arrays_ = 0;
@@ -432,8 +465,8 @@ absl::Status PayloadJson::Put(const nettrace::Event& event, JsonWriter* json) {
     return status;
   }
   const std::vector<FieldFormat>& formats = row.formats;
-  JsonVisitor visitor(formats.empty() || IsRaw(style_) ? nullptr : &formats, ValueStyleOf(style_),
-                      json, &last_errnos_);
+  JsonVisitor visitor(formats.empty() || IsRaw(style_) ? nullptr : &formats, style_, json,
+                      &last_errnos_);
   json->StartObject();
   absl::Status status = nettrace::VisitPayload(event.metadata->fields, event.payload, &visitor,
                                                event.payload_encoding);

@@ -21,7 +21,7 @@ namespace tools {
 enum class PayloadStyle {
   kForPrograms,   // EventHeader fields in their formats; see tools/common/field_value.h
   kForPeople,     // like kForPrograms, with the names of errnos
-  kRaw,           // all fields by their types in the file
+  kRaw,           // all fields by their types in the file; malformed text as its code units
   kRawForPeople,  // like kRaw, but large numbers have no quotes
 };
 
@@ -71,7 +71,8 @@ class PayloadJson {
   const RowNotes& NotesOf(const nettrace::EventMetadata& metadata);
 
   // Writes the payload of `event` with a member for each field. If the payload does not match its
-  // fields, writes the values before the mismatch, completes the object, and returns an error.
+  // fields, writes the values that can be read, completes the object, and returns an error. A value
+  // that cannot be read is null; for people, it is the word unreadable without quotes.
   absl::Status Put(const nettrace::Event& event, JsonWriter* json);
 
   // Writes the symbols of that event's fields as an object under `key`, or nothing if there are

@@ -76,6 +76,7 @@ class Collector : public nettrace::PayloadVisitor {
     }
   }
   void OnBool(bool value) override { OnUInt(value ? 1 : 0); }
+  void OnUnreadable() override {}  // keeps the kind kOther, or the elements before
   void OnUtf8(std::span<const std::byte> units) override {
     Current().kind = Kind::kText;
     nettrace::internal::AppendUtf8AsValid(units, &Current().text);
@@ -175,7 +176,7 @@ void TracepointPayload::PutValue(std::size_t field, ValueStyle style, JsonWriter
   };
   switch (value.kind) {
     case Kind::kOther:
-      json->Null();
+      PutUnreadable(style, json);
       break;
     case Kind::kText:
       PutString(json, value.text);

@@ -14,12 +14,17 @@ namespace {
 
 // Fields that hold more than this many values, in nested fixed arrays, get no values.
 constexpr std::uint64_t kMaxValues = 2000;
+// Maximum elements without bytes in a fixed array that gets values. Readers refuse payloads with
+// many.
+constexpr std::uint16_t kMaxEmptyElements = 2;
 
 std::uint64_t MinValues(const std::vector<Field>& fields);
 
 std::uint64_t MinValues(const Type& type) {
   if (type.code == TypeCode::kObject) return MinValues(type.fields);
   if (type.code != TypeCode::kFixedLengthArray) return 1;
+  const bool is_empty = internal::FixedSize(type.element.front()) == 0;
+  if (is_empty && type.count > kMaxEmptyElements) return kMaxValues + 1;
   return std::min(kMaxValues + 1, type.count * MinValues(type.element.front()));
 }
 

@@ -364,6 +364,24 @@ TEST(TracepointNotes, DerivedNumbersHaveTheirPrintedNames) {
   EXPECT_EQ(NotesOf(schema), expected);
 }
 
+TEST(TracepointNotes, SeveralValuesOfAFieldHaveTheirNames) {
+  const TracepointSchema schema = ParseGoodFormat(
+      "\tfield:unsigned long gfp_flags;\toffset:8;\tsize:8;\tsigned:0;\n"
+      "\tfield:int node;\toffset:16;\tsize:4;\tsigned:1;\n"
+      "\tfield:unsigned int flags;\toffset:20;\tsize:4;\tsigned:0;\n",
+      R"X("gfp_flags=%s node=%d accounted=%s cpu=%u idx=%u flags=%s",)X"
+      R"X( __print_flags(REC->gfp_flags, "|", { 0x40, "B" }), REC->node,)X"
+      R"X( (1 && (REC->gfp_flags & 0x40)) ? "true" : "false", REC->flags & 0x3FFFF,)X"
+      R"X( REC->flags >> 22, __print_flags(REC->flags & 0x80000, "|", { 0x80000, "D" }))X");
+  const auto notes = NotesOf(schema);
+  EXPECT_EQ(notes.at("Tracepoint.Field.gfp_flags"),
+            R"(hex "gfp_flags=" flags(gfp_flags,"|",64="B") " " "accounted=" )"
+            R"(((1&&(gfp_flags&64))?"true":"false"))");
+  EXPECT_EQ(notes.at("Tracepoint.Field.flags"),
+            R"(hex "cpu=" (flags&262143) " " "idx=" (flags>>22) " " "flags=" )"
+            R"(flags((flags&524288),"|",524288="D"))");
+}
+
 TEST(TracepointNotes, LargestAreLeftOutUntilTheyFit) {
   std::string fields;
   std::string format;

@@ -71,6 +71,30 @@ TEST(Reader, GivesEveryColumnOfAnEvent) {
   EXPECT_FALSE(reader->event().labels->activity_id.has_value());
 }
 
+TEST(Reader, ThreadsWithoutAProcessBelongToThatOfTheTrace) {
+  const auto start = [](std::string_view process) {
+    Bytes content = TraceContent();
+    const std::size_t count_at = content.size() - std::string("HardwareThreadCount_4_").size() - 4;
+    Bytes with_process = Bytes().Raw(
+        std::string_view(reinterpret_cast<const char*>(content.span().data()), count_at));
+    with_process.U32(1).String("ProcessId").String(process);
+    return StreamHeader().Append(Block(BlockKind::kTrace, with_process));
+  };
+  const auto process_of = [](Bytes stream, std::uint64_t thread) {
+    Bytes threads;
+    threads.Row(ThreadRowBytes(1, 4242, 1)).Row(Bytes().Var(2).U8(3).Var(77));
+    stream.Append(MetadataBlock({{}})).Append(Block(BlockKind::kThread, threads));
+    stream.Append(EventBlock({{.thread = thread}})).Append(End());
+    auto reader = OpenBytes(stream.span());
+    EXPECT_EQ(reader->Next(), Step::kEvent);
+    return reader->event().thread->process_id;
+  };
+  EXPECT_EQ(process_of(start("555"), 2), 555u);
+  EXPECT_EQ(process_of(start("555"), 1), 4242u);
+  EXPECT_EQ(process_of(start("none"), 2), std::nullopt);
+  EXPECT_EQ(process_of(Start(), 2), std::nullopt);
+}
+
 TEST(Reader, CountsTheContentsOfAStream) {
   const Reader::Stats stats = StatsOf(GoodStream());
   EXPECT_EQ(stats.events, 5u);
@@ -468,6 +492,16 @@ TEST(ReaderDamage, SequencePointRemovesLabelsAndFlushedRows) {
                                      .Append(SequencePointBlock(1, kSequencePointFlushThreads))
                                      .Append(EventBlock({{}}))),
                         "thread 1"));
+}
+
+TEST(ReaderDamage, DeepTypesAreALimitOfTheReader) {
+  Bytes type;
+  for (int i = 0; i < kMaxTypeDepth + 1; ++i) type.Append(Code(TypeCode::kArray));
+  type.Append(Code(TypeCode::kInt32));
+  const Bytes stream =
+      Start().Append(MetadataBlock({{.fields = {FieldRow("deep", type)}}})).Append(End());
+  EXPECT_EQ(ReasonOf(stream),
+            "types are nested deeper than 32, the limit of this reader; the file is not damaged");
 }
 
 TEST(ReaderDamage, ReportsWhereItStoppedAndTheRemainingSize) {

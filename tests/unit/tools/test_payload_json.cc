@@ -279,6 +279,14 @@ TEST(PayloadJson, TagsAttributesAndGroupsAreExtras) {
   EXPECT_EQ(payloads.NotesOf(metadata).id, 12u);
 }
 
+TEST(PayloadJson, ExtrasHaveEachKeyOnce) {
+  nettrace::EventMetadata metadata;
+  metadata.key_values = {{"EventHeader.Tag", "0x1"},
+                         {"EventHeader.Tag", "0x2"},
+                         {"EventHeader.Attributes", "k=a;k=b;l=c"}};
+  EXPECT_EQ(Extras(metadata), R"(tag="0x1";attributes={"k":["a","b"],"l":"c"};)");
+}
+
 TEST(PayloadJson, CutPayloadIsACompleteObjectWithTheReason) {
   nettrace::EventMetadata metadata;
   using nettrace::Type;
@@ -288,6 +296,51 @@ TEST(PayloadJson, CutPayloadIsACompleteObjectWithTheReason) {
   const std::string shown = Show(metadata, tests::ToBytes("\1\2"), PayloadStyle::kForPrograms);
   EXPECT_EQ(shown.rfind(R"({"i":)", 0), 0u) << shown;
   EXPECT_NE(shown.find("} ("), std::string::npos) << shown;
+}
+
+TEST(PayloadJson, UnreadableValuesAreNullOrNamed) {
+  nettrace::EventMetadata metadata;
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  metadata.fields = {{"e", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))},
+                     {"s", Type::RelLoc(Type::Simple(TypeCode::kUtf8CodeUnit))},
+                     {"n", Type::Simple(TypeCode::kInt16)},
+                     {"m", Type::Simple(TypeCode::kInt16)}};
+  const std::vector<std::byte> payload = tests::ToBytes("\0\0\x40\0\1\0\7\0\1"s);
+  EXPECT_EQ(Show(metadata, payload, PayloadStyle::kForPrograms),
+            R"({"e":"","s":null,"n":7,"m":null} )"
+            "(the location of a field is outside the payload)");
+  EXPECT_EQ(Show(metadata, payload, PayloadStyle::kForPeople),
+            R"({"e":"","s":unreadable,"n":7,"m":unreadable} )"
+            "(the location of a field is outside the payload)");
+}
+
+TEST(PayloadJson, RawTextThatIsMalformedIsItsUnits) {
+  nettrace::EventMetadata metadata;
+  using nettrace::Type;
+  using nettrace::TypeCode;
+  metadata.fields = {{"a", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))},
+                     {"b", Type::Array(Type::Simple(TypeCode::kUtf8CodeUnit))},
+                     {"c", Type::Simple(TypeCode::kNullTerminatedUtf16String)}};
+  const std::vector<std::byte> payload =
+      tests::ToBytes("\2\0\xC3\xA9\2\0a\xFF"s + "b\0\0\xD8\0\0"s);
+  EXPECT_EQ(Show(metadata, payload, PayloadStyle::kRaw),
+            "{\"a\":\"\xC3\xA9\",\"b\":[97,255],\"c\":[98,55296]}");
+  EXPECT_EQ(Show(metadata, payload, PayloadStyle::kForPrograms),
+            "{\"a\":\"\xC3\xA9\",\"b\":\"a\xEF\xBF\xBD\","
+            "\"c\":\"b\xEF\xBF\xBD\"}");
+}
+
+TEST(PayloadJson, SingleCharactersAreText) {
+  const std::string fields =
+      "a\0\x82\x0A"s
+      "b\0\x82\x0B"s
+      "c\0\x83\x0B"s
+      "d\0\xA2\x0A\2\0"s;
+  EXPECT_EQ(Show(fields,
+                 "\xE9"
+                 "bc\0xy"s),
+            "{\"a\":\"\xC3\xA9\",\"b\":\"b\",\"c\":\"c\",\"d\":\"xy\"}");
 }
 
 // Any process may have written the notes.
@@ -407,6 +460,10 @@ TEST(TracepointJson, ShowsTheIntactPartOfACutPayload) {
   const std::string shown = ShowTracepoint(kNotes, PayloadStyle::kForPrograms, 9);
   EXPECT_NE(shown.find(R"("vec":3)"), std::string::npos) << shown;
   EXPECT_EQ(shown.find("127.0.0.1"), std::string::npos) << shown;
+  EXPECT_NE(ShowTracepoint(kNotes, PayloadStyle::kForPrograms, 6).find(R"("flags":null})"),
+            std::string::npos);
+  EXPECT_NE(ShowTracepoint(kNotes, PayloadStyle::kForPeople, 6).find(R"("flags":unreadable})"),
+            std::string::npos);
 }
 
 }  // namespace

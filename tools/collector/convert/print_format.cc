@@ -205,6 +205,7 @@ class PrintFormatCompiler {
     bool hex = false;
     bool decimal = false;
     std::vector<SymbolPiece> pieces;
+    std::string first_name;  // name before the first piece, if `pieces` does not contain it
   };
 
   static void LeaveOutLargest(nettrace::KeyValues* notes) {
@@ -322,18 +323,27 @@ class PrintFormatCompiler {
     Add(conversion, name, *std::move(piece));
   }
 
-  // Adds `piece` to the symbol of the field `name`.
+  // Adds `piece` to the symbol of the field `name`. Values that `print fmt` displays together stay
+  // together, such as "8,1" of a device. If the symbol has several other values, each has its name:
+  // "cpu=1 idx=197 flags=D|P".
   void Add(const Conversion& conversion, const std::string& name, SymbolPiece piece) {
     Field& field = *Find(name);
-    if (!field.pieces.empty()) {
-      // Values that `print fmt` displays together stay together, such as "8,1" of a device.
-      const std::string_view literal = WithoutPrefix(conversion.literal);
-      const std::string_view between = last_ == name && IsPunctuation(literal) ? literal : " ";
-      if (!between.empty()) field.pieces.push_back(TextPiece(between));
+    const std::string_view shown = NameBefore(conversion.literal);
+    const std::string_view literal = WithoutPrefix(conversion.literal);
+    const bool is_first = field.pieces.empty();
+    const bool is_together = !is_first && last_ == name && IsPunctuation(literal);
+    if (is_together && !literal.empty()) field.pieces.push_back(TextPiece(literal));
+    if (!is_first && !is_together) {
+      if (!field.first_name.empty()) {
+        field.pieces.insert(field.pieces.begin(), TextPiece(field.first_name + "="));
+        field.first_name.clear();
+      }
+      field.pieces.push_back(TextPiece(" "));
     }
     last_ = name;
-    const std::string_view shown = NameBefore(conversion.literal);
-    if (!HasNames(piece) && !shown.empty() && shown != name && !IsOfField(piece)) {
+    const bool is_plain = HasNames(piece) || shown == name || IsOfField(piece);
+    if (is_first && is_plain) field.first_name = std::string(shown);
+    if (!shown.empty() && (!is_plain || (!is_first && !is_together))) {
       field.pieces.push_back(TextPiece(std::string(shown) + "="));
     }
     if (piece.kind == Kind::kCall && piece.text == "hex" &&

@@ -1,6 +1,7 @@
 #include "tools/nettrace/export/timeline.h"
 
 #include "eventheader/wire.h"
+#include "tools/common/event_name.h"
 
 namespace tools::exporting {
 namespace {
@@ -29,7 +30,7 @@ bool EndsSlice(const nettrace::Event& event) {
 }
 
 std::string OpenSlices::OnEvent(const nettrace::Event& event, absl::Time time) {
-  const std::string& own = event.metadata->name;
+  const std::string own(EventName(*event.metadata));
   const nettrace::Guid& activity = *event.labels->activity_id;
   if (BeginsSlice(event)) {
     if (count_ == kMaxRemembered) {

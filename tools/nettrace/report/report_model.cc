@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/common/event_name.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/export/timeline.h"
@@ -126,7 +127,7 @@ ReportModel::KindRows ReportModel::KindOf(const nettrace::EventMetadata& metadat
   if (known != kinds_of_file_.end()) return known->second;
   KindRows rows;
   const std::pair<std::string, std::string> name = {ShortName(metadata.provider),
-                                                    ShortName(metadata.name)};
+                                                    ShortName(EventName(metadata))};
   rows.kind = IndexOf(&kinds_by_name_, kMaxRows, name);
   if (AddRow(&kinds_, rows.kind)) {
     kinds_[rows.kind].provider = rows.kind == kMaxRows ? kOthers : name.first;
@@ -229,7 +230,7 @@ std::string ReportModel::TooLarge(const nettrace::Event& event, std::size_t size
   PutNumber(&json, "timestamp", event.timestamp);
   PutText(&json, "time", FormatUtc(reader_.TimeOf(event.timestamp)));
   PutText(&json, "provider", ShortName(event.metadata->provider));
-  PutText(&json, "name", ShortName(event.metadata->name));
+  PutText(&json, "name", ShortName(EventName(*event.metadata)));
   PutText(&json, "error",
           absl::StrCat("the ", size,
                        " bytes of JSON of this event are too large for this page; use nettrace "

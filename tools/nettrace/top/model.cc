@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "eventheader/tracepoint_name.h"
 #include "tools/common/account.h"
+#include "tools/common/event_name.h"
 #include "tools/common/text.h"
 #include "tools/nettrace/event_json.h"
 #include "tools/nettrace/export/timeline.h"
@@ -215,7 +216,7 @@ Model::MetadataRows Model::FindMetadata(const nettrace::EventMetadata& metadata)
   const auto found = found_metadata_.find(&metadata);
   if (found != found_metadata_.end()) return found->second;
   const std::string provider = Shortened(metadata.provider);
-  const std::string name = Shortened(metadata.name);
+  const std::string name = Shortened(EventName(metadata));
   const MetadataRows rows = {FindRow(View::kProvider, provider),
                              FindRow(View::kEvent, provider + '\0' + name)};
   rows.provider->name.provider = provider;

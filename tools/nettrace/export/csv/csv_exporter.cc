@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/event_name.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 
@@ -221,7 +222,7 @@ absl::Status CsvExporter::OnEvent(const exporting::ExportedEvent& exported) {
   const nettrace::EventMetadata& metadata = *event.metadata;
   cells_[kTime] = FormatUtc(exported.time);
   cells_[kProvider] = Cell(metadata.provider);
-  cells_[kEvent] = Cell(metadata.name);
+  cells_[kEvent] = Cell(EventName(metadata));
   cells_[kLevel] = absl::StrCat(event.level());
   cells_[kKeywords] = absl::StrFormat("0x%x", event.keywords());
   cells_[kOpcode] = absl::StrCat(event.opcode());

@@ -17,6 +17,7 @@
 #include "libnettrace-writer/core/types.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/payload.h"
+#include "tools/common/event_name.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 #include "tools/common/tracepoint_keys.h"
@@ -303,7 +304,7 @@ std::int64_t OrUnknown(const std::optional<std::uint64_t>& id) {
 
 EventClass EventClassOf(const nettrace::EventMetadata& metadata, bool with_fields) {
   EventClass event;
-  event.name = absl::StrCat(metadata.provider, ":", metadata.name);
+  event.name = absl::StrCat(metadata.provider, ":", std::string(EventName(metadata)));
   if (metadata.level && *metadata.level != 0) {
     event.level = std::min(*metadata.level, kMaxLevel);
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/event_name.h"
 #include "tools/common/json_text.h"
 #include "tools/common/text.h"
 
@@ -249,7 +250,7 @@ void FxtExporter::PutArrow(const exporting::OpenSlices::Slice& from,
   ++arrows_;
   const EventHead begin = {EventType::kDurationBegin, from.begin, from.ids, kArrows, from.name};
   const EventHead end = {EventType::kDurationBegin, to.time, exporting::IdsOf(*to.event->thread),
-                         kArrows, to.event->metadata->name};
+                         kArrows, EventName(*to.event->metadata)};
   for (auto [head, flow] :
        {std::pair(begin, EventType::kFlowBegin), std::pair(end, EventType::kFlowEnd)}) {
     PutEvent(head);
@@ -275,7 +276,7 @@ absl::Status FxtExporter::OnEvent(const exporting::ExportedEvent& exported) {
   if (from != nullptr) PutArrow(*from, exported);
   std::string slice;
   EventHead head = {EventType::kInstant, exported.time, ids, event.metadata->provider,
-                    event.metadata->name};
+                    EventName(*event.metadata)};
   std::optional<std::uint64_t> correlation;
   const bool begins = exporting::BeginsSlice(event);
   if (begins || exporting::EndsSlice(event)) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/common/event_name.h"
 #include "tools/common/text.h"
 
 namespace tools::json {
@@ -103,7 +104,7 @@ absl::Status TraceEventExporter::PutEvent(const exporting::ExportedEvent& export
     Begin(slices_.OnEvent(event, exported.time), begins ? "b" : "e", exported.time, ids);
     PutText(&json_, "id", FormatGuid(*event.labels->activity_id));
   } else {
-    Begin(event.metadata->name, "i", exported.time, ids);
+    Begin(EventName(*event.metadata), "i", exported.time, ids);
     PutText(&json_, "s", "t");
   }
   PutText(&json_, "cat", event.metadata->provider);
