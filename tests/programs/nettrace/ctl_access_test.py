@@ -4,6 +4,7 @@
 import grp
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,13 @@ CHANGING = (["stop", "web"], ["start", "web"], ["rotate", "web"], ["snapshot", "
             ["start", "--from", "-"])
 
 
-# The files that options of sanitizers name may be in a folder that only root may enter.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.endswith("SAN_OPTIONS")}
+def copy_suppressions(folder):
+    """Copies the files of the sanitizers' options to the folder. Returns an environment with their new paths."""
+    environment = dict(os.environ)
+    for name in [name for name in environment if name.endswith("SAN_OPTIONS")]:
+        for path in set(re.findall(r"suppressions=([^:]+)", environment[name])):
+            environment[name] = environment[name].replace(path, shutil.copy(path, folder))
+    return environment
 
 
 def member(*groups, user=USER):
@@ -41,6 +47,7 @@ class AccessTest(unittest.TestCase):
         os.chmod(folder.name, 0o755)
         cls.nettrace = pathlib.Path(folder.name) / "nettrace"
         shutil.copy(ARGS.nettrace, cls.nettrace)
+        cls.environment = copy_suppressions(folder.name)
 
     def setUp(self):
         manager = control.serving(ARGS.server, LOOK, CONTROL)
@@ -48,7 +55,7 @@ class AccessTest(unittest.TestCase):
         self.addCleanup(manager.__exit__, None, None, None)
 
     def ctl(self, **identity):
-        return control.Control(self.nettrace, self.socket, env=ENVIRONMENT, **identity)
+        return control.Control(self.nettrace, self.socket, env=self.environment, **identity)
 
     def run_command(self, ctl, command):
         if command[0] != "tail":
@@ -117,7 +124,7 @@ class AccessTest(unittest.TestCase):
 
     def test_connections_of_a_user_are_bounded_and_root_has_some_left(self):
         waiting = [[*self.ctl().command, "wait", "web", "--files", "99"]] * 12
-        running = [subprocess.Popen(command, stderr=subprocess.PIPE, env=ENVIRONMENT, **member(LOOK)) for command in waiting]
+        running = [subprocess.Popen(command, stderr=subprocess.PIPE, env=self.environment, **member(LOOK)) for command in waiting]
         try:
             # Two of the twelve clients get no place.
             refused = []
