@@ -90,7 +90,9 @@ TEST(ActivityIds, AreActivityPathsOfOneNumber) {
     EXPECT_EQ(guid[0], std::byte{0xF0});                // a number of four bytes follows
     EXPECT_EQ(guid[5] & std::byte{0xF0}, std::byte{});  // and then the end
     const std::uint64_t number = LittleEndian(guid, 1, 4);
-    if (i > 0) EXPECT_EQ(number, last + 1);
+    if (i > 0) {
+      EXPECT_EQ(number, last + 1);
+    }
     last = number;
   }
 }
