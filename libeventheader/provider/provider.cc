@@ -59,8 +59,8 @@ namespace {
                                                  const Activity& activity) noexcept {
   // Writes a header directly before the metadata, too; the end of the activity then overwrites it.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
-  __builtin_memcpy(out, &event + 1, sizeof(Header));
-  internal::PutActivity(out + sizeof(Header), activity.id.data(), activity.related);
+  __builtin_memcpy(out, &event + 1, sizeof(wire::Header));
+  internal::PutActivity(out + sizeof(wire::Header), activity.id.data(), activity.related);
   return end;
 }
 
