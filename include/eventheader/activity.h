@@ -12,6 +12,9 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
+
+#include "eventheader/wire.h"
 
 namespace eh {
 
@@ -45,16 +48,26 @@ const std::optional<ActivityId>& CurrentActivity() noexcept;
 std::optional<ActivityId> SetCurrentActivity(const std::optional<ActivityId>& id) noexcept;
 
 // Makes this thread work for a new activity from construction to destruction. The parent is the
-// activity that the thread worked for before. `kStart` and `kStop` are static events (with
-// Opcode::kActivityStart and kActivityStop in their traits); the start event has the fields given,
-// the stop event has none.
+// activity that the thread worked for before. `kStart` and `kStop` are static events with
+// Opcode::kActivityStart and kActivityStop in their traits. The constructor writes the start event
+// with the fields given, Stop writes the stop event with the fields given.
 //
 //     eh::ActivityScope<request_start, request_stop> scope(path);
 //     step.Write(scope.activity(), 17);
+//     scope.Stop(status, bytes);
 //
+// If Stop was not called, the destructor writes the stop event. Fields of the stop event then have
+// default values: 0, or an empty text.
 // A scope must be destroyed by the thread that created it, in reverse order of creation.
 template <const auto& kStart, const auto& kStop>
 class ActivityScope {
+  static_assert(std::remove_reference_t<decltype(kStart)>::kOpcode == Opcode::kActivityStart,
+                "the first event of an ActivityScope needs .opcode = Opcode::kActivityStart in its "
+                "traits");
+  static_assert(std::remove_reference_t<decltype(kStop)>::kOpcode == Opcode::kActivityStop,
+                "the second event of an ActivityScope needs .opcode = Opcode::kActivityStop in its "
+                "traits");
+
  public:
   template <typename... Values>
   explicit ActivityScope(const Values&... values) noexcept
@@ -62,11 +75,20 @@ class ActivityScope {
     kStart.Write(Activity{id_, parent_ ? &*parent_ : nullptr}, values...);
   }
   ~ActivityScope() {
-    kStop.Write(activity());
+    if (!stopped_) kStop.WriteDefaults(activity());
     SetCurrentActivity(parent_);
   }
   ActivityScope(const ActivityScope&) = delete;
   ActivityScope& operator=(const ActivityScope&) = delete;
+
+  // Writes the stop event. Later calls have no effect. The thread works for the activity until the
+  // scope is destroyed.
+  template <typename... Values>
+  void Stop(const Values&... values) noexcept {
+    if (stopped_) return;
+    stopped_ = true;
+    kStop.Write(activity(), values...);
+  }
 
   const ActivityId& id() const noexcept { return id_; }
   Activity activity() const noexcept { return {id_}; }
@@ -74,6 +96,7 @@ class ActivityScope {
  private:
   ActivityId id_;
   std::optional<ActivityId> parent_;
+  bool stopped_ = false;
 };
 
 // Text of a known length, for a field of type std::string_view. (A field of type std::array<char,

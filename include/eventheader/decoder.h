@@ -47,7 +47,7 @@ enum class ParseError : std::uint8_t {
 const char* ParseErrorText(ParseError error) noexcept;
 
 struct EventView {
-  Header header;  // id and tag in the host's byte order
+  wire::Header header;  // id and tag in the host's byte order
   bool little_endian;
   bool pointer64;
   std::span<const std::byte> metadata;     // empty if the event carries none

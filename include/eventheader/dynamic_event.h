@@ -50,6 +50,7 @@ class DynamicEvent {
   void AddField(std::string_view name, const T& value, Format format = Format::kDefault,
                 std::uint16_t tag = 0) noexcept {
     using Code = internal::Coder<T>;
+    static_assert(Code::kIsSupported, EVENTHEADER_INTERNAL_TYPE_FAULT);
     if constexpr (Code::kEncoding == Encoding::kStruct) {
       AddDefinition(name, Code::kEncoding, Code::kArity, Code::kCount, Code::Members::kMembers,
                     tag);
@@ -95,7 +96,7 @@ class DynamicEvent {
     if (error_ == WriteResult::kWritten) error_ = why;
   }
 
-  Header header_;
+  wire::Header header_;
   WriteResult error_;
   std::size_t metadata_size_;
   std::size_t data_size_;

@@ -47,10 +47,6 @@ struct Traits {
 
 namespace internal {
 
-template <typename T>
-inline constexpr bool kIsField = requires {
-  typename T::Type;
-};
 template <typename... Ts>
 struct TypeList {};
 template <typename List, typename... Parts>
@@ -92,7 +88,8 @@ struct Described {
   static constexpr Facts kFacts{{FactsOfPart<Parts>()..., {}}};
   static constexpr Totals kTotals = TotalsOf(kFacts.parts, sizeof...(Parts));
   static constexpr std::size_t kMetadata = kName.size() + 1 + kTotals.metadata;
-  static constexpr std::size_t kHeadSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
+  static constexpr std::size_t kHeadSize =
+      sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + kMetadata;
   static_assert(kHeadSize <= kMaxEventSize,
                 "the event's names alone exceed the maximum event size");
   static_assert(
@@ -101,6 +98,8 @@ struct Described {
   static_assert(kTotals.fields <= kMaxFields,
                 "an event has at most 1024 fields, including the members of structs");
   static_assert(kTotals.nesting <= kMaxStructNesting, "structs are nested at most 8 deep");
+  static_assert(!HasRepeatedName(kFacts.parts, 0, sizeof...(Parts)),
+                EVENTHEADER_INTERNAL_REPEATED_NAME);
 
   [[gnu::visibility("hidden")]] static constexpr auto kEvent =
       MakeStaticEvent<kMetadata, kTotals.pieces>(
@@ -139,6 +138,15 @@ class EventBase<kProvider, kTraits, Description, TypeList<Fields...>> {
     return WriteStatic<typename Fields::Type...>(Static::set, Description::kEvent.start, &activity,
                                                  values...);
   }
+
+  // Writes the event with a default value in each field: 0 or an empty text.
+  WriteResult WriteDefaults(const Activity& activity) const noexcept {
+    static_assert((std::is_default_constructible_v<typename Fields::Type> && ...),
+                  "the stop event of an ActivityScope has fields that have a default value");
+    return Write(activity, std::remove_cvref_t<Parameter<typename Fields::Type>>{}...);
+  }
+
+  static constexpr Opcode kOpcode = kTraits.opcode;
 
   // Returns the event's tracepoint, which all events of this provider, level and keyword share.
   [[gnu::always_inline]] const EventSet& set() const noexcept { return Static::set; }

@@ -152,15 +152,26 @@ constexpr internal::FieldFacts Attribute<kName, kValue>::Facts() noexcept {
   return facts;
 }
 
-// A field of a static event. T determines the encoding and the argument of Write: an integer, enum,
-// bool, character, float, double, pointer, time point of the system clock, string, span of bytes,
-// address, wrapper of formatted.h, array or optional of these, or a struct (StructOf).
+// A field of a static event. T determines the encoding and the argument of Write:
+// - an integer, enum, bool, character, float, double or pointer;
+// - a string or a span of bytes; a std::filesystem::path;
+// - a std::chrono duration, written in ns; a time point of the system clock, written in seconds;
+// - a std::error_code; a std::atomic of a type of fixed size;
+// - an address, a wrapper of formatted.h;
+// - an array or optional of these;
+// - a struct that EventheaderMembers describes (StructOf);
+// - a class or enum with a function EventheaderValue in its namespace, which returns a value of one
+//   of these types. The function must return the same value in each call, and must not allocate if
+//   events are written in signal handlers. Its result is a number, a view or a reference:
+//       std::string_view EventheaderValue(const Color& color);
 template <FixedString kName, typename T, typename... Options>
 struct Field {
   using Type = std::remove_cv_t<T>;
   static constexpr internal::FieldFacts Facts() noexcept {
     return internal::FactsOfField<kName, Type, Options...>();
   }
+  // The last member, because clang does not instantiate those after it.
+  static_assert(internal::Coder<Type>::kIsSupported, EVENTHEADER_INTERNAL_TYPE_FAULT);
 };
 
 // A member of a struct (see StructOf): its name in events, and a pointer to the member.
@@ -171,9 +182,15 @@ struct Member {
   static constexpr internal::FieldFacts Facts() noexcept {
     return internal::FactsOfField<kName, Type, Options...>();
   }
+  static_assert(internal::Coder<Type>::kIsSupported, EVENTHEADER_INTERNAL_TYPE_FAULT);
 };
 
 namespace internal {
+template <typename Part>
+inline constexpr bool kIsField = false;
+template <FixedString kName, typename T, typename... Options>
+inline constexpr bool kIsField<Field<kName, T, Options...>> = true;
+
 template <typename... M>
 struct MemberFacts {
   static constexpr FieldFacts kFacts[] = {M::Facts()...};

@@ -90,6 +90,48 @@ struct NulTerminated {
   std::size_t size = kUnknown;  // maximum characters, or kUnknown for a C string
 };
 
+// Text that is limited to kBytes bytes. Ends before a UTF-8 character that does not fit completely.
+// Use it as the type of a field, or for an argument: Write(eh::Truncate<100>(path)). Constructible
+// from every 8-bit string; a null pointer is "".
+template <std::size_t kBytes>
+struct Truncate {
+  static_assert(kBytes != 0, "a text is truncated to at least 1 byte");
+
+  constexpr Truncate() = default;
+  template <typename T,
+            typename = std::enable_if_t<std::is_convertible_v<const T&, std::string_view>>>
+  // Not explicit, as with Formatted.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr Truncate(const T& from) noexcept {
+    if constexpr (std::is_pointer_v<T>) {
+      if (from == nullptr) return;
+    }
+    text = from;
+  }
+
+  // Returns the text within the limit.
+  constexpr std::string_view Limited() const noexcept {
+    if (text.size() <= kBytes) return text;
+    // A character has at most 3 bytes after its first. Other text is cut at the limit.
+    std::size_t size = kBytes;
+    while (size != 0 && size + 3 > kBytes && IsContinuation(text[size])) --size;
+    return text.substr(0, IsContinuation(text[size]) ? kBytes : size);
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): an argument of a field of type std::string_view
+  constexpr operator std::string_view() const noexcept { return Limited(); }
+
+  std::string_view text;
+
+ private:
+  static constexpr bool IsContinuation(char c) noexcept {
+    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+  }
+};
+template <std::size_t kBytes>
+constexpr std::string_view EventheaderValue(const Truncate<kBytes>& truncated) noexcept {
+  return truncated.Limited();
+}
+
 // 4 or 16 bytes in network byte order. Fields may also be of type in_addr and in6_addr.
 using Ip4 = Formatted<std::array<std::uint8_t, 4>, Format::kIpAddress>;
 using Ip6 = Formatted<std::array<std::uint8_t, 16>, Format::kIpAddress>;

@@ -152,14 +152,15 @@
 
 #define EVENTHEADER_DESCRIBE_STRUCT(Type, ...)                                        \
   template <>                                                                         \
-  struct eh::StructOf<Type> {                                                         \
+  struct EventheaderDescribed<Type> {                                                 \
     using EventheaderType = Type;                                                     \
-    struct Facts {                                                                    \
+    struct EventheaderFacts {                                                         \
       static constexpr ::eh::internal::FieldFacts kFacts[] = {                        \
           EVENTHEADER_INTERNAL_EACH(EVENTHEADER_INTERNAL_MEMBER_FACTS, __VA_ARGS__)}; \
     };                                                                                \
-    using Members = ::eh::internal::StructMembers<Facts EVENTHEADER_INTERNAL_EACH(    \
-        EVENTHEADER_INTERNAL_MEMBER_POINTER, __VA_ARGS__)>;                           \
+    using EventheaderList =                                                           \
+        ::eh::internal::StructMembers<EventheaderFacts EVENTHEADER_INTERNAL_EACH(     \
+            EVENTHEADER_INTERNAL_MEMBER_POINTER, __VA_ARGS__)>;                       \
   }
 #define EVENTHEADER_MEMBER(name, member) \
   EVENTHEADER_MEMBER_TAGGED(name, member, ::eh::Format::kDefault, 0)
@@ -328,6 +329,7 @@ namespace macros {
 // everything else.
 template <typename T, Format kFormat>
 constexpr FieldFacts FactsOfField(std::string_view name, std::uint16_t tag) noexcept {
+  static_assert(Coder<T>::kIsSupported, EVENTHEADER_INTERNAL_TYPE_FAULT);
   FieldFacts facts = FactsOfType<T>();
   facts.name = name;
   facts.tag = tag;
@@ -386,22 +388,6 @@ constexpr bool AreValidNames(const FieldFacts* fields, std::size_t number) noexc
   return true;
 }
 
-// Skips `members` fields and returns the index after them. Returns more than `number` if there are
-// fewer fields, or if structs are nested too deep.
-constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
-                                   unsigned members, int depth) noexcept {
-  for (; members != 0; --members, ++at) {
-    while (at < number && fields[at].encoding == Encoding::kInvalid) ++at;
-    if (at >= number || depth > kMaxStructNesting) return number + 1;
-    const FieldFacts& field = fields[at];
-    if (field.encoding == Encoding::kStruct && !field.has_members) {
-      at = AfterMembers(fields, number, at + 1, field.format, depth + 1);
-      if (at > number) return number + 1;
-      --at;
-    }
-  }
-  return at;
-}
 constexpr bool AreWholeStructs(const FieldFacts* fields, std::size_t number) noexcept {
   for (std::size_t at = 0; at < number; ++at) {
     if (fields[at].encoding != Encoding::kStruct || fields[at].has_members) continue;
@@ -429,12 +415,14 @@ struct DescribedParts<Set, kParts, std::index_sequence<kIndex...>, T...> {
   static constexpr FieldFacts kFacts[] = {FactsOfPart<kParts, kIndex, T>()...};
   static_assert(AreValidNames(kFacts, kNumber),
                 "a field's name must not be empty or contain ';' or NUL");
+  static_assert(!HasRepeatedName(kFacts, 0, kNumber), EVENTHEADER_INTERNAL_REPEATED_NAME);
   static_assert(AreWholeStructs(kFacts, kNumber),
                 "EVENTHEADER_STRUCT must be followed by as many fields as it declares, nested at "
                 "most 8 deep");
   static constexpr Totals kTotals = TotalsOf(kFacts, kNumber);
   static constexpr std::size_t kMetadata = kParts[0].name.size() + 1 + kTotals.metadata;
-  static constexpr std::size_t kHeadSize = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
+  static constexpr std::size_t kHeadSize =
+      sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + kMetadata;
   static_assert(kHeadSize <= kMaxEventSize,
                 "the event's names alone exceed the maximum event size");
   static_assert(
@@ -447,10 +435,10 @@ struct DescribedParts<Set, kParts, std::index_sequence<kIndex...>, T...> {
   static constexpr Part kId = PartOf(EventheaderId, kParts, kNumber);
   [[gnu::visibility("hidden")]] static constexpr auto kEvent =
       MakeStaticEvent<kMetadata, kTotals.pieces>(
-          Header{kNativeFlags | kFlagExtension, kId.version, kId.number,
-                 PartOf(EventheaderTag, kParts, kNumber).number,
-                 static_cast<std::uint8_t>(PartOf(EventheaderOpcode, kParts, kNumber).number),
-                 Set::kEventLevel},
+          wire::Header{kNativeFlags | kFlagExtension, kId.version, kId.number,
+                       PartOf(EventheaderTag, kParts, kNumber).number,
+                       static_cast<std::uint8_t>(PartOf(EventheaderOpcode, kParts, kNumber).number),
+                       Set::kEventLevel},
           kParts[0].name, kFacts, kNumber);
 };
 

@@ -17,7 +17,9 @@
  * Up to 97 fields may follow the keyword:
  *
  * - EVENTHEADER_FIELD("name", value)
- *   an integer, bool, character, float, double, text (char*; NULL is ""), or pointer
+ *   an integer, bool, character, float, double, text (char*; NULL is ""), or pointer; text of 16 or
+ *   32 bits needs EVENTHEADER_STRING, and the address of an int or unsigned needs a cast to
+ *   const void*
  * - EVENTHEADER_FIELD_AS("name", value, format)
  *   uses another format: EH_FORMAT_ERRNO, EH_FORMAT_PORT, ...
  * - EVENTHEADER_FIELD_TAGGED("name", value, format, tag)
@@ -25,7 +27,7 @@
  * - EVENTHEADER_STRING("name", pointer, size)
  *   text of `size` characters of 8, 16 or 32 bits
  * - EVENTHEADER_ZSTRING("name", text)
- *   text that is NUL-terminated, in the event as well
+ *   text of 8 bits that is NUL-terminated, in the event as well
  * - EVENTHEADER_BINARY("name", pointer, size)
  *   bytes
  * - EVENTHEADER_ARRAY("name", pointer, count)
@@ -257,6 +259,13 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
                             : EH_ENCODING_STRING32)
 #define EVENTHEADER_INTERNAL_IS_TEXT(value) \
   _Generic((value), char* : 1, const char* : 1, default : 0)
+/* Refuses pointers to the types of char16_t, char32_t and wchar_t: an address is not the text. */
+#define EVENTHEADER_INTERNAL_CHECK_WIDE(value)                                              \
+  _Static_assert(                                                                           \
+      _Generic((value), unsigned short* : 0, const unsigned short* : 0, unsigned* : 0,      \
+               const unsigned* : 0, int* : 0, const int* : 0, default : 1),                 \
+      "a pointer to 16- or 32-bit integers may be text: write text by EVENTHEADER_STRING, " \
+      "and an address as a const void*");
 
 /* The encodings that allow a format: bit n for encoding n. */
 #define EVENTHEADER_INTERNAL_ENCODINGS_OF(format)                                       \
@@ -429,6 +438,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
            EVENTHEADER_INTERNAL_IS_KNOWN(eventheader_value_##n)),                                 \
       "this type is not supported as a field: use an integer, bool, character, float, double, "   \
       "text or pointer");                                                                         \
+  EVENTHEADER_INTERNAL_CHECK_WIDE(eventheader_value_##n)                                          \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(EVENTHEADER_INTERNAL_CODE(eventheader_value_##n), format)     \
   const char* const eventheader_text_##n =                                                      \
       _Generic((eventheader_value_##n), char*                                                   \
@@ -508,6 +518,7 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderZString(n, before, name, format, text) \
   EVENTHEADER_INTERNAL_CHECK_NAME(name)                                                \
   EVENTHEADER_INTERNAL_CHECK_FORMAT(EH_ENCODING_ZSTRING8, format)                      \
+  EVENTHEADER_INTERNAL_CHECK_WIDE(text)                                                \
   const char* const eventheader_value_##n = (text);                                    \
   const size_t eventheader_length_##n = EventheaderLength(eventheader_value_##n);
 #define EVENTHEADER_INTERNAL_ADD_EventheaderZString(n, before, name, format, text) \
@@ -551,7 +562,8 @@ __attribute__((always_inline)) static inline size_t EventheaderAtMost64K(size_t 
   _Static_assert((EVENTHEADER_INTERNAL_CODE(element) & 0xFF) <= EH_ENCODING_VALUE128 &&          \
                      EVENTHEADER_INTERNAL_IS_KNOWN(element),                                     \
                  "an array's elements are numbers, characters, UUIDs, addresses or pointers to " \
-                 "anything but text");
+                 "anything but text");                                                           \
+  EVENTHEADER_INTERNAL_CHECK_WIDE(element)
 #define EVENTHEADER_INTERNAL_DECLARE_EventheaderArray(n, before, name, format, pointer, count) \
   EVENTHEADER_INTERNAL_CHECK_ELEMENT(*(pointer))                                               \
   EVENTHEADER_INTERNAL_DECLARE_COUNTED(n, name, EVENTHEADER_INTERNAL_CODE(*(pointer)), format, \

@@ -37,10 +37,13 @@ enum class Opcode : std::uint8_t {
   kReceive = 0xF0,
 };
 
-// Header::flags. Any other bit makes the event malformed.
+// wire::Header::flags. Any other bit makes the event malformed.
 inline constexpr std::uint8_t kFlagPointer64 = 0x01;
 inline constexpr std::uint8_t kFlagLittleEndian = 0x02;
 inline constexpr std::uint8_t kFlagExtension = 0x04;
+
+// The structs of the format have a namespace, so that they do not hide structs of users.
+namespace wire {
 
 // The first 8 bytes of every event.
 struct Header {
@@ -59,6 +62,8 @@ struct ExtensionHeader {
   std::uint16_t kind;
 };
 static_assert(sizeof(ExtensionHeader) == 4);
+
+}  // namespace wire
 
 inline constexpr std::uint16_t kExtensionKindMask = 0x7FFF;
 inline constexpr std::uint16_t kExtensionMetadata = 1;

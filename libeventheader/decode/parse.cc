@@ -42,7 +42,7 @@ const char* ParseErrorText(ParseError error) noexcept {
 
 ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcept {
   *view = EventView{};
-  if (bytes.size() < sizeof(Header)) return ParseError::kTruncatedHeader;
+  if (bytes.size() < sizeof(wire::Header)) return ParseError::kTruncatedHeader;
   const auto flags = static_cast<std::uint8_t>(bytes[0]);
   if ((flags & ~(kFlagPointer64 | kFlagLittleEndian | kFlagExtension)) != 0) {
     return ParseError::kBadFlags;
@@ -50,7 +50,7 @@ ParseError ParseEvent(std::span<const std::byte> bytes, EventView* view) noexcep
   view->little_endian = (flags & kFlagLittleEndian) != 0;
   view->pointer64 = (flags & kFlagPointer64) != 0;
   internal::ByteReader reader(bytes, view->little_endian);
-  Header& header = view->header;
+  wire::Header& header = view->header;
   if (!reader.U8(&header.flags) || !reader.U8(&header.version) || !reader.U16(&header.id) ||
       !reader.U16(&header.tag) || !reader.U8(&header.opcode) || !reader.U8(&header.level)) {
     return ParseError::kTruncatedHeader;

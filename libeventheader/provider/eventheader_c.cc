@@ -134,7 +134,7 @@ int eh_write(const eh_event_set* set, const eh_event* event, const eh_activity* 
   if (event->metadata_size < 2 || name[0] == '\0' || name[0] == ';') {
     return ToErrno(set->set.Refuse(eh::WriteResult::kInvalid), set);
   }
-  const eh::Header header{0, event->version, event->id, event->tag, event->opcode, 0};
+  const eh::wire::Header header{0, event->version, event->id, event->tag, event->opcode, 0};
   return ToErrno(eh::internal::WriteRecord(
                      set->set, header, ActivityCopy(activity).get(),
                      {static_cast<const std::byte*>(event->metadata), event->metadata_size},

@@ -60,8 +60,8 @@ namespace {
   // PutHead writes the header directly before the metadata, where it is not needed: the header is
   // copied to the start, and the end of the activity overwrites the first one.
   std::byte* const end = PutHead(out + internal::ActivitySize(activity.related != nullptr), event);
-  __builtin_memcpy(out, &event + 1, sizeof(Header));
-  internal::PutActivity(out + sizeof(Header), activity.id.data(), activity.related);
+  __builtin_memcpy(out, &event + 1, sizeof(wire::Header));
+  internal::PutActivity(out + sizeof(wire::Header), activity.id.data(), activity.related);
   return end;
 }
 

@@ -18,12 +18,12 @@ namespace eh::internal {
 // header's flags for this machine and its level to the set's. `activity` may be null.
 // Async-signal-safe. Uses no more of the stack, which may be a signal stack, than the size of the
 // event. Inline, because both callers end with it.
-[[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, Header header,
+[[gnu::always_inline]] inline WriteResult WriteRecord(const EventSet& set, wire::Header header,
                                                       const Activity* activity,
                                                       std::span<const std::byte> metadata,
                                                       std::span<const std::byte> data) noexcept {
   const std::size_t before_data =
-      sizeof(Header) + sizeof(ExtensionHeader) + metadata.size() +
+      sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + metadata.size() +
       (activity != nullptr ? ActivitySize(activity->related != nullptr) : 0);
   if (before_data > kMaxEventSize || data.size() > kMaxEventSize - before_data) {
     return set.Refuse(WriteResult::kTooBig);
@@ -35,8 +35,8 @@ namespace eh::internal {
   header.level = static_cast<std::uint8_t>(set.level());
   out = PutRaw(out, header);
   if (activity != nullptr) out = PutActivity(out, activity->id.data(), activity->related);
-  out =
-      PutRaw(out, ExtensionHeader{static_cast<std::uint16_t>(metadata.size()), kExtensionMetadata});
+  out = PutRaw(
+      out, wire::ExtensionHeader{static_cast<std::uint16_t>(metadata.size()), kExtensionMetadata});
   out = PutBytes(out, metadata.data(), metadata.size());
   out = PutBytes(out, data.data(), data.size());
   return set.Write(record, out);

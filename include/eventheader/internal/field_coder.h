@@ -7,6 +7,7 @@
 //   kFixedSize           bytes in the payload if the size is constant, else 0
 //   Members              for structs: the list of their members, else void
 //   kIsRaw               whether the payload is the value's bytes in memory
+//   kIsSupported         false if there is no encoding for the type
 //   Size(value)          bytes in the payload
 //   Put(out, value)      writes these bytes and returns their end
 // and, if the payload is the value's bytes in memory, with a count before or zeros after them:
@@ -34,7 +35,7 @@
 namespace eh {
 
 template <typename T>
-struct StructOf;  // field.h
+struct StructOf;  // internal/struct_members.h
 
 namespace internal {
 
@@ -85,6 +86,7 @@ template <typename Code>
 inline constexpr bool kHasBlob<Code, Void<decltype(Code::kPrefix)>> = Code::kHasBlobOf;
 
 struct ScalarCoder {
+  static constexpr bool kIsSupported = true;
   static constexpr Arity kArity = Arity::kScalar;
   static constexpr std::uint16_t kCount = 0;
   static constexpr bool kIsRaw = false;
@@ -97,6 +99,12 @@ struct BlobCoder {
   static constexpr int kPrefix = kPrefixIs;
   static constexpr int kSuffix = kSuffixIs;
 };
+
+// The coder of a type: that of the user's description if there is one, else a TypeCoder.
+template <typename T, typename = void>
+struct FindCoder;
+template <typename T>
+struct Coder : FindCoder<T>::Type {};
 
 // Values whose bytes in memory are their bytes in the payload.
 template <typename T, Format kAs, std::size_t kSize = sizeof(T)>
@@ -146,59 +154,106 @@ struct BinaryCoder : ScalarCoder, BlobCoder<2> {
   }
 };
 
-// `Enable` selects specializations by a condition.
+// The coder of a type that the library knows. `Enable` selects specializations by a condition. This
+// template is for all other types. It has the members of a coder, so that a compiler reports only
+// the static assertion of the field.
 template <typename T, typename Enable = void>
-struct Coder {
-  static_assert(
-      kAlwaysFalse<T>,
-      "this type has no EventHeader encoding: use an integer, enum, bool, character, float, "
-      "double, "
-      "pointer, time point of the system clock, string, binary span, address, wrapper of "
-      "formatted.h, "
-      "an array or optional of these (no reference to one), or specialize eh::StructOf "
-      "for "
-      "a struct");
+struct TypeCoder : ScalarCoder {
+  static constexpr bool kIsSupported = false;
+  static constexpr Encoding kEncoding = Encoding::kValue8;
+  static constexpr Format kFormat = Format::kDefault;
+  static constexpr std::size_t kFixedSize = 1;
+  static constexpr std::size_t Size(const T&) noexcept { return 1; }
+  static std::byte* Put(std::byte* out, const T&) noexcept { return out; }
 };
+#define EVENTHEADER_INTERNAL_TYPE_FAULT                                                            \
+  "the type of this field is not supported (the lines around this message contain the name of "    \
+  "the field and its type): use a number, enum, bool, character, pointer, text, bytes, address, "  \
+  "duration, time point of the system clock, error_code, path, atomic, a type of formatted.h, or " \
+  "an array or optional of these (no reference to one); for a class, add a function "              \
+  "EventheaderMembers or EventheaderValue (field.h)"
 
 template <>
-struct Coder<bool> : ValueCoder<bool, Format::kBoolean> {};
+struct TypeCoder<bool> : ValueCoder<bool, Format::kBoolean> {};
 
 template <typename T>
-struct Coder<T, std::enable_if_t<std::is_integral_v<T> && !kIsCharacter<T> &&
-                                 !std::is_same_v<T, bool> && sizeof(T) <= 8>>
+struct TypeCoder<T, std::enable_if_t<std::is_integral_v<T> && !kIsCharacter<T> &&
+                                     !std::is_same_v<T, bool> && sizeof(T) <= 8>>
     : ValueCoder<T, std::is_signed_v<T> ? Format::kSignedInt : Format::kDefault> {};
 
 template <typename T>
-struct Coder<T, std::enable_if_t<kIsCharacter<T>>>
+struct TypeCoder<T, std::enable_if_t<kIsCharacter<T>>>
     : ValueCoder<T, sizeof(T) == 1 ? Format::kString8 : Format::kStringUtf> {};
 
 template <typename T>
-struct Coder<T, std::enable_if_t<std::is_enum_v<T>>>
+struct TypeCoder<T, std::enable_if_t<std::is_enum_v<T>>>
     : ValueCoder<T, Coder<std::underlying_type_t<T>>::kFormat> {};
 template <>
-struct Coder<std::byte> : ValueCoder<std::byte, Format::kHexInt> {};
+struct TypeCoder<std::byte> : ValueCoder<std::byte, Format::kHexInt> {};
 
 template <>
-struct Coder<float> : ValueCoder<float, Format::kFloat> {};
+struct TypeCoder<float> : ValueCoder<float, Format::kFloat> {};
 template <>
-struct Coder<double> : ValueCoder<double, Format::kFloat> {};
+struct TypeCoder<double> : ValueCoder<double, Format::kFloat> {};
 
 template <typename T>
-struct Coder<T, std::enable_if_t<std::is_pointer_v<T> && !kIsCString<T>>>
+struct TypeCoder<T, std::enable_if_t<std::is_pointer_v<T> && !kIsCString<T>>>
     : ValueCoder<T, Format::kHexInt> {};
 template <>
-struct Coder<std::nullptr_t> : ValueCoder<std::nullptr_t, Format::kHexInt> {};
+struct TypeCoder<std::nullptr_t> : ValueCoder<std::nullptr_t, Format::kHexInt> {};
 
 template <>
-struct Coder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
+struct TypeCoder<in_addr> : ValueCoder<in_addr, Format::kIpAddress> {};
 template <>
-struct Coder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
+struct TypeCoder<in6_addr> : ValueCoder<in6_addr, Format::kIpAddress> {};
+
+// Durations, in ns, rounded towards zero. A duration beyond the range of 64 bits becomes the
+// nearest number of that range.
+template <typename T, typename = void>
+inline constexpr bool kIsDuration = false;
+template <typename T>
+inline constexpr bool kIsDuration<T, Void<typename T::rep, decltype(T::period::num),
+                                          decltype(std::declval<const T&>().count())>> = true;
+constexpr std::int64_t CommonDivisor(std::int64_t a, std::int64_t b) noexcept {
+  while (b != 0) {
+    const std::int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+template <typename T>
+struct TypeCoder<T, std::enable_if_t<kIsDuration<T> && std::is_arithmetic_v<typename T::rep>>>
+    : ScalarCoder {
+  static constexpr Encoding kEncoding = Encoding::kValue64;
+  static constexpr Format kFormat = Format::kSignedInt;
+  static constexpr std::size_t kFixedSize = 8;
+  static constexpr std::size_t Size(const T&) noexcept { return 8; }
+  static constexpr std::int64_t Nanoseconds(typename T::rep ticks) noexcept {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    constexpr std::int64_t kCommon = CommonDivisor(kSecond, T::period::den);
+    constexpr std::int64_t kDivisor = T::period::den / kCommon;
+    constexpr std::int64_t kFactor = kSecond / kCommon * T::period::num;
+    const std::int64_t limit = ticks < 0 ? INT64_MIN : INT64_MAX;
+    if constexpr (std::is_floating_point_v<typename T::rep>) {
+      const auto all = static_cast<double>(ticks) * kFactor / kDivisor;
+      if (all != all) return 0;
+      return all > -0x1p63 && all < 0x1p63 ? static_cast<std::int64_t>(all) : limit;
+    } else {
+      std::int64_t all = 0;
+      return __builtin_mul_overflow(ticks, kFactor, &all) ? limit / kDivisor : all / kDivisor;
+    }
+  }
+  static std::byte* Put(std::byte* out, const T& value) noexcept {
+    return PutRaw(out, Nanoseconds(value.count()));
+  }
+};
 
 // Seconds since 1970, rounded down, because the format has no fractions. Only time points of the
 // system clock can be converted to time_t.
 template <typename T>
-struct Coder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point())),
-                     typename T::duration::period>> : ScalarCoder {
+struct TypeCoder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point())),
+                         typename T::duration::period>> : ScalarCoder {
   static constexpr Encoding kEncoding = Encoding::kValue64;
   static constexpr Format kFormat = Format::kTime;
   static constexpr std::size_t kFixedSize = 8;
@@ -214,12 +269,12 @@ struct Coder<T, Void<decltype(T::clock::to_time_t(typename T::clock::time_point(
 
 // std::basic_string, std::basic_string_view.
 template <typename T>
-struct Coder<T, std::enable_if_t<kIsCharacter<typename T::traits_type::char_type>>>
+struct TypeCoder<T, std::enable_if_t<kIsCharacter<typename T::traits_type::char_type>>>
     : StringCoder<typename T::value_type> {};
 
 // C strings, NUL-terminated. A null pointer is written as "".
 template <typename T>
-struct Coder<T, std::enable_if_t<kIsCString<T>>>
+struct TypeCoder<T, std::enable_if_t<kIsCString<T>>>
     : StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>> {
   using Base = StringCoder<std::remove_cv_t<std::remove_pointer_t<T>>>;
   static typename Base::View Text(T value) noexcept {
@@ -231,7 +286,7 @@ struct Coder<T, std::enable_if_t<kIsCString<T>>>
 };
 // Character arrays: NUL-terminated, or full.
 template <typename Char, std::size_t N>
-struct Coder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
+struct TypeCoder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> {
   using Base = StringCoder<Char>;
   static typename Base::View Text(const Char (&value)[N]) noexcept {
     const std::basic_string_view<Char> all(value, N);
@@ -245,7 +300,7 @@ struct Coder<Char[N], std::enable_if_t<kIsCharacter<Char>>> : StringCoder<Char> 
 };
 
 template <typename Char>
-struct Coder<NulTerminated<Char>> : ScalarCoder, BlobCoder<0, sizeof(Char)> {
+struct TypeCoder<NulTerminated<Char>> : ScalarCoder, BlobCoder<0, sizeof(Char)> {
   static_assert(kIsCharacter<Char>);
   static constexpr Encoding kEncoding = sizeof(Char) == 1   ? Encoding::kZStringChar8
                                         : sizeof(Char) == 2 ? Encoding::kZStringChar16
@@ -267,7 +322,7 @@ struct Coder<NulTerminated<Char>> : ScalarCoder, BlobCoder<0, sizeof(Char)> {
 };
 
 template <typename T, Format kAs>
-struct Coder<Formatted<T, kAs>> : Coder<T> {
+struct TypeCoder<Formatted<T, kAs>> : Coder<T> {
   using Value = Formatted<T, kAs>;
   static constexpr Format kFormat = kAs;
   static std::size_t Size(const Value& value) noexcept { return Coder<T>::Size(value.value); }
@@ -279,7 +334,7 @@ struct Coder<Formatted<T, kAs>> : Coder<T> {
   }
 };
 template <std::size_t N, Format kAs>
-struct Coder<Formatted<std::array<std::uint8_t, N>, kAs>>
+struct TypeCoder<Formatted<std::array<std::uint8_t, N>, kAs>>
     : ValueCoder<Formatted<std::array<std::uint8_t, N>, kAs>, kAs, N> {};
 
 // The elements of an array, which must not be arrays themselves.
@@ -300,6 +355,7 @@ template <typename Range, typename T>
 struct VariableArrayCoder : BlobCoder<2> {
   using Element = ElementCoder<T>;
   using Members = typename Element::Members;
+  static constexpr bool kIsSupported = Element::kIsSupported;
   static constexpr Encoding kEncoding = Element::kEncoding;
   static constexpr Format kFormat = Element::kFormat;
   static constexpr Arity kArity = Arity::kVariableArray;
@@ -330,6 +386,7 @@ struct ConstantArrayCoder : BlobCoder<0> {
   static_assert(N >= 1 && N <= 0xFFFF, "a constant array has 1 to 65535 elements");
   using Element = ElementCoder<T>;
   using Members = typename Element::Members;
+  static constexpr bool kIsSupported = Element::kIsSupported;
   static constexpr Encoding kEncoding = Element::kEncoding;
   static constexpr Format kFormat = Element::kFormat;
   static constexpr Arity kArity = Arity::kConstantArray;
@@ -387,28 +444,30 @@ using RangeCoder =
 
 // std::array, std::span, std::vector and all other containers that have a size.
 template <typename T>
-struct Coder<T, std::enable_if_t<!std::is_void_v<typename ElementOf<T>::Type> && !kIsString<T> &&
-                                 !kIsByte<typename ElementOf<T>::Type>>> : RangeCoder<T> {};
+struct TypeCoder<T, std::enable_if_t<!std::is_void_v<typename ElementOf<T>::Type> &&
+                                     !kIsString<T> && !kIsByte<typename ElementOf<T>::Type>>>
+    : RangeCoder<T> {};
 template <typename T>
-struct Coder<T, std::enable_if_t<kIsByte<typename ElementOf<T>::Type> && kHasData<T>>>
+struct TypeCoder<T, std::enable_if_t<kIsByte<typename ElementOf<T>::Type> && kHasData<T>>>
     : BinaryCoder<T> {};
 template <typename T, std::size_t N>
-struct Coder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
+struct TypeCoder<T[N], std::enable_if_t<!kIsByte<T> && !kIsCharacter<T>>>
     : ConstantArrayCoder<T[N], T, N> {};
 template <std::size_t N>
-struct Coder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
+struct TypeCoder<std::byte[N]> : BinaryCoder<std::byte[N]> {};
 
 // std::optional, a nullable field. A value of fixed size is a binary of that size, or an empty one.
 // Any other value, including a character, is an array of one element, or of none, so that null
 // differs from an empty value.
 template <typename Optional>
-struct Coder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
-                            typename Optional::value_type>> : ScalarCoder {
+struct TypeCoder<Optional, Void<decltype(std::declval<const Optional&>().has_value()),
+                                typename Optional::value_type>> : ScalarCoder {
   using Element = ElementCoder<typename Optional::value_type>;
   using Members = typename Element::Members;
   // For binaries, the formats of characters mean text in 8-bit units that is never null.
   static constexpr bool kIsCharacter =
       Element::kFormat == Format::kString8 || Element::kFormat == Format::kStringUtf;
+  static constexpr bool kIsSupported = Element::kIsSupported;
   static constexpr bool kIsValue = FixedSize(Element::kEncoding) != 0 && !kIsCharacter;
   static constexpr Encoding kEncoding =
       kIsValue ? Encoding::kBinaryLength16Char8 : Element::kEncoding;
@@ -426,10 +485,77 @@ struct Coder<Optional, Void<decltype(std::declval<const Optional&>().has_value()
   }
 };
 
+// A type that is written as a value of another type, which `Convert::From` returns. The returned
+// value contains no memory that it frees, so that its bytes are valid until the event is written.
+template <typename T, typename Convert>
+struct ConvertedCoder
+    : Coder<std::remove_cv_t<
+          std::remove_reference_t<decltype(Convert::From(std::declval<const T&>()))>>> {
+  using Result = decltype(Convert::From(std::declval<const T&>()));
+  using To = std::remove_cv_t<std::remove_reference_t<Result>>;
+  static_assert(
+      std::is_reference_v<Result> || std::is_trivially_copyable_v<To>,
+      "EventheaderValue must return a number, a view or a reference, because the value must "
+      "be valid until the event is written");
+  static constexpr bool kIsRaw = false;
+  static std::size_t Size(const T& value) noexcept { return Coder<To>::Size(Convert::From(value)); }
+  static std::byte* Put(std::byte* out, const T& value) noexcept {
+    return Coder<To>::Put(out, Convert::From(value));
+  }
+  [[gnu::always_inline]] static Blob BlobOf(const T& value) noexcept {
+    return Coder<To>::BlobOf(Convert::From(value));
+  }
+};
+
+// std::filesystem::path.
+struct NativeOfPath {
+  template <typename T>
+  static const typename T::string_type& From(const T& path) noexcept {
+    return path.native();
+  }
+};
+template <typename T>
+struct TypeCoder<T, Void<typename T::string_type, decltype(std::declval<const T&>().native()),
+                         decltype(std::declval<const T&>().root_name())>>
+    : ConvertedCoder<T, NativeOfPath> {};
+
+// std::atomic. Its value may change at any time, so the size of its type must be constant.
+struct LoadOfAtomic {
+  template <typename T>
+  static typename T::value_type From(const T& atomic) noexcept {
+    return atomic.load();
+  }
+};
+template <typename T>
+struct TypeCoder<T, Void<typename T::value_type, decltype(std::declval<const T&>().load()),
+                         decltype(std::declval<const T&>().is_lock_free())>>
+    : ConvertedCoder<T, LoadOfAtomic> {
+  static_assert(Coder<typename T::value_type>::kFixedSize != 0,
+                "a field of type std::atomic contains a number, an enum or a bool");
+};
+
+// std::error_code and std::error_condition, as a struct of a text and a number.
+struct ErrorParts {
+  const char* category;
+  std::int32_t value;
+};
+struct PartsOfError {
+  template <typename T>
+  static ErrorParts From(const T& error) noexcept {
+    return {error.category().name(), error.value()};
+  }
+};
+template <typename T>
+struct TypeCoder<T, Void<decltype(std::declval<const T&>().category().name()),
+                         decltype(std::declval<const T&>().value()),
+                         decltype(std::declval<const T&>().message())>>
+    : ConvertedCoder<T, PartsOfError> {};
+
 // A struct, as the sequence of the members that StructOf lists.
 template <typename T>
-struct Coder<T, Void<typename StructOf<T>::Members>> {
+struct StructCoder {
   using Members = typename StructOf<T>::Members;
+  static constexpr bool kIsSupported = true;
   static constexpr Encoding kEncoding = Encoding::kStruct;
   static constexpr Format kFormat = Format::kDefault;
   static constexpr Arity kArity = Arity::kScalar;
@@ -442,11 +568,42 @@ struct Coder<T, Void<typename StructOf<T>::Members>> {
   }
 };
 
+// The user's functions EventheaderValue, which are found by the namespace of the type.
+template <typename T, typename = void>
+inline constexpr bool kHasValueFunction = false;
+template <typename T>
+inline constexpr bool
+    kHasValueFunction<T, Void<decltype(EventheaderValue(std::declval<const T&>()))>> = true;
+struct ValueOfUser {
+  template <typename T>
+  static decltype(auto) From(const T& value) noexcept {
+    return EventheaderValue(value);
+  }
+};
+
+// A user's description has precedence over the members of a type.
+template <typename T, typename = void>
+inline constexpr bool kHasMembers = false;
+template <typename T>
+inline constexpr bool kHasMembers<T, Void<typename StructOf<T>::Members>> = true;
+template <typename T, typename>
+struct FindCoder {
+  using Type = TypeCoder<T>;
+};
+template <typename T>
+struct FindCoder<T,
+                 std::enable_if_t<std::is_class_v<T> || std::is_enum_v<T> || std::is_union_v<T>>> {
+  using Type = std::conditional_t<
+      kHasMembers<T>, StructCoder<T>,
+      std::conditional_t<kHasValueFunction<T>, ConvertedCoder<T, ValueOfUser>, TypeCoder<T>>>;
+};
+
 // The parameter type for a field in an event's functions: views for strings, small types by value.
 template <typename T, typename = void>
 struct ParameterOf {
   using Type =
-      std::conditional_t<std::is_trivially_copyable_v<T> && !std::is_array_v<T> && sizeof(T) <= 16,
+      std::conditional_t<std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T> &&
+                             !std::is_array_v<T> && sizeof(T) <= 16,
                          T, const T&>;
 };
 template <typename T>

@@ -72,7 +72,7 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
 [[gnu::always_inline]] inline std::byte* PutActivity(std::byte* out, const void* id,
                                                      const void* related) noexcept {
   constexpr std::size_t kSize = sizeof(ActivityId);
-  const ExtensionHeader extension{
+  const wire::ExtensionHeader extension{
       static_cast<std::uint16_t>(related != nullptr ? 2 * kSize : kSize),
       static_cast<std::uint16_t>(kExtensionActivityId | kExtensionChain)};
   out = PutRaw(out, extension);
@@ -83,10 +83,11 @@ inline void PutTwice(std::byte* out, const std::byte* in, std::size_t size) noex
   return out + kSize;
 }
 
-inline constexpr std::size_t kMaxActivitySize = sizeof(ExtensionHeader) + 2 * sizeof(ActivityId);
+inline constexpr std::size_t kMaxActivitySize =
+    sizeof(wire::ExtensionHeader) + 2 * sizeof(ActivityId);
 
 constexpr std::size_t ActivitySize(bool has_related) noexcept {
-  return sizeof(ExtensionHeader) + (has_related ? 2 : 1) * sizeof(ActivityId);
+  return sizeof(wire::ExtensionHeader) + (has_related ? 2 : 1) * sizeof(ActivityId);
 }
 
 }  // namespace eh::internal

@@ -92,6 +92,12 @@ constexpr FieldFacts FactsOfType() noexcept {
   return facts;
 }
 
+// Returns the facts with a name.
+constexpr FieldFacts Named(std::string_view name, FieldFacts facts) noexcept {
+  facts.name = name;
+  return facts;
+}
+
 // Returns whether a field of type T may have a format. A struct may not: its format byte is the
 // number of its members.
 template <typename T>
@@ -138,6 +144,53 @@ constexpr Totals TotalsOf(const FieldFacts* fields, int number) noexcept {
   return totals;
 }
 
+// Skips `members` fields and returns the index after them. Returns more than `number` if there are
+// fewer fields, or if structs are nested too deep.
+constexpr std::size_t AfterMembers(const FieldFacts* fields, std::size_t number, std::size_t at,
+                                   unsigned members, int depth) noexcept {
+  for (; members != 0; --members, ++at) {
+    while (at < number && fields[at].encoding == Encoding::kInvalid) ++at;
+    if (at >= number || depth > kMaxStructNesting) return number + 1;
+    const FieldFacts& field = fields[at];
+    if (field.encoding == Encoding::kStruct && !field.has_members) {
+      at = AfterMembers(fields, number, at + 1, field.format, depth + 1);
+      if (at > number) return number + 1;
+      --at;
+    }
+  }
+  return at;
+}
+
+// Returns whether two of the fields from `begin` to `end` have the same name, or two members of a
+// struct among them. Does not check structs whose type lists their members (StructMembers does).
+// Checks at most 128 fields, because compilers limit the steps of a computation.
+constexpr bool HasRepeatedName(const FieldFacts* fields, std::size_t begin,
+                               std::size_t end) noexcept {
+  if (end - begin > 128) return false;
+  std::size_t next = 0;
+  for (std::size_t i = begin; i < end; i = next) {
+    next = i + 1;
+    const FieldFacts& field = fields[i];
+    if (field.encoding == Encoding::kInvalid) continue;
+    if (field.encoding == Encoding::kStruct && !field.has_members) {
+      next = AfterMembers(fields, end, i, 1, 1);
+      if (next > end) return false;  // AreWholeStructs reports the fault
+      if (HasRepeatedName(fields, i + 1, next)) return true;
+    }
+    for (std::size_t k = next; k < end;) {
+      if (fields[k].encoding == Encoding::kInvalid) {
+        ++k;
+        continue;
+      }
+      if (fields[k].name == field.name) return true;
+      k = AfterMembers(fields, end, k, 1, 1);
+    }
+  }
+  return false;
+}
+#define EVENTHEADER_INTERNAL_REPEATED_NAME \
+  "two fields of an event, or two members of a struct, have the same name"
+
 constexpr char* PutText(char* out, std::string_view text) noexcept {
   for (const char c : text) *out++ = c;
   return out;
@@ -161,17 +214,17 @@ template <std::size_t kMetadata, int kPieces>
 struct StaticEvent {
   std::uint16_t fixed[kPieces + (kPieces == 0)];
   eh_static_event start;
-  Header header;
-  ExtensionHeader extension;
+  wire::Header header;
+  wire::ExtensionHeader extension;
   char metadata[kMetadata + EH_HEAD_STEP];
 };
 
 template <std::size_t kMetadata, int kPieces>
-constexpr StaticEvent<kMetadata, kPieces> MakeStaticEvent(const Header& header,
+constexpr StaticEvent<kMetadata, kPieces> MakeStaticEvent(const wire::Header& header,
                                                           std::string_view name,
                                                           const FieldFacts* fields,
                                                           int number) noexcept {
-  constexpr std::size_t kHead = sizeof(Header) + sizeof(ExtensionHeader) + kMetadata;
+  constexpr std::size_t kHead = sizeof(wire::Header) + sizeof(wire::ExtensionHeader) + kMetadata;
   constexpr std::size_t kPadded = (kHead + EH_HEAD_STEP - 1) / EH_HEAD_STEP * EH_HEAD_STEP;
   StaticEvent<kMetadata, kPieces> event{
       {},

@@ -5,20 +5,55 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "eventheader/internal/field_coder.h"
 #include "eventheader/internal/static_event.h"
 #include "eventheader/wire.h"
 
-namespace eh {
+// The descriptions of EVENTHEADER_DESCRIBE_STRUCT (macros.h). Outside of namespace eh, because
+// names in a specialization are looked up in the template's namespace first.
+template <typename T>
+struct EventheaderDescribed {};
 
-// Describes a struct as a field. Specialize it:
+namespace eh {
+namespace internal {
+
+template <typename T>
+constexpr bool IsValue(const T&) noexcept {
+  return true;
+}
+
+// The Members of a struct that a function or EVENTHEADER_DESCRIBE_STRUCT describes.
+template <typename T, typename = void>
+struct FindMembers {};
+template <typename T>
+struct FindMembers<T, Void<typename EventheaderDescribed<T>::EventheaderList>> {
+  using Members = typename EventheaderDescribed<T>::EventheaderList;
+};
+template <typename T>
+struct FindMembers<T, Void<decltype(EventheaderMembers(std::declval<const T*>()))>> {
+  using Members = decltype(EventheaderMembers(std::declval<const T*>()));
+  // Uses the function, so that compilers do not report an unused one.
+  static_assert(IsValue(EventheaderMembers(static_cast<const T*>(nullptr))));
+};
+
+}  // namespace internal
+
+// Describes a struct as a field. Define a function next to the struct, in its namespace, or as its
+// friend:
+//   constexpr auto EventheaderMembers(const Point*) {
+//     return eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>();
+//   }
+// In C++17: EVENTHEADER_DESCRIBE_STRUCT (macros.h). If the namespace is not yours, specialize this
+// template:
 //   template <> struct eh::StructOf<Point> {
 //     using Members = eh::Members<eh::Member<"x", &Point::x>, eh::Member<"y", &Point::y>>;
 //   };
-// In C++17: EVENTHEADER_DESCRIBE_STRUCT (macros.h).
+// There, names are looked up in eh first: write `&::Level::x` for a struct ::Level, because
+// eh::Level exists.
 template <typename T>
-struct StructOf {};
+struct StructOf : internal::FindMembers<T> {};
 
 namespace internal {
 
@@ -38,6 +73,7 @@ struct StructMembers {
                 "a struct has 1 to 127 members");
   static constexpr std::uint8_t kMembers = sizeof...(kMember);
   static constexpr const FieldFacts* kFacts = Facts::kFacts;
+  static_assert(!HasRepeatedName(kFacts, 0, kMembers), EVENTHEADER_INTERNAL_REPEATED_NAME);
   static constexpr std::size_t kFixedSize = ((CoderOfMember<kMember>::kFixedSize != 0) && ...)
                                                 ? (CoderOfMember<kMember>::kFixedSize + ...)
                                                 : 0;
@@ -58,6 +94,15 @@ template <typename Facts>
 struct StructMembers<Facts> {
   static_assert(kAlwaysFalse<Facts>, "a struct has 1 to 127 members");
 };
+
+// Description of ErrorParts, in C++17.
+struct FactsOfErrorParts {
+  static constexpr FieldFacts kFacts[] = {Named("category", FactsOfType<const char*>()),
+                                          Named("value", FactsOfType<std::int32_t>())};
+};
+constexpr auto EventheaderMembers(const ErrorParts*) noexcept {
+  return StructMembers<FactsOfErrorParts, &ErrorParts::category, &ErrorParts::value>();
+}
 
 }  // namespace internal
 }  // namespace eh

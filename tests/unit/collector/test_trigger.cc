@@ -87,7 +87,7 @@ TEST(ParseTrigger, ErrorsHaveTheirColumn) {
       {"Shop:x where y == 0x10000000000000000", 19, "a number"},
       {"Shop:x where y == -9223372036854775809x", 19, "a number"},
       {"Shop:x where y == \"z", 19, "closing"},
-      {"Shop:x where y == \"z\\n\"", 22, "follow a \\"},
+      {"Shop:x where y == \"z\\n\"", 22, "invalid escape"},
       {"Shop:x where y < \"z\"", 16, "with == or !="},
       {"Shop:x where y == 1 or z == 2", 21, "'and' or the end"},
       {"Shop:x where y. == 1", 17, "the name of a field"},

@@ -150,6 +150,31 @@ TEST(ActivityScopes, WriteStartAndStopWithIdAndParent) {
   EXPECT_TRUE(std::equal(outer_id.begin(), outer_id.end(), records[1].event.begin() + 28));
 }
 
+TEST(ActivityScopes, StopWritesItsFieldsOnce) {
+  static constexpr Event<activity_provider, "Stop", Traits{.opcode = Opcode::kActivityStop},
+                         Field<"status", std::uint8_t>, Field<"text", std::string_view>>
+      stop_with_fields;
+  RecordingTransport transport;
+  stop_with_fields.enabled();
+  activity_provider.SetTransport(&transport);
+  {
+    ActivityScope<start_event, stop_with_fields> scope(std::uint8_t{1});
+    scope.Stop(std::uint8_t{200}, "ok");
+    scope.Stop(std::uint8_t{201}, "no");
+    EXPECT_EQ(CurrentActivity(), scope.id());
+  }
+  { const ActivityScope<start_event, stop_with_fields> left_early(std::uint8_t{1}); }
+  activity_provider.SetTransport(nullptr);
+  const auto records = transport.Take();
+  ASSERT_EQ(records.size(), 4u);
+  const auto end_of = [&](std::size_t record, std::size_t size) {
+    const auto& event = records[record].event;
+    return std::string(reinterpret_cast<const char*>(event.data() + event.size() - size), size);
+  };
+  EXPECT_EQ(end_of(1, 5), std::string("\xC8\x02\0ok", 5));
+  EXPECT_EQ(end_of(3, 3), std::string("\0\0\0", 3));
+}
+
 TEST(TraceParent, FormatsUnchangedAfterParsing) {
   const auto context = TraceContext::Parse(kParent);
   ASSERT_TRUE(context);

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "eventheader/decoder.h"
@@ -33,6 +36,40 @@ struct eh::StructOf<Line> {
   using Members = eh::Members<eh::Member<"name", &Line::name>, eh::Member<"ends", &Line::ends>>;
 };
 
+// Structs with names of namespace eh, and a class that is written as another type.
+struct Header {
+  std::uint8_t x;
+};
+struct Level {
+  std::uint8_t x;
+};
+struct Field {
+  std::uint8_t x;
+};
+constexpr auto EventheaderMembers(const Header*) {
+  return eh::Members<eh::Member<"x", &Header::x>>();
+}
+constexpr auto EventheaderMembers(const Level*) {
+  return eh::Members<eh::Member<"x", &Level::x>>();
+}
+template <>
+struct eh::StructOf<Field> {
+  using Members = eh::Members<eh::Member<"x", &::Field::x>>;
+};
+
+namespace shop {
+class Color {
+ public:
+  explicit Color(std::string name) : name_(std::move(name)) {}
+
+ private:
+  friend std::string_view EventheaderValue(const Color& color) { return color.name_; }
+  std::string name_;
+};
+enum class Size { kSmall };
+const char* EventheaderValue(Size) { return "small"; }
+}  // namespace shop
+
 namespace eh {
 namespace {
 
@@ -43,7 +80,7 @@ inline constinit Provider types_provider("Test_Types");
 // Returns the definition and payload of the only field of an event.
 template <typename T, typename... Options>
 std::string Bytes(const T& value) {
-  static constexpr Event<types_provider, "E", Traits{}, Field<"f", T, Options...>> event;
+  static constexpr Event<types_provider, "E", Traits{}, eh::Field<"f", T, Options...>> event;
   RecordingTransport transport;
   event.enabled();  // Registers the set.
   types_provider.SetTransport(&transport);
@@ -109,6 +146,57 @@ TEST(FieldTypes, TimePointsAreSecondsRoundedDown) {
   const std::chrono::time_point<std::chrono::system_clock, milliseconds> before(milliseconds(-1));
   EXPECT_EQ(Bytes(later), "\x85\x06\x02\0\0\0\0\0\0\0"s);
   EXPECT_EQ(Bytes(before), "\x85\x06\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
+}
+
+TEST(FieldTypes, DurationsAreNanosecondsWithinTheirRange) {
+  using std::chrono::duration;
+  EXPECT_EQ(Bytes(std::chrono::microseconds(1)), "\x85\x02\xE8\x03\0\0\0\0\0\0"s);
+  EXPECT_EQ(Bytes(std::chrono::nanoseconds(-1)), "\x85\x02\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
+  EXPECT_EQ(Bytes(duration<double>(1e-6)), Bytes(std::chrono::microseconds(1)));
+  EXPECT_EQ(Bytes(duration<int, std::ratio<1, 3>>(3)), Bytes(std::chrono::seconds(1)));
+  EXPECT_EQ(Bytes(duration<int, std::pico>(-2999)), Bytes(std::chrono::nanoseconds(-2)));
+  EXPECT_EQ(Bytes(std::chrono::hours::max()), Bytes(std::chrono::nanoseconds::max()));
+  EXPECT_EQ(Bytes(std::chrono::hours::min()), Bytes(std::chrono::nanoseconds::min()));
+  EXPECT_EQ(Bytes(duration<double>(1e30)), Bytes(std::chrono::nanoseconds::max()));
+  EXPECT_EQ(Bytes(duration<double>(std::numeric_limits<double>::quiet_NaN())),
+            Bytes(std::chrono::nanoseconds(0)));
+  const std::chrono::sys_time<std::chrono::nanoseconds> time(std::chrono::nanoseconds(3));
+  EXPECT_EQ(Bytes(time.time_since_epoch()), "\x85\x02\x03\0\0\0\0\0\0\0"s);
+}
+
+TEST(FieldTypes, ErrorCodesAreTheirCategoryAndNumber) {
+  EXPECT_EQ(Bytes(std::make_error_code(std::errc::no_such_file_or_directory)),
+            "\x81\x02"
+            "category\0\x0Avalue\0\x84\x02"
+            "\x07\0generic\x02\0\0\0"s);
+}
+
+TEST(FieldTypes, PathsAtomicsAndTheTypesOfUsers) {
+  EXPECT_EQ(Bytes(std::filesystem::path("/a")), "\x0A\x02\0/a"s);
+  const std::atomic<std::uint16_t> atomic = 7;
+  EXPECT_EQ(Bytes(atomic), Bytes<std::uint16_t>(7));
+  EXPECT_EQ(Bytes(shop::Color("red")), "\x0A\x03\0red"s);
+  EXPECT_EQ(Bytes(shop::Size::kSmall), "\x0A\x05\0small"s);
+  EXPECT_EQ(Bytes(std::vector{shop::Color("red")}), "\x4A\x01\0\x03\0red"s);
+}
+
+TEST(FieldTypes, TruncatedTextEndsBeforeACharacterThatDoesNotFit) {
+  const auto limited = [](auto text) { return std::string(text.Limited()); };
+  EXPECT_EQ(limited(Truncate<3>("abcd")), "abc");
+  EXPECT_EQ(limited(Truncate<3>("abc")), "abc");
+  EXPECT_EQ(limited(Truncate<4>("ab\u20AC")), "ab");
+  EXPECT_EQ(limited(Truncate<5>("ab\u20AC!")), "ab\u20AC");
+  EXPECT_EQ(limited(Truncate<2>("\u20AC")), "");
+  EXPECT_EQ(limited(Truncate<6>("\x80\x80\x80\x80\x80\x80\x80")), "\x80\x80\x80\x80\x80\x80");
+  EXPECT_EQ(limited(Truncate<2>(static_cast<const char*>(nullptr))), "");
+  EXPECT_EQ(Bytes<Truncate<2>>("abc"), "\x0A\x02\0ab"s);
+  EXPECT_EQ(Bytes<std::string_view>(Truncate<2>("abc")), "\x0A\x02\0ab"s);
+}
+
+TEST(FieldTypes, StructsMayHaveNamesOfTheLibrary) {
+  EXPECT_EQ(Bytes(::Header{1}), "\x81\x01x\0\x02\x01"s);
+  EXPECT_EQ(Bytes(::Level{1}), Bytes(::Header{1}));
+  EXPECT_EQ(Bytes(::Field{1}), Bytes(::Header{1}));
 }
 
 TEST(FieldTypes, Pointers) {

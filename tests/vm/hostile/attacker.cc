@@ -92,11 +92,12 @@ void Append(const T& value, std::string* bytes) {
 // bytes.
 std::string Event(const std::string& name, std::uint32_t number, std::string_view activity = "") {
   std::string event;
-  Append(eh::Header{eh::kFlagPointer64 | eh::kFlagLittleEndian | eh::kFlagExtension, 0, 0, 0, 0, 1},
+  Append(eh::wire::Header{eh::kFlagPointer64 | eh::kFlagLittleEndian | eh::kFlagExtension, 0, 0, 0,
+                          0, 1},
          &event);
   if (!activity.empty()) {
-    Append(eh::ExtensionHeader{static_cast<std::uint16_t>(activity.size()),
-                               eh::kExtensionActivityId | eh::kExtensionChain},
+    Append(eh::wire::ExtensionHeader{static_cast<std::uint16_t>(activity.size()),
+                                     eh::kExtensionActivityId | eh::kExtensionChain},
            &event);
     event += activity;
   }
@@ -105,7 +106,8 @@ std::string Event(const std::string& name, std::uint32_t number, std::string_vie
   metadata += "number";
   metadata += '\0';
   metadata += static_cast<char>(eh::Encoding::kValue32);
-  Append(eh::ExtensionHeader{static_cast<std::uint16_t>(metadata.size()), eh::kExtensionMetadata},
+  Append(eh::wire::ExtensionHeader{static_cast<std::uint16_t>(metadata.size()),
+                                   eh::kExtensionMetadata},
          &event);
   event += metadata;
   Append(number, &event);

@@ -1,15 +1,11 @@
 // An event with a field of the struct that the block describes.
 #include <eventheader/eh.h>
 
-namespace {
-
 struct Point {
   int x, y;
 };
 
 inline constinit eh::Provider provider("MyCompany_MyService");
-
-}  // namespace
 
 // The block.
 

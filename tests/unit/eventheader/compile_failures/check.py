@@ -3,7 +3,8 @@
 
 Compiles SOURCE unchanged, which must succeed. Then compiles it once for each `defined(NAME)` in it, with NAME defined.
 This must fail, and the compiler's messages must contain TEXT of the next line, `// expect: TEXT`. If TEXT has several
-parts with " | " between them, one of the parts is enough.
+parts with " | " between them, one of the parts is enough. If `// within N lines: TEXT` follows, the messages have at
+most N lines, and contain this TEXT as well.
 """
 
 import concurrent.futures
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-CASE = re.compile(r"defined\((\w+)\)\n\s*// expect: (.+)")
+CASE = re.compile(r"defined\((\w+)\)\n\s*// expect: (.+)(?:\n\s*// within (\d+) lines: (.+))?")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-const-variable"]
 
 
@@ -35,7 +36,7 @@ def main():
             command += _precompiled(command, text, folder) + ["-fsyntax-only", source]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             failures = [failure for failure in pool.map(lambda case: _check(command, *case),
-                                                        [("", ""), *cases]) if failure]
+                                                        [("", "", "", ""), *cases]) if failure]
     for failure in failures:
         print(failure)
     print(f"{len(cases)} misuses, {len(failures)} failures")
@@ -53,7 +54,7 @@ def _precompiled(command, text, folder):
     return ["-include", header]
 
 
-def _check(command, name, expected):
+def _check(command, name, expected, lines, also_expected):
     """Returns a message about what is wrong with the case, or None."""
     done = _run(command if not name else [*command, f"-D{name}"])
     if not name:
@@ -61,8 +62,11 @@ def _check(command, name, expected):
     if done.returncode == 0:
         return f"{name} compiles"
     messages = done.stderr.replace("\\'", "'")  # g++ escapes these quotes in C.
-    if not any(text in messages for text in expected.split(" | ")):
-        return f"{name}: no \"{expected}\" in\n{done.stderr}"
+    for texts in filter(None, (expected, also_expected)):
+        if not any(text in messages for text in texts.split(" | ")):
+            return f"{name}: no \"{texts}\" in\n{done.stderr}"
+    if lines and len(messages.splitlines()) > int(lines):
+        return f"{name}: more than {lines} lines in\n{done.stderr}"
     return None
 
 

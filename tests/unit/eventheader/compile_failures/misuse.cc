@@ -2,7 +2,9 @@
 // With one of the macros below, it must not compile, and the compiler's messages must contain the
 // text after "expect:", by which a person finds the mistake. check.py compiles it once for each
 // macro.
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +77,10 @@ constexpr Event<provider, "E", Traits{}, Field<HUNDRED(TEN("name name ")), int>>
 #elif defined(EVENT_THAT_CANNOT_BE_WRITTEN)
 // expect: the event can never be written
 constexpr Event<provider, "E", Traits{}, Field<"f", std::array<bool, 8200>>> event;
+#elif defined(FIELDS_OF_THE_SAME_NAME)
+// expect: two fields of an event, or two members of a struct, have the same name
+constexpr Event<provider, "E", Traits{}, Field<"f", int>, Attribute<"a", "b">, Field<"f", bool>>
+    event;
 #elif defined(EVENT_OF_A_LOCAL_PROVIDER)
 // expect: provider
 void Local() {
@@ -84,8 +90,6 @@ void Local() {
 #else
 constexpr Event<provider, "E", Traits{.level = Level{255}}, Field<HUNDRED("name name "), int>>
     event;
-// A name may occur twice: the format and the decoders allow it.
-constexpr Event<any, "E", Traits{}, Field<"same", int>, Field<"same", int>> twice;
 #endif
 
 // ---- Fields: name, type, options ----
@@ -104,10 +108,28 @@ constexpr Event<provider, "E", Traits{}, Field<"a;b", int>> fields;
 // expect: a field's name must not be empty or contain
 constexpr Event<provider, "E", Traits{}, Field<"a\0", int>> fields;
 #elif defined(FIELD_OF_A_STRUCT_NOT_DESCRIBED)
-// expect: this type has no EventHeader encoding
-constexpr Event<provider, "E", Traits{}, Field<"f", Undescribed>> fields;
+// expect: the type of this field is not supported
+// within 25 lines: eh::Field<eh::FixedString<6>{"where"}, {anonymous}::Undescribed> | Undescribed>'
+// requested here
+constexpr Event<provider, "E", Traits{}, Field<"where", Undescribed>> fields;
+[[maybe_unused]] void WriteUndescribed() { fields.Write(Undescribed{1}); }
+#elif defined(FIELD_OF_AN_ARRAY_OF_A_STRUCT_NOT_DESCRIBED)
+// expect: the type of this field is not supported
+// within 25 lines: Undescribed
+constexpr Event<provider, "E", Traits{}, Field<"where", std::vector<Undescribed>>> fields;
+#elif defined(FIELD_CONVERTED_TO_AN_OBJECT_WITH_MEMORY)
+// expect: EventheaderValue must return a number, a view or a reference
+struct Copied {};
+std::string EventheaderValue(const Copied&) { return "copy"; }
+constexpr Event<provider, "E", Traits{}, Field<"f", Copied>> fields;
+#elif defined(ATOMIC_TEXT)
+// expect: a field of type std::atomic contains a number, an enum or a bool
+constexpr Event<provider, "E", Traits{}, Field<"f", std::atomic<const char*>>> fields;
+#elif defined(TRUNCATED_TO_NOTHING)
+// expect: a text is truncated to at least 1 byte
+constexpr Event<provider, "E", Traits{}, Field<"f", Truncate<0>>> fields;
 #elif defined(FIELD_OF_LONG_DOUBLE)
-// expect: this type has no EventHeader encoding
+// expect: the type of this field is not supported
 constexpr Event<provider, "E", Traits{}, Field<"f", long double>> fields;
 #elif defined(FIELD_OF_ANOTHER_CLOCK)
 // expect: time point of the system clock
@@ -162,7 +184,10 @@ static_assert(Field<"f", std::array<bool, 65535>>::Facts().count == 65535);
 // ---- Structs ----
 
 struct Point {
-  int x;
+  std::uint8_t x;
+};
+struct Outer {
+  Undescribed inner;
 };
 template <int kDepth>
 struct Nested {
@@ -172,7 +197,6 @@ template <>
 struct Nested<0> {
   int x;
 };
-using X = Member<"x", &Point::x>;
 
 }  // namespace
 
@@ -186,28 +210,38 @@ struct eh::StructOf<Nested<0>> {
 };
 template <>
 struct eh::StructOf<Point> {
-#define X8 X, X, X, X, X, X, X, X
-#define X64 X8, X8, X8, X8, X8, X8, X8, X8
+#define X(name) eh::Member<name, &Point::x>
+#define X7(n) X(n "1"), X(n "2"), X(n "3"), X(n "4"), X(n "5"), X(n "6"), X(n "7")
+#define X8(n) X7(n), X(n "8")
+#define X56(n) X8(n "1"), X8(n "2"), X8(n "3"), X8(n "4"), X8(n "5"), X8(n "6"), X8(n "7")
+#define X64(n) X56(n), X8(n "8")
 #if defined(STRUCT_OF_128_MEMBERS)
   // expect: a struct has 1 to 127 members
-  using Members = eh::Members<X64, X64>;
+  using Members = eh::Members<X64("a"), X64("b")>;
 #elif defined(STRUCT_WITHOUT_MEMBERS)
   // expect: a struct has 1 to 127 members
   using Members = eh::Members<>;
 #elif defined(MEMBER_NAME_HAS_A_SEMICOLON)
   // expect: a field's name must not be empty or contain
   using Members = eh::Members<eh::Member<"x;", &Point::x>>;
+#elif defined(MEMBERS_OF_THE_SAME_NAME)
+  // expect: two fields of an event, or two members of a struct, have the same name
+  using Members = eh::Members<X("x"), X("y"), X("x")>;
+#elif defined(MEMBER_OF_A_STRUCT_NOT_DESCRIBED)
+  // expect: the type of this field is not supported
+  using Members = eh::Members<eh::Member<"where", &Outer::inner>>;
 #else
-  using Members = eh::Members<X64, X8, X8, X8, X8, X8, X8, X8, X, X, X, X, X, X, X>;
+  using Members = eh::Members<X64("a"), X56("b"), X7("c")>;
 #endif
 };
 
 namespace {
 
-using P = Field<"p", Point>;
+#define P(name) Field<name, Point>
+#define P8 P("1"), P("2"), P("3"), P("4"), P("5"), P("6"), P("7"), P("8")
 #if defined(EVENT_OF_MORE_THAN_1024_FIELDS)
 // expect: an event has at most 1024 fields
-constexpr Event<provider, "E", Traits{}, P, P, P, P, P, P, P, P, Field<"x", int>> structs;
+constexpr Event<provider, "E", Traits{}, P8, Field<"x", int>> structs;
 #elif defined(STRUCTS_NESTED_TOO_DEEP)
 // expect: structs are nested at most 8 deep
 constexpr Event<provider, "E", Traits{}, Field<"n", Nested<8>>> structs;
@@ -215,9 +249,31 @@ constexpr Event<provider, "E", Traits{}, Field<"n", Nested<8>>> structs;
 // expect: this format does not fit the field's type
 constexpr Event<provider, "E", Traits{}, Field<"p", Point, As<Format::kHexBytes>>> structs;
 #else
-constexpr Event<provider, "E", Traits{}, P, P, P, P, P, P, P, P> structs;
+constexpr Event<provider, "E", Traits{}, P8> structs;
 constexpr Event<provider, "E", Traits{}, Field<"n", Nested<7>>> nested;
 #endif
+
+// ---- Activities ----
+
+constexpr Event<provider, "Start", Traits{.opcode = Opcode::kActivityStart}> start;
+constexpr Event<provider, "Stop", Traits{.opcode = Opcode::kActivityStop}, Field<"f", int>> stop;
+
+[[maybe_unused]] void Scopes() {
+#if defined(SCOPE_WITHOUT_START_OPCODE)
+  // expect: the first event of an ActivityScope needs .opcode = Opcode::kActivityStart
+  ActivityScope<stop, stop> scope;
+#elif defined(SCOPE_WITHOUT_STOP_OPCODE)
+  // expect: the second event of an ActivityScope needs .opcode = Opcode::kActivityStop
+  ActivityScope<start, start> scope;
+#elif defined(STOP_WITHOUT_ITS_FIELDS)
+  // expect: no matching | too few arguments
+  ActivityScope<start, stop> scope;
+  scope.Stop();
+#else
+  ActivityScope<start, stop> scope;
+  scope.Stop(1);
+#endif
+}
 
 // ---- Writing ----
 
@@ -238,7 +294,7 @@ constexpr Event<provider, "E", Traits{}, Field<"text", std::string_view>, Field<
   // expect: no matching | invalid conversion
   writable.Write("a", "b");
 #elif defined(DYNAMIC_FIELD_WITHOUT_ENCODING)
-  // expect: this type has no EventHeader encoding
+  // expect: the type of this field is not supported
   DynamicEvent dynamic;
   dynamic.AddField("f", Undescribed{1});
 #else

@@ -25,6 +25,16 @@ struct Undescribed {
 struct Described {
   int x;
 };
+
+// Structs with names of namespace eh.
+struct Level {
+  int x;
+};
+struct Members {
+  int x;
+};
+EVENTHEADER_DESCRIBE_STRUCT(Level, EVENTHEADER_MEMBER("x", x));
+EVENTHEADER_DESCRIBE_STRUCT(Members, EVENTHEADER_MEMBER("x", x));
 #if defined(MEMBER_NAME_IS_EMPTY)
 // expect: a field's name must not be empty or contain ';' or NUL
 EVENTHEADER_DESCRIBE_STRUCT(Described, EVENTHEADER_MEMBER("", x));
@@ -54,7 +64,8 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
   // expect: a field's name must not be empty or contain ';' or NUL
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("", number));
 #elif defined(FIELD_WITHOUT_ENCODING)
-  // expect: this type has no EventHeader encoding
+  // expect: the type of this field is not supported
+  // within 40 lines: Undescribed
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", Undescribed{number}));
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
   // expect: this format does not fit the field's type
@@ -79,6 +90,14 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
 #elif defined(ENABLED_OF_LEVEL_0)
   // expect: an event's level is 1 to 255
   number = EVENTHEADER_ENABLED(provider, 0, 0);
+#elif defined(FIELDS_OF_THE_SAME_NAME)
+  // expect: two fields of an event, or two members of a struct, have the same name
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", 1), EVENTHEADER_STRUCT("s", 1),
+                    EVENTHEADER_FIELD("g", 1), EVENTHEADER_FIELD("f", 2));
+#elif defined(MEMBERS_OF_THE_SAME_NAME)
+  // expect: two fields of an event, or two members of a struct, have the same name
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_STRUCT("s", 2), EVENTHEADER_FIELD("f", 1),
+                    EVENTHEADER_FIELD("f", 2));
 #elif defined(TWO_OPCODES)
   // expect: an event has at most one opcode, id, tag and activity
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_OPCODE(eh::Opcode::kSend),
@@ -90,5 +109,9 @@ void Write(int number, const std::string& text, std::uint64_t keyword_of_run_tim
                     EVENTHEADER_STRUCT("t", 1), EVENTHEADER_FIELD("u", 1),
                     EVENTHEADER_FIELD("v", Described{number}),
                     EVENTHEADER_OPCODE(eh::Opcode::kSend));
+  // Members of different structs may have the same name.
+  EVENTHEADER_EVENT(provider, "Structs", 5, 0, EVENTHEADER_STRUCT("s", 1),
+                    EVENTHEADER_FIELD("x", number), EVENTHEADER_FIELD("l", Level{number}),
+                    EVENTHEADER_FIELD("m", Members{number}), EVENTHEADER_FIELD("x", number));
 #endif
 }

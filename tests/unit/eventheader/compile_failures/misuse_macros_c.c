@@ -58,6 +58,22 @@ void Write(int number, const char* text, uint64_t keyword_of_run_time) {
 #elif defined(FIELD_OF_LONG_DOUBLE)
   // expect: this type is not supported as a field
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", 1.0L));
+#elif defined(FIELD_OF_16_BIT_TEXT)
+  // expect: a pointer to 16- or 32-bit integers may be text
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", u"text"));
+#elif defined(FIELD_OF_32_BIT_TEXT)
+  // expect: a pointer to 16- or 32-bit integers may be text
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", U"text"));
+#elif defined(FIELD_OF_WIDE_TEXT)
+  // expect: a pointer to 16- or 32-bit integers may be text
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD("f", L"text"));
+#elif defined(ZSTRING_OF_16_BIT_TEXT)
+  // expect: a pointer to 16- or 32-bit integers may be text
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_ZSTRING("f", u"text"));
+#elif defined(ARRAY_OF_WIDE_TEXTS)
+  // expect: a pointer to 16- or 32-bit integers may be text
+  const wchar_t* wide_texts[] = {L"text"};
+  EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_ARRAY("f", wide_texts, 1));
 #elif defined(FORMAT_OF_ANOTHER_SIZE)
   // expect: this format does not fit the field's type
   EVENTHEADER_EVENT(provider, "E", 4, 0, EVENTHEADER_FIELD_AS("f", number, EH_FORMAT_PORT));
@@ -90,7 +106,8 @@ void Write(int number, const char* text, uint64_t keyword_of_run_time) {
     EVENTHEADER_EVENT(provider, "E", 255, 0, EVENTHEADER_FIELD("f", number),
                       EVENTHEADER_FIELD_AS("g", number, EH_FORMAT_ERRNO),
                       EVENTHEADER_FIELD("h", text), EVENTHEADER_ID(1, 2), EVENTHEADER_TAG(3),
-                      EVENTHEADER_STRUCT("s", 1), EVENTHEADER_FIELD("m", &number),
+                      EVENTHEADER_STRUCT("s", 1), EVENTHEADER_FIELD("m", (const void*)&number),
+                      EVENTHEADER_STRING("w", L"text", 4),
                       EVENTHEADER_OPCODE(EH_OPCODE_ACTIVITY_STOP));
   }
 #endif
