@@ -241,7 +241,11 @@ struct TypeCoder<T, std::enable_if_t<kIsDuration<T> && std::is_arithmetic_v<type
       return all > -0x1p63 && all < 0x1p63 ? static_cast<std::int64_t>(all) : limit;
     } else {
       std::int64_t all = 0;
-      return __builtin_mul_overflow(ticks, kFactor, &all) ? limit / kDivisor : all / kDivisor;
+      const auto rest = static_cast<std::int64_t>(ticks % kDivisor) * kFactor / kDivisor;
+      return __builtin_mul_overflow(ticks / kDivisor, kFactor, &all) ||
+                     __builtin_add_overflow(all, rest, &all)
+                 ? limit
+                 : all;
     }
   }
   static std::byte* Put(std::byte* out, const T& value) noexcept {

@@ -154,6 +154,8 @@ TEST(FieldTypes, DurationsAreNanosecondsWithinTheirRange) {
   EXPECT_EQ(Bytes(std::chrono::nanoseconds(-1)), "\x85\x02\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
   EXPECT_EQ(Bytes(duration<double>(1e-6)), Bytes(std::chrono::microseconds(1)));
   EXPECT_EQ(Bytes(duration<int, std::ratio<1, 3>>(3)), Bytes(std::chrono::seconds(1)));
+  EXPECT_EQ(Bytes(duration<std::int64_t, std::ratio<1, 3>>(12'000'000'000)),
+            Bytes(std::chrono::seconds(4'000'000'000)));
   EXPECT_EQ(Bytes(duration<int, std::pico>(-2999)), Bytes(std::chrono::nanoseconds(-2)));
   EXPECT_EQ(Bytes(std::chrono::hours::max()), Bytes(std::chrono::nanoseconds::max()));
   EXPECT_EQ(Bytes(std::chrono::hours::min()), Bytes(std::chrono::nanoseconds::min()));
