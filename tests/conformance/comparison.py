@@ -17,6 +17,8 @@ import itertools
 import re
 import struct
 
+from support import commands
+
 QUIRKS = ("latin1", "nul", "empty", "implied", "label")
 NO_ID = "00000000-0000-0000-0000-000000000000"
 START_STOP = {1: "start", 2: "stop"}
@@ -147,6 +149,8 @@ class Comparison:
                 self._value(f"{where}[{index}]", one, other)
         elif isinstance(ours, str) and isinstance(theirs, str):
             self._text(where, ours, theirs)
+        elif commands.is_malformed_text(ours, theirs) or commands.is_malformed_text(theirs, ours):
+            pass
         elif ours == {} and theirs is None:
             self._quirk("empty", f"{where}: {{}} is shown as null")
         elif not _same_number(ours, theirs):

@@ -10,6 +10,7 @@ import math
 import re
 import struct
 
+from support import commands
 from support import script
 
 MAX_SHOWN = 20
@@ -114,9 +115,7 @@ class Comparison:
                 self._same(f"{where}: {key}", one[key], other[key])
             for key, value in one["context"].items():
                 self.value(f"{where}: {key}", value, other["context"][key])
-            # If JSON has a label twice, Python keeps its last value.
-            labels = {label["name"]: label["value"] for label in other["context"]["labels"]}
-            self._same(f"{where}: labels", one["labels"], labels)
+            self._same(f"{where}: labels", one["labels"], _joined(other["context"]["labels"]))
             self._payload(where, one, other)
 
     def _payload(self, where, one, other):
@@ -140,7 +139,7 @@ class Comparison:
                 # In CTF, an array within an array is the member of a struct.
                 inner = isinstance(one, list) and isinstance(other, dict)
                 self.value(f"{where}[{index}]", one, other["value"] if inner else other)
-        elif not _same_scalar(ours, theirs):
+        elif not commands.is_malformed_text(ours, theirs) and not _same_scalar(ours, theirs):
             self._differ(f"{where}: {ours!r} became {theirs!r}")
 
     def _same(self, what, ours, theirs):
@@ -169,6 +168,20 @@ def _sort_key(event):
     return event["time"], -1 if event["cpu"] is None else event["cpu"]
 
 
+def label_texts(labels):
+    """Returns the labels of an event of dump as exports have them: as text, and without those of metadata rows."""
+    return {name: [str(each) for each in value] if isinstance(value, list) else str(value)
+            for name, value in labels.items() if name not in OF_ROWS}
+
+
+def _joined(labels):
+    """Returns the value of each label; a list if an event has the label several times, as in dump."""
+    values = {}
+    for label in labels:
+        values.setdefault(label["name"], []).append(label["value"])
+    return {name: value if len(value) > 1 else value[0] for name, value in values.items()}
+
+
 def _expected(dumped, is_ctf2):
     """Converts an event of dump to the form that _event returns for events of CTF."""
     name = f"{dumped['provider']}:{dumped['name']}"
@@ -183,7 +196,7 @@ def _expected(dumped, is_ctf2):
         "stack": [int(frame, 16) for frame in dumped.get("stack", [])]}
     return {"time": nanoseconds(dumped["time"]), "name": name if is_ctf2 else printable(name), "cpu": dumped["cpu"],
             "context": context, "payload": dumped["payload"], "error": dumped.get("error"),
-            "labels": {name: str(value) for name, value in labels.items() if name not in OF_ROWS}}
+            "labels": label_texts(labels)}
 
 
 def nanoseconds(utc):

@@ -17,7 +17,6 @@ SEEDS = range(1, 4)
 # The properties of the event itself, which a row or a label may hold.
 SAME = ("time", "cpu", "level", "keywords", "opcode", "version", "pid", "tid", "thread", "activityId", "relatedActivityId",
         "stack")
-OF_ROWS = ("OpCode", "Keywords", "Level", "Version")
 
 
 class Comparison:
@@ -34,8 +33,7 @@ class Comparison:
         # In CTF's metadata, a control character in a name is written as \u and its digits.
         name, shown = (f"{event['provider']}:{event['name']}" for event in (one, other))
         self.same(f"{where}: name", ctf.printable(name), shown)
-        labels = {name: str(value) for name, value in one["labels"].items() if name not in OF_ROWS}
-        self.same(f"{where}: labels", labels, other["labels"])
+        self.same(f"{where}: labels", ctf.label_texts(one["labels"]), other["labels"])
         if "error" in one:
             self.same(f"{where}: error", one["error"], other["payload"].get("error"))
         else:
@@ -54,6 +52,8 @@ class Comparison:
             for index, (one, other) in enumerate(zip(ours, theirs)):
                 inner = isinstance(one, list) and isinstance(other, dict)
                 self.value(f"{where}[{index}]", one, other["value"] if inner else other)
+        elif commands.is_malformed_text(ours, theirs):
+            pass
         elif isinstance(ours, str):
             self.same(where, ours.replace("\0", ctf.NUL_SHOWN), theirs)
         else:

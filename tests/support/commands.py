@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -13,6 +14,17 @@ _MEASURE = """if 1:
     print(usage.ru_maxrss)
     sys.exit(os.waitstatus_to_exitcode(status))
 """
+
+
+def is_malformed_text(units, text):
+    """Returns whether `units`, the code units as which `dump --raw` shows malformed text, are those of `text`, in which a
+    reader has replaced the malformed ones."""
+    if not isinstance(units, list) or not isinstance(text, str) or not all(isinstance(unit, int) and 0 <= unit < 0x10000 for unit in units):
+        return False
+    texts = [struct.pack(f"<{len(units)}H", *units).decode("utf-16-le", "replace")]
+    if max(units, default=0) < 256:
+        texts.append(bytes(units).decode("utf-8", "replace"))
+    return text in texts
 
 
 def record(nettrace, file, selectors, command, options=()):

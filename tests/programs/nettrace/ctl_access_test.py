@@ -28,7 +28,7 @@ def copy_suppressions(folder):
     """Copies the files of the sanitizers' options to the folder. Returns an environment with their new paths."""
     environment = dict(os.environ)
     for name in [name for name in environment if name.endswith("SAN_OPTIONS")]:
-        for path in set(re.findall(r"suppressions=([^:]+)", environment[name])):
+        for path in set(re.findall(r"\bsuppressions=([^:]+)", environment[name])):
             environment[name] = environment[name].replace(path, shutil.copy(path, folder))
     return environment
 
