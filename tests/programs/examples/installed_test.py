@@ -165,13 +165,23 @@ class InstalledTest(unittest.TestCase):
         self.assertIn("eh_provider_create", c_api)
         self.assertEqual({name for name in c_api if not name.startswith("eh_")}, set())
 
+    def cmake_compilers(self):
+        return [f"-DCMAKE_{language}_COMPILER={';'.join(shlex.split(str(compiler)))}"
+                for language, compiler in (("C", ARGS.cc), ("CXX", ARGS.cxx))]
+
+    def test_cmake_fetch_content(self):
+        build = self.folder / "fetch-content-build"
+        call("cmake", "-S", PROJECTS / "fetch_content", "-B", build, f"-DEXAMPLES={ARGS.source}/examples",
+             f"-DFETCHCONTENT_SOURCE_DIR_NETTRACED={ARGS.source}", *self.cmake_compilers())
+        call("cmake", "--build", build, "--parallel", "2")
+        for name in ("service", "service_c"):
+            self.assertIn(" events written, 0 failed", self.run_with_libraries(build / name))
+
     def test_cmake(self):
         build = self.folder / "cmake-build"
         version = self.package("--modversion", "eventheader")[0]
-        compilers = [f"-DCMAKE_{language}_COMPILER={';'.join(shlex.split(str(compiler)))}"
-                     for language, compiler in (("C", ARGS.cc), ("CXX", ARGS.cxx))]
         call("cmake", "-S", PROJECTS / "cmake", "-B", build, f"-DEXAMPLES={ARGS.source}/examples", f"-DVERSION={version}",
-             f"-DCMAKE_PREFIX_PATH={self.headers.parent}", *compilers)
+             f"-DCMAKE_PREFIX_PATH={self.headers.parent}", *self.cmake_compilers())
         call("cmake", "--build", build, "--parallel", "2")
         self.check_services(build)
         file = build / "shop.nettrace"
