@@ -77,7 +77,7 @@ struct NulTerminated {
     }
   }
 
-  // Returns the text without the NUL.
+  // Returns the text before the first NUL, or all of it if there is none.
   constexpr View UpToNul() const noexcept {
     if (start == nullptr) return {};
     if (size == kUnknown) return start;

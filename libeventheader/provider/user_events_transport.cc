@@ -144,9 +144,10 @@ int UserEvents::Open() noexcept {
     close(fd);
     return error;
   }
-  // Another shared object's descriptor refers to the same file, and may get our number after all
-  // descriptors were closed. A signal number distinguishes them. It belongs to the open file and is
-  // never sent, because that needs O_ASYNC. It is 1 to 64, derived from this object's position.
+  // If the program closes all descriptors, another shared object with this library may open the
+  // same file again and get our descriptor number. A signal number, which belongs to the open file
+  // and not to the descriptor, distinguishes them. It is 1 to 64, derived from the address of this
+  // shared object, and is never sent, because that needs O_ASYNC.
   fcntl(fd, F_SETSIG, static_cast<int>(Place() % 64 + 1));
   signature_.store(fcntl(fd, F_GETSIG), std::memory_order_relaxed);
   // Does not close the previous descriptor: its number may now belong to another file.

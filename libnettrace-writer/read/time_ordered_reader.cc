@@ -43,7 +43,8 @@ void TimeOrderedReader::ReadInterval() {
   while (!at_boundary_) {
     const Step step = reader_->Next();
     if (step == Step::kEvent) {
-      // If the disk is full, the events read so far are still returned in order, as before damage.
+      // If the sorter's temporary file fills the disk, the events read so far are still returned in
+      // order, like those before a damaged part.
       sort_status_ = sorter_->Add(reader_->event());
       if (!sort_status_.ok()) {
         at_boundary_ = true;

@@ -481,8 +481,8 @@ void WriteSections(const std::string& path) {
   }
 }
 
-// Writes each event of a recording's account. The payloads that readers must show are in the file
-// with the same name that ends with .expected.
+// Writes one event of each kind with which a recorder describes the recording (AccountEvent). The
+// payloads that readers must show are in the file with the same name that ends with .expected.
 void WriteAccount(const std::string& path) {
   using tools::AccountEvent;
   using Kind = AccountEvent::Kind;

@@ -258,7 +258,8 @@ absl::StatusOr<std::set<Note>> ReadNotes(Image* image, const std::string& path) 
   });
   if (too_many) {
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "%s: has notes of more than %d event sets and events", path, 2 * kMaxCatalogEvents));
+        "%s: its ELF notes describe more than %d event sets and events, the maximum", path,
+        2 * kMaxCatalogEvents));
   }
   return notes;
 }

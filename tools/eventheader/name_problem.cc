@@ -20,8 +20,8 @@ struct Numbers {
   std::string_view options;
 };
 
-// Removes `letter` and the hex digits after it from the front of `*text`, in either case. Returns
-// the number.
+// Removes `letter`, in upper or lower case, and the hex digits after it from the front of `*text`.
+// Returns their value, or nullopt if `*text` does not begin so.
 std::optional<std::uint64_t> TakeNumber(char letter, std::string_view* text) {
   if (text->empty() || absl::ascii_toupper(static_cast<unsigned char>(text->front())) != letter) {
     return std::nullopt;

@@ -92,7 +92,8 @@ struct ScalarCoder {
   static constexpr bool kIsRaw = false;
   using Members = void;
 };
-// Base of the coders that have BlobOf.
+// Base of the coders whose value is one block of memory, which BlobOf returns, with kPrefix bytes
+// before it and kSuffix bytes after it.
 template <int kPrefixIs, int kSuffixIs = 0>
 struct BlobCoder {
   static constexpr bool kHasBlobOf = true;

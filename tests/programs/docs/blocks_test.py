@@ -253,7 +253,7 @@ class ShellTest(unittest.TestCase):
     def test_stops_endless_commands(self):
         with tempfile.TemporaryDirectory(prefix="blocks-") as folder:
             program = pathlib.Path(folder) / "eventheader"
-            # Not Python: it could get SIGINT before the script has installed its handler.
+            # Perl, because Python starts more slowly: it could get SIGINT before the script has installed its handler.
             program.write_text('#!/usr/bin/perl\n$SIG{INT} = sub { print "1\\n"; exit };\nsleep 100;\n', encoding="utf-8")
             program.chmod(0o755)
             document_shell.run([documents.Block("page.md", 7, "console", "$ eventheader watch\n1\n", {})], [program])

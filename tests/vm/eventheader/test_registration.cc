@@ -84,7 +84,7 @@ TEST_F(Registration, SixtyFourSetsShareAnEnableWordAndTheNextFails) {
   EXPECT_EQ(provider.status(), ENOSPC);
   EXPECT_NE(Remedy(ENOSPC).find("64 sets"), std::string::npos);
 
-  // Each set has a different bit: the kernel sets only that of the enabled one.
+  // Event sets have different bits: when one is enabled, the kernel sets only its bit.
   TraceInstance trace;
   DynamicEvent event;
   event.AddField("f", 1);

@@ -114,7 +114,8 @@ class Connection : public Caller {
   // Returns whether the thread has finished its work. Thread-safe.
   bool is_done() const { return is_done_; }
   bool is_ending_tail() const { return tail_end_ != kNever; }
-  // Shuts the socket down if the tail has not ended in time. Thread-safe.
+  // Shuts the socket down if the client's tail, a live stream of events, has not ended in time.
+  // Thread-safe.
   void ShutDownIfLate() {
     if (ToInt64Nanoseconds(MonotonicNow()) >= tail_end_) shutdown(socket_.get(), SHUT_RDWR);
   }

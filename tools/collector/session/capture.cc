@@ -141,8 +141,9 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
   return session;
 }
 
-// Attaching all tracepoints could take minutes if other processes have registered very many, or
-// keep registering them. The rest is attached while the session runs.
+// Attaches tracepoints until the limits of time for the start of a session: all could take minutes
+// if other processes have registered very many, or keep registering them. Those that are missing
+// then are attached while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
   const std::uint64_t end_of_user_events = start + Nanoseconds(options_.attach_at_start);
   const std::uint64_t end = start + Nanoseconds(options_.attach_tracepoints_at_start);

@@ -46,7 +46,7 @@ struct CaptureOptions {
   AttachmentOptions attachments;
   // Processes, threads or cgroups whose events are recorded.
   TargetSelection target;
-  // Whether rows of threads contain the executable, the cgroup, the systemd unit and the container
+  // Whether the file states the executable, cgroup, systemd unit and container of each thread
   // (see tools/collector/identity/task_tracker.h). Adds 8 bytes to each event in a ring.
   bool identity = false;
   // Size of each CPU's ring, in bytes; a power of two, at least one page.

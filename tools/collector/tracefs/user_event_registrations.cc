@@ -13,7 +13,8 @@ namespace user_events = eh::internal::user_events;
 
 namespace {
 
-// Describes the fields of the existing tracepoint of this name, as far as tracefs has it.
+// Describes the fields of the existing tracepoint of this name, or returns "other fields" if
+// tracefs cannot be read.
 std::string OtherDefinition(const std::string& name) {
   const auto tracefs = Tracefs::Find();
   if (!tracefs.ok()) return "other fields";

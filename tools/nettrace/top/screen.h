@@ -45,8 +45,8 @@ struct ScreenSize {
 // Holds the state of the screen. Not thread-safe.
 class Screen {
  public:
-  // `source` is shown on the first line. `last_events` returns the events of the row whose events
-  // are shown.
+  // `source` is shown on the first line. `last_events` returns the latest events of the row that
+  // the user has opened.
   using LastEvents = std::function<std::vector<std::string>(View view, const std::string& key)>;
   Screen(std::string source, View view, Column column, bool reverse, LastEvents last_events);
 

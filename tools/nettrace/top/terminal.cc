@@ -78,7 +78,7 @@ Key KeyOfSequence(std::string_view sequence) {
   return 0;
 }
 
-// Returns the length of the sequence at the beginning of `bytes`, without ESC; 0 if it is
+// Returns how many of `bytes`, which follow an ESC, belong to the escape sequence; 0 if it is
 // incomplete.
 std::size_t SequenceLength(std::string_view bytes) {
   if (bytes.empty()) return 0;

@@ -63,7 +63,8 @@ class GoldenBytes : public ::testing::Test {
   // others.
   void ExpectWholeMatrixOf(Encoding encoding) const;
 
-  // A struct's definition contains those of its members, which are in test_golden_counted.cc.
+  // Not for structs, whose bytes also have the definitions of their members:
+  // test_golden_counted.cc tests them.
   template <Format kFormat, typename T>
   void Typed(const T& value, const std::string& bytes) {
     static constexpr Event<golden_provider, "E", Traits{}, typename FieldOf<T, kFormat>::Type>

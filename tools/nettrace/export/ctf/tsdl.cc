@@ -39,8 +39,8 @@ std::string DeclareTypes() {
 
 class StructText {
  public:
-  // With `has_reserved_names`, names of members are written unchanged. Otherwise they get the
-  // prefix '_', which readers remove, so that no name is a keyword.
+  // `has_reserved_names` is true if CTF prescribes the names of the members, which are then written
+  // unchanged. Others get the prefix '_', which readers remove, so that no name is a keyword.
   explicit StructText(bool has_reserved_names) : has_reserved_names_(has_reserved_names) {}
 
   std::string Of(const FieldClass& structure) {

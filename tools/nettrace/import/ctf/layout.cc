@@ -292,8 +292,8 @@ Node* Compiler::KeepValue(Node* number, Root root, std::size_t line) {
   if (number->slot != kNoSlot) return number;
   if (root <= Root::kEventHeader) {
     if (layout_.stream_slots == kMaxStreamSlots) {
-      Fail(line, absl::StrCat("packet and event headers use more than ", kMaxStreamSlots,
-                              " lengths of sequences and tags of variants"));
+      Fail(line, absl::StrCat("packet and event headers have more than ", kMaxStreamSlots,
+                              " fields that are a sequence's length or a variant's tag"));
     }
     number->slot = static_cast<std::uint32_t>(layout_.stream_slots++) | kStreamSlot;
   } else {

@@ -226,7 +226,7 @@ Argument FxtReader::OneArgument() {
     default:
       argument.type = ArgumentType::kNull;
   }
-  if (next_ > begin + size) Fail("an argument exceeds its size");
+  if (next_ > begin + size) Fail("an argument is longer than its header says");
   next_ = begin + size;
   return argument;
 }
