@@ -30,7 +30,7 @@ bool EndsSlice(const nettrace::Event& event) {
 }
 
 std::string OpenSlices::OnEvent(const nettrace::Event& event, absl::Time time) {
-  const std::string own(EventName(*event.metadata));
+  std::string own(EventName(*event.metadata));
   const nettrace::Guid& activity = *event.labels->activity_id;
   if (BeginsSlice(event)) {
     if (count_ == kMaxRemembered) {

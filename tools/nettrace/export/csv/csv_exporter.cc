@@ -155,7 +155,7 @@ std::string WithoutFormulas(const std::string& text) {
 }  // namespace
 
 std::string Cell(std::string_view text) {
-  const std::string cell = WithoutFormulas(Printable(text));
+  std::string cell = WithoutFormulas(Printable(text));
   if (cell.find_first_of("\",") == cell.npos && !cell.starts_with(' ') && !cell.ends_with(' ')) {
     return cell;
   }
