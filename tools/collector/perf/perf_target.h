@@ -27,7 +27,7 @@ struct PerfTarget {
   // Linux 6.9.
   std::vector<base::UniqueFd> descriptors;
   // Directories of cgroup v2, none below another. Empty if the followed cgroup does not exist; see
-  // PerfSession::SetCgroup.
+  // PerfCapture::SetCgroup.
   std::vector<base::UniqueFd> cgroups;
 };
 
@@ -37,7 +37,7 @@ struct PerfOptions {
   PerfTarget target;
   // Whether each sample contains the cgroup of its thread, which takes 8 bytes, and new cgroups are
   // recorded. Ignored if the kernel does not support it (before 5.7, or without
-  // CONFIG_CGROUP_PERF); see PerfSession::has_cgroups.
+  // CONFIG_CGROUP_PERF); see PerfCapture::has_cgroups.
   bool cgroups = false;
 };
 

@@ -95,7 +95,7 @@ void SetMatched(Session* session, const Tracefs::Name& name,
 
 }  // namespace
 
-Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
+Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture* perf,
                          Distributor* distributor, std::function<absl::Status()> before_attaching)
     : options_(std::move(options)),
       tracefs_(std::move(tracefs)),

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/perf_capture.h"
 #include "tools/collector/session/attach_plan.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/pattern_memory.h"
@@ -70,7 +70,7 @@ class Attachments {
  public:
   // All arguments but the options must outlive this object. `before_attaching` is called before a
   // session gets a tracepoint; events lost until then do not count as losses of that session.
-  Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession* perf,
+  Attachments(AttachmentOptions options, Tracefs tracefs, PerfCapture* perf,
               Distributor* distributor, std::function<absl::Status()> before_attaching);
 
   // Attaches the tracepoints that the session selects, and assigns them to it. New ones are enabled
@@ -162,7 +162,7 @@ class Attachments {
   AttachmentOptions options_;
   Tracefs tracefs_;
   UserEventRegistrations registrations_;
-  PerfSession* perf_;
+  PerfCapture* perf_;
   Distributor* distributor_;
   std::function<absl::Status()> before_attaching_;
   std::vector<Session*> sessions_;

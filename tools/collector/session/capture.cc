@@ -65,7 +65,7 @@ constexpr std::uint64_t kSmallestPart = 10'000;
 
 }  // namespace
 
-Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf,
+Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture perf,
                  TargetWatch watch)
     : options_(options),
       perf_(std::move(perf)),
@@ -76,7 +76,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
         // losses have been counted since the last drain, they need not be counted again: no record
         // of a loss has been assigned to a session since.
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
-        return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
+        return is_counted ? absl::OkStatus() : AccountLosses(PerfCapture::Losses::kAll);
       }) {
   for (const CpuRing& cpu : perf_.rings().cpus()) distributor_.AddCpu(cpu.number());
   if (options_.leave_out_own_process) distributor_.LeaveOut(static_cast<std::uint32_t>(getpid()));
@@ -99,8 +99,8 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
     followed.target = *std::move(target);
   }
   TargetWatch watch(followed.target);
-  absl::StatusOr<PerfSession> perf =
-      PerfSession::Open(*cpus, {options.ring_size, std::move(followed.target),
+  absl::StatusOr<PerfCapture> perf =
+      PerfCapture::Open(*cpus, {options.ring_size, std::move(followed.target),
                                 /*cgroups=*/options.identity && PerfUsesCgroup2()});
   if (!perf.ok()) return perf.status();
   for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf->rings().WakeOn(fd));
@@ -161,7 +161,7 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
 
 absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
   RETURN_IF_ERROR(attachments_.Add(session));
-  RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
+  RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kAll));
   // Losses in a ring from here on are also losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
@@ -297,7 +297,7 @@ bool Capture::AnyIntervalIsOver() const {
 // All samples up to `moment` have been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
   // Each sequence point must account for all losses before it.
-  RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
+  RETURN_IF_ERROR(AccountLosses(PerfCapture::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
@@ -356,7 +356,7 @@ void Capture::DrainSamples(std::uint64_t limit) {
       [this](std::size_t cpu, std::uint64_t total) { distributor_.LostInPlace(cpu, total); });
 }
 
-absl::Status Capture::AccountLosses(PerfSession::Losses which) {
+absl::Status Capture::AccountLosses(PerfCapture::Losses which) {
   CountingTime time;
   time.began = SessionClockNow();
   struct Loss {
@@ -378,7 +378,7 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
   }
   RETURN_IF_ERROR(read);
   distributor_.SettleLosses();
-  counted_since_drained_ = which == PerfSession::Losses::kAll;
+  counted_since_drained_ = which == PerfCapture::Losses::kAll;
   return absl::OkStatus();
 }
 
@@ -404,7 +404,7 @@ absl::Status Capture::DrainForEnd(Session* session) {
       RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);
   }
-  return AccountLosses(PerfSession::Losses::kAll);
+  return AccountLosses(PerfCapture::Losses::kAll);
 }
 
 SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* stopped) {

@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/collector/identity/task_tracker.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/perf_capture.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
@@ -105,7 +105,7 @@ class Capture {
   static constexpr std::size_t kEventsToJudgeBy = 1000;
   static constexpr int kRoundsAtOnce = 100;
 
-  Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
+  Capture(const CaptureOptions& options, Tracefs tracefs, PerfCapture perf, TargetWatch watch);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
   void ListenToKernel();
@@ -130,12 +130,12 @@ class Capture {
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
   // Reads the kernel's counts of losses and writes them to the sessions; see Session::SettleLosses.
-  absl::Status AccountLosses(PerfSession::Losses which);
+  absl::Status AccountLosses(PerfCapture::Losses which);
   // Drains everything that belongs to the session from the rings.
   absl::Status DrainForEnd(Session* session);
 
   CaptureOptions options_;
-  PerfSession perf_;
+  PerfCapture perf_;
   TargetWatch target_watch_;
   TaskTracker tasks_;
   Distributor distributor_;

@@ -2,14 +2,14 @@
 // the rings were full.
 //
 // Input: tracepoint ids and filters, and a target (perf_target.h). The samples come from the rings
-// (cpu_rings.h), to which the attached tracepoints write (attached_tracepoint.h). PerfSession joins
+// (cpu_rings.h), to which the attached tracepoints write (attached_tracepoint.h). PerfCapture joins
 // the two: a CPU that comes online gets the events of all tracepoints, and the counts of losses on
 // a CPU are those of its tracepoints.
 //
 // Guarantees: Delivered samples and samples reported as lost add up to the samples that the kernel
 // made, once ReadLosses has run after Disable. This includes CPUs that went offline.
-#ifndef TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
-#define TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
+#ifndef TOOLS_COLLECTOR_PERF_PERF_CAPTURE_H_
+#define TOOLS_COLLECTOR_PERF_PERF_CAPTURE_H_
 
 #include <sys/types.h>
 
@@ -35,11 +35,11 @@ namespace collector {
 
 // Holds the rings of all CPUs and the tracepoints that write to them. Timestamps are
 // CLOCK_MONOTONIC. Not thread-safe.
-class PerfSession {
+class PerfCapture {
  public:
   // Opens rings on those of `cpus` that are online, to record the events of the target that Attach
   // adds. The other CPUs are recorded when they come online; see FollowCpus.
-  static absl::StatusOr<PerfSession> Open(const std::vector<int>& cpus, PerfOptions options);
+  static absl::StatusOr<PerfCapture> Open(const std::vector<int>& cpus, PerfOptions options);
 
   // Returns whether samples contain the cgroups of their threads.
   bool has_cgroups() const { return has_cgroups_; }
@@ -86,7 +86,7 @@ class PerfSession {
   bool hits_are_known() const;
 
  private:
-  PerfSession(PerfTarget target, CpuRings rings, bool has_cgroups);
+  PerfCapture(PerfTarget target, CpuRings rings, bool has_cgroups);
 
   // Returns the attached tracepoint with this id, or end().
   std::vector<AttachedTracepoint>::iterator Find(int id);
@@ -109,4 +109,4 @@ class PerfSession {
 
 }  // namespace collector
 
-#endif  // TOOLS_COLLECTOR_PERF_PERF_SESSION_H_
+#endif  // TOOLS_COLLECTOR_PERF_PERF_CAPTURE_H_

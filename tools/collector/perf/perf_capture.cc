@@ -1,4 +1,4 @@
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/perf_capture.h"
 
 #include <linux/perf_event.h>
 
@@ -20,20 +20,20 @@ bool KernelRecordsCgroups() {
 
 }  // namespace
 
-PerfSession::PerfSession(PerfTarget target, CpuRings rings, bool has_cgroups)
+PerfCapture::PerfCapture(PerfTarget target, CpuRings rings, bool has_cgroups)
     : target_(std::move(target)),
       rings_(std::move(rings)),
       has_cgroups_(has_cgroups),
       detached_lost_(rings_.cpus().size()) {}
 
-absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, PerfOptions options) {
+absl::StatusOr<PerfCapture> PerfCapture::Open(const std::vector<int>& cpus, PerfOptions options) {
   const bool has_cgroups = options.cgroups && KernelRecordsCgroups();
   ASSIGN_OR_RETURN(CpuRings rings, CpuRings::Open(cpus, options.ring_size, has_cgroups));
   RETURN_IF_ERROR(CheckCgroups(options.target, rings.cpus()[rings.FindOnline().front()].number()));
-  return PerfSession(std::move(options.target), std::move(rings), has_cgroups);
+  return PerfCapture(std::move(options.target), std::move(rings), has_cgroups);
 }
 
-absl::Status PerfSession::Attach(int id, const std::string& name, const std::string& filter) {
+absl::Status PerfCapture::Attach(int id, const std::string& name, const std::string& filter) {
   AttachedTracepoint tracepoint({id, name, filter, has_cgroups_}, target_.kind,
                                 rings_.cpus().size());
   RETURN_IF_ERROR(tracepoint.Open(target_, rings_.FindOnline(), &rings_));
@@ -41,27 +41,27 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   return absl::OkStatus();
 }
 
-std::size_t PerfSession::DescriptorsPerTracepoint() const {
+std::size_t PerfCapture::DescriptorsPerTracepoint() const {
   return CountParts(target_) * rings_.FindOnline().size();
 }
 
-absl::Status PerfSession::Enable() {
+absl::Status PerfCapture::Enable() {
   for (AttachedTracepoint& tracepoint : tracepoints_) {
     RETURN_IF_ERROR(tracepoint.Enable(rings_.cpus()));
   }
   return absl::OkStatus();
 }
 
-std::vector<AttachedTracepoint>::iterator PerfSession::Find(int id) {
+std::vector<AttachedTracepoint>::iterator PerfCapture::Find(int id) {
   return std::find_if(tracepoints_.begin(), tracepoints_.end(),
                       [id](const AttachedTracepoint& tracepoint) { return tracepoint.id() == id; });
 }
 
-void PerfSession::Disable(int id) {
+void PerfCapture::Disable(int id) {
   if (const auto tracepoint = Find(id); tracepoint != tracepoints_.end()) tracepoint->Disable();
 }
 
-void PerfSession::Detach(int id) {
+void PerfCapture::Detach(int id) {
   const auto tracepoint = Find(id);
   if (tracepoint == tracepoints_.end()) return;
   tracepoint->Disable();
@@ -74,7 +74,7 @@ void PerfSession::Detach(int id) {
   Close(std::move(closing));
 }
 
-std::optional<pid_t> PerfSession::StartCloser() {
+std::optional<pid_t> PerfCapture::StartCloser() {
   if (closer_ == nullptr) {
     absl::StatusOr<std::unique_ptr<DescriptorCloser>> closer = DescriptorCloser::Start();
     if (!closer.ok()) return std::nullopt;
@@ -83,11 +83,11 @@ std::optional<pid_t> PerfSession::StartCloser() {
   return closer_->thread_id();
 }
 
-void PerfSession::Close(std::vector<base::UniqueFd> fds) {
+void PerfCapture::Close(std::vector<base::UniqueFd> fds) {
   if (closer_ != nullptr) closer_->Close(std::move(fds));
 }
 
-std::vector<CpuChange> PerfSession::FollowCpus(bool suspect) {
+std::vector<CpuChange> PerfCapture::FollowCpus(bool suspect) {
   return rings_.Follow(
       suspect, [this](std::size_t index) { return OpenEvents(index); },
       [this](std::size_t index, base::UniqueFd probe) {
@@ -95,7 +95,7 @@ std::vector<CpuChange> PerfSession::FollowCpus(bool suspect) {
       });
 }
 
-absl::Status PerfSession::OpenEvents(std::size_t index) {
+absl::Status PerfCapture::OpenEvents(std::size_t index) {
   for (AttachedTracepoint& tracepoint : tracepoints_) {
     if (tracepoint.is_disabled()) continue;
     RETURN_IF_ERROR(tracepoint.Open(target_, {index}, &rings_));
@@ -103,7 +103,7 @@ absl::Status PerfSession::OpenEvents(std::size_t index) {
   return absl::OkStatus();
 }
 
-std::uint64_t PerfSession::CloseEvents(std::size_t index, base::UniqueFd probe) {
+std::uint64_t PerfCapture::CloseEvents(std::size_t index, base::UniqueFd probe) {
   std::vector<base::UniqueFd> closing;
   std::uint64_t lost = detached_lost_[index];
   for (AttachedTracepoint& tracepoint : tracepoints_) lost += tracepoint.Close(index, &closing);
@@ -112,7 +112,7 @@ std::uint64_t PerfSession::CloseEvents(std::size_t index, base::UniqueFd probe) 
   return lost;
 }
 
-absl::Status PerfSession::SetCgroup(base::UniqueFd cgroup) {
+absl::Status PerfCapture::SetCgroup(base::UniqueFd cgroup) {
   target_.cgroups.clear();
   target_.cgroups.push_back(std::move(cgroup));
   const std::vector<std::size_t> online = rings_.FindOnline();
@@ -132,7 +132,7 @@ absl::Status PerfSession::SetCgroup(base::UniqueFd cgroup) {
   return status;
 }
 
-absl::Status PerfSession::ReadLosses(
+absl::Status PerfCapture::ReadLosses(
     absl::FunctionRef<void(std::size_t index, int id, std::uint64_t count)> on_lost, Losses which) {
   RETURN_IF_ERROR(CheckLossesAreCounted());
   for (std::size_t i = 0; i < rings_.cpus().size(); ++i) {
@@ -146,7 +146,7 @@ absl::Status PerfSession::ReadLosses(
   return absl::OkStatus();
 }
 
-absl::StatusOr<EventCounts> PerfSession::ReadCounts(int id) const {
+absl::StatusOr<EventCounts> PerfCapture::ReadCounts(int id) const {
   RETURN_IF_ERROR(CheckLossesAreCounted());
   for (const AttachedTracepoint& tracepoint : tracepoints_) {
     if (tracepoint.id() == id) return tracepoint.ReadTotals();
@@ -154,7 +154,7 @@ absl::StatusOr<EventCounts> PerfSession::ReadCounts(int id) const {
   return EventCounts();
 }
 
-bool PerfSession::hits_are_known() const {
+bool PerfCapture::hits_are_known() const {
   return hits_were_known_ &&
          std::all_of(tracepoints_.begin(), tracepoints_.end(),
                      [](const AttachedTracepoint& each) { return each.hits_are_known(); });
