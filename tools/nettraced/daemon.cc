@@ -76,10 +76,10 @@ absl::Status Named(std::string_view session, const absl::Status& status) {
 Daemon::Daemon(collector::DaemonSettings settings, ReadSettings read,
                std::function<void()> on_change)
     : memory_(std::make_shared<collector::PatternMemory>(settings.remembered_names)),
-      environment_(memory_),
+      shared_(memory_),
       read_(std::move(read)),
       settings_(std::move(settings)) {
-  environment_.on_change = std::move(on_change);
+  shared_.on_change = std::move(on_change);
   settings_error_ = std::string(settings_.errors.message());
 }
 
@@ -95,7 +95,7 @@ void Daemon::StartAll() {
     LogFile(LOG_WARNING, path,
             absl::StrCat(*wrong, " lines are ignored, because they are invalid or too many"));
   }
-  environment_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
+  shared_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
   for (const collector::SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
@@ -105,7 +105,7 @@ void Daemon::StartAll() {
 
 void Daemon::StopAll() {
   std::vector<std::future<absl::Status>> stopped;
-  for (const auto& [name, entry] : entries()) stopped.push_back(entry.runner->Stop());
+  for (const auto& [name, entry] : entries()) stopped.push_back(entry.controller->Stop());
   for (const auto& each : stopped) each.wait();
   SaveMemory();
 }
@@ -121,8 +121,8 @@ void Daemon::SaveMemory() {
 void Daemon::RotateAll() {
   std::vector<std::future<absl::StatusOr<std::string>>> rotated;
   for (const auto& [name, entry] : entries()) {
-    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFiles) {
-      rotated.push_back(entry.runner->Rotate());
+    if (entry.controller->settings().kind == collector::SessionSettings::Kind::kFiles) {
+      rotated.push_back(entry.controller->Rotate());
     }
   }
   WaitForAll(rotated);
@@ -131,8 +131,8 @@ void Daemon::RotateAll() {
 void Daemon::SnapshotAll() {
   std::vector<std::future<absl::StatusOr<std::string>>> written;
   for (const auto& [name, entry] : entries()) {
-    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFlight) {
-      written.push_back(entry.runner->Snapshot(absl::ZeroDuration()));
+    if (entry.controller->settings().kind == collector::SessionSettings::Kind::kFlight) {
+      written.push_back(entry.controller->Snapshot(absl::ZeroDuration()));
     }
   }
   WaitForAll(written);
@@ -145,7 +145,7 @@ std::string Daemon::StatusLine() {
   double rate = 0;
   std::uint64_t lost = 0;
   for (const auto& [name, entry] : entries()) {
-    const collector::SessionStatus status = entry.runner->Status(absl::ZeroDuration());
+    const collector::SessionStatus status = entry.controller->Status(absl::ZeroDuration());
     if (status.state == State::kFailed) ++failed;
     if (status.state == State::kSuspended) ++suspended;
     if (status.state == State::kRunning) ++collecting;
@@ -165,26 +165,26 @@ std::string Daemon::StatusLine() {
 
 std::vector<collector::SessionStatus> Daemon::List() {
   const Entries all = entries();
-  for (const auto& [name, entry] : all) entry.runner->BeginLook();
+  for (const auto& [name, entry] : all) entry.controller->BeginLook();
   const absl::Duration end = MonotonicNow() + kLookTime;
   std::vector<collector::SessionStatus> list;
   for (const auto& [name, entry] : all) {
-    list.push_back(entry.runner->Status(std::max(end - MonotonicNow(), absl::ZeroDuration())));
+    list.push_back(entry.controller->Status(std::max(end - MonotonicNow(), absl::ZeroDuration())));
   }
   return list;
 }
 
 absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  (*runner)->BeginLook();
-  return (*runner)->Status(kLookTime);
+  const auto controller = Find(session);
+  if (!controller.ok()) return controller.status();
+  (*controller)->BeginLook();
+  return (*controller)->Status(kLookTime);
 }
 
 absl::Status Daemon::Start(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  return Named(session, AnswerOf((*runner)->Start()));
+  const auto controller = Find(session);
+  if (!controller.ok()) return controller.status();
+  return Named(session, AnswerOf((*controller)->Start()));
 }
 
 absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
@@ -213,14 +213,14 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
 }
 
 absl::Status Daemon::Stop(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  std::future<absl::Status> stopped = (*runner)->Stop();
+  const auto controller = Find(session);
+  if (!controller.ok()) return controller.status();
+  std::future<absl::Status> stopped = (*controller)->Stop();
   if (!IsReadyBy(stopped, MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
   absl::Status status = Named(session, stopped.get());
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(session);
-  if (entry != entries_.end() && entry->second.runner == *runner &&
+  if (entry != entries_.end() && entry->second.controller == *controller &&
       !entry->second.is_from_settings) {
     entries_.erase(entry);
   }
@@ -228,17 +228,17 @@ absl::Status Daemon::Stop(std::string_view session) {
 }
 
 absl::StatusOr<std::string> Daemon::Rotate(std::string_view session) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  auto path = AnswerOf((*runner)->Rotate());
+  const auto controller = Find(session);
+  if (!controller.ok()) return controller.status();
+  auto path = AnswerOf((*controller)->Rotate());
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
 
 absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Duration after) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  auto path = AnswerOf((*runner)->Snapshot(after), kRequestTime + after);
+  const auto controller = Find(session);
+  if (!controller.ok()) return controller.status();
+  auto path = AnswerOf((*controller)->Snapshot(after), kRequestTime + after);
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
@@ -246,9 +246,9 @@ absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Dur
 absl::StatusOr<std::unique_ptr<collector::Tail>> Daemon::StartTail(std::string_view session,
                                                                    collector::UniqueFd socket,
                                                                    std::string first) {
-  const auto runner = Find(session);
-  if (!runner.ok()) return runner.status();
-  auto tail = (*runner)->StartTail(std::move(socket), std::move(first));
+  const auto controller = Find(session);
+  if (!controller.ok()) return controller.status();
+  auto tail = (*controller)->StartTail(std::move(socket), std::move(first));
   if (!tail.ok()) return Named(session, tail.status());
   return tail;
 }
@@ -274,7 +274,7 @@ absl::Status Daemon::CheckFiles(const collector::SessionSettings& session,
   const collector::SessionSettings placed =
       collector::InDirectory(session, settings_.state_directory);
   for (const auto& [name, entry] : others) {
-    if (!collector::ShareFiles(placed, entry.runner->settings())) continue;
+    if (!collector::ShareFiles(placed, entry.controller->settings())) continue;
     return absl::AlreadyExistsError(
         absl::StrCat(session.origin, ": sessions ", session.name, " and ", name,
                      " write files with the same names into the same directory, so each would "
@@ -291,7 +291,7 @@ absl::Status Daemon::ReloadLocked() {
   // Sessions of invalid files stay, whatever the valid files contain.
   const auto is_wrong = [&settings](const Entry& entry) {
     const std::vector<std::string>& wrong = settings->wrong_files;
-    return std::find(wrong.begin(), wrong.end(), entry.runner->settings().file) != wrong.end();
+    return std::find(wrong.begin(), wrong.end(), entry.controller->settings().file) != wrong.end();
   };
   Entries staying = before;
   std::erase_if(staying, [&is_wrong](const auto& entry) {
@@ -318,7 +318,7 @@ absl::Status Daemon::ReloadLocked() {
     if (known == before.end()) {
       added.push_back(&session);
     } else if (!collector::InDirectory(session, settings_.state_directory)
-                    .SameAs(known->second.runner->settings())) {
+                    .SameAs(known->second.controller->settings())) {
       added.push_back(&session);
       removed.push_back(session.name);
     }
@@ -335,7 +335,7 @@ absl::Status Daemon::ReloadLocked() {
   std::erase_if(added, [&hanging](const collector::SessionSettings* session) {
     return std::find(hanging.begin(), hanging.end(), session->name) != hanging.end();
   });
-  environment_.captures.SetSharedRingSize(LargestRing(settings->sessions));
+  shared_.captures.SetSharedRingSize(LargestRing(settings->sessions));
   std::vector<std::future<absl::Status>> started;
   started.reserve(added.size());
   for (const collector::SessionSettings* session : added) {
@@ -348,10 +348,10 @@ absl::Status Daemon::ReloadLocked() {
 
 std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
                                       bool is_from_settings, bool starts) {
-  std::shared_ptr<SessionRunner> runner;
+  std::shared_ptr<SessionController> controller;
   try {
-    runner = std::make_shared<SessionRunner>(
-        collector::InDirectory(session, settings_.state_directory), &environment_);
+    controller = std::make_shared<SessionController>(
+        collector::InDirectory(session, settings_.state_directory), &shared_);
   } catch (const std::system_error& error) {
     const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
                                           "; raise TasksMax= of the service");
@@ -363,9 +363,9 @@ std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
   }
   {
     const std::lock_guard lock(mutex_);
-    entries_.emplace(session.name, Entry{runner, is_from_settings});
+    entries_.emplace(session.name, Entry{controller, is_from_settings});
   }
-  if (starts) return runner->Start();
+  if (starts) return controller->Start();
   std::promise<absl::Status> stopped;
   stopped.set_value(absl::OkStatus());
   return stopped.get_future();
@@ -376,7 +376,7 @@ std::vector<std::string> Daemon::Remove(const std::vector<std::string>& names) {
   std::map<std::string, std::future<absl::Status>> stopped;
   for (const std::string& name : names) {
     const auto entry = all.find(name);
-    if (entry != all.end()) stopped.emplace(name, entry->second.runner->Stop());
+    if (entry != all.end()) stopped.emplace(name, entry->second.controller->Stop());
   }
   const absl::Duration end = MonotonicNow() + kRequestTime;
   std::vector<std::string> hanging;
@@ -395,10 +395,10 @@ Daemon::Entries Daemon::entries() const {
   return entries_;
 }
 
-absl::StatusOr<std::shared_ptr<SessionRunner>> Daemon::Find(std::string_view session) const {
+absl::StatusOr<std::shared_ptr<SessionController>> Daemon::Find(std::string_view session) const {
   const std::lock_guard lock(mutex_);
   if (const auto entry = entries_.find(session); entry != entries_.end()) {
-    return entry->second.runner;
+    return entry->second.controller;
   }
   return absl::NotFoundError(absl::StrCat("there is no session '", std::string(session),
                                           "'; 'nettrace ctl list' lists the sessions"));

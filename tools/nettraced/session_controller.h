@@ -1,6 +1,6 @@
 // Runs one session of the daemon: starts, stops and retries it, and reports its status.
-#ifndef TOOLS_NETTRACED_SESSION_RUNNER_H_
-#define TOOLS_NETTRACED_SESSION_RUNNER_H_
+#ifndef TOOLS_NETTRACED_SESSION_CONTROLLER_H_
+#define TOOLS_NETTRACED_SESSION_CONTROLLER_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -32,8 +32,8 @@
 namespace nettraced {
 
 // Holds what all sessions of a daemon share. Must outlive the sessions.
-struct SessionEnvironment {
-  explicit SessionEnvironment(std::shared_ptr<collector::PatternMemory> memory)
+struct SharedState {
+  explicit SharedState(std::shared_ptr<collector::PatternMemory> memory)
       : captures(std::move(memory)) {}
 
   CapturePool captures;
@@ -46,15 +46,15 @@ struct SessionEnvironment {
 // Runs a session on a separate thread, so that a session whose directory hangs does not block the
 // others. All functions are thread-safe. A function that returns a future posts a request; the
 // thread completes requests in the order of the calls.
-class SessionRunner {
+class SessionController {
  public:
   // Creates a stopped session. The settings name the directory of the files. Throws
   // std::system_error if no thread can be started.
-  SessionRunner(collector::SessionSettings settings, SessionEnvironment* environment);
+  SessionController(collector::SessionSettings settings, SharedState* shared);
   // Stops the session and waits for that.
-  ~SessionRunner();
-  SessionRunner(const SessionRunner&) = delete;
-  SessionRunner& operator=(const SessionRunner&) = delete;
+  ~SessionController();
+  SessionController(const SessionController&) = delete;
+  SessionController& operator=(const SessionController&) = delete;
 
   const collector::SessionSettings& settings() const { return settings_; }
 
@@ -85,10 +85,10 @@ class SessionRunner {
     collector::Session* session = nullptr;  // used on the capture's thread only
   };
   using PathPromise = std::promise<absl::StatusOr<std::string>>;
-  // Wakes the runner from a thread that may outlive it.
+  // Wakes the controller from a thread that may outlive it.
   struct Waker {
     std::mutex mutex;
-    SessionRunner* runner;  // null when the runner is gone
+    SessionController* controller;  // null when the controller is gone
   };
   // Losses within this time of a log message are added to the next message.
   static constexpr absl::Duration kTellLosses = absl::Minutes(1);
@@ -96,7 +96,7 @@ class SessionRunner {
   void Post(std::function<void()> request);
   void Notice();
   std::shared_ptr<const Running> running() const;
-  // All functions below are called on the runner's thread.
+  // All functions below are called on the controller's thread.
   void Loop();
   absl::Duration NextWork() const;
   // Starts the session. If that fails, logs the error and schedules the next attempt.
@@ -117,7 +117,7 @@ class SessionRunner {
   void Tell(int priority, const std::string& what, const absl::Status& error = absl::OkStatus());
 
   const collector::SessionSettings settings_;
-  SessionEnvironment* const environment_;
+  SharedState* const shared_;
 
   Backoff backoff_;
   // Times are of MonotonicNow.
@@ -137,7 +137,7 @@ class SessionRunner {
   bool noticed_ = false;
   std::optional<std::size_t> trigger_;  // the trigger that fired and is not answered
   bool ends_ = false;
-  collector::SessionStatus status_;         // the state that the runner's thread knows
+  collector::SessionStatus status_;         // the state that the controller's thread knows
   std::shared_ptr<const Running> running_;  // null if it does not collect; set by the thread
   std::uint64_t ticket_ = 0;                // ticket of the last BeginLook
   std::vector<std::weak_ptr<TailStream>> tails_;
@@ -146,4 +146,4 @@ class SessionRunner {
 
 }  // namespace nettraced
 
-#endif  // TOOLS_NETTRACED_SESSION_RUNNER_H_
+#endif  // TOOLS_NETTRACED_SESSION_CONTROLLER_H_

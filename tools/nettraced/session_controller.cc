@@ -1,4 +1,4 @@
-#include "tools/nettraced/session_runner.h"
+#include "tools/nettraced/session_controller.h"
 
 #include <pthread.h>
 
@@ -61,21 +61,21 @@ class ServedTail : public collector::Tail {
 
 }  // namespace
 
-SessionRunner::SessionRunner(collector::SessionSettings settings, SessionEnvironment* environment)
+SessionController::SessionController(collector::SessionSettings settings, SharedState* shared)
     : settings_(std::move(settings)),
-      environment_(environment),
+      shared_(shared),
       snapshot_limit_(settings_.flight.limit_count, settings_.flight.limit_time) {
   status_.name = settings_.name;
   status_.kind = KindName(settings_.kind);
   status_.state_since = absl::Now();
-  waker_->runner = this;
+  waker_->controller = this;
   thread_ = std::thread([this] { Loop(); });
 }
 
-SessionRunner::~SessionRunner() {
+SessionController::~SessionController() {
   {
     const std::lock_guard lock(waker_->mutex);
-    waker_->runner = nullptr;
+    waker_->controller = nullptr;
   }
   {
     const std::lock_guard lock(mutex_);
@@ -85,7 +85,7 @@ SessionRunner::~SessionRunner() {
   thread_.join();
 }
 
-void SessionRunner::Post(std::function<void()> request) {
+void SessionController::Post(std::function<void()> request) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::move(request));
@@ -93,7 +93,7 @@ void SessionRunner::Post(std::function<void()> request) {
   wake_.notify_one();
 }
 
-std::future<absl::Status> SessionRunner::Start() {
+std::future<absl::Status> SessionController::Start() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
   Post([this, promise] {
     if (running() != nullptr) {
@@ -106,7 +106,7 @@ std::future<absl::Status> SessionRunner::Start() {
   return promise->get_future();
 }
 
-std::future<absl::Status> SessionRunner::Stop() {
+std::future<absl::Status> SessionController::Stop() {
   auto promise = std::make_shared<std::promise<absl::Status>>();
   Post([this, promise] {
     next_try_ = absl::InfiniteDuration();
@@ -119,19 +119,19 @@ std::future<absl::Status> SessionRunner::Stop() {
   return promise->get_future();
 }
 
-std::future<absl::StatusOr<std::string>> SessionRunner::Rotate() {
+std::future<absl::StatusOr<std::string>> SessionController::Rotate() {
   auto promise = std::make_shared<PathPromise>();
   Post([this, promise] { BeginRotation(promise); });
   return promise->get_future();
 }
 
-std::future<absl::StatusOr<std::string>> SessionRunner::Snapshot(absl::Duration after) {
+std::future<absl::StatusOr<std::string>> SessionController::Snapshot(absl::Duration after) {
   auto promise = std::make_shared<PathPromise>();
   Post([this, after, promise] { BeginSnapshot(after, promise); });
   return promise->get_future();
 }
 
-absl::StatusOr<std::unique_ptr<collector::Tail>> SessionRunner::StartTail(
+absl::StatusOr<std::unique_ptr<collector::Tail>> SessionController::StartTail(
     collector::UniqueFd socket, std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::FailedPreconditionError("it is not running");
@@ -151,7 +151,7 @@ absl::StatusOr<std::unique_ptr<collector::Tail>> SessionRunner::StartTail(
   return std::make_unique<ServedTail>(*std::move(tail));
 }
 
-void SessionRunner::BeginLook() {
+void SessionController::BeginLook() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
   const std::uint64_t ticket = session->view->NewTicket();
@@ -161,7 +161,7 @@ void SessionRunner::BeginLook() {
   ticket_ = ticket;
 }
 
-collector::SessionStatus SessionRunner::Status(absl::Duration limit) {
+collector::SessionStatus SessionController::Status(absl::Duration limit) {
   std::shared_ptr<const Running> session;
   collector::SessionStatus status;
   std::uint64_t ticket = 0;
@@ -179,7 +179,7 @@ collector::SessionStatus SessionRunner::Status(absl::Duration limit) {
   return status;
 }
 
-void SessionRunner::Notice() {
+void SessionController::Notice() {
   {
     const std::lock_guard lock(mutex_);
     noticed_ = true;
@@ -187,19 +187,19 @@ void SessionRunner::Notice() {
   wake_.notify_one();
 }
 
-std::shared_ptr<const SessionRunner::Running> SessionRunner::running() const {
+std::shared_ptr<const SessionController::Running> SessionController::running() const {
   const std::lock_guard lock(mutex_);
   return running_;
 }
 
-absl::Duration SessionRunner::NextWork() const {
+absl::Duration SessionController::NextWork() const {
   // A loss that was not logged, because another one was logged shortly before, is logged later.
   const bool owes_losses = running_ != nullptr && running_->view->lost() != lost_told_;
   return std::min({next_try_, snapshot_at_,
                    owes_losses ? losses_told_ + kTellLosses : absl::InfiniteDuration()});
 }
 
-void SessionRunner::Loop() {
+void SessionController::Loop() {
   pthread_setname_np(pthread_self(), absl::StrCat("s:", settings_.name).substr(0, 15).c_str());
   std::unique_lock lock(mutex_);
   while (!ends_ || !requests_.empty()) {
@@ -223,7 +223,7 @@ void SessionRunner::Loop() {
   if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has stopped", status);
 }
 
-void SessionRunner::LookAtSession() {
+void SessionController::LookAtSession() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
   for (const std::string& warning : session->view->TakeWarnings()) Tell(LOG_WARNING, warning);
@@ -246,7 +246,7 @@ void SessionRunner::LookAtSession() {
   SetState(state);
 }
 
-void SessionRunner::AnswerTrigger() {
+void SessionController::AnswerTrigger() {
   std::optional<std::size_t> trigger;
   {
     const std::lock_guard lock(mutex_);
@@ -272,7 +272,7 @@ void SessionRunner::AnswerTrigger() {
                                  "; further refusals are only counted: ", text));
 }
 
-void SessionRunner::TellLosses() {
+void SessionController::TellLosses() {
   const std::uint64_t lost = running()->view->lost();
   if (lost == lost_told_ || MonotonicNow() - losses_told_ < kTellLosses) return;
   Log(LOG_WARNING,
@@ -283,7 +283,7 @@ void SessionRunner::TellLosses() {
   losses_told_ = MonotonicNow();
 }
 
-absl::Status SessionRunner::TryStart() {
+absl::Status SessionController::TryStart() {
   next_try_ = absl::InfiniteDuration();
   absl::Status status;
   try {
@@ -301,7 +301,7 @@ absl::Status SessionRunner::TryStart() {
   return status;
 }
 
-void SessionRunner::Fail(const absl::Status& status, const char* what) {
+void SessionController::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
   next_try_ = MonotonicNow() + wait;
   SetState(State::kFailed, status);
@@ -310,10 +310,10 @@ void SessionRunner::Fail(const absl::Status& status, const char* what) {
                     absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait))));
 }
 
-absl::Status SessionRunner::Begin() {
+absl::Status SessionController::Begin() {
   auto options = OptionsOf(settings_);
   if (!options.ok()) return options.status();
-  auto capture = environment_->captures.Get(settings_);
+  auto capture = shared_->captures.Get(settings_);
   if (!capture.ok()) return capture.status();
   auto session = std::make_shared<Running>();
   session->capture = *std::move(capture);
@@ -330,7 +330,7 @@ absl::Status SessionRunner::Begin() {
              written);
     }
     const std::lock_guard lock(waker->mutex);
-    if (waker->runner != nullptr) waker->runner->Notice();
+    if (waker->controller != nullptr) waker->controller->Notice();
   });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
@@ -372,7 +372,7 @@ absl::Status SessionRunner::Begin() {
   return absl::OkStatus();
 }
 
-absl::Status SessionRunner::End() {
+absl::Status SessionController::End() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::OkStatus();
   if (snapshot_at_ != absl::InfiniteDuration()) FinishSnapshot();
@@ -392,7 +392,7 @@ absl::Status SessionRunner::End() {
     summary = capture.StopSession(session->session, &stopped);
     session->view->SetSession(nullptr, nullptr);
   });
-  absl::Status closed = session->output->Close(environment_->hurry);
+  absl::Status closed = session->output->Close(shared_->hurry);
   const std::uint64_t discarded =
       closed.ok() || stopped == nullptr ? 0 : stopped->CountUndelivered();
   if (!closed.ok()) {
@@ -412,7 +412,7 @@ absl::Status SessionRunner::End() {
   return summary.status.ok() ? closed : summary.status;
 }
 
-void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
+void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
     promise->set_value(absl::FailedPreconditionError("it is not running"));
@@ -429,7 +429,7 @@ void SessionRunner::BeginRotation(const std::shared_ptr<PathPromise>& promise) {
   });
 }
 
-void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
+void SessionController::BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) {
     promise->set_value(absl::FailedPreconditionError("it is not running"));
@@ -440,7 +440,7 @@ void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathProm
   snapshot_for_.push_back(std::move(promise));
 }
 
-void SessionRunner::FinishSnapshot() {
+void SessionController::FinishSnapshot() {
   snapshot_at_ = absl::InfiniteDuration();
   const std::shared_ptr<const Running> session = running();
   session->capture->Post([session](collector::Capture&) {
@@ -456,7 +456,7 @@ void SessionRunner::FinishSnapshot() {
   for (const auto& promise : std::exchange(snapshot_for_, {})) promise->set_value(path);
 }
 
-void SessionRunner::SetState(State state, const absl::Status& error) {
+void SessionController::SetState(State state, const absl::Status& error) {
   const absl::Time now = absl::Now();
   {
     const std::lock_guard lock(mutex_);
@@ -467,10 +467,10 @@ void SessionRunner::SetState(State state, const absl::Status& error) {
       status_.error_time = now;
     }
   }
-  environment_->on_change();
+  shared_->on_change();
 }
 
-void SessionRunner::Tell(int priority, const std::string& what, const absl::Status& error) {
+void SessionController::Tell(int priority, const std::string& what, const absl::Status& error) {
   TellOf(settings_.name, priority, what, error);
 }
 
