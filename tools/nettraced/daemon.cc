@@ -165,7 +165,7 @@ std::string Daemon::StatusLine() {
 
 std::vector<collector::SessionStatus> Daemon::List() {
   const Entries all = entries();
-  for (const auto& [name, entry] : all) entry.controller->BeginLook();
+  for (const auto& [name, entry] : all) entry.controller->RequestUpdate();
   const absl::Duration end = MonotonicNow() + kLookTime;
   std::vector<collector::SessionStatus> list;
   for (const auto& [name, entry] : all) {
@@ -177,7 +177,7 @@ std::vector<collector::SessionStatus> Daemon::List() {
 absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session) {
   const auto controller = Find(session);
   if (!controller.ok()) return controller.status();
-  (*controller)->BeginLook();
+  (*controller)->RequestUpdate();
   return (*controller)->Status(kLookTime);
 }
 

@@ -151,12 +151,12 @@ absl::StatusOr<std::unique_ptr<collector::Tail>> SessionController::StartTail(
   return std::make_unique<ServedTail>(*std::move(tail));
 }
 
-void SessionController::BeginLook() {
+void SessionController::RequestUpdate() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
-  const std::uint64_t ticket = session->view->NewTicket();
+  const std::uint64_t ticket = session->stats->NewTicket();
   session->capture->Post(
-      [view = session->view, ticket](collector::Capture&) { view->LookNow(ticket); });
+      [stats = session->stats, ticket](collector::Capture&) { stats->UpdateNow(ticket); });
   const std::lock_guard lock(mutex_);
   ticket_ = ticket;
 }
@@ -172,8 +172,8 @@ collector::SessionStatus SessionController::Status(absl::Duration limit) {
     ticket = ticket_;
   }
   if (session == nullptr) return status;
-  session->view->WaitFor(ticket, limit);
-  session->view->FillIn(&status);
+  session->stats->WaitFor(ticket, limit);
+  session->stats->FillIn(&status);
   session->output->FillIn(&status);
   status.ring_bytes = session->capture->ring_size();
   return status;
@@ -194,7 +194,7 @@ std::shared_ptr<const SessionController::Running> SessionController::running() c
 
 absl::Duration SessionController::NextWork() const {
   // A loss that was not logged, because another one was logged shortly before, is logged later.
-  const bool owes_losses = running_ != nullptr && running_->view->lost() != lost_told_;
+  const bool owes_losses = running_ != nullptr && running_->stats->lost() != lost_told_;
   return std::min({next_try_, snapshot_at_,
                    owes_losses ? losses_told_ + kTellLosses : absl::InfiniteDuration()});
 }
@@ -226,18 +226,18 @@ void SessionController::Loop() {
 void SessionController::LookAtSession() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
-  for (const std::string& warning : session->view->TakeWarnings()) Tell(LOG_WARNING, warning);
+  for (const std::string& warning : session->stats->TakeWarnings()) Tell(LOG_WARNING, warning);
   TellLosses();
   AnswerTrigger();
   absl::Status failure = session->capture->status();
-  if (failure.ok()) failure = session->view->status();
+  if (failure.ok()) failure = session->stats->status();
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has ended", status);
     // A session that ran well for a while starts over with short waits.
     if (MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
-  const bool takes_nothing = session->view->is_suspended() || session->output->is_failing();
+  const bool takes_nothing = session->stats->is_suspended() || session->output->is_failing();
   const State state = takes_nothing ? State::kSuspended : State::kRunning;
   {
     const std::lock_guard lock(mutex_);
@@ -273,7 +273,7 @@ void SessionController::AnswerTrigger() {
 }
 
 void SessionController::TellLosses() {
-  const std::uint64_t lost = running()->view->lost();
+  const std::uint64_t lost = running()->stats->lost();
   if (lost == lost_told_ || MonotonicNow() - losses_told_ < kTellLosses) return;
   Log(LOG_WARNING,
       absl::StrCat("session ", settings_.name, ": ", lost - lost_told_, " events were lost; ",
@@ -317,7 +317,7 @@ absl::Status SessionController::Begin() {
   if (!capture.ok()) return capture.status();
   auto session = std::make_shared<Running>();
   session->capture = *std::move(capture);
-  session->view = std::make_shared<SessionView>([this] { Notice(); });
+  session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The output's thread may outlive the session if it hangs.
   auto output = SessionOutput::Open(settings_, [name = settings_.name,
                                                 waker = waker_](const absl::Status& written) {
@@ -353,11 +353,11 @@ absl::Status SessionController::Begin() {
       return;
     }
     session->session = *started;
-    session->view->SetSession(&with, *started);
+    session->stats->SetSession(&with, *started);
     session->capture->AddObserver(session.get(),
-                                  [this, capture = session->capture.get(), view = session->view] {
+                                  [this, capture = session->capture.get(), stats = session->stats] {
                                     if (!capture->status().ok()) return Notice();
-                                    view->Look(MonotonicNow());
+                                    stats->UpdateIfDue(MonotonicNow());
                                   });
   });
   if (session->session == nullptr) {
@@ -390,7 +390,7 @@ absl::Status SessionController::End() {
   session->capture->Run([&](collector::Capture& capture) {
     session->capture->RemoveObserver(session.get());
     summary = capture.StopSession(session->session, &stopped);
-    session->view->SetSession(nullptr, nullptr);
+    session->stats->SetSession(nullptr, nullptr);
   });
   absl::Status closed = session->output->Close(shared_->hurry);
   const std::uint64_t discarded =
@@ -402,7 +402,7 @@ absl::Status SessionController::End() {
   {
     // Keeps the final totals in the status.
     const std::lock_guard lock(mutex_);
-    session->view->FillIn(&status_);
+    session->stats->FillIn(&status_);
     session->output->FillIn(&status_);
     status_.events = summary.events;
     status_.lost = summary.lost;
@@ -425,7 +425,7 @@ void SessionController::BeginRotation(const std::shared_ptr<PathPromise>& promis
     return;
   }
   session->capture->Post([session](collector::Capture&) {
-    if (session->view->has_session()) session->session->RequestSection();
+    if (session->stats->has_session()) session->session->RequestSection();
   });
 }
 
@@ -444,7 +444,7 @@ void SessionController::FinishSnapshot() {
   snapshot_at_ = absl::InfiniteDuration();
   const std::shared_ptr<const Running> session = running();
   session->capture->Post([session](collector::Capture&) {
-    if (session->view->has_session()) session->session->RequestSection();
+    if (session->stats->has_session()) session->session->RequestSection();
   });
   const absl::StatusOr<std::string> path = session->output->WriteSnapshot(kSnapshotPatience);
   if (path.ok()) {

@@ -26,7 +26,7 @@
 #include "tools/nettraced/capture_thread.h"
 #include "tools/nettraced/rate_limit.h"
 #include "tools/nettraced/session_output.h"
-#include "tools/nettraced/session_view.h"
+#include "tools/nettraced/session_stats.h"
 #include "tools/nettraced/tail_stream.h"
 
 namespace nettraced {
@@ -71,16 +71,16 @@ class SessionController {
   std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
   absl::StatusOr<std::unique_ptr<collector::Tail>> StartTail(collector::UniqueFd socket,
                                                              std::string first);
-  // BeginLook has the capture's thread read the session's state. Status waits for that for at most
-  // `limit`, and returns the last known state.
-  void BeginLook();
+  // Requests that the capture's thread updates the session's totals.
+  void RequestUpdate();
+  // Waits for the last RequestUpdate for at most `limit`, and returns the last known state.
   collector::SessionStatus Status(absl::Duration limit);
 
  private:
   // A session that collects.
   struct Running {
     std::shared_ptr<CaptureThread> capture;
-    std::shared_ptr<SessionView> view;
+    std::shared_ptr<SessionStats> stats;
     std::shared_ptr<SessionOutput> output;
     collector::Session* session = nullptr;  // used on the capture's thread only
   };
@@ -139,7 +139,7 @@ class SessionController {
   bool ends_ = false;
   collector::SessionStatus status_;         // the state that the controller's thread knows
   std::shared_ptr<const Running> running_;  // null if it does not collect; set by the thread
-  std::uint64_t ticket_ = 0;                // ticket of the last BeginLook
+  std::uint64_t ticket_ = 0;                // ticket of the last RequestUpdate
   std::vector<std::weak_ptr<TailStream>> tails_;
   std::thread thread_;  // last member: the thread uses the others
 };
