@@ -406,7 +406,7 @@ class NettracedTest(unittest.TestCase):
             self.assertIsNone(daemon.process.poll())
             daemon.process.send_signal(signal.SIGTERM)
             self.assertEqual(daemon.process.wait(60), 0)
-            self.assertLess(time.monotonic() - began, 5)  # SessionOutput::kStuck
+            self.assertLess(time.monotonic() - began, 5)  # OutputChain::kStuck
         self.assertIn("second stop signal", daemon.log())
         self.assertRegex(daemon.log(), r"session piped has stopped: the last \d+ bytes could not be written")
         self.check_files(daemon.files("one"), [service], lossy=False)

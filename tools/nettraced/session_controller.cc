@@ -319,8 +319,8 @@ absl::Status SessionController::Begin() {
   session->capture = *std::move(capture);
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The output's thread may outlive the session if it hangs.
-  auto output = SessionOutput::Open(settings_, [name = settings_.name,
-                                                waker = waker_](const absl::Status& written) {
+  auto output = OutputChain::Open(settings_, [name = settings_.name,
+                                              waker = waker_](const absl::Status& written) {
     if (written.ok()) {
       TellOf(name, LOG_NOTICE, "writes again");
     } else {

@@ -24,8 +24,8 @@
 #include "tools/nettraced/backoff.h"
 #include "tools/nettraced/capture_pool.h"
 #include "tools/nettraced/capture_thread.h"
+#include "tools/nettraced/output_chain.h"
 #include "tools/nettraced/rate_limit.h"
-#include "tools/nettraced/session_output.h"
 #include "tools/nettraced/session_stats.h"
 #include "tools/nettraced/tail_stream.h"
 
@@ -81,7 +81,7 @@ class SessionController {
   struct Running {
     std::shared_ptr<CaptureThread> capture;
     std::shared_ptr<SessionStats> stats;
-    std::shared_ptr<SessionOutput> output;
+    std::shared_ptr<OutputChain> output;
     collector::Session* session = nullptr;  // used on the capture's thread only
   };
   using PathPromise = std::promise<absl::StatusOr<std::string>>;

@@ -1,4 +1,4 @@
-#include "tools/nettraced/session_output.h"
+#include "tools/nettraced/output_chain.h"
 
 #include <optional>
 #include <utility>
@@ -33,7 +33,7 @@ std::optional<int> LevelOf(const collector::CompressionSettings& compression) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SessionOutput>> SessionOutput::Open(
+absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
     const collector::SessionSettings& settings,
     std::function<void(const absl::Status& status)> on_status) {
   if (settings.kind != Kind::kPipe) {
@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<SessionOutput>> SessionOutput::Open(
     if (!files.ok()) return files.status();
     for (const collector::RecoveredFile& file : *files) LogRecovery(settings.name, file);
   }
-  std::unique_ptr<SessionOutput> output(new SessionOutput);
+  std::unique_ptr<OutputChain> output(new OutputChain);
   collector::OutputQueueOptions options;
   auto sink = output->MakeDestination(settings, &options.cancel);
   if (!sink.ok()) return sink.status();
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<SessionOutput>> SessionOutput::Open(
   return output;
 }
 
-absl::StatusOr<std::unique_ptr<nettrace::Sink>> SessionOutput::MakeDestination(
+absl::StatusOr<std::unique_ptr<nettrace::Sink>> OutputChain::MakeDestination(
     const collector::SessionSettings& settings, std::function<void()>* cancel) {
   const std::optional<int> level = LevelOf(settings.compression);
   if (settings.kind == Kind::kFiles) {
@@ -89,11 +89,11 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> SessionOutput::MakeDestination(
   return std::make_unique<collector::FlightSink>(flight_);
 }
 
-std::unique_ptr<nettrace::Sink> SessionOutput::MakeSink() {
+std::unique_ptr<nettrace::Sink> OutputChain::MakeSink() {
   return std::make_unique<collector::QueueSink>(queue_);
 }
 
-absl::Status SessionOutput::Rotate(collector::FileSetControl::Done done) {
+absl::Status OutputChain::Rotate(collector::FileSetControl::Done done) {
   if (files_ == nullptr) {
     return absl::FailedPreconditionError(
         "the session writes no series of files; only such sessions can start a new file");
@@ -102,7 +102,7 @@ absl::Status SessionOutput::Rotate(collector::FileSetControl::Done done) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> SessionOutput::WriteSnapshot(absl::Duration patience) {
+absl::StatusOr<std::string> OutputChain::WriteSnapshot(absl::Duration patience) {
   if (flight_ == nullptr) {
     return absl::FailedPreconditionError(
         "the session is not a flight recorder; use 'rotate' to complete its file");
@@ -112,7 +112,7 @@ absl::StatusOr<std::string> SessionOutput::WriteSnapshot(absl::Duration patience
   return std::move(snapshot->path);
 }
 
-void SessionOutput::FillIn(collector::SessionStatus* status) const {
+void OutputChain::FillIn(collector::SessionStatus* status) const {
   const collector::OutputQueue::Stats stats = queue_->stats();
   status->queue_bytes = stats.queued;
   status->queue_limit = queue_limit_;
@@ -141,7 +141,7 @@ void SessionOutput::FillIn(collector::SessionStatus* status) const {
   status->current_file = files.current_file;
 }
 
-absl::Status SessionOutput::Close(const std::atomic<bool>& hurry) {
+absl::Status OutputChain::Close(const std::atomic<bool>& hurry) {
   constexpr absl::Duration kLook = absl::Milliseconds(200);
   std::uint64_t undelivered = queue_->stats().undelivered;
   absl::Duration progress = MonotonicNow();
