@@ -157,12 +157,12 @@ int FailHalfway(const absl::Status& status, const Output& output,
 
 // Warns of tracepoints that patterns select but that are not recorded. Skips the first `shown`
 // ones. Returns their current number.
-std::size_t PrintLeftOut(const collector::LeftOut& left_out, std::size_t shown) {
-  const std::vector<std::string>& reasons = left_out.reasons();
+std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::size_t shown) {
+  const std::vector<std::string>& reasons = tracepoints.reasons();
   for (std::size_t i = shown; i < reasons.size(); ++i) {
     absl::FPrintF(stderr, "nettrace record: left out: %s\n", Printable(reasons[i]));
   }
-  const std::size_t count = left_out.count();
+  const std::size_t count = tracepoints.count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
     absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
@@ -223,9 +223,10 @@ void PrintJson(const collector::SessionSummary& summary, const Output& output) {
   }
   json.Key("leftOut");
   json.StartArray();
-  for (const std::string& tracepoint : summary.left_out.names()) PutString(&json, tracepoint);
+  for (const std::string& tracepoint : summary.skipped_tracepoints.names())
+    PutString(&json, tracepoint);
   json.EndArray();
-  PutNumber(&json, "leftOutCount", summary.left_out.count());
+  PutNumber(&json, "leftOutCount", summary.skipped_tracepoints.count());
   json.Key("unmatched");
   json.StartArray();
   for (const std::string& selector : summary.unmatched) PutString(&json, selector);
@@ -400,7 +401,7 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t left_out = PrintLeftOut(session->left_out(), 0);
+  const std::size_t skipped = PrintSkipped(session->skipped_tracepoints(), 0);
   const std::size_t warnings = PrintWarnings(session->warnings(), 0);
   const absl::Time end = absl::Now() + duration;
   if (space) space->EndAt(end);
@@ -427,7 +428,7 @@ int Record(const RecordArguments& arguments) {
   if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
-  PrintLeftOut(summary.left_out, left_out);
+  PrintSkipped(summary.skipped_tracepoints, skipped);
   PrintWarnings(summary.warnings, warnings);
   PrintSummary(arguments, summary, output, space ? space->waited() : absl::ZeroDuration());
   // The kernel needs some time to release each tracepoint.

@@ -86,7 +86,7 @@ void SessionStats::FillIn(collector::SessionStatus* status) const {
   status->tracepoints = summary_.tracepoints;
   status->losses = summary_.account.losses();
   status->unmatched = summary_.unmatched;
-  status->left_out = summary_.left_out.reasons();
+  status->left_out = summary_.skipped_tracepoints.reasons();
   if (samples_.size() < 2) return;
   const double seconds = absl::ToDoubleSeconds(samples_.back().time - samples_.front().time);
   if (seconds <= 0) return;

@@ -409,7 +409,7 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
 TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   tests::FileInMemory file;
   Session* const session = Start(&file, 10, {kFirstTracepoint, kSecondTracepoint});
-  session->LeaveOut("ftrace:function", "cannot be enabled");
+  session->Skip("ftrace:function", "cannot be enabled");
   Put(EventRecord(kFirstTracepoint, "A", "x"), 20);
   Drain(30);
   distributor_.LostInPlace(0, 10);

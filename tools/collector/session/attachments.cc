@@ -325,20 +325,20 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
   if (!unclear.ok() && !enable) return unclear.status();
   // The status file cannot be read, perhaps because too few descriptors were left. The next search
   // tries again.
-  if (!unclear.ok()) LeaveOutUnclear(sessions, std::string(unclear.status().message()));
+  if (!unclear.ok()) SkipUnclear(sessions, std::string(unclear.status().message()));
   if (unclear.ok() && *unclear != 0) {
-    LeaveOutUnclear(sessions,
-                    "some names in user_events_status contain line feeds; tracepoints with such "
-                    "names are not recorded");
+    SkipUnclear(sessions,
+                "some names in user_events_status contain line feeds; tracepoints with such "
+                "names are not recorded");
   }
   return enabled;
 }
 
-void Attachments::LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why) {
+void Attachments::SkipUnclear(const std::vector<Session*>& sessions, const std::string& why) {
   for (Session* session : sessions) {
     const std::vector<Selector>& selectors = session->selectors();
     if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
-    session->LeaveOut("user_events_status", why);
+    session->Skip("user_events_status", why);
   }
 }
 
@@ -360,7 +360,7 @@ bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*
   return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
     if (!PatternsSelect(*session, name)) return false;
     if (attached == attached_.end()) {
-      return session->left_out().IsDue(TextOf(name), SessionClockNow());
+      return session->skipped_tracepoints().IsDue(TextOf(name), SessionClockNow());
     }
     const std::vector<Session*>& has_it = distributor_->SessionsOf(attached->second.id);
     return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
@@ -386,7 +386,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     for (Session* session : sessions) {
       if (!PatternsSelect(*session, name)) continue;
       const std::uint64_t begin = SessionClockNow();
-      if (!session->left_out().IsDue(text, begin)) continue;
+      if (!session->skipped_tracepoints().IsDue(text, begin)) continue;
       if (!attached_.contains(text)) {
         if (end == 0) end = begin + Nanoseconds(limit);
         if (begin >= end) {
@@ -397,13 +397,13 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       const absl::Status attached = AttachOne(name, session, &check, &budget);
       attaching_ += SessionClockNow() - begin;
       if (attached.ok()) {
-        session->left_out().Remove(text);
+        session->skipped_tracepoints().Remove(text);
       } else if (!absl::IsNotFound(attached)) {
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
-        session->LeaveOut(text, std::string(attached.message()));
+        session->Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
         // Programs that end remove their tracepoints of user_events, so these are not reported.
-        session->LeaveOut(text, std::string(Removed(name).message()));
+        session->Skip(text, std::string(Removed(name).message()));
       }
     }
     // The service has been writing events since the tracepoint was attached. They are lost until it

@@ -4,7 +4,7 @@
 // Input: the selectors of the sessions. Each tracepoint that a session selects is attached once
 // (perf), its format is registered, and its events go to all sessions that select it (distributor).
 // Patterns are matched again whenever tracepoints appear. A tracepoint that cannot be recorded is
-// left out.
+// skipped.
 #ifndef TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 #define TOOLS_COLLECTOR_SESSION_ATTACHMENTS_H_
 
@@ -127,16 +127,16 @@ class Attachments {
   absl::Status AttachUserEvents(const std::vector<Session*>& sessions, bool enable);
   // Records in `sessions` that the names of some tracepoints of user_events cannot be read, for the
   // reason `why`.
-  static void LeaveOutUnclear(const std::vector<Session*>& sessions, const std::string& why);
+  static void SkipUnclear(const std::vector<Session*>& sessions, const std::string& why);
   // Attaches those of the tracepoints `names` of other systems that match patterns of `sessions`,
   // and assigns them.
   absl::Status AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
                                        const std::vector<Session*>& sessions, bool enable);
   // Returns whether a pattern of one of `sessions` selects the tracepoint, and the session neither
-  // has it nor has left it out recently.
+  // has it nor has skipped it recently.
   bool IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const;
   // Assigns the tracepoints to those of `sessions` that want them. Tracepoints that are not
-  // attached are attached as far as there are descriptors; others are recorded as left out. If
+  // attached are attached as far as there are descriptors; others are recorded as skipped. If
   // `enable` is set, all are enabled, those of user_events as soon as they are attached. Sets
   // `*has_more` if it had to stop after the time `limit`.
   absl::Status AttachWanted(std::vector<Tracefs::Name> names, const std::vector<Session*>& sessions,

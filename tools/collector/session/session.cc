@@ -29,7 +29,7 @@ SessionSummary Session::Summary() const {
   SessionSummary summary;
   summary.status = status_;
   summary.unmatched = Unmatched();
-  summary.left_out = left_out_.Named();
+  summary.skipped_tracepoints = skipped_tracepoints_.Named();
   summary.warnings = warnings_;
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
@@ -55,13 +55,13 @@ std::uint64_t Session::CountUndelivered() const {
   return events() - (stats.events_written - stats.events_written_apart);
 }
 
-void Session::LeaveOut(const std::string& name, const std::string& why) {
+void Session::Skip(const std::string& name, const std::string& why) {
   const std::uint64_t now = SessionClockNow();
-  if (left_out_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
+  if (skipped_tracepoints_.Add(name, why, now)) account_.TracepointLeftOut(name, why, now);
 }
 
 void Session::Warn(const std::string& warning) {
-  if (warnings_.size() < LeftOut::kMaxReasons) warnings_.push_back(warning);
+  if (warnings_.size() < SkippedTracepoints::kMaxReasons) warnings_.push_back(warning);
 }
 
 void Session::MetTracepoint(const std::string& name) {

@@ -25,8 +25,8 @@
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/trace_writer.h"
 #include "tools/collector/perf/perf_session.h"
-#include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
+#include "tools/collector/session/skipped_tracepoints.h"
 #include "tools/collector/session/trigger_set.h"
 #include "tools/common/account_summary.h"
 
@@ -71,9 +71,9 @@ struct SessionSummary {
   // Whether the kernel reports the registration of tracepoints of user_events. No value if no
   // pattern waits for them.
   std::optional<bool> watches_registrations;
-  std::vector<std::string> unmatched;  // see Session::Unmatched
-  LeftOut left_out;                    // see Session::left_out
-  std::vector<std::string> warnings;   // see Session::warnings
+  std::vector<std::string> unmatched;      // see Session::Unmatched
+  SkippedTracepoints skipped_tracepoints;  // see Session::skipped_tracepoints
+  std::vector<std::string> warnings;       // see Session::warnings
 };
 
 // Interval in which the kernel's counts of losses were read, in ns of the session clock. The counts
@@ -103,8 +103,8 @@ class Session {
   // Returns the selectors for which no tracepoint has been recorded so far.
   std::vector<std::string> Unmatched() const;
   // Tracepoints that a pattern selects but that cannot be recorded.
-  const LeftOut& left_out() const { return left_out_; }
-  // Warnings about tracepoints that are recorded, at most LeftOut::kMaxReasons.
+  const SkippedTracepoints& skipped_tracepoints() const { return skipped_tracepoints_; }
+  // Warnings about tracepoints that are recorded, at most SkippedTracepoints::kMaxReasons.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // Returns whether events are only counted, and not written, because the sink is full.
   bool is_suspended() const { return suspension_ != Suspension::kNone; }
@@ -118,9 +118,9 @@ class Session {
 
   const std::vector<Selector>& selectors() const { return options_.selectors; }
   void SetMatched(std::size_t selector) { matched_[selector] = true; }
-  LeftOut& left_out() { return left_out_; }
+  SkippedTracepoints& skipped_tracepoints() { return skipped_tracepoints_; }
   // Records that the tracepoint `name`, which a pattern selects, cannot be recorded.
-  void LeaveOut(const std::string& name, const std::string& why);
+  void Skip(const std::string& name, const std::string& why);
   // Adds a warning about a tracepoint that is recorded.
   void Warn(const std::string& warning);
   // Records that a pattern has matched the tracepoint `name` for the first time, and that it is
@@ -259,7 +259,7 @@ class Session {
   bool wants_all_ = false;
   std::vector<Losses> losses_;  // by the CPU's index
   std::vector<bool> matched_;   // by selector
-  LeftOut left_out_;
+  SkippedTracepoints skipped_tracepoints_;
   std::vector<std::string> warnings_;
 };
 
