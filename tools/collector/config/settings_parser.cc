@@ -527,7 +527,7 @@ void SettingsParser::Parse(std::string_view text, const std::string& file_name) 
   if (errors_.HasFile(file_name)) daemon_ = before;
 }
 
-void SettingsParser::CheckBeside(const Session& session, const Session& other) {
+void SettingsParser::CheckBeside(const Entry& session, const Entry& other) {
   const SessionSettings& a = session.settings;
   const SessionSettings& b = other.settings;
   const auto add = [&](const std::string& what, const std::string& remedy) {
@@ -561,12 +561,12 @@ void SettingsParser::CheckBeside(const Session& session, const Session& other) {
 absl::Status SettingsParser::CheckSessions() {
   if (!state_directory_.empty()) daemon_.state_directory = state_directory_;
   if (sessions_.size() > kMaxSessions) {
-    const Session& last = sessions_.back();
+    const Entry& last = sessions_.back();
     errors_.Add(last.file, last.line, last.column,
                 absl::StrCat(sessions_.size(), " sessions; the maximum is ", kMaxSessions));
     return errors_.ToStatus();
   }
-  std::stable_sort(sessions_.begin(), sessions_.end(), [](const Session& a, const Session& b) {
+  std::stable_sort(sessions_.begin(), sessions_.end(), [](const Entry& a, const Entry& b) {
     return a.settings.name < b.settings.name;
   });
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
@@ -577,7 +577,7 @@ absl::Status SettingsParser::CheckSessions() {
 
 absl::StatusOr<DaemonSettings> SettingsParser::FinishWithoutWrongFiles() {
   if (absl::Status status = CheckSessions(); !status.ok()) return status;
-  for (Session& session : sessions_) {
+  for (Entry& session : sessions_) {
     if (!errors_.HasFile(session.file)) daemon_.sessions.push_back(std::move(session.settings));
   }
   daemon_.errors = errors_.ToStatus();
