@@ -361,7 +361,7 @@ TEST_F(CaptureTest, OnlySessionsWithTheSameFiltersJoinACapture) {
   }
   Session* const two = Start(filtered("common_pid != 1"), &second);
   ASSERT_NE(two, nullptr);
-  EXPECT_TRUE(two->Unmatched().empty());
+  EXPECT_TRUE(two->FindUnmatched().empty());
   Run(1, 1000);
   Stop(two);
   Stop(one);

@@ -425,7 +425,7 @@ int Record(const RecordArguments& arguments) {
   if (space) space->End();
   // Processes that were started for the recording are not left running.
   if (command) command->Terminate();
-  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summary());
+  if (!recorded.ok()) return FailHalfway(recorded, output, session->Summarize());
   const collector::SessionSummary summary = (*capture)->StopSession(session);
   if (!summary.status.ok()) return FailHalfway(summary.status, output, summary);
   PrintSkipped(summary.skipped_tracepoints, skipped);

@@ -16,19 +16,19 @@ bool HasFilter(const collector::SessionSettings& settings) {
 }
 
 // Returns "" for the shared capture; no session has an empty name.
-std::string KeyOf(const collector::SessionSettings& settings) {
+std::string KeyFor(const collector::SessionSettings& settings) {
   const bool is_shared = settings.target == collector::TargetSettings() && !HasFilter(settings);
   return is_shared ? "" : settings.name;
 }
 
-collector::CaptureOptions OptionsOf(const collector::SessionSettings& settings,
-                                    std::size_t ring_size) {
+collector::CaptureOptions MakeOptions(const collector::SessionSettings& settings,
+                                      std::size_t ring_size) {
   collector::CaptureOptions options;
   options.leave_out_own_process = true;
   options.identity = true;
   // Attaching all tracepoints of the kernel takes minutes. Other sessions start in between.
   options.attachments.attach_tracepoints_for = absl::Milliseconds(100);
-  options.target = collector::TargetOf(settings.target);
+  options.target = collector::ToTargetSelection(settings.target);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   options.ring_size = std::bit_ceil(std::max(ring_size, page));
   return options;
@@ -43,7 +43,7 @@ void CapturePool::SetSharedRingSize(std::size_t size) {
 
 absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
     const collector::SessionSettings& settings) {
-  const std::string key = KeyOf(settings);
+  const std::string key = KeyFor(settings);
   const std::lock_guard opening(opening_);
   std::size_t ring_size = settings.ring_size;
   std::shared_ptr<CaptureThread> known;
@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
     if (key.empty()) ring_size = std::max(ring_size, shared_ring_size_);
   }
   if (known != nullptr && known->status().ok()) return known;
-  collector::CaptureOptions options = OptionsOf(settings, ring_size);
+  collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
   auto capture = CaptureThread::Start(options);
   if (!capture.ok()) return capture.status();

@@ -43,7 +43,7 @@ absl::Status NoAnswer() {
 
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
-T AnswerOf(std::future<T> answer, absl::Duration limit = kRequestTime) {
+T Await(std::future<T> answer, absl::Duration limit = kRequestTime) {
   if (!IsReadyBy(answer, MonotonicNow() + limit)) return NoAnswer();
   return answer.get();
 }
@@ -184,7 +184,7 @@ absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session
 absl::Status Daemon::Start(std::string_view session) {
   const auto controller = Find(session);
   if (!controller.ok()) return controller.status();
-  return Named(session, AnswerOf((*controller)->Start()));
+  return Named(session, Await((*controller)->Start()));
 }
 
 absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
@@ -205,7 +205,7 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
   }
   absl::Status failure;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    failure.Update(Named(names[i], AnswerOf(std::move(started[i]))));
+    failure.Update(Named(names[i], Await(std::move(started[i]))));
   }
   if (failure.ok()) return names;
   Remove(names);
@@ -230,7 +230,7 @@ absl::Status Daemon::Stop(std::string_view session) {
 absl::StatusOr<std::string> Daemon::Rotate(std::string_view session) {
   const auto controller = Find(session);
   if (!controller.ok()) return controller.status();
-  auto path = AnswerOf((*controller)->Rotate());
+  auto path = Await((*controller)->Rotate());
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
@@ -238,7 +238,7 @@ absl::StatusOr<std::string> Daemon::Rotate(std::string_view session) {
 absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Duration after) {
   const auto controller = Find(session);
   if (!controller.ok()) return controller.status();
-  auto path = AnswerOf((*controller)->Snapshot(after), kRequestTime + after);
+  auto path = Await((*controller)->Snapshot(after), kRequestTime + after);
   if (!path.ok()) return Named(session, path.status());
   return path;
 }

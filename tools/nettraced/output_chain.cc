@@ -27,7 +27,7 @@ void LogRecovery(const std::string& session, const collector::RecoveredFile& fil
        {"ERROR", std::string(file.status.message())}});
 }
 
-std::optional<int> LevelOf(const collector::CompressionSettings& compression) {
+std::optional<int> ToLevel(const collector::CompressionSettings& compression) {
   return compression.enabled ? std::optional<int>(compression.level) : std::nullopt;
 }
 
@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
 
 absl::StatusOr<std::unique_ptr<nettrace::Sink>> OutputChain::MakeDestination(
     const collector::SessionSettings& settings, std::function<void()>* cancel) {
-  const std::optional<int> level = LevelOf(settings.compression);
+  const std::optional<int> level = ToLevel(settings.compression);
   if (settings.kind == Kind::kFiles) {
     auto files = collector::FileSetSink::Create(settings.files, settings.name, level);
     if (!files.ok()) return files.status();

@@ -33,8 +33,8 @@ const char* KindName(collector::SessionSettings::Kind kind) {
   return "";
 }
 
-absl::StatusOr<collector::SessionOptions> OptionsOf(const collector::SessionSettings& settings) {
-  auto selectors = collector::SelectorsOf(settings);
+absl::StatusOr<collector::SessionOptions> MakeOptions(const collector::SessionSettings& settings) {
+  auto selectors = collector::MakeSelectors(settings);
   if (!selectors.ok()) return selectors.status();
   collector::SessionOptions options;
   options.selectors = *std::move(selectors);
@@ -135,7 +135,7 @@ absl::StatusOr<std::unique_ptr<collector::Tail>> SessionController::StartTail(
     collector::UniqueFd socket, std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::FailedPreconditionError("it is not running");
-  auto options = OptionsOf(settings_);
+  auto options = MakeOptions(settings_);
   if (!options.ok()) return options.status();
   auto tail =
       TailStream::Start(session->capture, *std::move(options), std::move(socket), std::move(first));
@@ -311,7 +311,7 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
-  auto options = OptionsOf(settings_);
+  auto options = MakeOptions(settings_);
   if (!options.ok()) return options.status();
   auto capture = shared_->captures.Get(settings_);
   if (!capture.ok()) return capture.status();

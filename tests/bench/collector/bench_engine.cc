@@ -281,7 +281,7 @@ class Engine {
   void CheckAll() const {
     if (ring_.corrupt() != 0) bench::Fail("the engine did not read every event");
     for (const auto& session : sessions_) {
-      const collector::SessionSummary summary = session->Summary();
+      const collector::SessionSummary summary = session->Summarize();
       bench::Check(summary.status);
       if (summary.events != events_ || summary.undecoded != 0 || summary.late != 0) {
         bench::Fail("the engine did not convert every event");

@@ -109,7 +109,7 @@ class DistributorTest : public ::testing::Test {
 
   SessionSummary Stop(Session* session, std::uint64_t time) {
     session->Finish(time);
-    SessionSummary summary = session->Summary();
+    SessionSummary summary = session->Summarize();
     EXPECT_TRUE(summary.status.ok()) << summary.status;
     EXPECT_EQ(summary.account.lost(), summary.lost);
     unused_ = distributor_.Remove(session);
@@ -272,10 +272,10 @@ TEST_F(DistributorTest, EachSessionHasSeparateIntervals) {
   }
   // Data is flushed up to this time only.
   two->EndInterval(101 * kMillisecond);
-  EXPECT_EQ(two->Summary().events_written, two->stats().events);
+  EXPECT_EQ(two->Summarize().events_written, two->stats().events);
   Put(EventRecord(kFirstTracepoint, "A", "x"), 102 * kMillisecond);
   Drain(102 * kMillisecond);
-  EXPECT_LT(two->Summary().events_written, two->stats().events);
+  EXPECT_LT(two->Summarize().events_written, two->stats().events);
   EXPECT_EQ(Stop(one, 103 * kMillisecond).sequence_points, 11u);
   // EndInterval() wrote no sequence point, because no event followed the last interval.
   EXPECT_EQ(Stop(two, 103 * kMillisecond).sequence_points, 5u);
@@ -370,8 +370,8 @@ TEST_F(DistributorTest, StopsWritingToASessionWithAFailedFile) {
   Drain(3);
   distributor_.LostInPlace(0, 5);
   EXPECT_EQ(two->stats().events, events);
-  EXPECT_FALSE(two->Summary().status.ok());
-  EXPECT_GT(two->Summary().events_missing, 0u);
+  EXPECT_FALSE(two->Summarize().status.ok());
+  EXPECT_GT(two->Summarize().events_missing, 0u);
   EXPECT_EQ(Stop(one, 4).events, 2u);
   EXPECT_EQ(Read(good).size(), 2u);
 }
@@ -455,7 +455,7 @@ TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
   Session* const session = Start(&file, 10, {kFirstTracepoint}, absl::Nanoseconds(100));
   distributor_.LostInPlace(0, 5);
   Drain(2'000'000);  // An interval ends.
-  EXPECT_EQ(session->Summary().account.lost(), 5u);
+  EXPECT_EQ(session->Summarize().account.lost(), 5u);
   distributor_.LostInPlace(0, 12);
   const SessionSummary summary = Stop(session, 3'000'000);
   using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
@@ -630,7 +630,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
   EXPECT_EQ(sections_->starts.size(), 2u);
   PutAndDrain({2 * kMs + 1, 2 * kMs + 2}, 3 * kMs);
   EXPECT_EQ(sections_->starts.size(), 2u);
-  EXPECT_EQ(session->Summary().section, 1u);
+  EXPECT_EQ(session->Summarize().section, 1u);
   sections_->wants_section = true;
   processes.EndThread(2, 2, 3 * kMs + 5);
   processes.Created(4, 1, "", 4 * kMs + 5);  // Known before the section begins.
@@ -703,7 +703,7 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   const std::size_t flushed = sections_->bytes.size();
   PutAndDrain({kMs + 5}, 5 * kMs);
   EXPECT_EQ(sections_->bytes.size(), flushed);
-  SessionSummary summary = session->Summary();
+  SessionSummary summary = session->Summarize();
   EXPECT_EQ(summary.events, 1u);
   EXPECT_EQ(summary.lost, 3u);
   EXPECT_EQ(summary.dropped, 3u);

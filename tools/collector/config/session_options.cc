@@ -8,7 +8,7 @@
 
 namespace collector {
 
-TargetSelection TargetOf(const TargetSettings& target) {
+TargetSelection ToTargetSelection(const TargetSettings& target) {
   TargetSelection selection;
   selection.pids = target.pids;
   if (!target.cgroup.empty()) selection.cgroups.push_back(target.cgroup);
@@ -36,7 +36,7 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
   return absl::StrCat("COMM == ", quoted);
 }
 
-absl::StatusOr<std::vector<Selector>> SelectorsOf(const SessionSettings& settings) {
+absl::StatusOr<std::vector<Selector>> MakeSelectors(const SessionSettings& settings) {
   const absl::StatusOr<std::string> command = CommandFilter(settings.target.command);
   if (!command.ok()) return command.status();
   std::vector<Selector> selectors = settings.select;

@@ -95,7 +95,7 @@ absl::Status FileSet::Tell(absl::Status status) {
 
 void FileSet::UpdateState() {
   const std::lock_guard lock(mutex_);
-  state_.current_file = file_.valid() ? PathOf(file_name_) : "";
+  state_.current_file = file_.valid() ? MakePath(file_name_) : "";
   state_.files = kept_.size();
   state_.file_bytes = kept_bytes_ + StrayBytes() + (file_.valid() ? InBlocks(size_) : 0);
 }
@@ -110,7 +110,7 @@ void FileSet::CountDiscarded(std::uint64_t bytes) {
   state_.discarded += bytes;
 }
 
-std::string FileSet::PathOf(const FileNames::Name& name) const {
+std::string FileSet::MakePath(const FileNames::Name& name) const {
   return absl::StrCat(settings_.directory, "/", names_.Format(name));
 }
 
@@ -222,7 +222,7 @@ absl::Status FileSet::CreateFile(FileNames::Name name) {
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                              settings_.mode & 0600));
       if (!file.valid() && errno != EEXIST) {
-        return ErrnoStatus(errno, absl::StrCat("cannot create ", PathOf(name)));
+        return ErrnoStatus(errno, absl::StrCat("cannot create ", MakePath(name)));
       }
     }
     // Before the file is locked, another daemon may remove or rename it as one that was left
@@ -247,7 +247,7 @@ absl::Status FileSet::CreateFile(FileNames::Name name) {
     name.time = NextTime(name.time);
   }
   return absl::UnavailableError(
-      absl::StrCat("cannot create ", PathOf(name), ": it already exists"));
+      absl::StrCat("cannot create ", MakePath(name), ": it already exists"));
 }
 
 bool FileSet::IsFileHere() const {
@@ -264,7 +264,7 @@ absl::Status FileSet::WriteBytes(std::span<const std::byte> bytes, std::size_t* 
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const int error = written < 0 ? errno : EIO;
-      return ErrnoStatus(error, absl::StrCat("cannot write ", PathOf(file_name_)));
+      return ErrnoStatus(error, absl::StrCat("cannot write ", MakePath(file_name_)));
     }
     *taken += static_cast<std::size_t>(written);
     size_ += static_cast<std::uint64_t>(written);
@@ -288,7 +288,7 @@ absl::Status FileSet::MakeRoom(std::size_t more) {
   const std::uint64_t size = InBlocks(size_ + more);
   const std::uint64_t bound = settings_.keep_bytes;
   if (bound != 0 && size > bound) {
-    return absl::OutOfRangeError(absl::StrCat(PathOf(file_name_),
+    return absl::OutOfRangeError(absl::StrCat(MakePath(file_name_),
                                               " alone is larger than keep_bytes, ", bound,
                                               "; raise keep_bytes or use smaller files"));
   }
@@ -328,7 +328,7 @@ absl::Status FileSet::DeleteOldest() {
   struct stat file = {};
   if (FindFile(directory_.get(), name, &file)) {
     if (unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
-      return ErrnoStatus(errno, absl::StrCat("cannot delete ", PathOf(oldest.name)));
+      return ErrnoStatus(errno, absl::StrCat("cannot delete ", MakePath(oldest.name)));
     }
     const std::lock_guard lock(mutex_);
     ++state_.deleted;
@@ -366,10 +366,10 @@ absl::Status FileSet::MoveFile() {
   last_time_.clear();
   absl::Status status = CreateFile(std::move(name));
   if (status.ok()) {
-    Tell(absl::NotFoundError(absl::StrCat(PathOf(old_name),
+    Tell(absl::NotFoundError(absl::StrCat(MakePath(old_name),
                                           " was removed, renamed or unmounted; the session copies "
                                           "its content to, and continues in, ",
-                                          PathOf(file_name_))))
+                                          MakePath(file_name_))))
         .IgnoreError();
     status = CopyFrom(old_file.get(), old_size);
     if (!status.ok()) Abandon();
@@ -402,7 +402,7 @@ absl::Status FileSet::CopyFrom(int fd, std::uint64_t size) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       return absl::DataLossError(
-          absl::StrCat("the first ", size, " bytes of ", PathOf(file_name_),
+          absl::StrCat("the first ", size, " bytes of ", MakePath(file_name_),
                        " cannot be copied from the previous file, and are lost"));
     }
     const std::span<const std::byte> bytes(buffer.get(), static_cast<std::size_t>(got));
@@ -419,7 +419,7 @@ void FileSet::Sync() {
     if (errno == EINTR) continue;
     // The file system does not support syncing this file.
     if (errno == EINVAL || errno == EROFS) return;
-    Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", PathOf(file_name_)),
+    Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", MakePath(file_name_)),
                      "data written to it earlier may be lost"))
         .IgnoreError();
     return;
@@ -444,12 +444,12 @@ absl::Status FileSet::Rename(const FileNames::Name& from, FileNames::Name* to) {
     }
     if (result == 0) return absl::OkStatus();
     if (errno != EEXIST) {
-      return ErrnoStatus(errno, absl::StrCat("cannot rename ", PathOf(from)));
+      return ErrnoStatus(errno, absl::StrCat("cannot rename ", MakePath(from)));
     }
     to->time = NextTime(to->time);
   }
   return absl::AlreadyExistsError(
-      absl::StrCat("cannot rename ", PathOf(from), ": all names that were tried exist"));
+      absl::StrCat("cannot rename ", MakePath(from), ": all names that were tried exist"));
 }
 
 absl::StatusOr<std::string> FileSet::Complete() {
@@ -470,19 +470,19 @@ absl::StatusOr<std::string> FileSet::Complete() {
   file_.reset();
   file_directory_.reset();
   UpdateState();
-  return PathOf(name);
+  return MakePath(name);
 }
 
 absl::StatusOr<std::string> FileSet::CompleteRepair() {
   FileNames::Name stray = file_name_;
   stray.kind = FileNames::Kind::kPartial;
   if (fdatasync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    return Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", PathOf(file_name_))));
+    return Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", MakePath(file_name_))));
   }
   fchmod(file_.get(), settings_.mode);
   if (renameat(directory_.get(), names_.Format(file_name_).c_str(), directory_.get(),
                names_.Format(stray).c_str()) != 0) {
-    return Tell(ErrnoStatus(errno, absl::StrCat("cannot rename ", PathOf(file_name_))));
+    return Tell(ErrnoStatus(errno, absl::StrCat("cannot rename ", MakePath(file_name_))));
   }
   const UniqueFd claimed = std::move(file_);
   file_directory_.reset();
@@ -509,23 +509,23 @@ absl::StatusOr<UniqueFd> FileSet::OpenStray(const FileNames::Name& name) {
   if (!file.valid() && (errno == EACCES || errno == EROFS)) {
     file = UniqueFd(openat(directory_.get(), text.c_str(), O_RDONLY | kFlags));
   }
-  if (!file.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", PathOf(name)));
+  if (!file.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", MakePath(name)));
   if (!ClaimFile(file.get())) {
-    return absl::AbortedError(absl::StrCat(PathOf(name), " is being written by another process"));
+    return absl::AbortedError(absl::StrCat(MakePath(name), " is being written by another process"));
   }
   // The former owner of the lock may have completed the file in the meantime.
   struct stat opened = {};
   struct stat named = {};
   if (fstat(file.get(), &opened) != 0 || !FindFile(directory_.get(), text, &named) ||
       !IsSameFile(opened, named)) {
-    return absl::AbortedError(absl::StrCat(PathOf(name), " no longer exists"));
+    return absl::AbortedError(absl::StrCat(MakePath(name), " no longer exists"));
   }
   return file;
 }
 
 absl::Status FileSet::RemoveStray(const FileNames::Name& name) {
   if (unlinkat(directory_.get(), names_.Format(name).c_str(), 0) != 0 && errno != ENOENT) {
-    return Tell(ErrnoStatus(errno, absl::StrCat("cannot remove ", PathOf(name))));
+    return Tell(ErrnoStatus(errno, absl::StrCat("cannot remove ", MakePath(name))));
   }
   std::erase_if(strays_, [&](const Stray& stray) { return stray.name == name; });
   UpdateState();
@@ -538,7 +538,7 @@ absl::StatusOr<std::string> FileSet::RenameStray(const FileNames::Name& name,
   to.kind = kind;
   if (absl::Status status = Rename(name, &to); !status.ok()) return Tell(std::move(status));
   COLLECTOR_RETURN_IF_ERROR(Tell(Scan()));
-  return PathOf(to);
+  return MakePath(to);
 }
 
 }  // namespace collector

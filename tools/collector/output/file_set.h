@@ -115,7 +115,7 @@ class FileSet {
   // Renames a stray to the name of a complete or an unreadable file. Returns the path.
   absl::StatusOr<std::string> RenameStray(const FileNames::Name& name, FileNames::Kind kind);
 
-  std::string PathOf(const FileNames::Name& name) const;
+  std::string MakePath(const FileNames::Name& name) const;
   void CountDiscarded(std::uint64_t bytes);
   FilesState state() const;
   const FilesSettings& settings() const { return settings_; }

@@ -73,7 +73,7 @@ bool IsAllZero(const UniqueFd& file) {
 class Recovery {
  public:
   Recovery(FileSet* files, const FileNames::Name& name) : files_(files), name_(name) {
-    result_.partial = files_->PathOf(name_);
+    result_.partial = files_->MakePath(name_);
   }
 
   RecoveredFile Run() {

@@ -38,7 +38,7 @@ bool AwaitsTracepoints(const Selector& selector) {
   return selector.kind == Selector::Kind::kPattern && !selector.needs_user_events();
 }
 
-std::string TextOf(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
+std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
 bool HasFilter(const Session& session) {
   return std::any_of(session.selectors().begin(), session.selectors().end(),
@@ -60,7 +60,7 @@ bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
 
 absl::Status Removed(const Tracefs::Name& name) {
   return absl::NotFoundError(
-      absl::StrCat("tracepoint ", TextOf(name), " was removed while it was being opened"));
+      absl::StrCat("tracepoint ", ToText(name), " was removed while it was being opened"));
 }
 
 // Returns a warning if a tracepoint of user_events has a name of EventHeader's form, but other
@@ -71,7 +71,7 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
   }
   const UserEventDefinition definition = {name.event, FieldsOfFormat(format)};
   if (definition.IsEventHeader()) return "";
-  return absl::StrCat("tracepoint ", TextOf(name),
+  return absl::StrCat("tracepoint ", ToText(name),
                       ": another program has registered the name with the fields '",
                       definition.fields,
                       "', so services cannot register it; delete it with 'eventheader unregister ",
@@ -163,7 +163,7 @@ void Attachments::RegisterRemembered(const Session& session) {
   if (options_.memory == nullptr) return;
   const std::uint64_t end = SessionClockNow() + Nanoseconds(options_.register_for);
   const std::string system(Selector::kUserEventsSystem);
-  for (const std::string& name : options_.memory->Names()) {
+  for (const std::string& name : options_.memory->ListNames()) {
     if (SessionClockNow() >= end) return;
     if (!PatternsSelect(session, {system, name})) continue;
     // A tracepoint that cannot be registered here is recorded once its service registers it.
@@ -175,8 +175,8 @@ void Attachments::RegisterRemembered(const Session& session) {
 void Attachments::Remember(const Tracefs::Name& name, bool enable) {
   if (options_.memory == nullptr || name.system != Selector::kUserEventsSystem) return;
   if (!options_.memory->Meet(name.event) || !enable) return;
-  const std::string text = TextOf(name);
-  for (Session* session : distributor_->SessionsOf(attached_.at(text).id)) {
+  const std::string text = ToText(name);
+  for (Session* session : distributor_->FindSessions(attached_.at(text).id)) {
     session->MetTracepoint(text);
   }
 }
@@ -186,8 +186,8 @@ absl::Status Attachments::DisableSole(const Session* session,
   // Disabling one takes the kernel some microseconds for each CPU.
   constexpr std::size_t kAtOnce = 50;
   std::size_t disabled = 0;
-  for (const int id : distributor_->TracepointsOf(session)) {
-    if (distributor_->SessionsOf(id).size() != 1) continue;
+  for (const int id : distributor_->FindTracepoints(session)) {
+    if (distributor_->FindSessions(id).size() != 1) continue;
     perf_->Disable(id);
     if (++disabled % kAtOnce == 0) COLLECTOR_RETURN_IF_ERROR(meanwhile());
   }
@@ -356,13 +356,13 @@ absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Nam
 }
 
 bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
-  const auto attached = attached_.find(TextOf(name));
+  const auto attached = attached_.find(ToText(name));
   return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
     if (!PatternsSelect(*session, name)) return false;
     if (attached == attached_.end()) {
-      return session->skipped_tracepoints().IsDue(TextOf(name), SessionClockNow());
+      return session->skipped_tracepoints().IsDue(ToText(name), SessionClockNow());
     }
-    const std::vector<Session*>& has_it = distributor_->SessionsOf(attached->second.id);
+    const std::vector<Session*>& has_it = distributor_->FindSessions(attached->second.id);
     return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
   });
 }
@@ -381,7 +381,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     budget.Count({name.first, name.second});
   }
   for (const Tracefs::Name& name : InTurns(std::move(names))) {
-    const std::string text = TextOf(name);
+    const std::string text = ToText(name);
     const bool was_attached = attached_.contains(text);
     for (Session* session : sessions) {
       if (!PatternsSelect(*session, name)) continue;
@@ -420,7 +420,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
 // represent must not be attached.
 absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
                                     DescriptorBudget* budget) {
-  std::string text = TextOf(name);
+  std::string text = ToText(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
     COLLECTOR_RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
@@ -485,14 +485,14 @@ absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
       absl::StrAppend(&others, " && common_pid != ", thread);
     }
   }
-  return perf_->Attach(id, TextOf(name), BothFilters(filter, others));
+  return perf_->Attach(id, ToText(name), BothFilters(filter, others));
 }
 
-absl::StatusOr<std::optional<std::uint64_t>> Attachments::HitsOf(const Session* session) const {
+absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(const Session* session) const {
   if (!perf_->hits_are_known()) return std::nullopt;
   std::optional<std::uint64_t> hits = 0;
   for (const auto& [name, tracepoint] : attached_) {
-    const std::vector<Session*>& sessions = distributor_->SessionsOf(tracepoint.id);
+    const std::vector<Session*>& sessions = distributor_->FindSessions(tracepoint.id);
     if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
     if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1 ||
         distributor_->HasLeftOut(tracepoint.id)) {

@@ -108,7 +108,7 @@ class Attachments {
 
   // Returns the kernel's count of the session's events if it is exact, else no value (see
   // SessionSummary). Must be called after DisableSole.
-  absl::StatusOr<std::optional<std::uint64_t>> HitsOf(const Session* session) const;
+  absl::StatusOr<std::optional<std::uint64_t>> CountHits(const Session* session) const;
 
  private:
   struct Tracepoint {

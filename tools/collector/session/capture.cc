@@ -408,11 +408,11 @@ SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* 
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   distributor_.WriteProcessEvents(drained_);
   if (status.ok()) session->Finish(drained_);
-  SessionSummary summary = session->Summary();
+  SessionSummary summary = session->Summarize();
   if (summary.status.ok()) summary.status = status;
-  summary.tracepoints = distributor_.TracepointsOf(session).size();
+  summary.tracepoints = distributor_.FindTracepoints(session).size();
   summary.watches_registrations = attachments_.watches_registrations();
-  if (const auto hits = attachments_.HitsOf(session); hits.ok()) {
+  if (const auto hits = attachments_.CountHits(session); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {
     summary.status = hits.status();

@@ -84,7 +84,7 @@ class Capture {
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
   // Returns the number of tracepoints that the session has.
   std::size_t CountTracepoints(const Session* session) const {
-    return distributor_.TracepointsOf(session).size();
+    return distributor_.FindTracepoints(session).size();
   }
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions.

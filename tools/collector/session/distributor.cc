@@ -69,11 +69,11 @@ void Distributor::Give(int id, Session* session) {
   changed_ = true;
 }
 
-const std::vector<Session*>& Distributor::SessionsOf(int id) const {
+const std::vector<Session*>& Distributor::FindSessions(int id) const {
   return tracepoints_[static_cast<std::size_t>(id)].sessions;
 }
 
-std::vector<int> Distributor::TracepointsOf(const Session* session) const {
+std::vector<int> Distributor::FindTracepoints(const Session* session) const {
   std::vector<int> ids;
   for (std::size_t id = 0; id < tracepoints_.size(); ++id) {
     const std::vector<Session*>& sessions = tracepoints_[id].sessions;

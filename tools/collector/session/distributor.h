@@ -41,9 +41,9 @@ class Distributor {
   void RemoveTracepoint(int id);
   // Assigns the tracepoint to the session.
   void Give(int id, Session* session);
-  const std::vector<Session*>& SessionsOf(int id) const;
+  const std::vector<Session*>& FindSessions(int id) const;
   // Returns the tracepoints of the session, in ascending order.
-  std::vector<int> TracepointsOf(const Session* session) const;
+  std::vector<int> FindTracepoints(const Session* session) const;
 
   // Leaves kernel events of this process out of all sessions from now on.
   void LeaveOut(std::uint32_t pid) { left_out_process_ = pid; }

@@ -72,7 +72,7 @@ absl::Status PatternMemory::Save(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(changed_, false)) return absl::OkStatus();
-    text = TextLocked();
+    text = ToTextLocked();
   }
   const auto save = [&]() -> absl::Status {
     tools::AtomicFile file(path);
@@ -104,12 +104,12 @@ std::size_t PatternMemory::Parse(std::string_view text) {
   return refused;
 }
 
-std::string PatternMemory::Text() const {
+std::string PatternMemory::ToText() const {
   const std::lock_guard lock(mutex_);
-  return TextLocked();
+  return ToTextLocked();
 }
 
-std::string PatternMemory::TextLocked() const {
+std::string PatternMemory::ToTextLocked() const {
   std::string text(kComment);
   for (const Entry& entry : entries_) {
     text += entry.name;
@@ -176,7 +176,7 @@ void PatternMemory::Use(std::string_view name) {
   changed_ = true;
 }
 
-std::vector<std::string> PatternMemory::Names() const {
+std::vector<std::string> PatternMemory::ListNames() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   names.reserve(entries_.size());

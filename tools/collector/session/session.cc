@@ -17,7 +17,7 @@ Session::Session(SessionOptions options) : options_(std::move(options)) {
   if (!options_.triggers.empty()) triggers_.emplace(options_.triggers, options_.fire);
 }
 
-std::vector<std::string> Session::Unmatched() const {
+std::vector<std::string> Session::FindUnmatched() const {
   std::vector<std::string> unmatched;
   for (std::size_t i = 0; i < options_.selectors.size(); ++i) {
     if (!matched_[i]) unmatched.push_back(options_.selectors[i].text);
@@ -25,18 +25,18 @@ std::vector<std::string> Session::Unmatched() const {
   return unmatched;
 }
 
-SessionSummary Session::Summary() const {
+SessionSummary Session::Summarize() const {
   SessionSummary summary;
   summary.status = status_;
-  summary.unmatched = Unmatched();
-  summary.skipped_tracepoints = skipped_tracepoints_.Named();
+  summary.unmatched = FindUnmatched();
+  summary.skipped_tracepoints = skipped_tracepoints_.CopyNamed();
   summary.warnings = warnings_;
   const nettrace::Writer::Stats& stats = writer_->stats();
   summary.process_events = trace_->stats().process_events;
   summary.collector_events = account_.written();
   summary.account = account_.summary();
   summary.events = events();
-  const std::uint64_t dropped_now = DroppedNow();
+  const std::uint64_t dropped_now = CountDropped();
   summary.lost = stats.lost + dropped_now;
   summary.dropped = dropped_ + dropped_now;
   summary.undecoded = trace_->stats().undecoded;
@@ -197,7 +197,7 @@ void Session::FollowSink(std::uint64_t drained) {
   }
 }
 
-std::uint64_t Session::DroppedNow() const {
+std::uint64_t Session::CountDropped() const {
   return std::accumulate(
       losses_.begin(), losses_.end(), std::uint64_t{0},
       [](std::uint64_t sum, const Losses& losses) { return sum + losses.dropped; });

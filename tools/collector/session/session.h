@@ -71,7 +71,7 @@ struct SessionSummary {
   // Whether the kernel reports the registration of tracepoints of user_events. No value if no
   // pattern waits for them.
   std::optional<bool> watches_registrations;
-  std::vector<std::string> unmatched;      // see Session::Unmatched
+  std::vector<std::string> unmatched;      // see Session::FindUnmatched
   SkippedTracepoints skipped_tracepoints;  // see Session::skipped_tracepoints
   std::vector<std::string> warnings;       // see Session::warnings
 };
@@ -101,7 +101,7 @@ class Session {
   std::uint64_t events() const { return stats().events - process_events() - account_.written(); }
   std::uint64_t process_events() const { return trace_->stats().process_events; }
   // Returns the selectors for which no tracepoint has been recorded so far.
-  std::vector<std::string> Unmatched() const;
+  std::vector<std::string> FindUnmatched() const;
   // Tracepoints that a pattern selects but that cannot be recorded.
   const SkippedTracepoints& skipped_tracepoints() const { return skipped_tracepoints_; }
   // Warnings about tracepoints that are recorded, at most SkippedTracepoints::kMaxReasons.
@@ -112,7 +112,7 @@ class Session {
   void RequestSection();
   // Returns a summary of the session so far, at low cost. The Capture sets `hits` and
   // `tracepoints`.
-  SessionSummary Summary() const;
+  SessionSummary Summarize() const;
 
   // The methods below are called by the Capture only.
 
@@ -226,7 +226,7 @@ class Session {
   void TellUnknownLosses();
   // Ends the suspension, and writes the events that were dropped in it as losses.
   void EndSuspension(std::uint64_t timestamp);
-  std::uint64_t DroppedNow() const;
+  std::uint64_t CountDropped() const;
   absl::Status TellSection(std::uint64_t timestamp);
   void StartInterval(std::uint64_t timestamp);
   // Returns whether nothing has been written or lost since the last sequence point.

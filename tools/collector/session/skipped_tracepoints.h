@@ -34,7 +34,7 @@ class SkippedTracepoints {
   void Remove(std::string_view name);
 
   // Returns a copy with the count, names and reasons only. It is small and fits a summary.
-  SkippedTracepoints Named() const;
+  SkippedTracepoints CopyNamed() const;
 
   // Number of tracepoints that have been skipped, and the first of their names and reasons, in the
   // order of Add.

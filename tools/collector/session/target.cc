@@ -37,7 +37,7 @@ constexpr std::size_t kMaxNamed = 5;
 
 // Returns the value of a line of /proc/ID/status, or no value if the task or the line does not
 // exist.
-std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
+std::optional<std::string> ReadStatus(pid_t id, absl::string_view key) {
   std::ifstream file(absl::StrCat("/proc/", id, "/status"));
   for (std::string line; std::getline(file, line);) {
     const std::pair<absl::string_view, absl::string_view> parts =
@@ -49,12 +49,12 @@ std::optional<std::string> StatusOf(pid_t id, absl::string_view key) {
 
 // Returns whether the task exists and has not ended. A zombie has ended.
 bool IsRunning(pid_t id) {
-  const std::optional<std::string> state = StatusOf(id, "State");
+  const std::optional<std::string> state = ReadStatus(id, "State");
   return state && !state->starts_with('Z') && !state->starts_with('X');
 }
 
 absl::Status CheckProcess(pid_t pid) {
-  const std::optional<std::string> process = StatusOf(pid, "Tgid");
+  const std::optional<std::string> process = ReadStatus(pid, "Tgid");
   if (!process) {
     return absl::NotFoundError(absl::StrCat("--pid ", pid, ": there is no such process"));
   }
