@@ -74,7 +74,7 @@ void CaptureThread::Run(const std::function<void(collector::Capture& capture)>& 
   bool done = false;
   Post([&](collector::Capture& capture) {
     // Wakes the waiting thread even if the work throws.
-    const absl::Cleanup tell = [&] {
+    const absl::Cleanup notify = [&] {
       // Notifies under the lock: these variables are destroyed once the other thread sees `done`.
       const std::lock_guard lock(mutex);
       done = true;

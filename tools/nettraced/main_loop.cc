@@ -24,7 +24,7 @@ namespace nettraced {
 namespace {
 
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
-constexpr absl::Duration kTellStatus = absl::Seconds(5);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
 constexpr absl::Duration kSaveMemory = absl::Minutes(1);
 // Time by which each request to systemd extends the stop timeout while the last events are written.
 constexpr absl::Duration kExtend = absl::Seconds(20);
@@ -64,7 +64,7 @@ void MainLoop::Run(Daemon* daemon) {
           if (!stopping_) sd_notify(0, "READY=1");
         });
   while (!stopped_) {
-    absl::Duration wait = stopping_ ? kExtendEvery : kTellStatus;
+    absl::Duration wait = stopping_ ? kExtendEvery : kReportEvery;
     if (watchdog_ > absl::ZeroDuration()) wait = std::min(wait, watchdog_ / 4);
     std::array<pollfd, 2> wakes = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
     poll(wakes.data(), wakes.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
@@ -78,7 +78,7 @@ void MainLoop::Run(Daemon* daemon) {
       last_save_ = now;
       Begin([daemon] { daemon->SaveMemory(); }, [] {});
     }
-    TellStatus(now);
+    ReportStatus(now);
   }
   jobs_.clear();
 }
@@ -160,7 +160,7 @@ void MainLoop::FeedWatchdog(absl::Duration now) {
   }
 }
 
-void MainLoop::TellStatus(absl::Duration now) {
+void MainLoop::ReportStatus(absl::Duration now) {
   if (stopping_) {
     if (now - last_status_ < kExtendEvery) return;
     last_status_ = now;
@@ -168,7 +168,7 @@ void MainLoop::TellStatus(absl::Duration now) {
                static_cast<long long>(absl::ToInt64Microseconds(kExtend)));
     return;
   }
-  if (now - last_status_ < kTellStatus) return;
+  if (now - last_status_ < kReportEvery) return;
   last_status_ = now;
   std::string status = daemon_->StatusLine();
   if (status == status_) return;

@@ -45,7 +45,7 @@ class MainLoop {
   void BeginReload();
   void BeginStop();
   void FeedWatchdog(absl::Duration now);
-  void TellStatus(absl::Duration now);
+  void ReportStatus(absl::Duration now);
 
   const collector::UniqueFd signals_;
   const collector::UniqueFd wake_;

@@ -116,12 +116,12 @@ void OutputChain::FillIn(collector::SessionStatus* status) const {
   const collector::OutputQueue::Stats stats = queue_->stats();
   status->queue_bytes = stats.queued;
   status->queue_limit = queue_limit_;
-  const auto tell = [status](const absl::Status& error, absl::Time time) {
+  const auto store_error = [status](const absl::Status& error, absl::Time time) {
     if (error.ok() || time < status->error_time) return;
     status->error = std::string(error.message());
     status->error_time = time;
   };
-  tell(stats.last_error, stats.last_error_time);
+  store_error(stats.last_error, stats.last_error_time);
   collector::FilesState files;
   if (flight_ != nullptr) {
     const collector::FlightRecorder::State flight = flight_->state();
@@ -134,7 +134,7 @@ void OutputChain::FillIn(collector::SessionStatus* status) const {
     status->bytes = pipe_->values().bytes;
     return;
   }
-  tell(files.error, files.error_time);
+  store_error(files.error, files.error_time);
   status->bytes = files.bytes;
   status->files = files.files;
   status->file_bytes = files.file_bytes;

@@ -42,8 +42,8 @@ absl::StatusOr<collector::SessionOptions> MakeOptions(const collector::SessionSe
   return options;
 }
 
-void TellOf(const std::string& session, int priority, const std::string& what,
-            const absl::Status& error = absl::OkStatus()) {
+void LogForSession(const std::string& session, int priority, const std::string& what,
+                   const absl::Status& error = absl::OkStatus()) {
   Log(priority,
       absl::StrCat("session ", session, " ", what, error.ok() ? "" : ": ", error.message()),
       {{"SESSION", session}, {"ERROR", std::string(error.message())}});
@@ -112,7 +112,7 @@ std::future<absl::Status> SessionController::Stop() {
     next_try_ = absl::InfiniteDuration();
     const bool ran = running() != nullptr;
     const absl::Status status = End();
-    if (ran) Tell(status.ok() ? LOG_INFO : LOG_ERR, "has stopped", status);
+    if (ran) LogMessage(status.ok() ? LOG_INFO : LOG_ERR, "has stopped", status);
     SetState(State::kStopped, status);
     promise->set_value(status);
   });
@@ -194,9 +194,9 @@ std::shared_ptr<const SessionController::Running> SessionController::running() c
 
 absl::Duration SessionController::NextWork() const {
   // A loss that was not logged, because another one was logged shortly before, is logged later.
-  const bool owes_losses = running_ != nullptr && running_->stats->lost() != lost_told_;
+  const bool owes_losses = running_ != nullptr && running_->stats->lost() != lost_logged_;
   return std::min({next_try_, snapshot_at_,
-                   owes_losses ? losses_told_ + kTellLosses : absl::InfiniteDuration()});
+                   owes_losses ? losses_logged_at_ + kLogLossesEvery : absl::InfiniteDuration()});
 }
 
 void SessionController::Loop() {
@@ -214,25 +214,26 @@ void SessionController::Loop() {
     const auto requests = std::exchange(requests_, {});
     lock.unlock();
     for (const auto& request : requests) request();
-    LookAtSession();
+    HandleReports();
     if (MonotonicNow() >= snapshot_at_) FinishSnapshot();
     if (MonotonicNow() >= next_try_) TryStart().IgnoreError();
     lock.lock();
   }
   lock.unlock();
-  if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has stopped", status);
+  if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has stopped", status);
 }
 
-void SessionController::LookAtSession() {
+void SessionController::HandleReports() {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return;
-  for (const std::string& warning : session->stats->TakeWarnings()) Tell(LOG_WARNING, warning);
-  TellLosses();
+  for (const std::string& warning : session->stats->TakeWarnings())
+    LogMessage(LOG_WARNING, warning);
+  LogLosses();
   AnswerTrigger();
   absl::Status failure = session->capture->status();
   if (failure.ok()) failure = session->stats->status();
   if (!failure.ok()) {
-    if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has ended", status);
+    if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has ended", status);
     // A session that ran well for a while starts over with short waits.
     if (MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
@@ -257,30 +258,30 @@ void SessionController::AnswerTrigger() {
   const std::string& text = settings_.flight.triggers[*trigger].text;
   if (snapshot_limit_.Take(MonotonicNow())) {
     snapshot_at_ = MonotonicNow() + settings_.flight.after;
-    refusal_told_ = false;
-    Tell(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
+    refusal_logged_ = false;
+    LogMessage(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
     return;
   }
   {
     const std::lock_guard lock(mutex_);
     ++status_.snapshots_refused;
   }
-  if (std::exchange(refusal_told_, true)) return;
-  Tell(LOG_WARNING, absl::StrCat("writes no snapshot for its trigger, because the limit is ",
-                                 settings_.flight.limit_count, " in ",
-                                 absl::FormatDuration(settings_.flight.limit_time),
-                                 "; further refusals are only counted: ", text));
+  if (std::exchange(refusal_logged_, true)) return;
+  LogMessage(LOG_WARNING, absl::StrCat("writes no snapshot for its trigger, because the limit is ",
+                                       settings_.flight.limit_count, " in ",
+                                       absl::FormatDuration(settings_.flight.limit_time),
+                                       "; further refusals are only counted: ", text));
 }
 
-void SessionController::TellLosses() {
+void SessionController::LogLosses() {
   const std::uint64_t lost = running()->stats->lost();
-  if (lost == lost_told_ || MonotonicNow() - losses_told_ < kTellLosses) return;
+  if (lost == lost_logged_ || MonotonicNow() - losses_logged_at_ < kLogLossesEvery) return;
   Log(LOG_WARNING,
-      absl::StrCat("session ", settings_.name, ": ", lost - lost_told_, " events were lost; ",
+      absl::StrCat("session ", settings_.name, ": ", lost - lost_logged_, " events were lost; ",
                    "'nettrace ctl status ", settings_.name, "' shows where"),
-      {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_told_)}});
-  lost_told_ = lost;
-  losses_told_ = MonotonicNow();
+      {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_logged_)}});
+  lost_logged_ = lost;
+  losses_logged_at_ = MonotonicNow();
 }
 
 absl::Status SessionController::TryStart() {
@@ -297,7 +298,7 @@ absl::Status SessionController::TryStart() {
   }
   started_ = MonotonicNow();
   SetState(State::kRunning);
-  Tell(LOG_INFO, "collects");
+  LogMessage(LOG_INFO, "collects");
   return status;
 }
 
@@ -305,9 +306,9 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
   next_try_ = MonotonicNow() + wait;
   SetState(State::kFailed, status);
-  Tell(LOG_ERR, what,
-       absl::Status(status.code(),
-                    absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait))));
+  LogMessage(LOG_ERR, what,
+             absl::Status(status.code(), absl::StrCat(status.message(), "; retrying in ",
+                                                      absl::FormatDuration(wait))));
 }
 
 absl::Status SessionController::Begin() {
@@ -319,19 +320,20 @@ absl::Status SessionController::Begin() {
   session->capture = *std::move(capture);
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The output's thread may outlive the session if it hangs.
-  auto output = OutputChain::Open(settings_, [name = settings_.name,
-                                              waker = waker_](const absl::Status& written) {
-    if (written.ok()) {
-      TellOf(name, LOG_NOTICE, "writes again");
-    } else {
-      TellOf(name, LOG_ERR,
-             "cannot write and retries; events wait in memory, and are counted as lost when the "
-             "queue is full",
-             written);
-    }
-    const std::lock_guard lock(waker->mutex);
-    if (waker->controller != nullptr) waker->controller->Notice();
-  });
+  auto output = OutputChain::Open(
+      settings_, [name = settings_.name, waker = waker_](const absl::Status& written) {
+        if (written.ok()) {
+          LogForSession(name, LOG_NOTICE, "writes again");
+        } else {
+          LogForSession(
+              name, LOG_ERR,
+              "cannot write and retries; events wait in memory, and are counted as lost when the "
+              "queue is full",
+              written);
+        }
+        const std::lock_guard lock(waker->mutex);
+        if (waker->controller != nullptr) waker->controller->Notice();
+      });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
   options->triggers = settings_.flight.triggers;
@@ -363,7 +365,7 @@ absl::Status SessionController::Begin() {
   if (session->session == nullptr) {
     return status.ok() ? session->capture->status() : status;
   }
-  lost_told_ = 0;
+  lost_logged_ = 0;
   const std::lock_guard lock(mutex_);
   running_ = std::move(session);
   status_.started = absl::Now();
@@ -451,7 +453,7 @@ void SessionController::FinishSnapshot() {
     Log(LOG_NOTICE, absl::StrCat("session ", settings_.name, ": snapshot ", *path),
         {{"SESSION", settings_.name}, {"FILE", *path}});
   } else {
-    Tell(LOG_ERR, "could not write a snapshot", path.status());
+    LogMessage(LOG_ERR, "could not write a snapshot", path.status());
   }
   for (const auto& promise : std::exchange(snapshot_for_, {})) promise->set_value(path);
 }
@@ -470,8 +472,9 @@ void SessionController::SetState(State state, const absl::Status& error) {
   shared_->on_change();
 }
 
-void SessionController::Tell(int priority, const std::string& what, const absl::Status& error) {
-  TellOf(settings_.name, priority, what, error);
+void SessionController::LogMessage(int priority, const std::string& what,
+                                   const absl::Status& error) {
+  LogForSession(settings_.name, priority, what, error);
 }
 
 }  // namespace nettraced

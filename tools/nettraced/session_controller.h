@@ -91,7 +91,7 @@ class SessionController {
     SessionController* controller;  // null when the controller is gone
   };
   // Losses within this time of a log message are added to the next message.
-  static constexpr absl::Duration kTellLosses = absl::Minutes(1);
+  static constexpr absl::Duration kLogLossesEvery = absl::Minutes(1);
 
   void Post(std::function<void()> request);
   void Notice();
@@ -106,15 +106,16 @@ class SessionController {
   absl::Status End();
   void Fail(const absl::Status& status, const char* what);
   // Handles what the capture's thread has reported.
-  void LookAtSession();
+  void HandleReports();
   void AnswerTrigger();
-  void TellLosses();
+  void LogLosses();
   void BeginRotation(const std::shared_ptr<PathPromise>& promise);
   void BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise);
   void FinishSnapshot();
   void SetState(collector::SessionStatus::State state,
                 const absl::Status& error = absl::OkStatus());
-  void Tell(int priority, const std::string& what, const absl::Status& error = absl::OkStatus());
+  void LogMessage(int priority, const std::string& what,
+                  const absl::Status& error = absl::OkStatus());
 
   const collector::SessionSettings settings_;
   SharedState* const shared_;
@@ -123,12 +124,12 @@ class SessionController {
   // Times are of MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
-  absl::Duration losses_told_ = -absl::InfiniteDuration();
-  std::uint64_t lost_told_ = 0;
+  absl::Duration losses_logged_at_ = -absl::InfiniteDuration();
+  std::uint64_t lost_logged_ = 0;
   absl::Duration snapshot_at_ = absl::InfiniteDuration();
   std::vector<std::shared_ptr<PathPromise>> snapshot_for_;
   RateLimit snapshot_limit_;  // by triggers
-  bool refusal_told_ = false;
+  bool refusal_logged_ = false;
 
   const std::shared_ptr<Waker> waker_ = std::make_shared<Waker>();
   mutable std::mutex mutex_;

@@ -102,7 +102,7 @@ class DistributorTest : public ::testing::Test {
     distributor_.WriteProcessEvents(limit);
     for (const auto& session : sessions_) {
       if (session->IsIntervalOver(limit) && session->EndInterval(limit)) {
-        distributor_.TellProcesses(session.get(), limit);
+        distributor_.WriteProcesses(session.get(), limit);
       }
     }
   }

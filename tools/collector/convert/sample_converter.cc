@@ -157,7 +157,7 @@ void SampleConverter::Keep(Kept* kept, std::size_t bytes, const Schema* schema) 
   kept->age = age_;
 }
 
-void SampleConverter::TellUse(Kept* kept) {
+void SampleConverter::MarkUsed(Kept* kept) {
   if (kept->age == age_) return;
   shares_.Use(kept);
   kept->age = age_;
@@ -378,7 +378,7 @@ SampleConverter::Schema* SampleConverter::FindSchema(const SchemaKey& key,
   Tracepoint& tracepoint = *current_.tracepoint;
   *reason = "the metadata is malformed";
   if (const auto found = tracepoint.schemas.find(key); found != tracepoint.schemas.end()) {
-    TellUse(found->second.get());
+    MarkUsed(found->second.get());
     return found->second->usable ? found->second.get() : nullptr;
   }
   if (key.metadata.empty()) {
@@ -455,7 +455,7 @@ SampleConverter::Form* SampleConverter::FindNullableForm(TextForm text, Schema* 
     Keep(form, sizeof(NullableForm) + 2 * seen_.size() + schema->bytes.program.bytes(), schema);
     return &form->form;
   }
-  TellUse(found->second.get());
+  MarkUsed(found->second.get());
   return &found->second->form;
 }
 

@@ -216,7 +216,7 @@ class SampleConverter {
   bool MayMake();
   // Counts a new entry towards the shares. `schema`, if it is not null, is not evicted.
   void Keep(Kept* kept, std::size_t bytes, const Schema* schema);
-  void TellUse(Kept* kept);
+  void MarkUsed(Kept* kept);
   void ForgetRecent();
   // Deletes an evicted entry and everything that belongs to it.
   void Forget(Kept* kept);

@@ -79,11 +79,11 @@ absl::StatusOr<std::unique_ptr<FileSet>> FileSet::Create(const FilesSettings& se
   if (settings.directory.empty())
     return absl::InvalidArgumentError("no directory for the files is set");
   std::unique_ptr<FileSet> files(new FileSet(settings, *std::move(names), compressed));
-  files->Tell(files->OpenDirectory()).IgnoreError();
+  files->RecordStatus(files->OpenDirectory()).IgnoreError();
   return files;
 }
 
-absl::Status FileSet::Tell(absl::Status status) {
+absl::Status FileSet::RecordStatus(absl::Status status) {
   if (!status.ok()) {
     const std::lock_guard lock(mutex_);
     state_.error = status;
@@ -191,10 +191,10 @@ absl::Duration FileSet::age() const { return Uptime() - begun_; }
 
 absl::Status FileSet::Begin() {
   if (!IsDirectoryHere()) {
-    if (absl::Status status = OpenDirectory(); !status.ok()) return Tell(std::move(status));
+    if (absl::Status status = OpenDirectory(); !status.ok()) return RecordStatus(std::move(status));
   }
   FileNames::Name name = {FileNames::TimeText(absl::Now()), compressed_, FileNames::Kind::kPartial};
-  return Tell(CreateFile(std::move(name)));
+  return RecordStatus(CreateFile(std::move(name)));
 }
 
 absl::Status FileSet::BeginRepair(const FileNames::Name& stray) {
@@ -204,7 +204,7 @@ absl::Status FileSet::BeginRepair(const FileNames::Name& stray) {
   const absl::StatusOr<UniqueFd> left = OpenStray(name);
   if (absl::IsAborted(left.status())) return left.status();
   if (absl::Status status = RemoveStray(name); !status.ok()) return status;
-  return Tell(CreateFile(std::move(name)));
+  return RecordStatus(CreateFile(std::move(name)));
 }
 
 absl::Status FileSet::CreateFile(FileNames::Name name) {
@@ -275,13 +275,14 @@ absl::Status FileSet::WriteBytes(std::span<const std::byte> bytes, std::size_t* 
 absl::Status FileSet::Append(std::span<const std::byte> bytes, std::size_t* taken) {
   *taken = 0;
   if (!file_.valid()) return absl::FailedPreconditionError("there is no file to write to");
-  if (absl::Status status = MakeRoom(bytes.size()); !status.ok()) return Tell(std::move(status));
+  if (absl::Status status = MakeRoom(bytes.size()); !status.ok())
+    return RecordStatus(std::move(status));
   absl::Status status = WriteBytes(bytes, taken);
   {
     const std::lock_guard lock(mutex_);
     state_.bytes += *taken;
   }
-  return Tell(std::move(status));
+  return RecordStatus(std::move(status));
 }
 
 absl::Status FileSet::MakeRoom(std::size_t more) {
@@ -348,12 +349,12 @@ absl::Status FileSet::DeleteAged() {
 
 absl::Status FileSet::Check() {
   if (!IsDirectoryHere()) {
-    if (absl::Status status = OpenDirectory(); !status.ok()) return Tell(std::move(status));
+    if (absl::Status status = OpenDirectory(); !status.ok()) return RecordStatus(std::move(status));
   }
   if (file_.valid() && !IsFileHere()) {
-    if (absl::Status status = MoveFile(); !status.ok()) return Tell(std::move(status));
+    if (absl::Status status = MoveFile(); !status.ok()) return RecordStatus(std::move(status));
   }
-  return Tell(DeleteAged());
+  return RecordStatus(DeleteAged());
 }
 
 absl::Status FileSet::MoveFile() {
@@ -366,10 +367,11 @@ absl::Status FileSet::MoveFile() {
   last_time_.clear();
   absl::Status status = CreateFile(std::move(name));
   if (status.ok()) {
-    Tell(absl::NotFoundError(absl::StrCat(MakePath(old_name),
-                                          " was removed, renamed or unmounted; the session copies "
-                                          "its content to, and continues in, ",
-                                          MakePath(file_name_))))
+    RecordStatus(
+        absl::NotFoundError(absl::StrCat(MakePath(old_name),
+                                         " was removed, renamed or unmounted; the session copies "
+                                         "its content to, and continues in, ",
+                                         MakePath(file_name_))))
         .IgnoreError();
     status = CopyFrom(old_file.get(), old_size);
     if (!status.ok()) Abandon();
@@ -419,8 +421,8 @@ void FileSet::Sync() {
     if (errno == EINTR) continue;
     // The file system does not support syncing this file.
     if (errno == EINVAL || errno == EROFS) return;
-    Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", MakePath(file_name_)),
-                     "data written to it earlier may be lost"))
+    RecordStatus(ErrnoStatus(errno, absl::StrCat("cannot sync ", MakePath(file_name_)),
+                             "data written to it earlier may be lost"))
         .IgnoreError();
     return;
   }
@@ -457,12 +459,13 @@ absl::StatusOr<std::string> FileSet::Complete() {
     return absl::FailedPreconditionError("no file is being written, so none can be completed");
   COLLECTOR_RETURN_IF_ERROR(Check());
   while (settings_.keep_files != 0 && !kept_.empty() && kept_.size() >= settings_.keep_files) {
-    if (absl::Status status = DeleteOldest(); !status.ok()) return Tell(std::move(status));
+    if (absl::Status status = DeleteOldest(); !status.ok()) return RecordStatus(std::move(status));
   }
   if (settings_.sync != SyncPolicy::kOff) Sync();
   FileNames::Name name = file_name_;
   name.kind = FileNames::Kind::kComplete;
-  if (absl::Status status = Rename(file_name_, &name); !status.ok()) return Tell(std::move(status));
+  if (absl::Status status = Rename(file_name_, &name); !status.ok())
+    return RecordStatus(std::move(status));
   if (settings_.sync != SyncPolicy::kOff) fsync(directory_.get());
   kept_.push_back({name, InBlocks(size_), Uptime()});
   kept_bytes_ += kept_.back().bytes;
@@ -477,12 +480,12 @@ absl::StatusOr<std::string> FileSet::CompleteRepair() {
   FileNames::Name stray = file_name_;
   stray.kind = FileNames::Kind::kPartial;
   if (fdatasync(file_.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    return Tell(ErrnoStatus(errno, absl::StrCat("cannot sync ", MakePath(file_name_))));
+    return RecordStatus(ErrnoStatus(errno, absl::StrCat("cannot sync ", MakePath(file_name_))));
   }
   fchmod(file_.get(), settings_.mode);
   if (renameat(directory_.get(), names_.Format(file_name_).c_str(), directory_.get(),
                names_.Format(stray).c_str()) != 0) {
-    return Tell(ErrnoStatus(errno, absl::StrCat("cannot rename ", MakePath(file_name_))));
+    return RecordStatus(ErrnoStatus(errno, absl::StrCat("cannot rename ", MakePath(file_name_))));
   }
   const UniqueFd claimed = std::move(file_);
   file_directory_.reset();
@@ -525,7 +528,7 @@ absl::StatusOr<UniqueFd> FileSet::OpenStray(const FileNames::Name& name) {
 
 absl::Status FileSet::RemoveStray(const FileNames::Name& name) {
   if (unlinkat(directory_.get(), names_.Format(name).c_str(), 0) != 0 && errno != ENOENT) {
-    return Tell(ErrnoStatus(errno, absl::StrCat("cannot remove ", MakePath(name))));
+    return RecordStatus(ErrnoStatus(errno, absl::StrCat("cannot remove ", MakePath(name))));
   }
   std::erase_if(strays_, [&](const Stray& stray) { return stray.name == name; });
   UpdateState();
@@ -536,8 +539,8 @@ absl::StatusOr<std::string> FileSet::RenameStray(const FileNames::Name& name,
                                                  FileNames::Kind kind) {
   FileNames::Name to = name;
   to.kind = kind;
-  if (absl::Status status = Rename(name, &to); !status.ok()) return Tell(std::move(status));
-  COLLECTOR_RETURN_IF_ERROR(Tell(Scan()));
+  if (absl::Status status = Rename(name, &to); !status.ok()) return RecordStatus(std::move(status));
+  COLLECTOR_RETURN_IF_ERROR(RecordStatus(Scan()));
   return MakePath(to);
 }
 

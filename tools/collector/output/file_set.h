@@ -148,7 +148,7 @@ class FileSet {
   std::uint64_t InBlocks(std::uint64_t bytes) const;
   std::uint64_t StrayBytes() const;
   // Stores an error in the state, updates the state, and returns `status`.
-  absl::Status Tell(absl::Status status);
+  absl::Status RecordStatus(absl::Status status);
   void UpdateState();
 
   const FilesSettings settings_;

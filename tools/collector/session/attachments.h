@@ -95,10 +95,10 @@ class Attachments {
   absl::Status Rescan(std::uint64_t now);
   // Returns the time on the session clock at which Rescan must be called at the latest.
   std::uint64_t next_rescan() const;
-  // Enables the use of the kernel's reports of loaded modules. The caller must call ModuleCame for
-  // each report.
-  void SetToldOfModules() { is_told_of_modules_ = true; }
-  void ModuleCame() { next_tracepoint_rescan_ = 0; }
+  // Enables the use of the kernel's reports of loaded modules. The caller must call ModuleLoaded
+  // for each report.
+  void UseModuleReports() { has_module_reports_ = true; }
+  void ModuleLoaded() { next_tracepoint_rescan_ = 0; }
   // Returns whether the kernel reports the registration of tracepoints that a pattern waits for.
   // Returns no value if no pattern waits for tracepoints of user_events.
   std::optional<bool> watches_registrations() const {
@@ -156,7 +156,7 @@ class Attachments {
   void UpdateAwaited();
   absl::Status RescanUserEvents(std::uint64_t now);
   std::uint64_t NextUserEventsLook() const;
-  bool knows_when_tracepoints_come() const { return is_told_of_modules_ && !lacks_descriptors_; }
+  bool knows_when_tracepoints_come() const { return has_module_reports_ && !lacks_descriptors_; }
   bool IsTimeForTracepoints(std::uint64_t now);
 
   AttachmentOptions options_;
@@ -175,7 +175,7 @@ class Attachments {
   bool awaits_user_events_ = false;
   bool awaits_tracepoints_ = false;
   bool lacks_descriptors_ = false;  // for some tracepoint, at some time
-  bool is_told_of_modules_ = false;
+  bool has_module_reports_ = false;
   bool has_tried_to_watch_ = false;
   std::uint64_t next_rescan_ = 0;
   std::uint64_t earliest_rescan_ = 0;

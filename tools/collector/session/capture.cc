@@ -108,7 +108,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   }
   std::unique_ptr<Capture> capture(
       new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
-  capture->ListenToKernel();
+  capture->OpenKernelReports();
   COLLECTOR_RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
@@ -169,22 +169,22 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFacto
   return start;
 }
 
-void Capture::ListenToKernel() {
+void Capture::OpenKernelReports() {
   absl::StatusOr<UeventSocket> uevents = UeventSocket::Open();
   if (!uevents.ok() || !perf_.WakeOn(uevents->fd()).ok()) return;
   uevents_.emplace(*std::move(uevents));
-  attachments_.SetToldOfModules();
+  attachments_.UseModuleReports();
 }
 
-void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
+void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   UeventSocket::Changes news;
-  if (uevents_ && may_be_told) news = uevents_->Take();
-  if (news.modules) attachments_.ModuleCame();
-  const bool is_told = perf_.TakeEnded() || news.cpus;
-  if (!is_told && now < next_cpu_look_) return;
+  if (uevents_ && is_woken) news = uevents_->Take();
+  if (news.modules) attachments_.ModuleLoaded();
+  const bool is_reported = perf_.TakeEnded() || news.cpus;
+  if (!is_reported && now < next_cpu_look_) return;
   next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
   // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
-  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
+  for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_reported || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
   }
 }
@@ -197,9 +197,9 @@ absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
   return folder ? perf_.SetCgroup(*std::move(folder)) : absl::OkStatus();
 }
 
-void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
+void Capture::FollowTarget(std::uint64_t now, bool is_woken) {
   const bool is_due = now >= next_target_look_;
-  if (!follower_ || (!is_due && !may_be_told)) return;
+  if (!follower_ || (!is_due && !is_woken)) return;
   constexpr std::uint64_t kLookEvery = 900'000'000;
   if (is_due) next_target_look_ = now + kLookEvery;
   std::optional<UniqueFd> folder = follower_->Look(is_due);
@@ -207,8 +207,8 @@ void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
   // A repeated error is reported once.
-  if (!status.ok() && std::exchange(target_error_told_, true)) return;
-  target_error_told_ = !status.ok();
+  if (!status.ok() && std::exchange(target_error_reported_, true)) return;
+  target_error_reported_ = !status.ok();
   const std::uint64_t until = status.ok() ? SessionClockNow() : 0;
   for (const auto& session : sessions_) {
     session->TargetCame(follower_->absent_at(), until, std::string(status.message()));
@@ -236,10 +236,10 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up, because waking up too early would require a second wake-up.
-  const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  const bool is_woken = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
-  HearKernel(now, others);
-  FollowTarget(now, others);
+  ReadKernelReports(now, is_woken);
+  FollowTarget(now, is_woken);
   COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
   const std::uint64_t slack = Nanoseconds(options_.slack);
   COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
@@ -299,7 +299,7 @@ absl::Status Capture::EndIntervals(std::uint64_t moment) {
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
-      distributor_.TellProcesses(session.get(), moment);
+      distributor_.WriteProcesses(session.get(), moment);
     }
   }
   // Threads that ended in this interval are kept for one more, because an event may be later than

@@ -108,12 +108,13 @@ class Capture {
   Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession perf, TargetWatch watch);
 
   // Opens the socket for the kernel's reports of CPUs and modules, if the kernel provides it.
-  void ListenToKernel();
-  // Reads the kernel's reports, and records CPUs that have come online.
-  void HearKernel(std::uint64_t now, bool may_be_told);
+  void OpenKernelReports();
+  // Reads the kernel's reports, and records CPUs that have come online. `is_woken`: a descriptor of
+  // PerfSession::WakeOn is readable.
+  void ReadKernelReports(std::uint64_t now, bool is_woken);
   absl::Status BeginToFollow(std::optional<CgroupFollower> follower);
-  // Records the followed cgroup if it has appeared.
-  void FollowTarget(std::uint64_t now, bool may_be_told);
+  // Records the followed cgroup if it has appeared. `is_woken` as in ReadKernelReports.
+  void FollowTarget(std::uint64_t now, bool is_woken);
   // Returns the time on the session clock of the next work that no descriptor announces.
   std::uint64_t NextWork() const;
   // Attaches the remaining tracepoints that patterns select, for a session that began at `start`.
@@ -144,7 +145,7 @@ class Capture {
   std::optional<UeventSocket> uevents_;
   std::optional<CgroupFollower> follower_;
   std::uint64_t next_target_look_ = 0;
-  bool target_error_told_ = false;
+  bool target_error_reported_ = false;
   std::uint64_t next_cpu_look_ = 0;
   std::uint64_t last_moment_ = 0;       // ns, session clock: when intervals were ended last
   std::uint64_t closing_ = 0;           // ns: time at which intervals end next; 0: not decided

@@ -124,7 +124,7 @@ void Distributor::FollowSinks(std::uint64_t drained) {
   }
 }
 
-void Distributor::TellProcesses(Session* session, std::uint64_t timestamp) {
+void Distributor::WriteProcesses(Session* session, std::uint64_t timestamp) {
   for (const ProcessEvent& event : tasks_->processes().Alive(timestamp)) {
     session->WriteProcessEvent(event, tasks_->Find(event.pid, event.pid, event.timestamp));
   }

@@ -85,7 +85,7 @@ class Distributor {
 
   // Writes events of the processes that exist at `timestamp` to the session, for its section that
   // began then. Process events up to `timestamp` must have been written.
-  void TellProcesses(Session* session, std::uint64_t timestamp);
+  void WriteProcesses(Session* session, std::uint64_t timestamp);
 
   // Writes the process events up to `limit` to all sessions. All samples up to `limit` must have
   // been written.

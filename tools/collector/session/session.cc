@@ -146,18 +146,18 @@ void Session::CountLost(std::size_t cpu, std::string_view name, std::uint64_t co
     losses.counted_at = time.began;
     losses.after = 0;
   }
-  losses.told += count;
+  losses.accounted += count;
   account_.EventsLost(trace_->cpu_number(cpu), name, count, losses.from, time.ended);
 }
 
-void Session::TellUnknownLosses() {
+void Session::AccountUnknownLosses() {
   const std::uint64_t now = SessionClockNow();
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     Losses& losses = losses_[cpu];
-    if (losses.written <= losses.told) continue;
-    account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.told,
+    if (losses.written <= losses.accounted) continue;
+    account_.EventsLost(trace_->cpu_number(cpu), "", losses.written - losses.accounted,
                         std::max(losses.counted_at, losses.after), now);
-    losses.told = losses.written;
+    losses.accounted = losses.written;
     losses.counted_at = now;
     losses.after = 0;
   }
@@ -218,7 +218,7 @@ void Session::EndSuspension(std::uint64_t timestamp) {
   }
 }
 
-absl::Status Session::TellSection(std::uint64_t timestamp) {
+absl::Status Session::AccountSection(std::uint64_t timestamp) {
   for (std::size_t cpu = 0; cpu < losses_.size(); ++cpu) {
     const std::uint64_t events = trace_->cpu_events(cpu);
     const std::uint64_t lost = trace_->cpu_lost(cpu);
@@ -230,7 +230,7 @@ absl::Status Session::TellSection(std::uint64_t timestamp) {
 
 bool Session::EndInterval(std::uint64_t timestamp) {
   if (!is_running()) return false;
-  TellUnknownLosses();
+  AccountUnknownLosses();
   EndSuspension(timestamp);
   const bool starts_section = std::exchange(wants_section_, false);
   if (!starts_section && IsIntervalEmpty()) {
@@ -243,7 +243,7 @@ bool Session::EndInterval(std::uint64_t timestamp) {
   StartInterval(timestamp);
   if (status.ok() && starts_section) {
     ++section_;
-    status = TellSection(timestamp);
+    status = AccountSection(timestamp);
   }
   Check(status);
   return starts_section && is_running();
@@ -251,7 +251,7 @@ bool Session::EndInterval(std::uint64_t timestamp) {
 
 void Session::Finish(std::uint64_t timestamp) {
   if (!is_running()) return;
-  TellUnknownLosses();
+  AccountUnknownLosses();
   EndSuspension(timestamp);
   absl::Status status = trace_->WriteSequencePoint(std::max(timestamp, interval_start_ + 1));
   if (status.ok()) status = writer_->Finish();

@@ -204,7 +204,7 @@ class Session {
     std::uint64_t own = 0;      // later losses that are known to be the session's
     // Members for the account. All times are ns of the session clock.
     std::uint64_t written = 0;     // losses that the event numbers in the file imply
-    std::uint64_t told = 0;        // part of `written` that is in the account
+    std::uint64_t accounted = 0;   // part of `written` that is in the account
     std::uint64_t after = 0;       // ns; last sample before a gap in the ring; 0: no gap since
     std::uint64_t counted_at = 0;  // losses before this time are in the account
     std::uint64_t from = 0;        // earliest time of the losses that were counted last
@@ -223,11 +223,11 @@ class Session {
   void Fail(const absl::Status& status);
   void CheckTriggers(const ConvertedEvent& event);
   // Adds losses whose tracepoints are not known to the account.
-  void TellUnknownLosses();
+  void AccountUnknownLosses();
   // Ends the suspension, and writes the events that were dropped in it as losses.
   void EndSuspension(std::uint64_t timestamp);
   std::uint64_t CountDropped() const;
-  absl::Status TellSection(std::uint64_t timestamp);
+  absl::Status AccountSection(std::uint64_t timestamp);
   void StartInterval(std::uint64_t timestamp);
   // Returns whether nothing has been written or lost since the last sequence point.
   bool IsIntervalEmpty() const {
