@@ -401,8 +401,9 @@ int Record(const RecordArguments& arguments) {
   if (absl::Status status = (*capture)->WakeOn(WakeDescriptor()); !status.ok()) {
     return Fail(status);
   }
-  const std::size_t skipped = PrintSkipped(session->skipped_tracepoints(), 0);
-  const std::size_t warnings = PrintWarnings(session->warnings(), 0);
+  const collector::SessionSummary begun = session->Summarize();
+  const std::size_t skipped = PrintSkipped(begun.skipped_tracepoints, 0);
+  const std::size_t warnings = PrintWarnings(begun.warnings, 0);
   const absl::Time end = absl::Now() + duration;
   if (space) space->EndAt(end);
 

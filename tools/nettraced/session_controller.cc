@@ -355,7 +355,7 @@ absl::Status SessionController::Begin() {
       return;
     }
     session->session = *started;
-    session->stats->SetSession(&with, *started);
+    session->stats->SetSession(*started);
     session->capture->AddObserver(session.get(),
                                   [this, capture = session->capture.get(), stats = session->stats] {
                                     if (!capture->status().ok()) return Notice();
@@ -392,7 +392,7 @@ absl::Status SessionController::End() {
   session->capture->Run([&](collector::Capture& capture) {
     session->capture->RemoveObserver(session.get());
     summary = capture.StopSession(session->session, &stopped);
-    session->stats->SetSession(nullptr, nullptr);
+    session->stats->SetSession(nullptr);
   });
   absl::Status closed = session->output->Close(shared_->hurry);
   const std::uint64_t discarded =

@@ -31,7 +31,6 @@ void SessionStats::UpdateNow(std::uint64_t ticket) {
 
 bool SessionStats::Take() {
   collector::SessionSummary summary = session_->Summarize();
-  summary.tracepoints = capture_->CountTracepoints(session_);
   const bool suspended = session_->is_suspended();
   const std::lock_guard lock(mutex_);
   const bool is_news = summary.lost != summary_.lost ||

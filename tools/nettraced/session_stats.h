@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "tools/collector/control/service.h"
-#include "tools/collector/session/capture.h"
 #include "tools/collector/session/session.h"
 
 namespace nettraced {
@@ -26,12 +25,9 @@ class SessionStats {
   // resumed, or has lost events.
   explicit SessionStats(std::function<void()> notice) : notice_(std::move(notice)) {}
 
-  // The following four functions must be called on the capture's thread. Both pointers are null
-  // before the session begins and after it has ended.
-  void SetSession(const collector::Capture* capture, const collector::Session* session) {
-    capture_ = capture;
-    session_ = session;
-  }
+  // The following four functions must be called on the capture's thread. The pointer is null before
+  // the session begins and after it has ended.
+  void SetSession(const collector::Session* session) { session_ = session; }
   bool has_session() const { return session_ != nullptr; }
   // Updates the totals once a second, or at once after an error. Must be called after each round.
   void UpdateIfDue(absl::Duration now);
@@ -66,7 +62,6 @@ class SessionStats {
 
   const std::function<void()> notice_;
   // Members down to the mutex are used on the capture's thread only.
-  const collector::Capture* capture_ = nullptr;
   const collector::Session* session_ = nullptr;
   absl::Duration updated_;
   mutable std::mutex mutex_;

@@ -17,7 +17,7 @@
 #include "tests/support/collector/tracepoint_format.h"
 #include "tests/support/nettrace/sectioned_sink.h"
 #include "tools/collector/session/distributor.h"
-#include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 #include "tools/common/account.h"
 #include "tools/common/account_summary.h"
 
@@ -64,20 +64,20 @@ class DistributorTest : public ::testing::Test {
   }
 
   // Starts a session with the tracepoints `ids` at `start`.
-  Session* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
-                 absl::Duration interval = absl::Seconds(1)) {
+  SessionWriter* Start(tests::FileInMemory* file, std::uint64_t start, const std::vector<int>& ids,
+                       absl::Duration interval = absl::Seconds(1)) {
     return Start([file] { return file->MakeSink(); }, start, ids, interval);
   }
-  Session* Start(const SinkFactory& make_sink, std::uint64_t start, const std::vector<int>& ids,
-                 absl::Duration interval = absl::Seconds(1)) {
+  SessionWriter* Start(const SinkFactory& make_sink, std::uint64_t start,
+                       const std::vector<int>& ids, absl::Duration interval = absl::Seconds(1)) {
     SessionOptions options;
     options.interval = interval;
     return Start(make_sink, start, ids, std::move(options));
   }
-  Session* Start(const SinkFactory& make_sink, std::uint64_t start, const std::vector<int>& ids,
-                 SessionOptions options) {
-    Session* const session =
-        sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+  SessionWriter* Start(const SinkFactory& make_sink, std::uint64_t start,
+                       const std::vector<int>& ids, SessionOptions options) {
+    SessionWriter* const session =
+        sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
     const absl::Status opened = session->Open(make_sink, {});
     EXPECT_TRUE(opened.ok()) << opened;
     distributor_.Begin(session, start);
@@ -107,7 +107,7 @@ class DistributorTest : public ::testing::Test {
     }
   }
 
-  SessionSummary Stop(Session* session, std::uint64_t time) {
+  SessionSummary Stop(SessionWriter* session, std::uint64_t time) {
     session->Finish(time);
     SessionSummary summary = session->Summarize();
     EXPECT_TRUE(summary.status.ok()) << summary.status;
@@ -148,7 +148,7 @@ class DistributorTest : public ::testing::Test {
   PerfRing ring_;
   TaskTracker tasks_;
   Distributor distributor_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::vector<int> unused_;  // The result of the last Remove.
   std::uint64_t lost_ = 0;
   std::uint64_t drained_ = 0;
@@ -164,9 +164,9 @@ TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
   options.fire = [&fired](std::size_t trigger, std::uint64_t timestamp) {
     fired.push_back(absl::StrCat(trigger, " at ", timestamp));
   };
-  Session* const session =
+  SessionWriter* const session =
       Start([&file] { return file.MakeSink(); }, 100, {kFirstTracepoint}, std::move(options));
-  Session* const other = Start(&other_file, 100, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const other = Start(&other_file, 100, {kFirstTracepoint, kSecondTracepoint});
   const std::uint64_t pause = absl::ToInt64Milliseconds(absl::Seconds(1)) * 1'000'000;
   Put(EventRecord(kFirstTracepoint, "a", "later"), 200);
   Put(EventRecord(kFirstTracepoint, "a", "now"), 300);
@@ -182,11 +182,11 @@ TEST_F(DistributorTest, TriggersFireAtTheEventsOfTheirSessionAlone) {
 TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 10, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const one = Start(&first, 10, {kFirstTracepoint, kSecondTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 10);
   Put(EventRecord(kFirstTracepoint, "A", "x"), 11);
   Drain(20);
-  Session* const two = Start(&second, 30, {kSecondTracepoint});
+  SessionWriter* const two = Start(&second, 30, {kSecondTracepoint});
   Put(EventRecord(kSecondTracepoint, "B", "y"), 30);  // From before the second session.
   Put(EventRecord(kFirstTracepoint, "A", "x"), 31);
   Put(EventRecord(kSecondTracepoint, "B", "y"), 32);
@@ -196,7 +196,10 @@ TEST_F(DistributorTest, EachSessionHasTheEventsOfItsTracepointsAndOfItsTime) {
   Put(EventRecord(kSecondTracepoint, "B", "y"), 41);
   Put(EventRecord(kSecondTracepoint, "B", "y"), 42);
   Drain(50);
-  EXPECT_EQ(Stop(one, 50).events, 6u);
+  distributor_.Give(kFirstTracepoint, one);  // It already has the tracepoint.
+  const SessionSummary summary = Stop(one, 50);
+  EXPECT_EQ(summary.events, 6u);
+  EXPECT_EQ(summary.tracepoints, 2u);
   EXPECT_EQ(unused_, std::vector<int>{kFirstTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 51);  // No session has this event.
   Put(EventRecord(kSecondTracepoint, "B", "y"), 52);
@@ -233,9 +236,9 @@ TEST_F(DistributorTest, SessionThatBeginsLaterHasAllRowsOfItsEvents) {
     for (const std::string& record : records) Put(record, ++time, ++tid);
     Drain(time);
   };
-  Session* const one = Start(&first, 10, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 10, {kFirstTracepoint});
   put_all();
-  Session* const two = Start(&second, time, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, time, {kFirstTracepoint});
   put_all();
   one->EndInterval(++time);
   put_all();
@@ -264,8 +267,8 @@ TEST_F(DistributorTest, EachSessionHasSeparateIntervals) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirstTracepoint}, absl::Milliseconds(10));
-  Session* const two = Start(&second, 0, {kFirstTracepoint}, absl::Milliseconds(25));
+  SessionWriter* const one = Start(&first, 0, {kFirstTracepoint}, absl::Milliseconds(10));
+  SessionWriter* const two = Start(&second, 0, {kFirstTracepoint}, absl::Milliseconds(25));
   for (std::uint64_t time = kMillisecond; time <= 100 * kMillisecond; time += kMillisecond) {
     Put(EventRecord(kFirstTracepoint, "A", "x"), time);
     Drain(time);
@@ -287,9 +290,9 @@ TEST_F(DistributorTest, IntervalsOfSessionsThatBeganAtOtherTimesEndTogether) {
   constexpr std::uint64_t kMillisecond = 1'000'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  const Session* const one =
+  const SessionWriter* const one =
       Start(&first, 3 * kMillisecond, {kFirstTracepoint}, absl::Milliseconds(20));
-  const Session* const two =
+  const SessionWriter* const two =
       Start(&second, 17 * kMillisecond, {kFirstTracepoint}, absl::Milliseconds(10));
   EXPECT_EQ(one->interval_end(), 20 * kMillisecond);
   EXPECT_EQ(two->interval_end(), 20 * kMillisecond);
@@ -304,13 +307,13 @@ TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
   constexpr std::uint32_t kThreads = 70'000;
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 0, {kFirstTracepoint});
   std::uint64_t time = 0;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     Put(EventRecord(kFirstTracepoint, "A", "x"), ++time, kSampleTid + i);
     if (i % 100 == 0 || i + 1 == kThreads) Drain(time);
   }
-  Session* const two = Start(&second, time, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, time, {kFirstTracepoint});
   const auto put_some = [&] {
     for (std::uint32_t i = 0; i < 100; ++i)
       Put(EventRecord(kFirstTracepoint, "A", "x"), ++time, kSampleTid + i);
@@ -333,8 +336,8 @@ TEST_F(DistributorTest, RowsAreFlushedInOneSessionOnly) {
 TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
   tests::FileInMemory first;
   tests::FileInMemory second;
-  Session* const one = Start(&first, 0, {kFirstTracepoint});
-  Session* const two = Start(&second, 0, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 0, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, 0, {kFirstTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 10);
   Drain(10);
   one->EndInterval(20);
@@ -357,8 +360,8 @@ TEST_F(DistributorTest, EventThatIsLateForOneSessionIsInTimeForAnother) {
 TEST_F(DistributorTest, StopsWritingToASessionWithAFailedFile) {
   tests::FileInMemory good;
   tests::FileInMemory bad;
-  Session* const one = Start(&good, 0, {kFirstTracepoint});
-  Session* const two = Start(&bad, 0, {kFirstTracepoint});
+  SessionWriter* const one = Start(&good, 0, {kFirstTracepoint});
+  SessionWriter* const two = Start(&bad, 0, {kFirstTracepoint});
   Put(EventRecord(kFirstTracepoint, "A", "x"), 1);
   Drain(1);
   bad.fails = true;
@@ -380,8 +383,8 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
   tests::FileInMemory all_file;
   tests::FileInMemory part_file;
   tests::FileInMemory late_file;
-  Session* const all = Start(&all_file, 0, {kFirstTracepoint, kSecondTracepoint});
-  Session* const part = Start(&part_file, 0, {kFirstTracepoint});
+  SessionWriter* const all = Start(&all_file, 0, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const part = Start(&part_file, 0, {kFirstTracepoint});
   // The records report 10 lost events. The kernel counts 4 for one tracepoint and 6 for the other.
   distributor_.LostInPlace(0, 10);
   EXPECT_EQ(all->stats().lost, 10u);
@@ -394,7 +397,7 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
   // The ring has no record of these counted losses when the next session begins.
   distributor_.CountLost(0, kFirstTracepoint, 3, {});
   distributor_.SettleLosses();
-  Session* const late = Start(&late_file, 0, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const late = Start(&late_file, 0, {kFirstTracepoint, kSecondTracepoint});
   distributor_.LostInPlace(0, 13);
   EXPECT_EQ(late->stats().lost, 0u);
   distributor_.LostInPlace(0, 15);
@@ -408,8 +411,8 @@ TEST_F(DistributorTest, CountsLossesOnlyForTracepointsAndTimeOfTheSession) {
 
 TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   tests::FileInMemory file;
-  Session* const session = Start(&file, 10, {kFirstTracepoint, kSecondTracepoint});
-  session->Skip("ftrace:function", "cannot be enabled");
+  SessionWriter* const session = Start(&file, 10, {kFirstTracepoint, kSecondTracepoint});
+  session->tracepoints().Skip("ftrace:function", "cannot be enabled");
   Put(EventRecord(kFirstTracepoint, "A", "x"), 20);
   Drain(30);
   distributor_.LostInPlace(0, 10);
@@ -452,7 +455,7 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
 TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
   tests::FileInMemory file;
   distributor_.SetLossesUncounted();
-  Session* const session = Start(&file, 10, {kFirstTracepoint}, absl::Nanoseconds(100));
+  SessionWriter* const session = Start(&file, 10, {kFirstTracepoint}, absl::Nanoseconds(100));
   distributor_.LostInPlace(0, 5);
   Drain(2'000'000);  // An interval ends.
   EXPECT_EQ(session->Summarize().account.lost(), 5u);
@@ -467,7 +470,7 @@ TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
 TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
   tests::FileInMemory file;
   distributor_.RemoveTracepoint(kSecondTracepoint);
-  Session* const session = Start(&file, 0, {kFirstTracepoint});
+  SessionWriter* const session = Start(&file, 0, {kFirstTracepoint});
   distributor_.LostInPlace(0, 5);
   distributor_.CountLost(0, kFirstTracepoint, 7, {});
   distributor_.SettleLosses();
@@ -492,7 +495,7 @@ TEST_F(DistributorTest, NoLossCountsTwiceWhenATracepointIsAddedOrRemoved) {
 
 TEST_F(DistributorTest, SamplesOfARemovedTracepointAreNotLost) {
   tests::FileInMemory file;
-  Session* const session = Start(&file, 0, {kFirstTracepoint, kSecondTracepoint});
+  SessionWriter* const session = Start(&file, 0, {kFirstTracepoint, kSecondTracepoint});
   distributor_.RemoveTracepoint(kSecondTracepoint);
   Put(EventRecord(kSecondTracepoint, "B", "x"), 1);
   Drain(2);
@@ -520,11 +523,11 @@ TEST_F(DistributorTest, EachSessionHasTheProcessesOfItsTime) {
     return texts;
   };
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
-  Session* const one = Start(&first, 10, {kFirstTracepoint});
+  SessionWriter* const one = Start(&first, 10, {kFirstTracepoint});
   processes.Created(2, 1, "", 15);
   processes.Created(3, 1, "", 16);
   processes.EndThread(3, 3, 17);
-  Session* const two = Start(&second, 20, {kFirstTracepoint});
+  SessionWriter* const two = Start(&second, 20, {kFirstTracepoint});
   processes.Created(4, 1, "", 19);  // The record came late.
   processes.Created(5, 1, "", 25);
   processes.EndThread(2, 2, 26);
@@ -550,7 +553,8 @@ struct File {
 
 class SectionTest : public DistributorTest {
  protected:
-  Session* StartWithSections(std::uint64_t start, absl::Duration interval = absl::Milliseconds(1)) {
+  SessionWriter* StartWithSections(std::uint64_t start,
+                                   absl::Duration interval = absl::Milliseconds(1)) {
     return Start([this] { return std::make_unique<nettrace::testing::SectionedSink>(sections_); },
                  start, {kFirstTracepoint}, interval);
   }
@@ -618,7 +622,7 @@ class SectionTest : public DistributorTest {
 TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
   ProcessTracker& processes = tasks_.processes();
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
-  Session* const session = StartWithSections(10);
+  SessionWriter* const session = StartWithSections(10);
   PutAndDrain({20, 30}, kMs);
   EXPECT_EQ(sections_->starts.size(), 1u);
   sections_->wants_section = true;
@@ -671,7 +675,7 @@ TEST_F(SectionTest, EachSectionIsAFileThatContinuesThePreviousOne) {
 }
 
 TEST_F(SectionTest, ASectionIsBegunOnRequestAndOnlyOnce) {
-  Session* const session = StartWithSections(10, absl::Hours(1));
+  SessionWriter* const session = StartWithSections(10, absl::Hours(1));
   PutAndDrain({20}, 30);
   EXPECT_FALSE(session->IsIntervalOver(30));
   session->RequestSection();
@@ -690,8 +694,8 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
   ProcessTracker& processes = tasks_.processes();
   processes.Exists(1, {"/bin/init", true, 1}, 5, 5);
   tests::FileInMemory other_file;
-  Session* const other = Start(&other_file, 10, {kFirstTracepoint}, absl::Milliseconds(1));
-  Session* const session = StartWithSections(10);
+  SessionWriter* const other = Start(&other_file, 10, {kFirstTracepoint}, absl::Milliseconds(1));
+  SessionWriter* const session = StartWithSections(10);
   PutAndDrain({20}, kMs / 2);
   sections_->is_full = true;
   const std::size_t bytes = sections_->bytes.size();
@@ -731,7 +735,7 @@ TEST_F(SectionTest, NextSectionReportsEventsDroppedWhileTheSinkWasFull) {
 }
 
 TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
-  Session* const session = StartWithSections(10);
+  SessionWriter* const session = StartWithSections(10);
   PutAndDrain({20}, 30);
   sections_->is_full = true;
   PutAndDrain({40}, 3 * kMs);
@@ -761,7 +765,7 @@ TEST_F(DistributorTest, LeavesOutKernelEventsOfTheCollectorItself) {
       distributor_.AddTracepoint(kKernels, "syscalls", "P_L4K3", EventHeaderFormat(9, "P_L4K3"))
           .ok());
   tests::FileInMemory file;
-  Session* const session = Start(&file, 0, {kFirstTracepoint, kKernels});
+  SessionWriter* const session = Start(&file, 0, {kFirstTracepoint, kKernels});
   Put(EventRecord(kKernels, "A", "x"), 1, kSampleTid, kOwnPid);
   Drain(1);
   // A task that has given up its ids, and the idle task.
@@ -794,7 +798,7 @@ TEST_F(DistributorTest, SessionsThatStartAndStopHaveExactlyTheirEvents) {
   const std::vector<std::string> names = {"A", "B", "C", "D"};
   std::vector<std::pair<std::uint64_t, int>> written;  // Time and tracepoint.
   std::vector<Expected> all;
-  std::vector<std::pair<Session*, std::size_t>> running;  // With the index in `all`.
+  std::vector<std::pair<SessionWriter*, std::size_t>> running;  // With the index in `all`.
   std::uint64_t now = 1000;
   std::uint64_t drained = now;
   const auto stop = [&](std::size_t i) {

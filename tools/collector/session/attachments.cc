@@ -40,22 +40,9 @@ bool AwaitsTracepoints(const Selector& selector) {
 
 std::string ToText(const Tracefs::Name& name) { return absl::StrCat(name.system, ":", name.event); }
 
-bool HasFilter(const Session& session) {
-  return std::any_of(session.selectors().begin(), session.selectors().end(),
-                     [](const Selector& selector) { return !selector.filter.empty(); });
-}
-
 // Returns whether both sessions record the same events of each tracepoint.
-bool CanShare(const Session& a, const Session& b) {
-  return (!HasFilter(a) && !HasFilter(b)) || a.selectors() == b.selectors();
-}
-
-// Returns whether a selector that may match more than one tracepoint matches this one.
-bool PatternsSelect(const Session& session, const Tracefs::Name& name) {
-  return std::any_of(session.selectors().begin(), session.selectors().end(),
-                     [&name](const Selector& selector) {
-                       return !IsNamed(selector) && selector.Matches(name.system, name.event);
-                     });
+bool CanShare(const SessionTracepoints& a, const SessionTracepoints& b) {
+  return (!a.HasFilter() && !b.HasFilter()) || a.selectors() == b.selectors();
 }
 
 absl::Status Removed(const Tracefs::Name& name) {
@@ -78,17 +65,17 @@ std::string TakenNameWarning(const Tracefs::Name& name, const std::string& forma
                       name.event, "', which shows its users if it is in use");
 }
 
-// Marks the selectors of `session` that match a tracepoint that is already recorded. `selected`
+// Marks the selectors of a session that match a tracepoint that is already recorded. `selected`
 // holds the selectors of another session that match it. If there are filters, all sessions have the
 // same selectors.
-void SetMatched(Session* session, const Tracefs::Name& name,
+void SetMatched(SessionTracepoints* tracepoints, const Tracefs::Name& name,
                 const std::vector<std::size_t>& selected) {
-  if (HasFilter(*session)) {
-    for (const std::size_t i : selected) session->SetMatched(i);
+  if (tracepoints->HasFilter()) {
+    for (const std::size_t i : selected) tracepoints->SetMatched(i);
     return;
   }
-  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    if (session->selectors()[i].Matches(name.system, name.event)) session->SetMatched(i);
+  for (std::size_t i = 0; i < tracepoints->selectors().size(); ++i) {
+    if (tracepoints->selectors()[i].Matches(name.system, name.event)) tracepoints->SetMatched(i);
   }
 }
 
@@ -102,8 +89,8 @@ Attachments::Attachments(AttachmentOptions options, Tracefs tracefs, PerfSession
       distributor_(distributor),
       before_attaching_(std::move(before_attaching)) {}
 
-absl::Status Attachments::Add(Session* session) {
-  for (const Selector& selector : session->selectors()) {
+absl::Status Attachments::Add(SessionWriter* session) {
+  for (const Selector& selector : session->tracepoints().selectors()) {
     if (selector.needs_user_events() && !tracefs_.HasUserEvents()) {
       return absl::UnimplementedError(absl::StrCat(
           "selector '", selector.text,
@@ -111,8 +98,8 @@ absl::Status Attachments::Add(Session* session) {
           "CONFIG_USER_EVENTS=y, or select kernel tracepoints (system:event)"));
     }
   }
-  for (const Session* other : sessions_) {
-    if (CanShare(*session, *other)) continue;
+  for (const SessionWriter* other : sessions_) {
+    if (CanShare(session->tracepoints(), other->tracepoints())) continue;
     return absl::FailedPreconditionError(
         "sessions with filters can share a capture only if their selectors and filters are the "
         "same");
@@ -124,7 +111,7 @@ absl::Status Attachments::Add(Session* session) {
     COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
   }
   if (awaits_user_events_) {
-    RegisterRemembered(*session);
+    RegisterRemembered(session->tracepoints());
     COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
     if (has_more_user_events_) next_rescan_ = earliest_rescan_ = 0;
   }
@@ -137,7 +124,7 @@ absl::Status Attachments::Add(Session* session) {
   return absl::OkStatus();
 }
 
-void Attachments::Remove(Session* session) {
+void Attachments::Remove(SessionWriter* session) {
   std::erase(sessions_, session);
   UpdateAwaited();
   for (auto& [name, tracepoint] : attached_) {
@@ -159,13 +146,13 @@ void Attachments::Remove(Session* session) {
   }
 }
 
-void Attachments::RegisterRemembered(const Session& session) {
+void Attachments::RegisterRemembered(const SessionTracepoints& tracepoints) {
   if (options_.memory == nullptr) return;
   const std::uint64_t end = SessionClockNow() + Nanoseconds(options_.register_for);
   const std::string system(Selector::kUserEventsSystem);
   for (const std::string& name : options_.memory->ListNames()) {
     if (SessionClockNow() >= end) return;
-    if (!PatternsSelect(session, {system, name})) continue;
+    if (!tracepoints.HasPatternFor({system, name})) continue;
     // A tracepoint that cannot be registered here is recorded once its service registers it.
     const absl::Status registered = registrations_.Register(name, /*persistent=*/false);
     if (absl::IsPermissionDenied(registered)) return;
@@ -176,12 +163,12 @@ void Attachments::Remember(const Tracefs::Name& name, bool enable) {
   if (options_.memory == nullptr || name.system != Selector::kUserEventsSystem) return;
   if (!options_.memory->Meet(name.event) || !enable) return;
   const std::string text = ToText(name);
-  for (Session* session : distributor_->FindSessions(attached_.at(text).id)) {
-    session->MetTracepoint(text);
+  for (SessionWriter* session : distributor_->FindSessions(attached_.at(text).id)) {
+    session->tracepoints().Meet(text);
   }
 }
 
-absl::Status Attachments::DisableSole(const Session* session,
+absl::Status Attachments::DisableSole(const SessionWriter* session,
                                       const std::function<absl::Status()>& meanwhile) {
   // Disabling one takes the kernel some microseconds for each CPU.
   constexpr std::size_t kAtOnce = 50;
@@ -202,14 +189,16 @@ void Attachments::DetachUnused() {
 }
 
 bool Attachments::AnyAwaits(bool (*awaits)(const Selector&)) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const Session* session) {
-    return std::any_of(session->selectors().begin(), session->selectors().end(), awaits);
+  return std::any_of(sessions_.begin(), sessions_.end(), [awaits](const SessionWriter* session) {
+    const std::vector<Selector>& selectors = session->tracepoints().selectors();
+    return std::any_of(selectors.begin(), selectors.end(), awaits);
   });
 }
 
-absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
-  for (std::size_t i = 0; i < session->selectors().size(); ++i) {
-    const Selector& selector = session->selectors()[i];
+absl::Status Attachments::AttachNamed(SessionWriter* session, FilterCheck* check) {
+  const std::vector<Selector>& selectors = session->tracepoints().selectors();
+  for (std::size_t i = 0; i < selectors.size(); ++i) {
+    const Selector& selector = selectors[i];
     if (!IsNamed(selector)) continue;
     absl::Status registered;
     if (selector.system == Selector::kUserEventsSystem) {
@@ -228,7 +217,7 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
           absl::StrCat(registered.message(), ", or first start the program that registers it"));
     }
     COLLECTOR_RETURN_IF_ERROR(attached);
-    session->SetMatched(i);
+    session->tracepoints().SetMatched(i);
   }
   return absl::OkStatus();
 }
@@ -311,7 +300,8 @@ std::uint64_t Attachments::next_rescan() const {
   return next;
 }
 
-absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions, bool enable) {
+absl::Status Attachments::AttachUserEvents(const std::vector<SessionWriter*>& sessions,
+                                           bool enable) {
   const std::string system(Selector::kUserEventsSystem);
   std::vector<Tracefs::Name> wanted;
   const absl::StatusOr<std::size_t> unclear =
@@ -334,16 +324,16 @@ absl::Status Attachments::AttachUserEvents(const std::vector<Session*>& sessions
   return enabled;
 }
 
-void Attachments::SkipUnclear(const std::vector<Session*>& sessions, const std::string& why) {
-  for (Session* session : sessions) {
-    const std::vector<Selector>& selectors = session->selectors();
+void Attachments::SkipUnclear(const std::vector<SessionWriter*>& sessions, const std::string& why) {
+  for (SessionWriter* session : sessions) {
+    const std::vector<Selector>& selectors = session->tracepoints().selectors();
     if (std::none_of(selectors.begin(), selectors.end(), AwaitsUserEvents)) continue;
-    session->Skip("user_events_status", why);
+    session->tracepoints().Skip("user_events_status", why);
   }
 }
 
 absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Name>& names,
-                                                  const std::vector<Session*>& sessions,
+                                                  const std::vector<SessionWriter*>& sessions,
                                                   bool enable) {
   std::vector<Tracefs::Name> wanted;
   for (const Tracefs::Name& name : names) {
@@ -355,20 +345,21 @@ absl::Status Attachments::AttachKernelTracepoints(const std::vector<Tracefs::Nam
                       &has_more_tracepoints_);
 }
 
-bool Attachments::IsWanted(const Tracefs::Name& name, const std::vector<Session*>& sessions) const {
+bool Attachments::IsWanted(const Tracefs::Name& name,
+                           const std::vector<SessionWriter*>& sessions) const {
   const auto attached = attached_.find(ToText(name));
-  return std::any_of(sessions.begin(), sessions.end(), [&](const Session* session) {
-    if (!PatternsSelect(*session, name)) return false;
+  return std::any_of(sessions.begin(), sessions.end(), [&](const SessionWriter* session) {
+    if (!session->tracepoints().HasPatternFor(name)) return false;
     if (attached == attached_.end()) {
-      return session->skipped_tracepoints().IsDue(ToText(name), SessionClockNow());
+      return session->tracepoints().IsDue(ToText(name), SessionClockNow());
     }
-    const std::vector<Session*>& has_it = distributor_->FindSessions(attached->second.id);
+    const std::vector<SessionWriter*>& has_it = distributor_->FindSessions(attached->second.id);
     return std::find(has_it.begin(), has_it.end(), session) == has_it.end();
   });
 }
 
 absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
-                                       const std::vector<Session*>& sessions, bool enable,
+                                       const std::vector<SessionWriter*>& sessions, bool enable,
                                        absl::Duration limit, bool* has_more) {
   attaching_ = 0;
   if (names.empty()) return absl::OkStatus();
@@ -383,10 +374,10 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
   for (const Tracefs::Name& name : InTurns(std::move(names))) {
     const std::string text = ToText(name);
     const bool was_attached = attached_.contains(text);
-    for (Session* session : sessions) {
-      if (!PatternsSelect(*session, name)) continue;
+    for (SessionWriter* session : sessions) {
+      if (!session->tracepoints().HasPatternFor(name)) continue;
       const std::uint64_t begin = SessionClockNow();
-      if (!session->skipped_tracepoints().IsDue(text, begin)) continue;
+      if (!session->tracepoints().IsDue(text, begin)) continue;
       if (!attached_.contains(text)) {
         if (end == 0) end = begin + Nanoseconds(limit);
         if (begin >= end) {
@@ -397,13 +388,13 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       const absl::Status attached = AttachOne(name, session, &check, &budget);
       attaching_ += SessionClockNow() - begin;
       if (attached.ok()) {
-        session->skipped_tracepoints().Remove(text);
+        session->tracepoints().SetRecorded(text);
       } else if (!absl::IsNotFound(attached)) {
         lacks_descriptors_ = lacks_descriptors_ || absl::IsResourceExhausted(attached);
-        session->Skip(text, std::string(attached.message()));
+        session->tracepoints().Skip(text, std::string(attached.message()));
       } else if (name.system != Selector::kUserEventsSystem) {
         // Programs that end remove their tracepoints of user_events, so these are not reported.
-        session->Skip(text, std::string(Removed(name).message()));
+        session->tracepoints().Skip(text, std::string(Removed(name).message()));
       }
     }
     // The service has been writing events since the tracepoint was attached. They are lost until it
@@ -418,13 +409,13 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
 
 // The format is read before the tracepoint is attached, because a tracepoint that a file cannot
 // represent must not be attached.
-absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session, FilterCheck* check,
-                                    DescriptorBudget* budget) {
+absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* session,
+                                    FilterCheck* check, DescriptorBudget* budget) {
   std::string text = ToText(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
     COLLECTOR_RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
-    SetMatched(session, name, known->second.selectors);
+    SetMatched(&session->tracepoints(), name, known->second.selectors);
     return absl::OkStatus();
   }
   if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
@@ -434,7 +425,7 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
     return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
   }
   const absl::StatusOr<Selection> selection =
-      Select(session->selectors(), name, *tracepoint, check);
+      Select(session->tracepoints().selectors(), name, *tracepoint, check);
   if (!selection.ok()) {
     COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
     return selection.status();
@@ -455,13 +446,13 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
     return unchanged;
   }
   if (const std::string taken = TakenNameWarning(name, tracepoint->format); !taken.empty()) {
-    session->Warn(taken);
+    session->tracepoints().Warn(taken);
   }
   attached_.emplace(std::move(text), Tracepoint{tracepoint->id, session,
                                                 CountsAreExact(name.system), selection->selectors});
   distributor_->Give(tracepoint->id, session);
   if (budget != nullptr) budget->Use(name);
-  for (const std::size_t i : selection->selectors) session->SetMatched(i);
+  for (const std::size_t i : selection->selectors) session->tracepoints().SetMatched(i);
   return absl::OkStatus();
 }
 
@@ -488,11 +479,12 @@ absl::Status Attachments::AttachToPerf(const Tracefs::Name& name, int id,
   return perf_->Attach(id, ToText(name), BothFilters(filter, others));
 }
 
-absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(const Session* session) const {
+absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(
+    const SessionWriter* session) const {
   if (!perf_->hits_are_known()) return std::nullopt;
   std::optional<std::uint64_t> hits = 0;
   for (const auto& [name, tracepoint] : attached_) {
-    const std::vector<Session*>& sessions = distributor_->FindSessions(tracepoint.id);
+    const std::vector<SessionWriter*>& sessions = distributor_->FindSessions(tracepoint.id);
     if (std::find(sessions.begin(), sessions.end(), session) == sessions.end()) continue;
     if (!tracepoint.counts_are_exact || tracepoint.first != session || sessions.size() != 1 ||
         distributor_->HasLeftOut(tracepoint.id)) {

@@ -123,8 +123,8 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
 
 absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
                                                const SinkFactory& make_sink) {
-  Session* const session =
-      sessions_.emplace_back(std::make_unique<Session>(std::move(options))).get();
+  SessionWriter* const session =
+      sessions_.emplace_back(std::make_unique<SessionWriter>(std::move(options))).get();
   const absl::StatusOr<std::uint64_t> start = Prepare(session, make_sink);
   if (!start.ok()) {
     attachments_.Remove(session);
@@ -157,13 +157,14 @@ absl::Status Capture::AttachTheRest(std::uint64_t start) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
+absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
+                                               const SinkFactory& make_sink) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
   COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
   // Losses in a ring from here on are also losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Enable());
+  COLLECTOR_RETURN_IF_ERROR(perf_.Enable());
   // The session's events wait in the rings until the file is open.
   COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
   return start;
@@ -379,7 +380,7 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
   return absl::OkStatus();
 }
 
-absl::Status Capture::DrainForEnd(Session* session) {
+absl::Status Capture::DrainForEnd(SessionWriter* session) {
   COLLECTOR_RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
     const std::uint64_t now = SessionClockNow();
     return perf_.IsWorthDraining() ? Round(now, now - Nanoseconds(options_.slack))
@@ -404,25 +405,24 @@ absl::Status Capture::DrainForEnd(Session* session) {
 }
 
 SessionSummary Capture::StopSession(Session* session, std::unique_ptr<Session>* stopped) {
-  absl::Status status = DrainForEnd(session);
+  const auto entry = std::find_if(sessions_.begin(), sessions_.end(),
+                                  [session](const auto& each) { return each.get() == session; });
+  SessionWriter* const writer = entry->get();
+  absl::Status status = DrainForEnd(writer);
   if (sessions_.size() == 1) drained_ = SessionClockNow();
   distributor_.WriteProcessEvents(drained_);
-  if (status.ok()) session->Finish(drained_);
-  SessionSummary summary = session->Summarize();
+  if (status.ok()) writer->Finish(drained_);
+  SessionSummary summary = writer->Summarize();
   if (summary.status.ok()) summary.status = status;
-  summary.tracepoints = distributor_.FindTracepoints(session).size();
   summary.watches_registrations = attachments_.watches_registrations();
-  if (const auto hits = attachments_.CountHits(session); hits.ok()) {
+  if (const auto hits = attachments_.CountHits(writer); hits.ok()) {
     summary.hits = *hits;
   } else if (summary.status.ok()) {
     summary.status = hits.status();
   }
-  attachments_.Remove(session);
-  for (auto& each : sessions_) {
-    if (stopped != nullptr && each.get() == session) *stopped = std::move(each);
-  }
-  std::erase_if(sessions_,
-                [session](const auto& each) { return each == nullptr || each.get() == session; });
+  attachments_.Remove(writer);
+  if (stopped != nullptr) *stopped = std::move(*entry);
+  sessions_.erase(entry);
   return summary;
 }
 

@@ -37,6 +37,7 @@
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
+#include "tools/collector/session/session_writer.h"
 #include "tools/collector/session/target.h"
 #include "tools/collector/tracefs/tracefs.h"
 
@@ -82,10 +83,6 @@ class Capture {
   // Starts a session. Its events are recorded from the moment this returns. The capture owns the
   // session until StopSession.
   absl::StatusOr<Session*> StartSession(SessionOptions options, const SinkFactory& make_sink);
-  // Returns the number of tracepoints that the session has.
-  std::size_t CountTracepoints(const Session* session) const {
-    return distributor_.FindTracepoints(session).size();
-  }
   // Stops a session: writes its events that are still in the rings and its final account, and ends
   // its file. This may take as long as CaptureOptions::slack if there are other sessions.
   // `stopped`, unless null, receives the session, which no longer refers to the capture. Only its
@@ -121,7 +118,7 @@ class Capture {
   absl::Status AttachTheRest(std::uint64_t start);
   // Does all steps of a session's start that can fail; creates the sink last. Returns the time from
   // which the session has events.
-  absl::StatusOr<std::uint64_t> Prepare(Session* session, const SinkFactory& make_sink);
+  absl::StatusOr<std::uint64_t> Prepare(SessionWriter* session, const SinkFactory& make_sink);
   // Drains the rings up to `now`, in parts that an interval can hold, and ends the intervals that
   // are full or whose time is over. No record older than `settled` can still appear in a ring.
   absl::Status Round(std::uint64_t now, std::uint64_t settled);
@@ -130,10 +127,11 @@ class Capture {
   absl::Status EndIntervals(std::uint64_t moment);
   void UpdateTasks();
   void DrainSamples(std::uint64_t limit);
-  // Reads the kernel's counts of losses and writes them to the sessions; see Session::SettleLosses.
+  // Reads the kernel's counts of losses and writes them to the sessions; see
+  // SessionWriter::SettleLosses.
   absl::Status AccountLosses(PerfSession::Losses which);
   // Drains everything that belongs to the session from the rings.
-  absl::Status DrainForEnd(Session* session);
+  absl::Status DrainForEnd(SessionWriter* session);
 
   CaptureOptions options_;
   PerfSession perf_;
@@ -141,7 +139,7 @@ class Capture {
   TaskTracker tasks_;
   Distributor distributor_;
   Attachments attachments_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<SessionWriter>> sessions_;
   std::optional<UeventSocket> uevents_;
   std::optional<CgroupFollower> follower_;
   std::uint64_t next_target_look_ = 0;
