@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tools/collector/base/status_util.h"
 #include "tools/collector/config/session_options.h"
 
 namespace nettraced {
@@ -57,13 +58,12 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
   if (known != nullptr && known->status().ok()) return known;
   collector::CaptureOptions options = MakeOptions(settings, ring_size);
   options.attachments.memory = memory_;
-  auto capture = CaptureThread::Start(options);
-  if (!capture.ok()) return capture.status();
+  COLLECTOR_ASSIGN_OR_RETURN(auto capture, CaptureThread::Start(options));
   const std::lock_guard lock(mutex_);
   std::erase_if(captures_, [](const auto& each) { return each.second.expired(); });
   std::erase_if(heartbeats_, [](const auto& each) { return each.expired(); });
-  captures_[key] = *capture;
-  heartbeats_.push_back((*capture)->heartbeat());
+  captures_[key] = capture;
+  heartbeats_.push_back(capture->heartbeat());
   return capture;
 }
 

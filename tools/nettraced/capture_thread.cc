@@ -29,11 +29,11 @@ absl::StatusOr<std::shared_ptr<CaptureThread>> CaptureThread::Start(
     const collector::CaptureOptions& options) {
   collector::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return collector::ErrnoStatus(errno, "eventfd");
-  absl::StatusOr<std::unique_ptr<collector::Capture>> capture = collector::Capture::Open(options);
-  if (!capture.ok()) return capture.status();
-  COLLECTOR_RETURN_IF_ERROR((*capture)->WakeOn(wake.get()));
+  COLLECTOR_ASSIGN_OR_RETURN(std::unique_ptr<collector::Capture> capture,
+                             collector::Capture::Open(options));
+  COLLECTOR_RETURN_IF_ERROR(capture->WakeOn(wake.get()));
   std::shared_ptr<CaptureThread> result(
-      new CaptureThread(*std::move(capture), std::move(wake), options.ring_size));
+      new CaptureThread(std::move(capture), std::move(wake), options.ring_size));
   try {
     result->thread_ = std::thread([thread = result.get()] { thread->Loop(); });
   } catch (const std::system_error& error) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/collector/base/status_util.h"
 #include "tools/collector/config/read_settings.h"
 #include "tools/nettraced/log.h"
 
@@ -175,31 +176,30 @@ std::vector<collector::SessionStatus> Daemon::List() {
 }
 
 absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session) {
-  const auto controller = Find(session);
-  if (!controller.ok()) return controller.status();
-  (*controller)->RequestUpdate();
-  return (*controller)->Status(kLookTime);
+  COLLECTOR_ASSIGN_OR_RETURN(const auto controller, Find(session));
+  controller->RequestUpdate();
+  return controller->Status(kLookTime);
 }
 
 absl::Status Daemon::Start(std::string_view session) {
-  const auto controller = Find(session);
-  if (!controller.ok()) return controller.status();
-  return Named(session, Await((*controller)->Start()));
+  COLLECTOR_ASSIGN_OR_RETURN(const auto controller, Find(session));
+  return Named(session, Await(controller->Start()));
 }
 
 absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
-  const auto sessions = collector::ParseSessions(toml, "the request", settings_.state_directory);
-  if (!sessions.ok()) return sessions.status();
+  COLLECTOR_ASSIGN_OR_RETURN(
+      const auto sessions,
+      collector::ParseSessions(toml, "the request", settings_.state_directory));
   const std::lock_guard changing(changing_);
-  for (const collector::SessionSettings& session : *sessions) {
+  for (const collector::SessionSettings& session : sessions) {
     if (Find(session.name).ok()) {
       return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
     }
-    if (absl::Status status = CheckFiles(session, entries()); !status.ok()) return status;
+    COLLECTOR_RETURN_IF_ERROR(CheckFiles(session, entries()));
   }
   std::vector<std::string> names;
   std::vector<std::future<absl::Status>> started;
-  for (const collector::SessionSettings& session : *sessions) {
+  for (const collector::SessionSettings& session : sessions) {
     names.push_back(session.name);
     started.push_back(Add(session, /*is_from_settings=*/false, /*starts=*/true));
   }
@@ -213,14 +213,13 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
 }
 
 absl::Status Daemon::Stop(std::string_view session) {
-  const auto controller = Find(session);
-  if (!controller.ok()) return controller.status();
-  std::future<absl::Status> stopped = (*controller)->Stop();
+  COLLECTOR_ASSIGN_OR_RETURN(const auto controller, Find(session));
+  std::future<absl::Status> stopped = controller->Stop();
   if (!IsReadyBy(stopped, MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
   absl::Status status = Named(session, stopped.get());
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(session);
-  if (entry != entries_.end() && entry->second.controller == *controller &&
+  if (entry != entries_.end() && entry->second.controller == controller &&
       !entry->second.is_from_settings) {
     entries_.erase(entry);
   }
@@ -228,17 +227,15 @@ absl::Status Daemon::Stop(std::string_view session) {
 }
 
 absl::StatusOr<std::string> Daemon::Rotate(std::string_view session) {
-  const auto controller = Find(session);
-  if (!controller.ok()) return controller.status();
-  auto path = Await((*controller)->Rotate());
+  COLLECTOR_ASSIGN_OR_RETURN(const auto controller, Find(session));
+  auto path = Await(controller->Rotate());
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
 
 absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Duration after) {
-  const auto controller = Find(session);
-  if (!controller.ok()) return controller.status();
-  auto path = Await((*controller)->Snapshot(after), kRequestTime + after);
+  COLLECTOR_ASSIGN_OR_RETURN(const auto controller, Find(session));
+  auto path = Await(controller->Snapshot(after), kRequestTime + after);
   if (!path.ok()) return Named(session, path.status());
   return path;
 }
@@ -246,9 +243,8 @@ absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Dur
 absl::StatusOr<std::unique_ptr<collector::Tail>> Daemon::StartTail(std::string_view session,
                                                                    collector::UniqueFd socket,
                                                                    std::string first) {
-  const auto controller = Find(session);
-  if (!controller.ok()) return controller.status();
-  auto tail = (*controller)->StartTail(std::move(socket), std::move(first));
+  COLLECTOR_ASSIGN_OR_RETURN(const auto controller, Find(session));
+  auto tail = controller->StartTail(std::move(socket), std::move(first));
   if (!tail.ok()) return Named(session, tail.status());
   return tail;
 }
@@ -285,12 +281,11 @@ absl::Status Daemon::CheckFiles(const collector::SessionSettings& session,
 }
 
 absl::Status Daemon::ReloadLocked() {
-  absl::StatusOr<collector::DaemonSettings> settings = read_();
-  if (!settings.ok()) return settings.status();
+  COLLECTOR_ASSIGN_OR_RETURN(collector::DaemonSettings settings, read_());
   const Entries before = entries();
   // Sessions of invalid files stay, whatever the valid files contain.
   const auto is_wrong = [&settings](const Entry& entry) {
-    const std::vector<std::string>& wrong = settings->wrong_files;
+    const std::vector<std::string>& wrong = settings.wrong_files;
     return std::find(wrong.begin(), wrong.end(), entry.controller->settings().file) != wrong.end();
   };
   Entries staying = before;
@@ -298,10 +293,10 @@ absl::Status Daemon::ReloadLocked() {
     return entry.second.is_from_settings && !is_wrong(entry.second);
   });
   std::vector<std::string> errors;
-  if (!settings->errors.ok()) errors.emplace_back(settings->errors.message());
+  if (!settings.errors.ok()) errors.emplace_back(settings.errors.message());
   std::vector<const collector::SessionSettings*> added;
   std::vector<std::string> removed;
-  for (const collector::SessionSettings& session : settings->sessions) {
+  for (const collector::SessionSettings& session : settings.sessions) {
     const auto known = before.find(session.name);
     if (known != before.end() && !known->second.is_from_settings) {
       errors.push_back(absl::StrCat(session.origin, ": a session ", session.name,
@@ -325,7 +320,7 @@ absl::Status Daemon::ReloadLocked() {
   }
   for (const auto& known : before) {
     const bool is_there =
-        std::any_of(settings->sessions.begin(), settings->sessions.end(),
+        std::any_of(settings.sessions.begin(), settings.sessions.end(),
                     [&known](const auto& session) { return session.name == known.first; });
     if (known.second.is_from_settings && !is_there && !is_wrong(known.second)) {
       removed.push_back(known.first);
@@ -335,7 +330,7 @@ absl::Status Daemon::ReloadLocked() {
   std::erase_if(added, [&hanging](const collector::SessionSettings* session) {
     return std::find(hanging.begin(), hanging.end(), session->name) != hanging.end();
   });
-  shared_.captures.SetSharedRingSize(LargestRing(settings->sessions));
+  shared_.captures.SetSharedRingSize(LargestRing(settings.sessions));
   std::vector<std::future<absl::Status>> started;
   started.reserve(added.size());
   for (const collector::SessionSettings* session : added) {

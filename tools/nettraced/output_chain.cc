@@ -37,26 +37,22 @@ absl::StatusOr<std::unique_ptr<OutputChain>> OutputChain::Open(
     const collector::SessionSettings& settings,
     std::function<void(const absl::Status& status)> on_status) {
   if (settings.kind != Kind::kPipe) {
-    const auto files = collector::RecoverFiles(settings.files, settings.name);
-    if (!files.ok()) return files.status();
-    for (const collector::RecoveredFile& file : *files) LogRecovery(settings.name, file);
+    COLLECTOR_ASSIGN_OR_RETURN(const auto files,
+                               collector::RecoverFiles(settings.files, settings.name));
+    for (const collector::RecoveredFile& file : files) LogRecovery(settings.name, file);
   }
   std::unique_ptr<OutputChain> output(new OutputChain);
   collector::OutputQueueOptions options;
-  auto sink = output->MakeDestination(settings, &options.cancel);
-  if (!sink.ok()) return sink.status();
+  COLLECTOR_ASSIGN_OR_RETURN(auto sink, output->MakeDestination(settings, &options.cancel));
   if (settings.compression.enabled) {
-    auto compressing =
-        collector::ZstdSink::Create(*std::move(sink), {.level = settings.compression.level});
-    if (!compressing.ok()) return compressing.status();
-    sink = *std::move(compressing);
+    COLLECTOR_ASSIGN_OR_RETURN(
+        sink, collector::ZstdSink::Create(std::move(sink), {.level = settings.compression.level}));
   }
   output->queue_limit_ = options.limit = settings.queue_bytes;
   options.thread_name = absl::StrCat("o:", settings.name).substr(0, 15);
   options.on_status = std::move(on_status);
-  auto queue = collector::OutputQueue::Create(*std::move(sink), std::move(options));
-  if (!queue.ok()) return queue.status();
-  output->queue_ = *std::move(queue);
+  COLLECTOR_ASSIGN_OR_RETURN(output->queue_,
+                             collector::OutputQueue::Create(std::move(sink), std::move(options)));
   return output;
 }
 
@@ -64,17 +60,16 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> OutputChain::MakeDestination(
     const collector::SessionSettings& settings, std::function<void()>* cancel) {
   const std::optional<int> level = ToLevel(settings.compression);
   if (settings.kind == Kind::kFiles) {
-    auto files = collector::FileSetSink::Create(settings.files, settings.name, level);
-    if (!files.ok()) return files.status();
-    files_ = (*files)->control();
-    return *std::move(files);
+    COLLECTOR_ASSIGN_OR_RETURN(
+        auto files, collector::FileSetSink::Create(settings.files, settings.name, level));
+    files_ = files->control();
+    return files;
   }
   if (settings.kind == Kind::kPipe) {
-    auto canceller = collector::Canceller::Create();
-    if (!canceller.ok()) return canceller.status();
-    auto pipe = std::make_unique<collector::PipeSink>(settings.pipe.path, *canceller);
+    COLLECTOR_ASSIGN_OR_RETURN(auto canceller, collector::Canceller::Create());
+    auto pipe = std::make_unique<collector::PipeSink>(settings.pipe.path, canceller);
     pipe_ = pipe->state();
-    *cancel = [canceller = *canceller] { canceller->Cancel(); };
+    *cancel = [canceller] { canceller->Cancel(); };
     return pipe;
   }
   collector::FlightRecorderOptions options;
@@ -83,9 +78,7 @@ absl::StatusOr<std::unique_ptr<nettrace::Sink>> OutputChain::MakeDestination(
   options.keep_bytes = settings.flight.keep_bytes;
   options.keep_time = settings.flight.keep_time;
   options.compressed = level;
-  auto flight = collector::FlightRecorder::Create(options);
-  if (!flight.ok()) return flight.status();
-  flight_ = *std::move(flight);
+  COLLECTOR_ASSIGN_OR_RETURN(flight_, collector::FlightRecorder::Create(options));
   return std::make_unique<collector::FlightSink>(flight_);
 }
 
@@ -107,9 +100,8 @@ absl::StatusOr<std::string> OutputChain::WriteSnapshot(absl::Duration patience) 
     return absl::FailedPreconditionError(
         "the session is not a flight recorder; use 'rotate' to complete its file");
   }
-  auto snapshot = flight_->WriteSnapshot(patience);
-  if (!snapshot.ok()) return snapshot.status();
-  return std::move(snapshot->path);
+  COLLECTOR_ASSIGN_OR_RETURN(auto snapshot, flight_->WriteSnapshot(patience));
+  return std::move(snapshot.path);
 }
 
 void OutputChain::FillIn(collector::SessionStatus* status) const {

@@ -34,10 +34,9 @@ const char* KindName(collector::SessionSettings::Kind kind) {
 }
 
 absl::StatusOr<collector::SessionOptions> MakeOptions(const collector::SessionSettings& settings) {
-  auto selectors = collector::MakeSelectors(settings);
-  if (!selectors.ok()) return selectors.status();
+  COLLECTOR_ASSIGN_OR_RETURN(auto selectors, collector::MakeSelectors(settings));
   collector::SessionOptions options;
-  options.selectors = *std::move(selectors);
+  options.selectors = std::move(selectors);
   options.interval = settings.interval;
   return options;
 }
@@ -135,20 +134,18 @@ absl::StatusOr<std::unique_ptr<collector::Tail>> SessionController::StartTail(
     collector::UniqueFd socket, std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::FailedPreconditionError("it is not running");
-  auto options = MakeOptions(settings_);
-  if (!options.ok()) return options.status();
-  auto tail =
-      TailStream::Start(session->capture, *std::move(options), std::move(socket), std::move(first));
-  if (!tail.ok()) return tail.status();
+  COLLECTOR_ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  COLLECTOR_ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
+                                                          std::move(socket), std::move(first)));
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
-    tails_.push_back(*tail);
+    tails_.push_back(tail);
     // The session has ended since `running` was read, so the tail must end too.
-    if (running_ == session) return std::make_unique<ServedTail>(*std::move(tail));
+    if (running_ == session) return std::make_unique<ServedTail>(std::move(tail));
   }
-  (*tail)->End();
-  return std::make_unique<ServedTail>(*std::move(tail));
+  tail->End();
+  return std::make_unique<ServedTail>(std::move(tail));
 }
 
 void SessionController::RequestUpdate() {
@@ -312,12 +309,10 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
-  auto options = MakeOptions(settings_);
-  if (!options.ok()) return options.status();
-  auto capture = shared_->captures.Get(settings_);
-  if (!capture.ok()) return capture.status();
+  COLLECTOR_ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  COLLECTOR_ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_));
   auto session = std::make_shared<Running>();
-  session->capture = *std::move(capture);
+  session->capture = std::move(capture);
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
   // The output's thread may outlive the session if it hangs.
   auto output = OutputChain::Open(
@@ -336,8 +331,8 @@ absl::Status SessionController::Begin() {
       });
   if (!output.ok()) return output.status();
   session->output = *std::move(output);
-  options->triggers = settings_.flight.triggers;
-  options->fire = [this](std::size_t trigger, std::uint64_t) {
+  options.triggers = settings_.flight.triggers;
+  options.fire = [this](std::size_t trigger, std::uint64_t) {
     {
       const std::lock_guard lock(mutex_);
       trigger_ = trigger;
@@ -347,7 +342,7 @@ absl::Status SessionController::Begin() {
   absl::Status status;
   session->capture->Run([&](collector::Capture& with) {
     const auto started = with.StartSession(
-        *std::move(options), [&]() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
+        std::move(options), [&]() -> absl::StatusOr<std::unique_ptr<nettrace::Sink>> {
           return session->output->MakeSink();
         });
     if (!started.ok()) {

@@ -7,6 +7,7 @@
 #define TOOLS_COLLECTOR_BASE_STATUS_UTIL_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -24,9 +25,23 @@ inline absl::Status ErrnoStatus(int error, const std::string& what,
 
 }  // namespace collector
 
+// Evaluates the expression, an absl::Status, and returns it from the function if it is an error.
 #define COLLECTOR_RETURN_IF_ERROR(expression)                               \
   do {                                                                      \
     if (absl::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
+
+// Evaluates the expression, an absl::StatusOr. Returns its status from the function if it is an
+// error, else assigns its value: COLLECTOR_ASSIGN_OR_RETURN(const Tracefs tracefs,
+// Tracefs::Find()). Use it only as a statement of a block.
+#define COLLECTOR_ASSIGN_OR_RETURN(declaration, expression)                                \
+  COLLECTOR_ASSIGN_RESULT_OR_RETURN(COLLECTOR_CONCATENATE(result_, __LINE__), declaration, \
+                                    expression)
+#define COLLECTOR_ASSIGN_RESULT_OR_RETURN(result, declaration, expression) \
+  auto result = (expression);                                              \
+  if (!result.ok()) return std::move(result).status();                     \
+  declaration = *std::move(result)
+#define COLLECTOR_CONCATENATE(a, b) COLLECTOR_CONCATENATE_VALUES(a, b)
+#define COLLECTOR_CONCATENATE_VALUES(a, b) a##b
 
 #endif  // TOOLS_COLLECTOR_BASE_STATUS_UTIL_H_

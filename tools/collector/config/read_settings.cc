@@ -139,7 +139,7 @@ absl::StatusOr<DaemonSettings> ReadSettings(const std::vector<std::string>& dire
   SettingsParser parser(/*with_daemon=*/true, state_directory);
   const std::map<std::string, std::string> files = FindFiles(directories, parser.errors());
   // A directory that cannot be read could hide any file, so none is used.
-  if (absl::Status status = parser.errors()->ToStatus(); !status.ok()) return status;
+  COLLECTOR_RETURN_IF_ERROR(parser.errors()->ToStatus());
   if (files.size() > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(directories.empty() ? "" : directories[0], ": ",
                                                    files.size(), " settings files; at most ",
@@ -167,13 +167,12 @@ absl::StatusOr<std::vector<SessionSettings>> ParseSessions(std::string_view text
                                                            const std::string& state_directory) {
   SettingsParser parser(/*with_daemon=*/false, state_directory);
   parser.Parse(text, name);
-  absl::StatusOr<DaemonSettings> settings = parser.Finish();
-  if (!settings.ok()) return settings.status();
-  if (settings->sessions.empty()) {
+  COLLECTOR_ASSIGN_OR_RETURN(DaemonSettings settings, parser.Finish());
+  if (settings.sessions.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": no session; add [session.NAME] with select = [\"Provider\"]"));
   }
-  return std::move(settings->sessions);
+  return std::move(settings.sessions);
 }
 
 }  // namespace collector

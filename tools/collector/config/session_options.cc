@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
 #include "tools/collector/session/attach_plan.h"
 
 namespace collector {
@@ -37,10 +38,9 @@ absl::StatusOr<std::string> CommandFilter(std::string_view command) {
 }
 
 absl::StatusOr<std::vector<Selector>> MakeSelectors(const SessionSettings& settings) {
-  const absl::StatusOr<std::string> command = CommandFilter(settings.target.command);
-  if (!command.ok()) return command.status();
+  COLLECTOR_ASSIGN_OR_RETURN(const std::string command, CommandFilter(settings.target.command));
   std::vector<Selector> selectors = settings.select;
-  for (Selector& selector : selectors) selector.filter = BothFilters(selector.filter, *command);
+  for (Selector& selector : selectors) selector.filter = BothFilters(selector.filter, command);
   return selectors;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "tools/collector/base/status_util.h"
 #include "tools/collector/config/table_reader.h"
 #include "tools/collector/output/file_name.h"
 #include "tools/collector/output/output_queue.h"
@@ -576,7 +577,7 @@ absl::Status SettingsParser::CheckSessions() {
 }
 
 absl::StatusOr<DaemonSettings> SettingsParser::FinishWithoutWrongFiles() {
-  if (absl::Status status = CheckSessions(); !status.ok()) return status;
+  COLLECTOR_RETURN_IF_ERROR(CheckSessions());
   for (Entry& session : sessions_) {
     if (!errors_.HasFile(session.file)) daemon_.sessions.push_back(std::move(session.settings));
   }

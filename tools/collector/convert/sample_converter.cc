@@ -80,12 +80,12 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
                                             const std::string& event, const std::string& format) {
   const auto index = static_cast<std::size_t>(id);
   if (index < tracepoints_.size() && tracepoints_[index] != nullptr) return absl::OkStatus();
-  absl::StatusOr<TracepointSchema> layout = ParseTracepointFormat(system, event, id, format);
-  if (!layout.ok()) return layout.status();
+  COLLECTOR_ASSIGN_OR_RETURN(TracepointSchema layout,
+                             ParseTracepointFormat(system, event, id, format));
 
   auto tracepoint = std::make_unique<Tracepoint>();
   tracepoint->name = event;
-  tracepoint->layout = *std::move(layout);
+  tracepoint->layout = std::move(layout);
   tracepoint->provider = system;
   const auto parts = eh::ParseTracepointName(tracepoint->name);
   if (parts && tracepoint->layout.first_field == kEventHeaderFirstField) {

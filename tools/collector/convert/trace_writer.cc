@@ -65,14 +65,12 @@ absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, b
   nettrace::EventRow& row = cpu->row;
   cpu->kind = EventKind();
   if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
-  absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
-  if (!thread.ok()) return thread.status();
-  row.thread = *thread;
+  COLLECTOR_ASSIGN_OR_RETURN(row.thread, ThreadRow(event.kind.thread));
   if (lacks_labels) {
-    absl::StatusOr<nettrace::LabelListId> list = Intern(converter_->LabelsOf(event));
-    if (!list.ok()) return list.status();
-    row.label_list_id = *list;
-    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, *list);
+    COLLECTOR_ASSIGN_OR_RETURN(const nettrace::LabelListId list,
+                               Intern(converter_->LabelsOf(event)));
+    row.label_list_id = list;
+    if (event.kind.labels.valid()) labels_.Set(event.kind.labels, list);
   }
   absl::Status set = SetMetadata(event, &row);
   if (set.ok()) return Append(cpu, event);
@@ -92,9 +90,7 @@ absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
   cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
   nettrace::Labels labels = converter_->LabelsOf(event);
   labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
-  absl::StatusOr<nettrace::LabelListId> list = Intern(labels);
-  if (!list.ok()) return list.status();
-  cpu->row.label_list_id = *list;
+  COLLECTOR_ASSIGN_OR_RETURN(cpu->row.label_list_id, Intern(labels));
   return WriteWithRows(cpu, event, /*lacks_labels=*/false);
 }
 
@@ -144,10 +140,9 @@ absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
   const nettrace::ThreadIndex known = threads_.Find(thread);
   if (known != nettrace::kNoThread) return known;
   const nettrace::ThreadInfo& info = tasks_->InfoOf(thread);
-  absl::StatusOr<nettrace::ThreadIndex> added = writer_->AddThread(info);
-  if (!added.ok()) return added;
+  COLLECTOR_ASSIGN_OR_RETURN(const nettrace::ThreadIndex added, writer_->AddThread(info));
   for (const auto& [key, value] : info.key_values) thread_bytes_ += key.size() + value.size();
-  threads_.Set(thread, *added);
+  threads_.Set(thread, added);
   ++thread_rows_;
   return added;
 }
@@ -182,10 +177,9 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
-  absl::StatusOr<nettrace::ThreadIndex> row = ThreadRow(thread);
-  if (!row.ok()) return row.status();
+  COLLECTOR_ASSIGN_OR_RETURN(const nettrace::ThreadIndex row, ThreadRow(thread));
   ++process_events_in_interval_;
-  return processes_.Write(event, *row);
+  return processes_.Write(event, row);
 }
 
 absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_section) {

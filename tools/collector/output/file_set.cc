@@ -74,11 +74,10 @@ std::string NextTime(const std::string& time) {
 absl::StatusOr<std::unique_ptr<FileSet>> FileSet::Create(const FilesSettings& settings,
                                                          std::string_view session,
                                                          bool compressed) {
-  absl::StatusOr<FileNames> names = FileNames::Create(settings.name, session);
-  if (!names.ok()) return names.status();
+  COLLECTOR_ASSIGN_OR_RETURN(FileNames names, FileNames::Create(settings.name, session));
   if (settings.directory.empty())
     return absl::InvalidArgumentError("no directory for the files is set");
-  std::unique_ptr<FileSet> files(new FileSet(settings, *std::move(names), compressed));
+  std::unique_ptr<FileSet> files(new FileSet(settings, std::move(names), compressed));
   files->RecordStatus(files->OpenDirectory()).IgnoreError();
   return files;
 }
@@ -203,7 +202,7 @@ absl::Status FileSet::BeginRepair(const FileNames::Name& stray) {
   // Removes a copy that an earlier repair did not finish, unless another process is writing it.
   const absl::StatusOr<UniqueFd> left = OpenStray(name);
   if (absl::IsAborted(left.status())) return left.status();
-  if (absl::Status status = RemoveStray(name); !status.ok()) return status;
+  COLLECTOR_RETURN_IF_ERROR(RemoveStray(name));
   return RecordStatus(CreateFile(std::move(name)));
 }
 

@@ -47,11 +47,12 @@ absl::StatusOr<std::unique_ptr<nettrace::Reader>> OpenReader(const UniqueFd& fil
   if (!own.valid() || lseek(own.get(), 0, SEEK_SET) != 0) {
     return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
   }
-  auto source = tools::OpenCompressed(std::make_unique<nettrace::FdSource>(own.release(), path));
-  if (!source.ok()) return source.status();
+  COLLECTOR_ASSIGN_OR_RETURN(
+      auto source,
+      tools::OpenCompressed(std::make_unique<nettrace::FdSource>(own.release(), path)));
   nettrace::ReaderOptions options;
   options.skip_damage = true;
-  return nettrace::Reader::Open(*std::move(source), options);
+  return nettrace::Reader::Open(std::move(source), options);
 }
 
 // Returns whether all bytes of the file are 0. After a power failure, a file may have its size but
@@ -131,8 +132,7 @@ class Recovery {
 
   // Writes the whole part of the file, and what is not known, to a copy that replaces the file.
   absl::Status Repair() {
-    auto reader = OpenReader(file_, result_.partial);
-    if (!reader.ok()) return reader.status();
+    COLLECTOR_ASSIGN_OR_RETURN(auto reader, OpenReader(file_, result_.partial));
     struct stat facts = {};
     fstat(file_.get(), &facts);
     nettrace::MergerOptions options;
@@ -143,20 +143,16 @@ class Recovery {
       return tools::UnknownEndEvents(*unknown);
     };
     nettrace::Merger merger(std::move(options));
-    merger.AddInput(*std::move(reader));
+    merger.AddInput(std::move(reader));
     COLLECTOR_RETURN_IF_ERROR(files_->BeginRepair(name_));
     std::unique_ptr<nettrace::Sink> sink = std::make_unique<CurrentFile>(files_);
     if (name_.compressed) {
-      auto compressing = ZstdSink::Create(std::move(sink));
-      if (!compressing.ok()) return compressing.status();
-      sink = *std::move(compressing);
+      COLLECTOR_ASSIGN_OR_RETURN(sink, ZstdSink::Create(std::move(sink)));
     }
     COLLECTOR_RETURN_IF_ERROR(merger.Run(std::move(sink)));
     const absl::Status& read = merger.input(0).status();
     if (!read.ok() && !absl::IsDataLoss(read)) return read;
-    absl::StatusOr<std::string> path = files_->CompleteRepair();
-    if (!path.ok()) return path.status();
-    result_.path = *std::move(path);
+    COLLECTOR_ASSIGN_OR_RETURN(result_.path, files_->CompleteRepair());
     result_.outcome = Outcome::kRepaired;
     return absl::OkStatus();
   }
@@ -171,20 +167,18 @@ class Recovery {
 
 absl::StatusOr<std::vector<RecoveredFile>> RecoverFiles(const FilesSettings& settings,
                                                         std::string_view session) {
-  auto files = FileSet::Create(settings, session, /*compressed=*/false);
-  if (!files.ok()) return files.status();
-  absl::StatusOr<std::vector<FileSet::Stray>> strays = (*files)->FindStrays();
-  if (!strays.ok()) return strays.status();
+  COLLECTOR_ASSIGN_OR_RETURN(auto files, FileSet::Create(settings, session, /*compressed=*/false));
+  COLLECTOR_ASSIGN_OR_RETURN(const std::vector<FileSet::Stray> strays, files->FindStrays());
   // Removes copies that were not finished; their originals still exist.
-  for (const FileSet::Stray& stray : *strays) {
+  for (const FileSet::Stray& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kRepairing) continue;
-    const absl::StatusOr<UniqueFd> file = (*files)->OpenStray(stray.name);
-    if (file.ok()) (*files)->RemoveStray(stray.name).IgnoreError();
+    const absl::StatusOr<UniqueFd> file = files->OpenStray(stray.name);
+    if (file.ok()) files->RemoveStray(stray.name).IgnoreError();
   }
   std::vector<RecoveredFile> recovered;
-  for (const FileSet::Stray& stray : *strays) {
+  for (const FileSet::Stray& stray : strays) {
     if (stray.name.kind != FileNames::Kind::kPartial) continue;
-    recovered.push_back(Recovery(files->get(), stray.name).Run());
+    recovered.push_back(Recovery(files.get(), stray.name).Run());
   }
   return recovered;
 }

@@ -419,38 +419,38 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, SessionWriter* se
     return absl::OkStatus();
   }
   if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
-  absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
-  if (!tracepoint.ok()) return tracepoint.status();
+  COLLECTOR_ASSIGN_OR_RETURN(const Tracefs::Tracepoint tracepoint,
+                             tracefs_.ReadTracepoint(name.system, name.event));
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
     return absl::FailedPreconditionError(absl::StrCat("tracepoint ", text, " cannot be enabled"));
   }
   const absl::StatusOr<Selection> selection =
-      Select(session->tracepoints().selectors(), name, *tracepoint, check);
+      Select(session->tracepoints().selectors(), name, tracepoint, check);
   if (!selection.ok()) {
-    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return selection.status();
   }
   DetachUnused();
   COLLECTOR_RETURN_IF_ERROR(before_attaching_());
   COLLECTOR_RETURN_IF_ERROR(
-      distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
-  if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
+      distributor_->AddTracepoint(tracepoint.id, name.system, name.event, tracepoint.format));
+  if (absl::Status attached = AttachToPerf(name, tracepoint.id, selection->filter);
       !attached.ok()) {
-    distributor_->RemoveTracepoint(tracepoint->id);
-    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    distributor_->RemoveTracepoint(tracepoint.id);
+    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, tracepoint));
     return attached;
   }
-  if (absl::Status unchanged = CheckUnchanged(name, *tracepoint); !unchanged.ok()) {
-    unused_.push_back(tracepoint->id);
+  if (absl::Status unchanged = CheckUnchanged(name, tracepoint); !unchanged.ok()) {
+    unused_.push_back(tracepoint.id);
     DetachUnused();
     return unchanged;
   }
-  if (const std::string taken = TakenNameWarning(name, tracepoint->format); !taken.empty()) {
+  if (const std::string taken = TakenNameWarning(name, tracepoint.format); !taken.empty()) {
     session->tracepoints().Warn(taken);
   }
-  attached_.emplace(std::move(text), Tracepoint{tracepoint->id, session,
-                                                CountsAreExact(name.system), selection->selectors});
-  distributor_->Give(tracepoint->id, session);
+  attached_.emplace(std::move(text), Tracepoint{tracepoint.id, session, CountsAreExact(name.system),
+                                                selection->selectors});
+  distributor_->Give(tracepoint.id, session);
   if (budget != nullptr) budget->Use(name);
   for (const std::size_t i : selection->selectors) session->tracepoints().SetMatched(i);
   return absl::OkStatus();

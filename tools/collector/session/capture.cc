@@ -81,33 +81,27 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
 }
 
 absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& options) {
-  absl::StatusOr<Tracefs> tracefs = Tracefs::Find();
-  if (!tracefs.ok()) return tracefs.status();
-  absl::StatusOr<std::vector<int>> cpus = PossibleCpus();
-  if (!cpus.ok()) return cpus.status();
+  COLLECTOR_ASSIGN_OR_RETURN(Tracefs tracefs, Tracefs::Find());
+  COLLECTOR_ASSIGN_OR_RETURN(const std::vector<int> cpus, PossibleCpus());
   RaiseDescriptorLimit();
   FollowedTarget followed;
   if (options.target.follow && !options.target.cgroups.empty()) {
-    absl::StatusOr<FollowedTarget> opened = OpenFollowedTarget(options.target);
-    if (!opened.ok()) return opened.status();
-    followed = *std::move(opened);
+    COLLECTOR_ASSIGN_OR_RETURN(followed, OpenFollowedTarget(options.target));
   } else {
-    absl::StatusOr<PerfTarget> target = OpenTarget(options.target);
-    if (!target.ok()) return target.status();
-    followed.target = *std::move(target);
+    COLLECTOR_ASSIGN_OR_RETURN(followed.target, OpenTarget(options.target));
   }
   TargetWatch watch(followed.target);
-  absl::StatusOr<PerfSession> perf =
-      PerfSession::Open(*cpus, {options.ring_size, std::move(followed.target),
-                                /*cgroups=*/options.identity && PerfUsesCgroup2()});
-  if (!perf.ok()) return perf.status();
-  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
+  COLLECTOR_ASSIGN_OR_RETURN(
+      PerfSession perf,
+      PerfSession::Open(cpus, {options.ring_size, std::move(followed.target),
+                               /*cgroups=*/options.identity && PerfUsesCgroup2()}));
+  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf.WakeOn(fd));
   CaptureOptions with_threads = options;
-  if (const std::optional<pid_t> closer = perf->StartCloser()) {
+  if (const std::optional<pid_t> closer = perf.StartCloser()) {
     with_threads.attachments.own_threads.push_back(*closer);
   }
   std::unique_ptr<Capture> capture(
-      new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
+      new Capture(with_threads, std::move(tracefs), std::move(perf), std::move(watch)));
   capture->OpenKernelReports();
   COLLECTOR_RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
+#include "tools/collector/base/status_util.h"
 #include "tools/collector/base/unique_fd.h"
 #include "tools/common/atomic_file.h"
 
@@ -76,11 +77,10 @@ absl::Status PatternMemory::Save(const std::string& path) {
   }
   const auto save = [&]() -> absl::Status {
     tools::AtomicFile file(path);
-    absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create({});
-    if (!sink.ok()) return sink.status();
+    COLLECTOR_ASSIGN_OR_RETURN(std::unique_ptr<nettrace::FdSink> sink, file.Create({}));
     std::size_t taken = 0;
-    absl::Status status = (*sink)->Append(std::as_bytes(std::span(text)), &taken);
-    if (status.ok()) status = (*sink)->Sync();
+    absl::Status status = sink->Append(std::as_bytes(std::span(text)), &taken);
+    if (status.ok()) status = sink->Sync();
     return status.ok() ? file.Keep() : status;
   };
   absl::Status saved = save();

@@ -64,18 +64,14 @@ void SessionWriter::TargetCame(std::uint64_t since, std::uint64_t until, std::st
 }
 
 absl::Status SessionWriter::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> sink = make_sink();
-  if (!sink.ok()) return sink.status();
-  sink_ = sink->get();
+  COLLECTOR_ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Sink> sink, make_sink());
+  sink_ = sink.get();
   nettrace::WriterOptions options;
   // The rings bound the labels of one round, and the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
   options.max_metadata = TraceWriter::kMaxMetadata;
-  absl::StatusOr<std::unique_ptr<nettrace::Writer>> writer =
-      nettrace::Writer::Create(*std::move(sink), info, options);
-  if (!writer.ok()) return writer.status();
-  writer_ = *std::move(writer);
+  COLLECTOR_ASSIGN_OR_RETURN(writer_, nettrace::Writer::Create(std::move(sink), info, options));
   account_.Open(writer_.get(), info);
   return absl::OkStatus();
 }

@@ -97,11 +97,10 @@ absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
   std::vector<std::string> paths;
   for (const std::string& text : selected) {
-    absl::StatusOr<std::string> path = FindCgroup(mount, text);
-    if (!path.ok()) return path.status();
+    COLLECTOR_ASSIGN_OR_RETURN(const std::string path, FindCgroup(mount, text));
     std::error_code error;
-    const std::filesystem::path canonical = std::filesystem::canonical(*path, error);
-    paths.push_back(error ? *path : canonical.string());
+    const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+    paths.push_back(error ? path : canonical.string());
   }
   // Sorted by name, a folder precedes the folders inside it.
   std::sort(paths.begin(), paths.end());
@@ -114,9 +113,8 @@ absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>
   }
   std::vector<UniqueFd> cgroups;
   for (const std::string& path : kept) {
-    absl::StatusOr<UniqueFd> cgroup = OpenCgroup(path);
-    if (!cgroup.ok()) return cgroup.status();
-    cgroups.push_back(*std::move(cgroup));
+    COLLECTOR_ASSIGN_OR_RETURN(UniqueFd cgroup, OpenCgroup(path));
+    cgroups.push_back(std::move(cgroup));
   }
   return cgroups;
 }
@@ -201,9 +199,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     }
   } else if (!selection.cgroups.empty()) {
     target.kind = PerfTarget::Kind::kCgroups;
-    absl::StatusOr<std::vector<UniqueFd>> cgroups = OpenCgroups(selection.cgroups);
-    if (!cgroups.ok()) return cgroups.status();
-    target.cgroups = *std::move(cgroups);
+    COLLECTOR_ASSIGN_OR_RETURN(target.cgroups, OpenCgroups(selection.cgroups));
   }
   return target;
 }
