@@ -9,32 +9,33 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/config/session_options.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/nettraced/config/session_options.h"
 #include "tools/nettraced/log.h"
 
 namespace nettraced {
 namespace {
 
-using State = collector::SessionStatus::State;
+using State = control::SessionStatus::State;
 
 // Longest time that a snapshot waits for the events up to now.
 constexpr absl::Duration kSnapshotPatience = absl::Seconds(5);
 
-const char* KindName(collector::SessionSettings::Kind kind) {
+const char* KindName(SessionSettings::Kind kind) {
   switch (kind) {
-    case collector::SessionSettings::Kind::kFiles:
+    case SessionSettings::Kind::kFiles:
       return "files";
-    case collector::SessionSettings::Kind::kPipe:
+    case SessionSettings::Kind::kPipe:
       return "pipe";
-    case collector::SessionSettings::Kind::kFlight:
+    case SessionSettings::Kind::kFlight:
       return "flight";
   }
   return "";
 }
 
-absl::StatusOr<collector::SessionOptions> MakeOptions(const collector::SessionSettings& settings) {
-  COLLECTOR_ASSIGN_OR_RETURN(auto selectors, collector::MakeSelectors(settings));
+absl::StatusOr<collector::SessionOptions> MakeOptions(const SessionSettings& settings) {
+  ASSIGN_OR_RETURN(auto selectors, MakeSelectors(settings));
   collector::SessionOptions options;
   options.selectors = std::move(selectors);
   options.interval = settings.interval;
@@ -49,7 +50,7 @@ void LogForSession(const std::string& session, int priority, const std::string& 
 }
 
 // A tail as the server holds it.
-class ServedTail : public collector::Tail {
+class ServedTail : public control::Tail {
  public:
   explicit ServedTail(std::shared_ptr<TailStream> stream) : stream_(std::move(stream)) {}
   bool IsEnded() override { return stream_->IsEnded(); }
@@ -60,7 +61,7 @@ class ServedTail : public collector::Tail {
 
 }  // namespace
 
-SessionController::SessionController(collector::SessionSettings settings, SharedState* shared)
+SessionController::SessionController(SessionSettings settings, SharedState* shared)
     : settings_(std::move(settings)),
       shared_(shared),
       snapshot_limit_(settings_.flight.limit_count, settings_.flight.limit_time) {
@@ -130,13 +131,13 @@ std::future<absl::StatusOr<std::string>> SessionController::Snapshot(absl::Durat
   return promise->get_future();
 }
 
-absl::StatusOr<std::unique_ptr<collector::Tail>> SessionController::StartTail(
-    collector::UniqueFd socket, std::string first) {
+absl::StatusOr<std::unique_ptr<control::Tail>> SessionController::StartTail(base::UniqueFd socket,
+                                                                            std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::FailedPreconditionError("it is not running");
-  COLLECTOR_ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
-  COLLECTOR_ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
-                                                          std::move(socket), std::move(first)));
+  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  ASSIGN_OR_RETURN(auto tail, TailStream::Start(session->capture, std::move(options),
+                                                std::move(socket), std::move(first)));
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(tails_, [](const auto& each) { return each.expired(); });
@@ -158,9 +159,9 @@ void SessionController::RequestUpdate() {
   ticket_ = ticket;
 }
 
-collector::SessionStatus SessionController::Status(absl::Duration limit) {
+control::SessionStatus SessionController::Status(absl::Duration limit) {
   std::shared_ptr<const Running> session;
-  collector::SessionStatus status;
+  control::SessionStatus status;
   std::uint64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -205,15 +206,15 @@ void SessionController::Loop() {
     if (next == absl::InfiniteDuration()) {
       wake_.wait(lock, is_woken);
     } else {
-      wake_.wait_for(lock, absl::ToChronoNanoseconds(next - MonotonicNow()), is_woken);
+      wake_.wait_for(lock, absl::ToChronoNanoseconds(next - base::MonotonicNow()), is_woken);
     }
     noticed_ = false;
     const auto requests = std::exchange(requests_, {});
     lock.unlock();
     for (const auto& request : requests) request();
     HandleReports();
-    if (MonotonicNow() >= snapshot_at_) FinishSnapshot();
-    if (MonotonicNow() >= next_try_) TryStart().IgnoreError();
+    if (base::MonotonicNow() >= snapshot_at_) FinishSnapshot();
+    if (base::MonotonicNow() >= next_try_) TryStart().IgnoreError();
     lock.lock();
   }
   lock.unlock();
@@ -232,7 +233,7 @@ void SessionController::HandleReports() {
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) LogMessage(LOG_ERR, "has ended", status);
     // A session that ran well for a while starts over with short waits.
-    if (MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
+    if (base::MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
   const bool takes_nothing = session->stats->is_suspended() || session->output->is_failing();
@@ -253,8 +254,8 @@ void SessionController::AnswerTrigger() {
   // A snapshot that is already scheduled also answers this trigger.
   if (!trigger || snapshot_at_ != absl::InfiniteDuration()) return;
   const std::string& text = settings_.flight.triggers[*trigger].text;
-  if (snapshot_limit_.Take(MonotonicNow())) {
-    snapshot_at_ = MonotonicNow() + settings_.flight.after;
+  if (snapshot_limit_.Take(base::MonotonicNow())) {
+    snapshot_at_ = base::MonotonicNow() + settings_.flight.after;
     refusal_logged_ = false;
     LogMessage(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
     return;
@@ -272,13 +273,13 @@ void SessionController::AnswerTrigger() {
 
 void SessionController::LogLosses() {
   const std::uint64_t lost = running()->stats->lost();
-  if (lost == lost_logged_ || MonotonicNow() - losses_logged_at_ < kLogLossesEvery) return;
+  if (lost == lost_logged_ || base::MonotonicNow() - losses_logged_at_ < kLogLossesEvery) return;
   Log(LOG_WARNING,
       absl::StrCat("session ", settings_.name, ": ", lost - lost_logged_, " events were lost; ",
                    "'nettrace ctl status ", settings_.name, "' shows where"),
       {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_logged_)}});
   lost_logged_ = lost;
-  losses_logged_at_ = MonotonicNow();
+  losses_logged_at_ = base::MonotonicNow();
 }
 
 absl::Status SessionController::TryStart() {
@@ -293,7 +294,7 @@ absl::Status SessionController::TryStart() {
     Fail(status, "cannot start");
     return status;
   }
-  started_ = MonotonicNow();
+  started_ = base::MonotonicNow();
   SetState(State::kRunning);
   LogMessage(LOG_INFO, "collects");
   return status;
@@ -301,7 +302,7 @@ absl::Status SessionController::TryStart() {
 
 void SessionController::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
-  next_try_ = MonotonicNow() + wait;
+  next_try_ = base::MonotonicNow() + wait;
   SetState(State::kFailed, status);
   LogMessage(LOG_ERR, what,
              absl::Status(status.code(), absl::StrCat(status.message(), "; retrying in ",
@@ -309,8 +310,8 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
 }
 
 absl::Status SessionController::Begin() {
-  COLLECTOR_ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
-  COLLECTOR_ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_));
+  ASSIGN_OR_RETURN(auto options, MakeOptions(settings_));
+  ASSIGN_OR_RETURN(auto capture, shared_->captures.Get(settings_));
   auto session = std::make_shared<Running>();
   session->capture = std::move(capture);
   session->stats = std::make_shared<SessionStats>([this] { Notice(); });
@@ -354,7 +355,7 @@ absl::Status SessionController::Begin() {
     session->capture->AddObserver(session.get(),
                                   [this, capture = session->capture.get(), stats = session->stats] {
                                     if (!capture->status().ok()) return Notice();
-                                    stats->UpdateIfDue(MonotonicNow());
+                                    stats->UpdateIfDue(base::MonotonicNow());
                                   });
   });
   if (session->session == nullptr) {
@@ -432,7 +433,7 @@ void SessionController::BeginSnapshot(absl::Duration after, std::shared_ptr<Path
     promise->set_value(absl::FailedPreconditionError("it is not running"));
     return;
   }
-  const absl::Duration at = MonotonicNow() + after;
+  const absl::Duration at = base::MonotonicNow() + after;
   snapshot_at_ = snapshot_at_ == absl::InfiniteDuration() ? at : std::max(snapshot_at_, at);
   snapshot_for_.push_back(std::move(promise));
 }

@@ -76,7 +76,7 @@ std::vector<std::string> SessionStats::TakeWarnings() {
   return rest;
 }
 
-void SessionStats::FillIn(collector::SessionStatus* status) const {
+void SessionStats::FillIn(control::SessionStatus* status) const {
   const std::lock_guard lock(mutex_);
   status->events = summary_.events;
   status->lost = summary_.lost;

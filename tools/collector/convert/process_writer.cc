@@ -9,7 +9,7 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/format.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -52,7 +52,7 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
     metadata.event_id = static_cast<std::uint32_t>(id);
     metadata.opcode = 0;
     if (kind != ProcessEvent::Kind::kExited) metadata.fields = fields_;
-    COLLECTOR_ASSIGN_OR_RETURN(rows_[id], writer_->AddMetadata(metadata));
+    ASSIGN_OR_RETURN(rows_[id], writer_->AddMetadata(metadata));
   }
   return rows_[id];
 }
@@ -60,12 +60,12 @@ absl::StatusOr<nettrace::MetadataId> ProcessWriter::MetadataRow(ProcessEvent::Ki
 absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadIndex thread) {
   // A process that was created before the trace begins exists when the trace begins.
   const bool existed = event.kind == ProcessEvent::Kind::kCreated && event.timestamp < start_;
-  COLLECTOR_ASSIGN_OR_RETURN(const nettrace::MetadataId metadata_id,
-                             MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind));
+  ASSIGN_OR_RETURN(const nettrace::MetadataId metadata_id,
+                   MetadataRow(existed ? ProcessEvent::Kind::kExists : event.kind));
   if (capture_thread_ == nettrace::kNoThread) {
     nettrace::ThreadInfo info;
     info.name = "processes";
-    COLLECTOR_ASSIGN_OR_RETURN(capture_thread_, writer_->AddThread(info));
+    ASSIGN_OR_RETURN(capture_thread_, writer_->AddThread(info));
     writer_->CountApart(capture_thread_);
   }
   nettrace::EventRow row;
@@ -77,10 +77,10 @@ absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadInd
   row.thread = thread;
   std::span<const std::byte> bytes;
   if (event.kind != ProcessEvent::Kind::kExited) {
-    COLLECTOR_ASSIGN_OR_RETURN(
+    ASSIGN_OR_RETURN(
         bytes, payload_.UInt(event.namespace_pid).Utf8(ShownName(event.name)).Utf8("").Finish());
   }
-  COLLECTOR_RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
+  RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
   ++written_;
   return absl::OkStatus();
 }

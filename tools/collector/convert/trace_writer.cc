@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -64,11 +64,10 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
 absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
   nettrace::EventRow& row = cpu->row;
   cpu->kind = EventKind();
-  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
-  COLLECTOR_ASSIGN_OR_RETURN(row.thread, ThreadRow(event.kind.thread));
+  if (row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(cpu));
+  ASSIGN_OR_RETURN(row.thread, ThreadRow(event.kind.thread));
   if (lacks_labels) {
-    COLLECTOR_ASSIGN_OR_RETURN(const nettrace::LabelListId list,
-                               Intern(converter_->LabelsOf(event)));
+    ASSIGN_OR_RETURN(const nettrace::LabelListId list, Intern(converter_->LabelsOf(event)));
     row.label_list_id = list;
     if (event.kind.labels.valid()) labels_.Set(event.kind.labels, list);
   }
@@ -90,7 +89,7 @@ absl::Status TraceWriter::WriteLate(Cpu* cpu, const ConvertedEvent& event) {
   cpu->row.timestamp = std::max(cpu->row.timestamp, interval_start_);
   nettrace::Labels labels = converter_->LabelsOf(event);
   labels.integers.emplace_back(kLateLabel, static_cast<std::int64_t>(event.timestamp));
-  COLLECTOR_ASSIGN_OR_RETURN(cpu->row.label_list_id, Intern(labels));
+  ASSIGN_OR_RETURN(cpu->row.label_list_id, Intern(labels));
   return WriteWithRows(cpu, event, /*lacks_labels=*/false);
 }
 
@@ -140,7 +139,7 @@ absl::StatusOr<nettrace::ThreadIndex> TraceWriter::ThreadRow(Slot thread) {
   const nettrace::ThreadIndex known = threads_.Find(thread);
   if (known != nettrace::kNoThread) return known;
   const nettrace::ThreadInfo& info = tasks_->InfoOf(thread);
-  COLLECTOR_ASSIGN_OR_RETURN(const nettrace::ThreadIndex added, writer_->AddThread(info));
+  ASSIGN_OR_RETURN(const nettrace::ThreadIndex added, writer_->AddThread(info));
   for (const auto& [key, value] : info.key_values) thread_bytes_ += key.size() + value.size();
   threads_.Set(thread, added);
   ++thread_rows_;
@@ -158,8 +157,7 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
 absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
   cpu.lost += count;
-  if (cpu.row.capture_thread == nettrace::kNoThread)
-    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  if (cpu.row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(&cpu));
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
   while (count != 0) {
     const std::uint64_t part = std::min(count, kMaxPart);
@@ -168,7 +166,7 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {
       // The gap of one thread cannot be so large, so a new capture thread begins a new gap.
-      COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+      RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;
     }
@@ -177,17 +175,17 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
 }
 
 absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thread) {
-  COLLECTOR_ASSIGN_OR_RETURN(const nettrace::ThreadIndex row, ThreadRow(thread));
+  ASSIGN_OR_RETURN(const nettrace::ThreadIndex row, ThreadRow(thread));
   ++process_events_in_interval_;
   return processes_.Write(event, row);
 }
 
 absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_section) {
   processes_.EndInterval(timestamp);
-  if (account_ != nullptr) COLLECTOR_RETURN_IF_ERROR(account_->Write(timestamp));
+  if (account_ != nullptr) RETURN_IF_ERROR(account_->Write(timestamp));
   const bool flush_threads = starts_section || threads_are_full();
   const bool flush_metadata = starts_section || metadata_is_full_;
-  COLLECTOR_RETURN_IF_ERROR(
+  RETURN_IF_ERROR(
       starts_section
           ? writer_->StartSection(timestamp)
           : writer_->WriteSequencePoint(

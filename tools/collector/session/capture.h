@@ -31,7 +31,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/uevents.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/attachments.h"
@@ -39,6 +38,7 @@
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/session_writer.h"
 #include "tools/collector/session/target.h"
+#include "tools/collector/system/uevents.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {

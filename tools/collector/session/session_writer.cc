@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/perf_session.h"
 
 namespace collector {
@@ -64,14 +64,14 @@ void SessionWriter::TargetCame(std::uint64_t since, std::uint64_t until, std::st
 }
 
 absl::Status SessionWriter::Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info) {
-  COLLECTOR_ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Sink> sink, make_sink());
+  ASSIGN_OR_RETURN(std::unique_ptr<nettrace::Sink> sink, make_sink());
   sink_ = sink.get();
   nettrace::WriterOptions options;
   // The rings bound the labels of one round, and the interval is closed at its end.
   options.max_labels = std::size_t{1} << 24;
   options.max_label_bytes = std::size_t{1} << 30;
   options.max_metadata = TraceWriter::kMaxMetadata;
-  COLLECTOR_ASSIGN_OR_RETURN(writer_, nettrace::Writer::Create(std::move(sink), info, options));
+  ASSIGN_OR_RETURN(writer_, nettrace::Writer::Create(std::move(sink), info, options));
   account_.Open(writer_.get(), info);
   return absl::OkStatus();
 }
