@@ -15,12 +15,11 @@ from support import script
 ARGS = script.options(__doc__, "eventheader", "nettrace", "nettraced")
 
 PROGRAMS = {"eventheader": ARGS.eventheader, "nettrace": ARGS.nettrace, "nettraced": ARGS.nettraced}
-# Calls a completion function of bash-completion on the words that follow its name; the last word is completed. The
-# function's own status is that of its last command, which fails if tracefs is not mounted.
+# Calls a completion function of bash-completion on the words that follow its name; the last word is completed.
 COMPLETE = """
 eval "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_"$1" || true
+_"$1"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
