@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -125,6 +126,36 @@ class NettracedTest(unittest.TestCase):
                   if event["provider"] == "syscalls"]
         self.assertEqual(len(events), sum(thread["written"] for thread in service["threads"]))
         self.assertEqual({event["threadInfo"]["Executable"] for event in events}, {os.path.realpath(ARGS.load)})
+
+    def test_a_supervisor_that_does_not_read_blocks_nothing(self):
+        daemon = self.daemon(one="[session.one]\n" + SELECT)
+        path = daemon.path / "unread"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+            supervisor.bind(str(path))
+            self.fill(path)
+            daemon.start(watchdog=1, prefix=("env", f"NOTIFY_SOCKET={path}"), ready=False)
+            nettraced.until(lambda: daemon.ctl("list").returncode == 0, 60, daemon.log)
+            daemon.wait_for_state("one", "running")
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for_log("the settings have been reloaded")
+            # The supervisor now reads, and gets the last values.
+            supervisor.settimeout(10)
+            received = []
+            while "READY=1" not in received or not any(line.startswith("STATUS=1 collecting") for line in received):
+                received += supervisor.recv(4096).decode().splitlines()
+            self.assertLessEqual(received.count("READY=1"), 2)
+            self.fill(path)
+            service = self.load()
+            self.assertEqual(daemon.stop(), 0)
+        self.check_files(daemon.files("one"), [service], lossy=False)
+
+    def fill(self, path):
+        """Sends to the socket until it takes no more."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            with self.assertRaises(BlockingIOError):
+                for _ in range(100_000):
+                    sender.sendto(b"FILL=1", str(path))
 
     def test_wrong_settings_stop_the_daemon_and_name_the_place(self):
         daemon = self.daemon(wrong="[session.one]\nselct = []\n")
