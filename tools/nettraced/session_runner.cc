@@ -101,6 +101,7 @@ std::future<absl::Status> SessionRunner::Start() {
       return;
     }
     backoff_.Reset();
+    logged_failure_ = absl::OkStatus();
     promise->set_value(TryStart());
   });
   return promise->get_future();
@@ -296,6 +297,7 @@ absl::Status SessionRunner::TryStart() {
     return status;
   }
   started_ = MonotonicNow();
+  logged_failure_ = absl::OkStatus();
   SetState(State::kRunning);
   Tell(LOG_INFO, "collects");
   return status;
@@ -305,9 +307,13 @@ void SessionRunner::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
   next_try_ = MonotonicNow() + wait;
   SetState(State::kFailed, status);
+  if (status == logged_failure_) return;
+  logged_failure_ = status;
   Tell(LOG_ERR, what,
        absl::Status(status.code(),
-                    absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait))));
+                    absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait),
+                                 ", then at least every ", absl::FormatDuration(Backoff::kLongest),
+                                 "; the same error is not logged again")));
 }
 
 absl::Status SessionRunner::Begin() {
@@ -460,8 +466,8 @@ void SessionRunner::SetState(State state, const absl::Status& error) {
   const absl::Time now = absl::Now();
   {
     const std::lock_guard lock(mutex_);
+    if (status_.state != state) status_.state_since = now;
     status_.state = state;
-    status_.state_since = now;
     if (!error.ok()) {
       status_.error = std::string(error.message());
       status_.error_time = now;

@@ -123,6 +123,7 @@ class SessionRunner {
   // Times are of MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
+  absl::Status logged_failure_;  // since the session ran last or was asked to start; logged once
   absl::Duration losses_told_ = -absl::InfiniteDuration();
   std::uint64_t lost_told_ = 0;
   absl::Duration snapshot_at_ = absl::InfiniteDuration();
