@@ -275,7 +275,8 @@ class NettracedTest(unittest.TestCase):
         text.write_text("[session.other]\n" + SELECT + shared)
         refused = daemon.ctl("start", "--from", str(text))
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("sessions other and one write files with the same names into the same directory", refused.stderr)
+        self.assertIn("session 'other' writes files with the same names into the same directory as session 'one'; ",
+                      refused.stderr)
         text.write_text("[session.wrong]\nselect = 5\ninterval = 5\n")
         self.assertEqual(daemon.ctl("start", "--from", str(text)).returncode, 1)
         # Each error is a separate log message.
@@ -418,7 +419,6 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("one"), [service], lossy=False)
 
-    def test_a_pipe_has_every_event(self):
     def test_failed_session_records_once_its_cause_is_gone(self):
         daemon = self.daemon(late="[session.late]\n" + SELECT)
         (daemon.path / "state/late").write_text("not a directory")
@@ -431,6 +431,7 @@ class NettracedTest(unittest.TestCase):
         self.assertEqual(daemon.stop(), 0)
         self.check_files(daemon.files("late"), [service], lossy=False)
 
+    def test_a_pipe_has_every_event(self):
         pipe = self.pipe()
         daemon = self.daemon(piped="[session.piped]\n" + SELECT + f'pipe.path = "{pipe}"\n')
         daemon.start()

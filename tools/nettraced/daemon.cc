@@ -275,11 +275,9 @@ absl::Status Daemon::CheckFiles(const collector::SessionSettings& session,
       collector::InDirectory(session, settings_.state_directory);
   for (const auto& [name, entry] : others) {
     if (!collector::ShareFiles(placed, entry.runner->settings())) continue;
-    return absl::AlreadyExistsError(
-        absl::StrCat(session.origin, ": sessions ", session.name, " and ", name,
-                     " write files with the same names into the same directory, so each would "
-                     "delete the other's ",
-                     "files; use another directory, or {session} in files.name of both"));
+    return absl::AlreadyExistsError(absl::StrCat(session.origin, ": session '", session.name, "' ",
+                                                 collector::kSharesFiles, " session '", name, "'; ",
+                                                 collector::kSharesFilesRemedy));
   }
   return absl::OkStatus();
 }
