@@ -168,9 +168,9 @@ int RunRewrite(const Rewrite& rewrite) {
     PrintInputError(rewrite.command, rewrite.output, status);
     return kExitFailed;
   }
-  absl::FPrintF(stderr, "nettrace %s: %s: %d events, %d bytes\n", rewrite.command,
-                InputName(rewrite.output), merger.stats().events,
-                written.value_or(merger.stats().bytes));
+  absl::FPrintF(stderr, "nettrace %s: %s: %s, %s\n", rewrite.command, InputName(rewrite.output),
+                Counted(merger.stats().events, "event"),
+                Counted(written.value_or(merger.stats().bytes), "byte"));
   return 0;
 }
 
