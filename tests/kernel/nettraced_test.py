@@ -105,10 +105,11 @@ class NettracedTest(unittest.TestCase):
         daemon = self.daemon(one="[session.one]\n" + SELECT)
         daemon.start(watchdog=1)
         service = self.load()
-        time.sleep(1.5)  # Rings that are not a quarter full are drained each second.
+        # Rings that are not a quarter full are drained each second.
+        nettraced.until(lambda: daemon.status("one")["events"] == 20_000, 60, daemon.log)
         status = daemon.status("one")
         self.assertEqual((status["state"], status["events"], status["tracepoints"]), ("running", 20_000, 1))
-        for _ in range(20):
+        for _ in range(30):
             daemon.hear(0.1)
         self.assertGreater(daemon.said.count("WATCHDOG=1"), 4)
         # A daemon that takes long to start reports that first, and that it collects in its next status.

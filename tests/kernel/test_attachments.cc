@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/perf_session.h"
@@ -50,7 +50,7 @@ class AttachmentsTest : public ::testing::Test {
 
   // Writes a command for the kernel, which must be the text of one write.
   void Write(const std::string& command) {
-    const UniqueFd file(open(control_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    const base::UniqueFd file(open(control_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     EXPECT_EQ(write(file.get(), command.data(), command.size()),
               static_cast<ssize_t>(command.size()))
         << strerror(errno) << ": " << command;

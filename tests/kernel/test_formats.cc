@@ -13,7 +13,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/tracefs/tracefs.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace collector {
 namespace {
@@ -78,7 +78,7 @@ TEST(KernelFormats, EachBecomesARowWithAllItsFields) {
       EXPECT_TRUE(added.ok()) << added.status();
     }
     for (const auto& [key, value] : schema->metadata.key_values) {
-      EXPECT_TRUE(tools::ParseTracepointNote(value).has_value()) << key << ": " << value;
+      EXPECT_TRUE(trace::ParseTracepointNote(value).has_value()) << key << ": " << value;
       ++notes;
     }
   }

@@ -21,9 +21,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "tools/collector/control/client.h"
-#include "tools/collector/control/messages.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/control/client.h"
+#include "tools/control/messages.h"
 #include "tools/eventheader/command_output.h"
 
 namespace tools {
@@ -173,8 +173,8 @@ std::optional<ProcessFacts> LookAtProcess(const std::string& root, const std::st
   return facts;
 }
 
-absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::string& socket) {
-  auto client = collector::ControlClient::Connect(socket, kPatience);
+absl::StatusOr<std::vector<control::SessionStatus>> AskDaemon(const std::string& socket) {
+  auto client = control::ControlClient::Connect(socket, kPatience);
   if (!client.ok()) return client.status();
   const auto reply = client->Call("List", "{}");
   if (!reply.ok()) return reply.status();
@@ -184,9 +184,9 @@ absl::StatusOr<std::vector<collector::SessionStatus>> AskDaemon(const std::strin
         "the daemon's reply is invalid: it has no array 'sessions'; the daemon and this program "
         "may have different versions");
   }
-  std::vector<collector::SessionStatus> sessions;
+  std::vector<control::SessionStatus> sessions;
   for (const rapidjson::Value& value : found->value.GetArray()) {
-    auto session = collector::ParseSession(value);
+    auto session = control::ParseSession(value);
     if (!session.ok()) return session.status();
     sessions.push_back(*std::move(session));
   }

@@ -18,8 +18,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "eventheader/wire.h"
+#include "tools/base/text.h"
 #include "tools/collector/tracefs/user_event_definition.h"
-#include "tools/common/text.h"
 
 namespace tools {
 namespace {

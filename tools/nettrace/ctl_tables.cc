@@ -9,14 +9,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/collector/control/losses.h"
-#include "tools/collector/control/messages.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
+#include "tools/control/losses.h"
+#include "tools/control/messages.h"
 
 namespace tools {
 namespace {
 
-using collector::SessionStatus;
+using control::SessionStatus;
 
 // Maximum number of losses in the details; the largest ones are shown.
 constexpr std::size_t kLossesShown = 20;
@@ -112,7 +112,7 @@ std::string FormatLocal(absl::Time time, absl::Time now) {
 }
 
 std::string State(const SessionStatus& session) {
-  return std::string(collector::StateName(session.state));
+  return std::string(control::StateName(session.state));
 }
 
 void PutFact(std::string* text, const char* name, const std::string& value) {
@@ -122,17 +122,18 @@ void PutFact(std::string* text, const char* name, const std::string& value) {
 void PutList(std::string* text, const char* title, const std::vector<std::string>& entries) {
   if (entries.empty()) return;
   absl::StrAppend(text, "  ", title, ":\n");
-  for (const std::string& entry : entries) absl::StrAppend(text, "    ", Printable(entry), "\n");
+  for (const std::string& entry : entries)
+    absl::StrAppend(text, "    ", base::Printable(entry), "\n");
 }
 
 void PutLosses(std::string* text, const SessionStatus& session) {
   if (session.losses.empty()) return;
   Columns columns({">EVENTS", ">CPU", "TRACEPOINT"});
   std::uint64_t elsewhere = session.lost;
-  for (const collector::Loss& loss : collector::LargestLosses(session.losses, kLossesShown)) {
+  for (const control::Loss& loss : control::LargestLosses(session.losses, kLossesShown)) {
     const std::string tracepoint(loss.tracepoint);
     columns.Add({FormatExact(loss.events), absl::StrCat(loss.cpu),
-                 tracepoint.empty() ? "(not known)" : Printable(tracepoint)});
+                 tracepoint.empty() ? "(not known)" : base::Printable(tracepoint)});
     elsewhere -= std::min(elsewhere, loss.events);
   }
   if (elsewhere > 0) columns.Add({FormatExact(elsewhere), "", "(elsewhere)"});
@@ -140,9 +141,10 @@ void PutLosses(std::string* text, const SessionStatus& session) {
 }
 
 void PutOutput(std::string* text, const SessionStatus& session) {
-  PutFact(text, "output",
-          session.kind == "flight" ? "a flight recorder, in memory" : Printable(session.kind));
-  if (!session.current_file.empty()) PutFact(text, "writes", Printable(session.current_file));
+  PutFact(
+      text, "output",
+      session.kind == "flight" ? "a flight recorder, in memory" : base::Printable(session.kind));
+  if (!session.current_file.empty()) PutFact(text, "writes", base::Printable(session.current_file));
   PutFact(text, "written",
           absl::StrCat(FormatBytes(session.bytes), ", ",
                        FormatBytes(static_cast<std::uint64_t>(session.bytes_per_second)), "/s"));
@@ -181,7 +183,7 @@ std::string ListText(std::span<const SessionStatus> sessions) {
   if (sessions.empty()) return "There are no sessions.\n";
   Columns columns({"SESSION", "KIND", "STATE"});
   for (const SessionStatus& session : sessions) {
-    columns.Add({Printable(session.name), Printable(session.kind), State(session)});
+    columns.Add({base::Printable(session.name), base::Printable(session.kind), State(session)});
   }
   return columns.Text(kAnyWidth);
 }
@@ -193,23 +195,23 @@ std::string StatusTable(std::span<const SessionStatus> sessions, absl::Time now,
                    ">FILES", "LAST ERROR"});
   for (const SessionStatus& session : sessions) {
     columns.Add(
-        {Cut(Printable(session.name), 32), State(session), AgeSince(session.state_since, now),
+        {Cut(base::Printable(session.name), 32), State(session), AgeSince(session.state_since, now),
          FormatCount(static_cast<double>(session.events)), FormatCount(session.events_per_second),
          FormatCount(static_cast<double>(session.lost)), FormatBytes(session.bytes),
          FormatCount(static_cast<double>(session.files)),
-         session.error.empty() ? "-" : Printable(session.error)});
+         session.error.empty() ? "-" : base::Printable(session.error)});
   }
   return columns.Text(width);
 }
 
 std::string StatusDetails(const SessionStatus& session, absl::Time now) {
-  std::string text = absl::StrCat(Printable(session.name), ": ", State(session), " since ",
+  std::string text = absl::StrCat(base::Printable(session.name), ": ", State(session), " since ",
                                   FormatLocal(session.state_since, now), "\n");
   PutFact(&text, "started", FormatLocal(session.started, now));
   PutFact(&text, "last error",
-          session.error.empty()
-              ? "none"
-              : absl::StrCat(Printable(session.error), ", ", FormatLocal(session.error_time, now)));
+          session.error.empty() ? "none"
+                                : absl::StrCat(base::Printable(session.error), ", ",
+                                               FormatLocal(session.error_time, now)));
   PutFact(&text, "events",
           absl::StrCat(FormatExact(session.events), ", ", FormatCount(session.events_per_second),
                        "/s"));

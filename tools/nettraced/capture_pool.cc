@@ -5,30 +5,30 @@
 #include <algorithm>
 #include <bit>
 
-#include "tools/collector/config/session_options.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/nettraced/config/session_options.h"
 
 namespace nettraced {
 namespace {
 
-bool HasFilter(const collector::SessionSettings& settings) {
+bool HasFilter(const SessionSettings& settings) {
   return std::any_of(settings.select.begin(), settings.select.end(),
                      [](const collector::Selector& selector) { return !selector.filter.empty(); });
 }
 
 // Returns "" for the shared capture; no session has an empty name.
-std::string KeyOf(const collector::SessionSettings& settings) {
-  const bool is_shared = settings.target == collector::TargetSettings() && !HasFilter(settings);
+std::string KeyOf(const SessionSettings& settings) {
+  const bool is_shared = settings.target == TargetSettings() && !HasFilter(settings);
   return is_shared ? "" : settings.name;
 }
 
-collector::CaptureOptions OptionsOf(const collector::SessionSettings& settings,
-                                    std::size_t ring_size) {
+collector::CaptureOptions OptionsOf(const SessionSettings& settings, std::size_t ring_size) {
   collector::CaptureOptions options;
   options.leave_out_own_process = true;
   options.identity = true;
   // Attaching all tracepoints of the kernel takes minutes. Other sessions start in between.
   options.attachments.attach_tracepoints_for = absl::Milliseconds(100);
-  options.target = collector::TargetOf(settings.target);
+  options.target = TargetOf(settings.target);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   options.ring_size = std::bit_ceil(std::max(ring_size, page));
   return options;
@@ -41,8 +41,7 @@ void CapturePool::SetSharedRingSize(std::size_t size) {
   shared_ring_size_ = size;
 }
 
-absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(
-    const collector::SessionSettings& settings) {
+absl::StatusOr<std::shared_ptr<CaptureThread>> CapturePool::Get(const SessionSettings& settings) {
   const std::string key = KeyOf(settings);
   const std::lock_guard opening(opening_);
   std::size_t ring_size = settings.ring_size;
@@ -71,7 +70,7 @@ bool CapturePool::AreAlive(absl::Duration period) const {
   const std::lock_guard lock(mutex_);
   return std::all_of(heartbeats_.begin(), heartbeats_.end(), [period](const auto& each) {
     const auto heartbeat = each.lock();
-    return heartbeat == nullptr || heartbeat->IsAlive(MonotonicNow(), period);
+    return heartbeat == nullptr || heartbeat->IsAlive(base::MonotonicNow(), period);
   });
 }
 

@@ -9,13 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tools/collector/config/read_settings.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/nettraced/config/read_settings.h"
 #include "tools/nettraced/log.h"
 
 namespace nettraced {
 namespace {
 
-using State = collector::SessionStatus::State;
+using State = control::SessionStatus::State;
 
 // Longest wait for a capture to report the state of its sessions. If it does not answer in time,
 // the last known state is used.
@@ -25,13 +26,13 @@ constexpr absl::Duration kRequestTime = absl::Seconds(15);
 
 template <typename T>
 bool IsReadyBy(const std::future<T>& value, absl::Duration end) {
-  const absl::Duration left = std::max(end - MonotonicNow(), absl::ZeroDuration());
+  const absl::Duration left = std::max(end - base::MonotonicNow(), absl::ZeroDuration());
   return value.wait_for(absl::ToChronoNanoseconds(left)) == std::future_status::ready;
 }
 
 template <typename T>
 void WaitForAll(const std::vector<std::future<T>>& values) {
-  const absl::Duration end = MonotonicNow() + kRequestTime;
+  const absl::Duration end = base::MonotonicNow() + kRequestTime;
   for (const std::future<T>& value : values) IsReadyBy(value, end);
 }
 
@@ -44,13 +45,13 @@ absl::Status NoAnswer() {
 // Returns the answer of a session, or NoAnswer() if it does not come within `limit`.
 template <typename T>
 T AnswerOf(std::future<T> answer, absl::Duration limit = kRequestTime) {
-  if (!IsReadyBy(answer, MonotonicNow() + limit)) return NoAnswer();
+  if (!IsReadyBy(answer, base::MonotonicNow() + limit)) return NoAnswer();
   return answer.get();
 }
 
-std::size_t LargestRing(const std::vector<collector::SessionSettings>& sessions) {
+std::size_t LargestRing(const std::vector<SessionSettings>& sessions) {
   std::size_t size = 0;
-  for (const collector::SessionSettings& session : sessions) {
+  for (const SessionSettings& session : sessions) {
     size = std::max(size, session.ring_size);
   }
   return size;
@@ -73,8 +74,7 @@ absl::Status Named(std::string_view session, const absl::Status& status) {
 
 }  // namespace
 
-Daemon::Daemon(collector::DaemonSettings settings, ReadSettings read,
-               std::function<void()> on_change)
+Daemon::Daemon(DaemonSettings settings, ReadSettings read, std::function<void()> on_change)
     : memory_(std::make_shared<collector::PatternMemory>(settings.remembered_names)),
       environment_(memory_),
       read_(std::move(read)),
@@ -97,7 +97,7 @@ void Daemon::StartAll() {
   }
   environment_.captures.SetSharedRingSize(LargestRing(settings_.sessions));
   std::vector<std::future<absl::Status>> started;
-  for (const collector::SessionSettings& session : settings_.sessions) {
+  for (const SessionSettings& session : settings_.sessions) {
     started.push_back(Add(session, /*is_from_settings=*/true, session.start));
   }
   WaitForAll(started);
@@ -121,7 +121,7 @@ void Daemon::SaveMemory() {
 void Daemon::RotateAll() {
   std::vector<std::future<absl::StatusOr<std::string>>> rotated;
   for (const auto& [name, entry] : entries()) {
-    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFiles) {
+    if (entry.runner->settings().kind == SessionSettings::Kind::kFiles) {
       rotated.push_back(entry.runner->Rotate());
     }
   }
@@ -131,7 +131,7 @@ void Daemon::RotateAll() {
 void Daemon::SnapshotAll() {
   std::vector<std::future<absl::StatusOr<std::string>>> written;
   for (const auto& [name, entry] : entries()) {
-    if (entry.runner->settings().kind == collector::SessionSettings::Kind::kFlight) {
+    if (entry.runner->settings().kind == SessionSettings::Kind::kFlight) {
       written.push_back(entry.runner->Snapshot(absl::ZeroDuration()));
     }
   }
@@ -145,7 +145,7 @@ std::string Daemon::StatusLine() {
   double rate = 0;
   std::uint64_t lost = 0;
   for (const auto& [name, entry] : entries()) {
-    const collector::SessionStatus status = entry.runner->Status(absl::ZeroDuration());
+    const control::SessionStatus status = entry.runner->Status(absl::ZeroDuration());
     if (status.state == State::kFailed) ++failed;
     if (status.state == State::kSuspended) ++suspended;
     if (status.state == State::kRunning) ++collecting;
@@ -163,18 +163,19 @@ std::string Daemon::StatusLine() {
   return text;
 }
 
-std::vector<collector::SessionStatus> Daemon::List() {
+std::vector<control::SessionStatus> Daemon::List() {
   const Entries all = entries();
   for (const auto& [name, entry] : all) entry.runner->BeginLook();
-  const absl::Duration end = MonotonicNow() + kLookTime;
-  std::vector<collector::SessionStatus> list;
+  const absl::Duration end = base::MonotonicNow() + kLookTime;
+  std::vector<control::SessionStatus> list;
   for (const auto& [name, entry] : all) {
-    list.push_back(entry.runner->Status(std::max(end - MonotonicNow(), absl::ZeroDuration())));
+    list.push_back(
+        entry.runner->Status(std::max(end - base::MonotonicNow(), absl::ZeroDuration())));
   }
   return list;
 }
 
-absl::StatusOr<collector::SessionStatus> Daemon::Status(std::string_view session) {
+absl::StatusOr<control::SessionStatus> Daemon::Status(std::string_view session) {
   const auto runner = Find(session);
   if (!runner.ok()) return runner.status();
   (*runner)->BeginLook();
@@ -188,10 +189,10 @@ absl::Status Daemon::Start(std::string_view session) {
 }
 
 absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml) {
-  const auto sessions = collector::ParseSessions(toml, "the request", settings_.state_directory);
+  const auto sessions = ParseSessions(toml, "the request", settings_.state_directory);
   if (!sessions.ok()) return sessions.status();
   const std::lock_guard changing(changing_);
-  for (const collector::SessionSettings& session : *sessions) {
+  for (const SessionSettings& session : *sessions) {
     if (Find(session.name).ok()) {
       return absl::AlreadyExistsError(absl::StrCat("session ", session.name, " already exists"));
     }
@@ -199,7 +200,7 @@ absl::StatusOr<std::vector<std::string>> Daemon::StartFrom(std::string_view toml
   }
   std::vector<std::string> names;
   std::vector<std::future<absl::Status>> started;
-  for (const collector::SessionSettings& session : *sessions) {
+  for (const SessionSettings& session : *sessions) {
     names.push_back(session.name);
     started.push_back(Add(session, /*is_from_settings=*/false, /*starts=*/true));
   }
@@ -216,7 +217,7 @@ absl::Status Daemon::Stop(std::string_view session) {
   const auto runner = Find(session);
   if (!runner.ok()) return runner.status();
   std::future<absl::Status> stopped = (*runner)->Stop();
-  if (!IsReadyBy(stopped, MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
+  if (!IsReadyBy(stopped, base::MonotonicNow() + kRequestTime)) return Named(session, NoAnswer());
   absl::Status status = Named(session, stopped.get());
   const std::lock_guard lock(mutex_);
   const auto entry = entries_.find(session);
@@ -243,9 +244,9 @@ absl::StatusOr<std::string> Daemon::Snapshot(std::string_view session, absl::Dur
   return path;
 }
 
-absl::StatusOr<std::unique_ptr<collector::Tail>> Daemon::StartTail(std::string_view session,
-                                                                   collector::UniqueFd socket,
-                                                                   std::string first) {
+absl::StatusOr<std::unique_ptr<control::Tail>> Daemon::StartTail(std::string_view session,
+                                                                 base::UniqueFd socket,
+                                                                 std::string first) {
   const auto runner = Find(session);
   if (!runner.ok()) return runner.status();
   auto tail = (*runner)->StartTail(std::move(socket), std::move(first));
@@ -269,21 +270,19 @@ absl::Status Daemon::Reload() {
   return status;
 }
 
-absl::Status Daemon::CheckFiles(const collector::SessionSettings& session,
-                                const Entries& others) const {
-  const collector::SessionSettings placed =
-      collector::InDirectory(session, settings_.state_directory);
+absl::Status Daemon::CheckFiles(const SessionSettings& session, const Entries& others) const {
+  const SessionSettings placed = InDirectory(session, settings_.state_directory);
   for (const auto& [name, entry] : others) {
-    if (!collector::ShareFiles(placed, entry.runner->settings())) continue;
+    if (!ShareFiles(placed, entry.runner->settings())) continue;
     return absl::AlreadyExistsError(absl::StrCat(session.origin, ": session '", session.name, "' ",
-                                                 collector::kSharesFiles, " session '", name, "'; ",
-                                                 collector::kSharesFilesRemedy));
+                                                 kSharesFiles, " session '", name, "'; ",
+                                                 kSharesFilesRemedy));
   }
   return absl::OkStatus();
 }
 
 absl::Status Daemon::ReloadLocked() {
-  absl::StatusOr<collector::DaemonSettings> settings = read_();
+  absl::StatusOr<DaemonSettings> settings = read_();
   if (!settings.ok()) return settings.status();
   const Entries before = entries();
   // Sessions of invalid files stay, whatever the valid files contain.
@@ -297,9 +296,9 @@ absl::Status Daemon::ReloadLocked() {
   });
   std::vector<std::string> errors;
   if (!settings->errors.ok()) errors.emplace_back(settings->errors.message());
-  std::vector<const collector::SessionSettings*> added;
+  std::vector<const SessionSettings*> added;
   std::vector<std::string> removed;
-  for (const collector::SessionSettings& session : settings->sessions) {
+  for (const SessionSettings& session : settings->sessions) {
     const auto known = before.find(session.name);
     if (known != before.end() && !known->second.is_from_settings) {
       errors.push_back(absl::StrCat(session.origin, ": a session ", session.name,
@@ -315,7 +314,7 @@ absl::Status Daemon::ReloadLocked() {
     }
     if (known == before.end()) {
       added.push_back(&session);
-    } else if (!collector::InDirectory(session, settings_.state_directory)
+    } else if (!InDirectory(session, settings_.state_directory)
                     .SameAs(known->second.runner->settings())) {
       added.push_back(&session);
       removed.push_back(session.name);
@@ -330,13 +329,13 @@ absl::Status Daemon::ReloadLocked() {
     }
   }
   const std::vector<std::string> hanging = Remove(removed);
-  std::erase_if(added, [&hanging](const collector::SessionSettings* session) {
+  std::erase_if(added, [&hanging](const SessionSettings* session) {
     return std::find(hanging.begin(), hanging.end(), session->name) != hanging.end();
   });
   environment_.captures.SetSharedRingSize(LargestRing(settings->sessions));
   std::vector<std::future<absl::Status>> started;
   started.reserve(added.size());
-  for (const collector::SessionSettings* session : added) {
+  for (const SessionSettings* session : added) {
     started.push_back(Add(*session, /*is_from_settings=*/true, session->start));
   }
   WaitForAll(started);
@@ -344,12 +343,12 @@ absl::Status Daemon::ReloadLocked() {
   return hanging.empty() ? absl::OkStatus() : Named(hanging.front(), NoAnswer());
 }
 
-std::future<absl::Status> Daemon::Add(const collector::SessionSettings& session,
-                                      bool is_from_settings, bool starts) {
+std::future<absl::Status> Daemon::Add(const SessionSettings& session, bool is_from_settings,
+                                      bool starts) {
   std::shared_ptr<SessionRunner> runner;
   try {
-    runner = std::make_shared<SessionRunner>(
-        collector::InDirectory(session, settings_.state_directory), &environment_);
+    runner = std::make_shared<SessionRunner>(InDirectory(session, settings_.state_directory),
+                                             &environment_);
   } catch (const std::system_error& error) {
     const std::string what = absl::StrCat("its thread cannot be created: ", error.what(),
                                           "; raise TasksMax= of the service");
@@ -376,7 +375,7 @@ std::vector<std::string> Daemon::Remove(const std::vector<std::string>& names) {
     const auto entry = all.find(name);
     if (entry != all.end()) stopped.emplace(name, entry->second.runner->Stop());
   }
-  const absl::Duration end = MonotonicNow() + kRequestTime;
+  const absl::Duration end = base::MonotonicNow() + kRequestTime;
   std::vector<std::string> hanging;
   for (const auto& [name, status] : stopped) {
     if (!IsReadyBy(status, end)) hanging.push_back(name);

@@ -17,7 +17,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
 #include "tools/nettraced/capture_thread.h"
 #include "tools/nettraced/log.h"
 
@@ -42,14 +43,14 @@ absl::StatusOr<std::unique_ptr<MainLoop>> MainLoop::Create() {
   pthread_sigmask(SIG_BLOCK, &taken, nullptr);
   // Ignored, so that a write reports a closed reader or a file size limit as an error.
   for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
-  collector::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.valid()) return collector::ErrnoStatus(errno, "signalfd");
-  collector::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return collector::ErrnoStatus(errno, "eventfd");
+  base::UniqueFd signals(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return base::ErrnoStatus(errno, "signalfd");
+  base::UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return base::ErrnoStatus(errno, "eventfd");
   return std::unique_ptr<MainLoop>(new MainLoop(std::move(signals), std::move(wake)));
 }
 
-MainLoop::MainLoop(collector::UniqueFd signals, collector::UniqueFd wake)
+MainLoop::MainLoop(base::UniqueFd signals, base::UniqueFd wake)
     : signals_(std::move(signals)),
       wake_(std::move(wake)),
       supervisor_(std::getenv("NOTIFY_SOCKET")) {
@@ -63,7 +64,7 @@ void MainLoop::Wake() { eventfd_write(wake_.get(), 1); }
 
 void MainLoop::Run(Daemon* daemon) {
   daemon_ = daemon;
-  last_save_ = MonotonicNow();
+  last_save_ = base::MonotonicNow();
   Begin([daemon] { daemon->StartAll(); },
         [this] {
           if (!stopping_) supervisor_.Notify("READY=1");
@@ -79,7 +80,7 @@ void MainLoop::Run(Daemon* daemon) {
     supervisor_.Retry();
     TakeSignals();
     FinishJobs();
-    const absl::Duration now = MonotonicNow();
+    const absl::Duration now = base::MonotonicNow();
     FeedWatchdog(now);
     if (!stopping_ && now - last_save_ >= kSaveMemory) {
       last_save_ = now;
@@ -140,8 +141,8 @@ void MainLoop::OnSignal(int number) {
 
 void MainLoop::BeginReload() {
   if (stopping_) return;
-  supervisor_.Notify(
-      absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(MonotonicNow())));
+  supervisor_.Notify(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
+                                  absl::ToInt64Microseconds(base::MonotonicNow())));
   Begin([this] { daemon_->Reload().IgnoreError(); },
         [this] {
           if (stopping_) return;

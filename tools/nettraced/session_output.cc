@@ -5,95 +5,95 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/output/recover_files.h"
-#include "tools/collector/output/zstd_sink.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
 #include "tools/nettraced/capture_thread.h"
 #include "tools/nettraced/log.h"
+#include "tools/output/recover_files.h"
+#include "tools/output/zstd_sink.h"
 
 namespace nettraced {
 namespace {
 
-using Kind = collector::SessionSettings::Kind;
+using Kind = SessionSettings::Kind;
 
-void LogRecovery(const std::string& session, const collector::RecoveredFile& file) {
-  using Outcome = collector::RecoveredFile::Outcome;
+void LogRecovery(const std::string& session, const output::RecoveredFile& file) {
+  using Outcome = output::RecoveredFile::Outcome;
   const bool is_well = file.outcome == Outcome::kComplete || file.outcome == Outcome::kRepaired ||
                        file.outcome == Outcome::kEmpty;
   Log(is_well ? LOG_NOTICE : LOG_WARNING,
-      absl::StrCat("session ", session, ": ", collector::RecoveryText(file)),
+      absl::StrCat("session ", session, ": ", output::RecoveryText(file)),
       {{"SESSION", session},
        {"FILE", file.path.empty() ? file.partial : file.path},
        {"ERROR", std::string(file.status.message())}});
 }
 
-std::optional<int> LevelOf(const collector::CompressionSettings& compression) {
+std::optional<int> LevelOf(const CompressionSettings& compression) {
   return compression.enabled ? std::optional<int>(compression.level) : std::nullopt;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SessionOutput>> SessionOutput::Open(
-    const collector::SessionSettings& settings,
-    std::function<void(const absl::Status& status)> on_status) {
+    const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status) {
   if (settings.kind != Kind::kPipe) {
-    const auto files = collector::RecoverFiles(settings.files, settings.name);
+    const auto files = output::RecoverFiles(settings.files, settings.name);
     if (!files.ok()) return files.status();
-    for (const collector::RecoveredFile& file : *files) LogRecovery(settings.name, file);
+    for (const output::RecoveredFile& file : *files) LogRecovery(settings.name, file);
   }
   std::unique_ptr<SessionOutput> output(new SessionOutput);
-  collector::OutputQueueOptions options;
+  output::OutputQueueOptions options;
   auto sink = output->MakeDestination(settings, &options.cancel);
   if (!sink.ok()) return sink.status();
   if (settings.compression.enabled) {
     auto compressing =
-        collector::ZstdSink::Create(*std::move(sink), {.level = settings.compression.level});
+        output::ZstdSink::Create(*std::move(sink), {.level = settings.compression.level});
     if (!compressing.ok()) return compressing.status();
     sink = *std::move(compressing);
   }
   output->queue_limit_ = options.limit = settings.queue_bytes;
   options.thread_name = absl::StrCat("o:", settings.name).substr(0, 15);
   options.on_status = std::move(on_status);
-  auto queue = collector::OutputQueue::Create(*std::move(sink), std::move(options));
+  auto queue = output::OutputQueue::Create(*std::move(sink), std::move(options));
   if (!queue.ok()) return queue.status();
   output->queue_ = *std::move(queue);
   return output;
 }
 
 absl::StatusOr<std::unique_ptr<nettrace::Sink>> SessionOutput::MakeDestination(
-    const collector::SessionSettings& settings, std::function<void()>* cancel) {
+    const SessionSettings& settings, std::function<void()>* cancel) {
   const std::optional<int> level = LevelOf(settings.compression);
   if (settings.kind == Kind::kFiles) {
-    auto files = collector::FileSetSink::Create(settings.files, settings.name, level);
+    auto files = output::FileSetSink::Create(settings.files, settings.name, level);
     if (!files.ok()) return files.status();
     files_ = (*files)->control();
     return *std::move(files);
   }
   if (settings.kind == Kind::kPipe) {
-    auto canceller = collector::Canceller::Create();
+    auto canceller = output::Canceller::Create();
     if (!canceller.ok()) return canceller.status();
-    auto pipe = std::make_unique<collector::PipeSink>(settings.pipe.path, *canceller);
+    auto pipe = std::make_unique<output::PipeSink>(settings.pipe.path, *canceller);
     pipe_ = pipe->state();
     *cancel = [canceller = *canceller] { canceller->Cancel(); };
     return pipe;
   }
-  collector::FlightRecorderOptions options;
+  output::FlightRecorderOptions options;
   options.files = settings.files;
   options.session = settings.name;
   options.keep_bytes = settings.flight.keep_bytes;
   options.keep_time = settings.flight.keep_time;
   options.compressed = level;
-  auto flight = collector::FlightRecorder::Create(options);
+  auto flight = output::FlightRecorder::Create(options);
   if (!flight.ok()) return flight.status();
   flight_ = *std::move(flight);
-  return std::make_unique<collector::FlightSink>(flight_);
+  return std::make_unique<output::FlightSink>(flight_);
 }
 
 std::unique_ptr<nettrace::Sink> SessionOutput::MakeSink() {
-  return std::make_unique<collector::QueueSink>(queue_);
+  return std::make_unique<output::QueueSink>(queue_);
 }
 
-absl::Status SessionOutput::Rotate(collector::FileSetControl::Done done) {
+absl::Status SessionOutput::Rotate(output::FileSetControl::Done done) {
   if (files_ == nullptr) {
     return absl::FailedPreconditionError(
         "the session writes no series of files; only such sessions can start a new file");
@@ -112,8 +112,8 @@ absl::StatusOr<std::string> SessionOutput::WriteSnapshot(absl::Duration patience
   return std::move(snapshot->path);
 }
 
-void SessionOutput::FillIn(collector::SessionStatus* status) const {
-  const collector::OutputQueue::Stats stats = queue_->stats();
+void SessionOutput::FillIn(control::SessionStatus* status) const {
+  const output::OutputQueue::Stats stats = queue_->stats();
   status->queue_bytes = stats.queued;
   status->queue_limit = queue_limit_;
   const auto tell = [status](const absl::Status& error, absl::Time time) {
@@ -122,9 +122,9 @@ void SessionOutput::FillIn(collector::SessionStatus* status) const {
     status->error_time = time;
   };
   tell(stats.last_error, stats.last_error_time);
-  collector::FilesState files;
+  output::FilesState files;
   if (flight_ != nullptr) {
-    const collector::FlightRecorder::State flight = flight_->state();
+    const output::FlightRecorder::State flight = flight_->state();
     status->memory_bytes = flight.memory_bytes;
     status->snapshots = flight.snapshots;
     files = flight.files;
@@ -144,12 +144,12 @@ void SessionOutput::FillIn(collector::SessionStatus* status) const {
 absl::Status SessionOutput::Close(const std::atomic<bool>& hurry) {
   constexpr absl::Duration kLook = absl::Milliseconds(200);
   std::uint64_t undelivered = queue_->stats().undelivered;
-  absl::Duration progress = MonotonicNow();
+  absl::Duration progress = base::MonotonicNow();
   while (!queue_->WaitUntilDelivered(kLook) && !hurry) {
     const std::uint64_t now = queue_->stats().undelivered;
-    if (now != undelivered) progress = MonotonicNow();
+    if (now != undelivered) progress = base::MonotonicNow();
     undelivered = now;
-    if (MonotonicNow() - progress > kStuck) break;
+    if (base::MonotonicNow() - progress > kStuck) break;
   }
   const absl::Status error = queue_->stats().status;
   const std::uint64_t missing = queue_->Close(kLook);

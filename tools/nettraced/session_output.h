@@ -12,12 +12,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "nettrace/sink.h"
-#include "tools/collector/config/settings.h"
-#include "tools/collector/control/service.h"
-#include "tools/collector/output/file_set_sink.h"
-#include "tools/collector/output/flight_recorder.h"
-#include "tools/collector/output/output_queue.h"
-#include "tools/collector/output/pipe_sink.h"
+#include "tools/control/service.h"
+#include "tools/nettraced/config/settings.h"
+#include "tools/output/file_set_sink.h"
+#include "tools/output/flight_recorder.h"
+#include "tools/output/output_queue.h"
+#include "tools/output/pipe_sink.h"
 
 namespace nettraced {
 
@@ -31,18 +31,17 @@ class SessionOutput {
   // Repairs the files of an earlier run, logs the repairs, and opens the output.
   // `settings.files.directory` must exist. `on_status` is OutputQueueOptions::on_status.
   static absl::StatusOr<std::unique_ptr<SessionOutput>> Open(
-      const collector::SessionSettings& settings,
-      std::function<void(const absl::Status& status)> on_status);
+      const SessionSettings& settings, std::function<void(const absl::Status& status)> on_status);
 
   // Returns the sink that the session writes to. Must be called only once.
   std::unique_ptr<nettrace::Sink> MakeSink();
 
   // Starts a new file. Fails with FailedPrecondition if the session does not write files.
-  absl::Status Rotate(collector::FileSetControl::Done done);
+  absl::Status Rotate(output::FileSetControl::Done done);
   // Writes a snapshot and returns its path. Fails with FailedPrecondition if the session is not a
   // flight recorder.
   absl::StatusOr<std::string> WriteSnapshot(absl::Duration patience);
-  void FillIn(collector::SessionStatus* status) const;
+  void FillIn(control::SessionStatus* status) const;
   // Returns whether writing to the destination currently fails, so that no data is written.
   bool is_failing() const { return !queue_->stats().status.ok(); }
 
@@ -53,14 +52,14 @@ class SessionOutput {
  private:
   SessionOutput() = default;
 
-  absl::StatusOr<std::unique_ptr<nettrace::Sink>> MakeDestination(
-      const collector::SessionSettings& settings, std::function<void()>* cancel);
+  absl::StatusOr<std::unique_ptr<nettrace::Sink>> MakeDestination(const SessionSettings& settings,
+                                                                  std::function<void()>* cancel);
 
-  std::shared_ptr<collector::OutputQueue> queue_;
+  std::shared_ptr<output::OutputQueue> queue_;
   // Exactly one of these three is set.
-  std::shared_ptr<collector::FileSetControl> files_;
-  std::shared_ptr<const collector::PipeState> pipe_;
-  std::shared_ptr<collector::FlightRecorder> flight_;
+  std::shared_ptr<output::FileSetControl> files_;
+  std::shared_ptr<const output::PipeState> pipe_;
+  std::shared_ptr<output::FlightRecorder> flight_;
   std::size_t queue_limit_ = 0;
 };
 

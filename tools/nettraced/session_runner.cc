@@ -9,32 +9,33 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/config/session_options.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
+#include "tools/nettraced/config/session_options.h"
 #include "tools/nettraced/log.h"
 
 namespace nettraced {
 namespace {
 
-using State = collector::SessionStatus::State;
+using State = control::SessionStatus::State;
 
 // Longest time that a snapshot waits for the events up to now.
 constexpr absl::Duration kSnapshotPatience = absl::Seconds(5);
 
-const char* KindName(collector::SessionSettings::Kind kind) {
+const char* KindName(SessionSettings::Kind kind) {
   switch (kind) {
-    case collector::SessionSettings::Kind::kFiles:
+    case SessionSettings::Kind::kFiles:
       return "files";
-    case collector::SessionSettings::Kind::kPipe:
+    case SessionSettings::Kind::kPipe:
       return "pipe";
-    case collector::SessionSettings::Kind::kFlight:
+    case SessionSettings::Kind::kFlight:
       return "flight";
   }
   return "";
 }
 
-absl::StatusOr<collector::SessionOptions> OptionsOf(const collector::SessionSettings& settings) {
-  auto selectors = collector::SelectorsOf(settings);
+absl::StatusOr<collector::SessionOptions> OptionsOf(const SessionSettings& settings) {
+  auto selectors = SelectorsOf(settings);
   if (!selectors.ok()) return selectors.status();
   collector::SessionOptions options;
   options.selectors = *std::move(selectors);
@@ -50,7 +51,7 @@ void TellOf(const std::string& session, int priority, const std::string& what,
 }
 
 // A tail as the server holds it.
-class ServedTail : public collector::Tail {
+class ServedTail : public control::Tail {
  public:
   explicit ServedTail(std::shared_ptr<TailStream> stream) : stream_(std::move(stream)) {}
   bool IsEnded() override { return stream_->IsEnded(); }
@@ -61,7 +62,7 @@ class ServedTail : public collector::Tail {
 
 }  // namespace
 
-SessionRunner::SessionRunner(collector::SessionSettings settings, SessionEnvironment* environment)
+SessionRunner::SessionRunner(SessionSettings settings, SessionEnvironment* environment)
     : settings_(std::move(settings)),
       environment_(environment),
       snapshot_limit_(settings_.flight.limit_count, settings_.flight.limit_time) {
@@ -132,8 +133,8 @@ std::future<absl::StatusOr<std::string>> SessionRunner::Snapshot(absl::Duration 
   return promise->get_future();
 }
 
-absl::StatusOr<std::unique_ptr<collector::Tail>> SessionRunner::StartTail(
-    collector::UniqueFd socket, std::string first) {
+absl::StatusOr<std::unique_ptr<control::Tail>> SessionRunner::StartTail(base::UniqueFd socket,
+                                                                        std::string first) {
   const std::shared_ptr<const Running> session = running();
   if (session == nullptr) return absl::FailedPreconditionError("it is not running");
   auto options = OptionsOf(settings_);
@@ -162,9 +163,9 @@ void SessionRunner::BeginLook() {
   ticket_ = ticket;
 }
 
-collector::SessionStatus SessionRunner::Status(absl::Duration limit) {
+control::SessionStatus SessionRunner::Status(absl::Duration limit) {
   std::shared_ptr<const Running> session;
-  collector::SessionStatus status;
+  control::SessionStatus status;
   std::uint64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -209,15 +210,15 @@ void SessionRunner::Loop() {
     if (next == absl::InfiniteDuration()) {
       wake_.wait(lock, is_woken);
     } else {
-      wake_.wait_for(lock, absl::ToChronoNanoseconds(next - MonotonicNow()), is_woken);
+      wake_.wait_for(lock, absl::ToChronoNanoseconds(next - base::MonotonicNow()), is_woken);
     }
     noticed_ = false;
     const auto requests = std::exchange(requests_, {});
     lock.unlock();
     for (const auto& request : requests) request();
     LookAtSession();
-    if (MonotonicNow() >= snapshot_at_) FinishSnapshot();
-    if (MonotonicNow() >= next_try_) TryStart().IgnoreError();
+    if (base::MonotonicNow() >= snapshot_at_) FinishSnapshot();
+    if (base::MonotonicNow() >= next_try_) TryStart().IgnoreError();
     lock.lock();
   }
   lock.unlock();
@@ -235,7 +236,7 @@ void SessionRunner::LookAtSession() {
   if (!failure.ok()) {
     if (const absl::Status status = End(); !status.ok()) Tell(LOG_ERR, "has ended", status);
     // A session that ran well for a while starts over with short waits.
-    if (MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
+    if (base::MonotonicNow() - started_ > Backoff::kLongest) backoff_.Reset();
     return Fail(failure, "has failed");
   }
   const bool takes_nothing = session->view->is_suspended() || session->output->is_failing();
@@ -256,8 +257,8 @@ void SessionRunner::AnswerTrigger() {
   // A snapshot that is already scheduled also answers this trigger.
   if (!trigger || snapshot_at_ != absl::InfiniteDuration()) return;
   const std::string& text = settings_.flight.triggers[*trigger].text;
-  if (snapshot_limit_.Take(MonotonicNow())) {
-    snapshot_at_ = MonotonicNow() + settings_.flight.after;
+  if (snapshot_limit_.Take(base::MonotonicNow())) {
+    snapshot_at_ = base::MonotonicNow() + settings_.flight.after;
     refusal_told_ = false;
     Tell(LOG_NOTICE, absl::StrCat("writes a snapshot for its trigger: ", text));
     return;
@@ -275,13 +276,13 @@ void SessionRunner::AnswerTrigger() {
 
 void SessionRunner::TellLosses() {
   const std::uint64_t lost = running()->view->lost();
-  if (lost == lost_told_ || MonotonicNow() - losses_told_ < kTellLosses) return;
+  if (lost == lost_told_ || base::MonotonicNow() - losses_told_ < kTellLosses) return;
   Log(LOG_WARNING,
       absl::StrCat("session ", settings_.name, ": ", lost - lost_told_, " events were lost; ",
                    "'nettrace ctl status ", settings_.name, "' shows where"),
       {{"SESSION", settings_.name}, {"LOST", absl::StrCat(lost - lost_told_)}});
   lost_told_ = lost;
-  losses_told_ = MonotonicNow();
+  losses_told_ = base::MonotonicNow();
 }
 
 absl::Status SessionRunner::TryStart() {
@@ -296,7 +297,7 @@ absl::Status SessionRunner::TryStart() {
     Fail(status, "cannot start");
     return status;
   }
-  started_ = MonotonicNow();
+  started_ = base::MonotonicNow();
   logged_failure_ = absl::OkStatus();
   SetState(State::kRunning);
   Tell(LOG_INFO, "collects");
@@ -305,7 +306,7 @@ absl::Status SessionRunner::TryStart() {
 
 void SessionRunner::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
-  next_try_ = MonotonicNow() + wait;
+  next_try_ = base::MonotonicNow() + wait;
   SetState(State::kFailed, status);
   if (status == logged_failure_) return;
   logged_failure_ = status;
@@ -363,7 +364,7 @@ absl::Status SessionRunner::Begin() {
     session->capture->AddObserver(session.get(),
                                   [this, capture = session->capture.get(), view = session->view] {
                                     if (!capture->status().ok()) return Notice();
-                                    view->Look(MonotonicNow());
+                                    view->Look(base::MonotonicNow());
                                   });
   });
   if (session->session == nullptr) {
@@ -441,7 +442,7 @@ void SessionRunner::BeginSnapshot(absl::Duration after, std::shared_ptr<PathProm
     promise->set_value(absl::FailedPreconditionError("it is not running"));
     return;
   }
-  const absl::Duration at = MonotonicNow() + after;
+  const absl::Duration at = base::MonotonicNow() + after;
   snapshot_at_ = snapshot_at_ == absl::InfiniteDuration() ? at : std::max(snapshot_at_, at);
   snapshot_for_.push_back(std::move(promise));
 }

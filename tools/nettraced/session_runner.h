@@ -17,13 +17,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/unique_fd.h"
-#include "tools/collector/config/settings.h"
-#include "tools/collector/control/service.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/session/capture.h"
+#include "tools/control/service.h"
 #include "tools/nettraced/backoff.h"
 #include "tools/nettraced/capture_pool.h"
 #include "tools/nettraced/capture_thread.h"
+#include "tools/nettraced/config/settings.h"
 #include "tools/nettraced/rate_limit.h"
 #include "tools/nettraced/session_output.h"
 #include "tools/nettraced/session_view.h"
@@ -50,13 +50,13 @@ class SessionRunner {
  public:
   // Creates a stopped session. The settings name the directory of the files. Throws
   // std::system_error if no thread can be started.
-  SessionRunner(collector::SessionSettings settings, SessionEnvironment* environment);
+  SessionRunner(SessionSettings settings, SessionEnvironment* environment);
   // Stops the session and waits for that.
   ~SessionRunner();
   SessionRunner(const SessionRunner&) = delete;
   SessionRunner& operator=(const SessionRunner&) = delete;
 
-  const collector::SessionSettings& settings() const { return settings_; }
+  const SessionSettings& settings() const { return settings_; }
 
   // Starts the session. The future holds the error if it cannot start; it is then retried after
   // increasing waits.
@@ -69,12 +69,12 @@ class SessionRunner {
   // Writes a snapshot after the time `after`. The future holds its path. If a snapshot is already
   // scheduled, both are joined in one file, at the later of the two times.
   std::future<absl::StatusOr<std::string>> Snapshot(absl::Duration after);
-  absl::StatusOr<std::unique_ptr<collector::Tail>> StartTail(collector::UniqueFd socket,
-                                                             std::string first);
+  absl::StatusOr<std::unique_ptr<control::Tail>> StartTail(base::UniqueFd socket,
+                                                           std::string first);
   // BeginLook has the capture's thread read the session's state. Status waits for that for at most
   // `limit`, and returns the last known state.
   void BeginLook();
-  collector::SessionStatus Status(absl::Duration limit);
+  control::SessionStatus Status(absl::Duration limit);
 
  private:
   // A session that collects.
@@ -112,15 +112,14 @@ class SessionRunner {
   void BeginRotation(const std::shared_ptr<PathPromise>& promise);
   void BeginSnapshot(absl::Duration after, std::shared_ptr<PathPromise> promise);
   void FinishSnapshot();
-  void SetState(collector::SessionStatus::State state,
-                const absl::Status& error = absl::OkStatus());
+  void SetState(control::SessionStatus::State state, const absl::Status& error = absl::OkStatus());
   void Tell(int priority, const std::string& what, const absl::Status& error = absl::OkStatus());
 
-  const collector::SessionSettings settings_;
+  const SessionSettings settings_;
   SessionEnvironment* const environment_;
 
   Backoff backoff_;
-  // Times are of MonotonicNow.
+  // Times are of base::MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
   absl::Status logged_failure_;  // since the session ran last or was asked to start; logged once
@@ -138,7 +137,7 @@ class SessionRunner {
   bool noticed_ = false;
   std::optional<std::size_t> trigger_;  // the trigger that fired and is not answered
   bool ends_ = false;
-  collector::SessionStatus status_;         // the state that the runner's thread knows
+  control::SessionStatus status_;           // the state that the runner's thread knows
   std::shared_ptr<const Running> running_;  // null if it does not collect; set by the thread
   std::uint64_t ticket_ = 0;                // ticket of the last BeginLook
   std::vector<std::weak_ptr<TailStream>> tails_;

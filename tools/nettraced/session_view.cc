@@ -77,7 +77,7 @@ std::vector<std::string> SessionView::TakeWarnings() {
   return rest;
 }
 
-void SessionView::FillIn(collector::SessionStatus* status) const {
+void SessionView::FillIn(control::SessionStatus* status) const {
   const std::lock_guard lock(mutex_);
   status->events = summary_.events;
   status->lost = summary_.lost;

@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "tools/collector/control/service.h"
 #include "tools/collector/session/capture.h"
 #include "tools/collector/session/session.h"
+#include "tools/control/service.h"
 
 namespace nettraced {
 
@@ -48,7 +48,7 @@ class SessionView {
   // Returns the session's warnings that this function has not returned before.
   std::vector<std::string> TakeWarnings();
   // Copies the last known totals into `status`.
-  void FillIn(collector::SessionStatus* status) const;
+  void FillIn(control::SessionStatus* status) const;
 
  private:
   struct Sample {

@@ -19,7 +19,7 @@ Supervisor::Supervisor(const char* socket) {
   std::copy(name.begin(), name.end(), std::begin(address_.sun_path));
   if (name.front() == '@') address_.sun_path[0] = '\0';
   address_size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  socket_ = collector::UniqueFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  socket_ = base::UniqueFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 void Supervisor::Notify(std::string lines) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace nettraced {
 
@@ -34,7 +34,7 @@ class Supervisor {
 
   sockaddr_un address_ = {};
   socklen_t address_size_ = 0;  // 0 if there is no supervisor
-  collector::UniqueFd socket_;
+  base::UniqueFd socket_;
   std::vector<std::string> kept_;  // one element for each call of Notify
 };
 

@@ -32,7 +32,7 @@
 #include "nettrace/reader.h"
 #include "nettrace/source.h"
 #include "nettrace/verifier.h"
-#include "tools/common/zstd_source.h"
+#include "tools/trace/zstd_source.h"
 
 namespace {
 
@@ -179,7 +179,7 @@ class FileNumbers {
 absl::StatusOr<std::unique_ptr<nettrace::Source>> OpenFile(const std::string& path) {
   auto file = nettrace::FdSource::Open(path);
   if (!file.ok()) return file.status();
-  return tools::OpenCompressed(*std::move(file));
+  return trace::OpenCompressed(*std::move(file));
 }
 
 absl::Status PrintFile(const std::string& path, std::optional<std::uint64_t> pid) {

@@ -18,8 +18,8 @@
 #include "tests/support/nettrace/sectioned_sink.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
-#include "tools/common/account.h"
-#include "tools/common/account_summary.h"
+#include "tools/trace/account.h"
+#include "tools/trace/account_summary.h"
 
 namespace collector {
 namespace {
@@ -422,7 +422,7 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   const SessionSummary summary = Stop(session, 220);
   EXPECT_EQ(summary.collector_events, 4u);
   EXPECT_EQ(summary.events, 1u);
-  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  using Losses = std::map<trace::AccountSummary::Key, std::uint64_t>;
   EXPECT_EQ(summary.account.losses(),
             (Losses{{{0, "user_events:P_L4K1"}, 7}, {{0, "user_events:P_L4K2"}, 6}}));
   const auto& intervals = summary.account.intervals();
@@ -434,14 +434,14 @@ TEST_F(DistributorTest, AccountHasTracepointAndTimeOfLosses) {
   EXPECT_EQ(intervals[1].until, 210u);
 
   const auto reader = file.Read();
-  std::vector<tools::AccountEvent> told;
+  std::vector<trace::AccountEvent> told;
   using Step = nettrace::Reader::Step;
   for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
-    if (step != Step::kEvent || !tools::IsAccount(reader->event())) continue;
-    told.push_back(tools::ParseAccount(reader->event()).value());
+    if (step != Step::kEvent || !trace::IsAccount(reader->event())) continue;
+    told.push_back(trace::ParseAccount(reader->event()).value());
   }
-  using Kind = tools::AccountEvent::Kind;
-  const std::vector<tools::AccountEvent> expected = {
+  using Kind = trace::AccountEvent::Kind;
+  const std::vector<trace::AccountEvent> expected = {
       {Kind::kEventsLost, 0, 4, "user_events:P_L4K1", "", 20, 110},
       {Kind::kEventsLost, 0, 6, "user_events:P_L4K2", "", 20, 110},
       {Kind::kEventsLost, 0, 3, "user_events:P_L4K1", "", 100, 210},
@@ -458,7 +458,7 @@ TEST_F(DistributorTest, AccountHasTheCpuIfTheKernelCountsNoLosses) {
   EXPECT_EQ(session->Summary().account.lost(), 5u);
   distributor_.LostInPlace(0, 12);
   const SessionSummary summary = Stop(session, 3'000'000);
-  using Losses = std::map<tools::AccountSummary::Key, std::uint64_t>;
+  using Losses = std::map<trace::AccountSummary::Key, std::uint64_t>;
   EXPECT_EQ(summary.account.losses(), (Losses{{{0, ""}, 12}}));
   EXPECT_EQ(summary.account.intervals().size(), 2u);
 }
@@ -545,7 +545,7 @@ struct File {
   std::vector<std::uint64_t> events;  // Times.
   std::uint64_t lost = 0;
   std::vector<std::string> processes;
-  std::vector<tools::AccountEvent> account;
+  std::vector<trace::AccountEvent> account;
 };
 
 class SectionTest : public DistributorTest {
@@ -577,8 +577,8 @@ class SectionTest : public DistributorTest {
     for (Step step = reader->Next(); step != Step::kEnd; step = reader->Next()) {
       if (step != Step::kEvent) continue;
       const nettrace::Event& event = reader->event();
-      if (tools::IsAccount(event)) {
-        file.account.push_back(tools::ParseAccount(event).value());
+      if (trace::IsAccount(event)) {
+        file.account.push_back(trace::ParseAccount(event).value());
       } else if (event.metadata->provider == "P") {
         file.events.push_back(event.timestamp);
       } else {
@@ -593,21 +593,21 @@ class SectionTest : public DistributorTest {
 
   // Returns the account's event for the beginning of a section after these numbers of events and
   // losses.
-  static tools::AccountEvent SectionBegan(std::uint64_t section, std::uint64_t events,
+  static trace::AccountEvent SectionBegan(std::uint64_t section, std::uint64_t events,
                                           std::uint64_t lost) {
-    tools::AccountEvent event;
-    event.kind = tools::AccountEvent::Kind::kSectionBegan;
+    trace::AccountEvent event;
+    event.kind = trace::AccountEvent::Kind::kSectionBegan;
     event.section = section;
     event.count = events;
     event.lost = lost;
     return event;
   }
-  static tools::AccountEvent EventsDropped(std::uint64_t count, std::uint64_t from,
+  static trace::AccountEvent EventsDropped(std::uint64_t count, std::uint64_t from,
                                            std::uint64_t until) {
     return {
-        tools::AccountEvent::Kind::kEventsDropped, 0, count, "", "the output is full", from, until};
+        trace::AccountEvent::Kind::kEventsDropped, 0, count, "", "the output is full", from, until};
   }
-  using Account = std::vector<tools::AccountEvent>;
+  using Account = std::vector<trace::AccountEvent>;
 
   // Times are in ms, because the shortest interval is 1 ms.
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -749,7 +749,7 @@ TEST_F(SectionTest, SessionThatStopsWithAFullSinkWritesItsAccount) {
   const File file = ReadSections(0);
   EXPECT_EQ(file.lost, 7u);
   ASSERT_EQ(file.account.size(), 2u);
-  EXPECT_EQ(file.account[0].kind, tools::AccountEvent::Kind::kEventsLost);
+  EXPECT_EQ(file.account[0].kind, trace::AccountEvent::Kind::kEventsLost);
   EXPECT_EQ(file.account[0].count, 5u);
   EXPECT_EQ(file.account[1], EventsDropped(2, 30, 5 * kMs));
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 #include "tools/nettraced/supervisor.h"
 
 namespace nettraced {
@@ -35,7 +35,7 @@ class SupervisorTest : public ::testing::Test {
 
   // Begins to receive at `name`, which may be an abstract name with '@'.
   void Bind(const std::string& name) {
-    socket_ = collector::UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    socket_ = base::UniqueFd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     ASSERT_LT(name.size(), sizeof address.sun_path);
@@ -57,7 +57,7 @@ class SupervisorTest : public ::testing::Test {
 
   std::string folder_;
   std::string path_;
-  collector::UniqueFd socket_;
+  base::UniqueFd socket_;
 };
 
 TEST_F(SupervisorTest, SendsToAPathAndToAnAbstractName) {

@@ -9,7 +9,7 @@
 #include "libnettrace-writer/core/traceevent.h"
 #include "libnettrace-writer/core/utf.h"
 #include "nettrace/format.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -87,7 +87,7 @@ absl::Status ProcessWriter::Write(const ProcessEvent& event, nettrace::ThreadInd
     if (!payload.ok()) return payload.status();
     bytes = *payload;
   }
-  COLLECTOR_RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
+  RETURN_IF_ERROR(writer_->WriteEvent(row, bytes));
   ++written_;
   return absl::OkStatus();
 }

@@ -10,11 +10,11 @@
 #include "absl/strings/string_view.h"
 #include "libnettrace-writer/core/check_fields.h"
 #include "libnettrace-writer/core/traceevent.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/convert/trace_context.h"
 #include "tools/collector/identity/proc_files.h"
-#include "tools/common/eventheader_keys.h"
-#include "tools/common/tracepoint_keys.h"
+#include "tools/trace/eventheader_keys.h"
+#include "tools/trace/tracepoint_keys.h"
 
 namespace collector {
 namespace {
@@ -95,8 +95,8 @@ absl::Status SampleConverter::AddTracepoint(int id, const std::string& system,
     tracepoint->provider = std::string(parts->provider);
     tracepoint->share = shares_.AddProvider(tracepoint->provider);
   } else {
-    COLLECTOR_RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
-                                                              /*traceevent_compatible=*/true));
+    RETURN_IF_ERROR(nettrace::internal::CheckFields(tracepoint->layout.metadata.fields,
+                                                    /*traceevent_compatible=*/true));
     tracepoint->bytes = forms_.Take();
     tracepoint->utf16 = forms_.Take();
     if (!tracepoint->layout.kernel_addresses.empty() && !kernel_symbols_) {
@@ -242,7 +242,7 @@ void SampleConverter::SetKernelSymbols(const KernelAddresses& key, nettrace::Lab
   for (std::size_t i = 0; i < std::min(fields.size(), KernelAddresses::kMax); ++i) {
     std::string symbol = kernel_symbols_->Find(key.addresses[i], fields[i].with_offset);
     if (symbol.empty()) continue;
-    labels->strings.emplace_back(absl::StrCat(tools::kSymbolLabel, fields[i].field),
+    labels->strings.emplace_back(absl::StrCat(trace::kSymbolLabel, fields[i].field),
                                  std::move(symbol));
   }
 }
@@ -501,7 +501,7 @@ nettrace::EventMetadata SampleConverter::UndecodedMetadata(const Tracepoint& tra
   metadata.fields = {
       {"Reason", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kUtf8CodeUnit))},
       {"Event", nettrace::Type::Array(nettrace::Type::Simple(nettrace::TypeCode::kByte))}};
-  metadata.key_values = {{tools::kKeyTracepoint, tracepoint.name}};
+  metadata.key_values = {{trace::kKeyTracepoint, tracepoint.name}};
   return metadata;
 }
 

@@ -2,7 +2,7 @@
 //
 // Input: the format of each tracepoint, then its samples. Output: an event for each sample, whose
 // numbers do not depend on a trace. They are the slots of its form, of its thread's identity and of
-// its labels (tools/collector/base/slots.h). A TraceWriter (trace_writer.h) of each trace that
+// its labels (tools/collector/system/slots.h). A TraceWriter (trace_writer.h) of each trace that
 // wants the event replaces them with the trace's ids, and writes the event.
 //
 // The metadata of an EventHeader event is compiled once for each schema into a payload program
@@ -33,13 +33,13 @@
 #include "absl/status/status.h"
 #include "eventheader/decoder.h"
 #include "nettrace/schema.h"
-#include "tools/collector/base/slots.h"
 #include "tools/collector/convert/event_schema.h"
 #include "tools/collector/convert/kernel_symbols.h"
 #include "tools/collector/convert/schema_shares.h"
 #include "tools/collector/convert/tracepoint_schema.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_records.h"
+#include "tools/collector/system/slots.h"
 
 namespace collector {
 

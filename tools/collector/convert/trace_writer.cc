@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libnettrace-writer/core/sequence_numbers.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 namespace {
@@ -64,7 +64,7 @@ absl::Status TraceWriter::WriteOther(Cpu* cpu, const ConvertedEvent& event) {
 absl::Status TraceWriter::WriteWithRows(Cpu* cpu, const ConvertedEvent& event, bool lacks_labels) {
   nettrace::EventRow& row = cpu->row;
   cpu->kind = EventKind();
-  if (row.capture_thread == nettrace::kNoThread) COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(cpu));
+  if (row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(cpu));
   absl::StatusOr<nettrace::ThreadIndex> thread = ThreadRow(event.kind.thread);
   if (!thread.ok()) return thread.status();
   row.thread = *thread;
@@ -163,8 +163,7 @@ absl::Status TraceWriter::AddCaptureThread(Cpu* cpu) {
 absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
   Cpu& cpu = cpus_[cpu_index];
   cpu.lost += count;
-  if (cpu.row.capture_thread == nettrace::kNoThread)
-    COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+  if (cpu.row.capture_thread == nettrace::kNoThread) RETURN_IF_ERROR(AddCaptureThread(&cpu));
   constexpr std::uint64_t kMaxPart = nettrace::internal::kMaxGap / 2;
   while (count != 0) {
     const std::uint64_t part = std::min(count, kMaxPart);
@@ -173,7 +172,7 @@ absl::Status TraceWriter::AddLost(std::size_t cpu_index, std::uint64_t count) {
       count -= part;
     } else if (absl::IsOutOfRange(added)) {
       // The gap of one thread cannot be so large, so a new capture thread begins a new gap.
-      COLLECTOR_RETURN_IF_ERROR(AddCaptureThread(&cpu));
+      RETURN_IF_ERROR(AddCaptureThread(&cpu));
     } else {
       return added;
     }
@@ -190,10 +189,10 @@ absl::Status TraceWriter::WriteProcessEvent(const ProcessEvent& event, Slot thre
 
 absl::Status TraceWriter::EndInterval(std::uint64_t timestamp, bool starts_section) {
   processes_.EndInterval(timestamp);
-  if (account_ != nullptr) COLLECTOR_RETURN_IF_ERROR(account_->Write(timestamp));
+  if (account_ != nullptr) RETURN_IF_ERROR(account_->Write(timestamp));
   const bool flush_threads = starts_section || threads_are_full();
   const bool flush_metadata = starts_section || metadata_is_full_;
-  COLLECTOR_RETURN_IF_ERROR(
+  RETURN_IF_ERROR(
       starts_section
           ? writer_->StartSection(timestamp)
           : writer_->WriteSequencePoint(

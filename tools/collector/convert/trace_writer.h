@@ -14,11 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nettrace/writer.h"
-#include "tools/collector/base/slots.h"
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/process_writer.h"
 #include "tools/collector/convert/sample_converter.h"
 #include "tools/collector/identity/task_tracker.h"
+#include "tools/collector/system/slots.h"
 
 namespace collector {
 

@@ -1,5 +1,5 @@
 // Compiles the format of a kernel tracepoint into a NetTrace metadata row, with the keys of
-// tools/common/tracepoint_keys.h, and a program that converts its records into payloads.
+// tools/trace/tracepoint_keys.h, and a program that converts its records into payloads.
 #ifndef TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 #define TOOLS_COLLECTOR_CONVERT_TRACEPOINT_SCHEMA_H_
 

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/perf_records.h"
 
 namespace collector {
@@ -47,8 +47,8 @@ perf_event_attr TracepointAttributes(int id) {
   return attr;
 }
 
-UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
-  return UniqueFd(static_cast<int>(
+base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
+  return base::UniqueFd(static_cast<int>(
       syscall(SYS_perf_event_open, attr, pid, cpu, /*group_fd=*/-1, flags | PERF_FLAG_FD_CLOEXEC)));
 }
 
@@ -57,24 +57,25 @@ absl::Status OpenError(int error, const std::string& what) {
     case EACCES:
     case EPERM:
       if (MayTraceAll()) {
-        return ErrnoStatus(error, what, "the kernel does not let perf sample it");
+        return base::ErrnoStatus(error, what, "the kernel does not let perf sample it");
       }
-      return ErrnoStatus(error, what,
-                         "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
+      return base::ErrnoStatus(
+          error, what, "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to -1");
     case EMFILE:
     case ENFILE:
       return absl::ResourceExhaustedError(
-          ErrnoStatus(error, what,
-                      "raise the limit of open files (ulimit -Hn), or select fewer tracepoints")
+          base::ErrnoStatus(
+              error, what,
+              "raise the limit of open files (ulimit -Hn), or select fewer tracepoints")
               .message());
     case ENOSYS:
-      return ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
+      return base::ErrnoStatus(error, what, "this kernel has no perf events (CONFIG_PERF_EVENTS)");
     case ENODEV:
       return absl::NotFoundError(absl::StrCat(what, ": the CPU is offline"));
     case ENOENT:
-      return absl::FailedPreconditionError(ErrnoStatus(error, what).message());
+      return absl::FailedPreconditionError(base::ErrnoStatus(error, what).message());
     default:
-      return ErrnoStatus(error, what);
+      return base::ErrnoStatus(error, what);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/unique_fd.h"
 
 namespace collector {
 
@@ -20,7 +20,7 @@ perf_event_attr TracepointAttributes(int id);
 // Calls perf_event_open without a group. `pid` and `flags` have the same meaning as there: -1 is
 // all tasks, and with PERF_FLAG_PID_CGROUP `pid` is the descriptor of a cgroup. If the result is
 // invalid, errno says why.
-UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags);
+base::UniqueFd OpenEvent(perf_event_attr* attr, int pid, int cpu, unsigned long flags);
 
 // Returns an error that says why `what` failed with this errno, and what to do. The code is
 // ResourceExhausted if there are too few descriptors.

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
 #include "tools/collector/perf/open_event.h"
 
@@ -37,7 +37,7 @@ perf_event_attr DummyAttributes(std::size_t ring_size) {
 
 // Returns whether the event still counts its running time. It stops when its CPU goes offline, and
 // does not resume when the CPU comes back.
-bool IsRunning(const UniqueFd& leader) {
+bool IsRunning(const base::UniqueFd& leader) {
   struct {
     std::uint64_t value;
     std::uint64_t running;  // ns
@@ -77,9 +77,10 @@ void RaiseHardDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags) {
+base::UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int pid, int cpu,
+                                         unsigned long flags) {
   attr->read_format = counts_lost_ ? PERF_FORMAT_LOST : 0;
-  UniqueFd fd = OpenEvent(attr, pid, cpu, flags);
+  base::UniqueFd fd = OpenEvent(attr, pid, cpu, flags);
   if (!fd.valid() && errno == EMFILE) {
     RaiseHardDescriptorLimit();
     fd = OpenEvent(attr, pid, cpu, flags);
@@ -95,14 +96,14 @@ UniqueFd PerfSession::OpenCounting(perf_event_attr* attr, int pid, int cpu, unsi
 absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, PerfOptions options) {
   const std::size_t ring_size = options.ring_size;
   PerfSession session(std::move(options.target));
-  session.epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
-  if (!session.epoll_.valid()) return ErrnoStatus(errno, "epoll_create1");
+  session.epoll_ = base::UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!session.epoll_.valid()) return base::ErrnoStatus(errno, "epoll_create1");
   session.ring_size_ = ring_size;
 
   if (session.target_.kind == PerfTarget::Kind::kProcesses) {
     perf_event_attr attr = DummyAttributes(ring_size);
     attr.inherit = attr.inherit_thread = 1;
-    const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
+    const base::UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
     session.inherits_threads_ = fd.valid() || errno != EINVAL;
   }
 
@@ -128,7 +129,7 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, Perf
     }
   }
   if (!any_online) return absl::UnavailableError("no CPU is online");
-  COLLECTOR_RETURN_IF_ERROR(session.CheckCgroups());
+  RETURN_IF_ERROR(session.CheckCgroups());
   session.detached_lost_.resize(cpus.size());
   return session;
 }
@@ -136,9 +137,9 @@ absl::StatusOr<PerfSession> PerfSession::Open(const std::vector<int>& cpus, Perf
 absl::Status PerfSession::CheckCgroups() const {
   const auto online =
       std::find_if(cpus_.begin(), cpus_.end(), [](const Cpu& cpu) { return cpu.rings != nullptr; });
-  for (const UniqueFd& cgroup : target_.cgroups) {
+  for (const base::UniqueFd& cgroup : target_.cgroups) {
     perf_event_attr attr = DummyAttributes(ring_size_);
-    const UniqueFd fd = OpenEvent(&attr, cgroup.get(), online->number, PERF_FLAG_PID_CGROUP);
+    const base::UniqueFd fd = OpenEvent(&attr, cgroup.get(), online->number, PERF_FLAG_PID_CGROUP);
     if (fd.valid()) continue;
     if (errno == ENOENT) {
       return absl::FailedPreconditionError(
@@ -161,7 +162,7 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   const std::string what = absl::StrCat("opening perf events on CPU ", number);
   perf_event_attr leader_attr = DummyAttributes(ring_size_);
   leader_attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
-  UniqueFd leader = OpenEvent(&leader_attr, -1, number, 0);
+  base::UniqueFd leader = OpenEvent(&leader_attr, -1, number, 0);
   if (!leader.valid()) return OpenError(errno, what);
   const std::size_t side_band_size = std::max(kMinSideBandRingSize, ring_size_ / 4);
   perf_event_attr side_attr = DummyAttributes(side_band_size);
@@ -173,15 +174,15 @@ absl::StatusOr<std::unique_ptr<PerfSession::Rings>> PerfSession::OpenRings(std::
   // 110 bytes.
   side_attr.mmap = 1;
   side_attr.cgroup = has_cgroups_ ? 1 : 0;
-  UniqueFd side_band = OpenCounting(&side_attr, -1, number);
+  base::UniqueFd side_band = OpenCounting(&side_attr, -1, number);
   if (!side_band.valid()) return OpenError(errno, what);
 
   absl::StatusOr<PerfRing> ring = PerfRing::Map(leader.get(), ring_size_);
   if (!ring.ok()) return ring.status();
   absl::StatusOr<PerfRing> side_ring = PerfRing::Map(side_band.get(), side_band_size);
   if (!side_ring.ok()) return side_ring.status();
-  COLLECTOR_RETURN_IF_ERROR(WakeOn(leader.get(), WakeKind::kRing, index));
-  COLLECTOR_RETURN_IF_ERROR(WakeOn(side_band.get(), WakeKind::kRing, index));
+  RETURN_IF_ERROR(WakeOn(leader.get(), WakeKind::kRing, index));
+  RETURN_IF_ERROR(WakeOn(side_band.get(), WakeKind::kRing, index));
   auto rings = std::make_unique<Rings>(
       Rings{std::move(leader), std::move(side_band), *std::move(ring), *std::move(side_ring)});
   rings->opened_at = SessionClockNow();
@@ -200,7 +201,8 @@ absl::Status PerfSession::WakeOn(int fd, WakeKind kind, std::size_t index, int o
   event.events = EPOLLIN;
   if (kind == WakeKind::kProbe) event.events |= EPOLLONESHOT;
   event.data.u64 = std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | index;
-  if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) return ErrnoStatus(errno, "epoll_ctl");
+  if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0)
+    return base::ErrnoStatus(errno, "epoll_ctl");
   return absl::OkStatus();
 }
 
@@ -232,7 +234,7 @@ void PerfSession::StopWaking(const Rings& rings) {
 absl::Status PerfSession::OpenProbe(Rings* rings, std::size_t index) {
   absl::StatusOr<RegistrationProbe> probe = RegistrationProbe::Open(cpus_[index].number);
   if (!probe.ok()) return probe.status();
-  COLLECTOR_RETURN_IF_ERROR(WakeOn(probe->fd().get(), WakeKind::kProbe, index));
+  RETURN_IF_ERROR(WakeOn(probe->fd().get(), WakeKind::kProbe, index));
   rings->probe.emplace(*std::move(probe));
   return absl::OkStatus();
 }
@@ -273,19 +275,19 @@ absl::Status PerfSession::Attach(int id, const std::string& name, const std::str
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     if (cpus_[i].rings != nullptr) online.push_back(i);
   }
-  COLLECTOR_RETURN_IF_ERROR(OpenForTarget(&tracepoint, online));
+  RETURN_IF_ERROR(OpenForTarget(&tracepoint, online));
   tracepoints_.push_back(std::move(tracepoint));
   return absl::OkStatus();
 }
 
 absl::Status PerfSession::CheckFilter(int id, const std::string& filter) {
   perf_event_attr attr = TracepointAttributes(id);
-  const UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
+  const base::UniqueFd fd = OpenEvent(&attr, /*pid=*/0, /*cpu=*/-1, 0);
   if (!fd.valid()) return OpenError(errno, "opening it to check the filter");
   if (ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return absl::OkStatus();
   // The kernel returns EPERM for some operators that it does not know.
   if (errno == EINVAL || errno == EPERM) return absl::InvalidArgumentError("Invalid argument");
-  return ErrnoStatus(errno, absl::StrCat("setting the filter '", filter, "'"));
+  return base::ErrnoStatus(errno, absl::StrCat("setting the filter '", filter, "'"));
 }
 
 absl::Status PerfSession::Enable() {
@@ -293,7 +295,7 @@ absl::Status PerfSession::Enable() {
     if (tracepoint.enabled || tracepoint.ended) continue;
     tracepoint.enabled = true;
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
-      COLLECTOR_RETURN_IF_ERROR(EnableSlot(tracepoint, i));
+      RETURN_IF_ERROR(EnableSlot(tracepoint, i));
     }
   }
   return absl::OkStatus();
@@ -303,8 +305,8 @@ absl::Status PerfSession::EnableSlot(Tracepoint& tracepoint, std::size_t index) 
   Slot& slot = tracepoint.slots[index];
   const std::string what = absl::StrCat("enabling tracepoint ", tracepoint.name);
   if (target_.kind == PerfTarget::Kind::kProcesses) return BeginOutput(&slot, cpus_[index], what);
-  for (const UniqueFd& fd : slot.fds) {
-    if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return ErrnoStatus(errno, what);
+  for (const base::UniqueFd& fd : slot.fds) {
+    if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return base::ErrnoStatus(errno, what);
   }
   return absl::OkStatus();
 }
@@ -322,7 +324,7 @@ void PerfSession::Disable(int id) {
 
 void PerfSession::EndSlot(Slot* slot) {
   // The CPU may still be online, if one of its events could not be opened.
-  for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  for (const base::UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   // In threads that are just being created, the events may still be enabled.
   if (target_.kind == PerfTarget::Kind::kProcesses) EndOutput(slot);
 }
@@ -336,11 +338,11 @@ std::optional<pid_t> PerfSession::StartCloser() {
   return closer_->thread_id();
 }
 
-void PerfSession::Close(std::vector<UniqueFd> fds) {
+void PerfSession::Close(std::vector<base::UniqueFd> fds) {
   if (closer_ != nullptr) closer_->Close(std::move(fds));
 }
 
-void PerfSession::CloseSlot(Slot* slot, std::vector<UniqueFd>* closing) {
+void PerfSession::CloseSlot(Slot* slot, std::vector<base::UniqueFd>* closing) {
   if (const absl::StatusOr<Counts> counts = ReadCountsOf(*slot); counts.ok()) {
     slot->closed = *counts;
   }
@@ -355,7 +357,7 @@ void PerfSession::Detach(int id) {
   const auto tracepoint = Find(id);
   if (tracepoint == tracepoints_.end()) return;
   Disable(id);
-  std::vector<UniqueFd> closing;
+  std::vector<base::UniqueFd> closing;
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     Slot& slot = tracepoint->slots[i];
     CloseSlot(&slot, &closing);
@@ -421,16 +423,16 @@ absl::Status PerfSession::Arrive(std::size_t index) {
   return absl::OkStatus();
 }
 
-absl::Status PerfSession::SetCgroup(UniqueFd cgroup) {
+absl::Status PerfSession::SetCgroup(base::UniqueFd cgroup) {
   target_.cgroups.clear();
   target_.cgroups.push_back(std::move(cgroup));
-  COLLECTOR_RETURN_IF_ERROR(CheckCgroups());
+  RETURN_IF_ERROR(CheckCgroups());
   absl::Status status;
   std::vector<std::size_t> online;
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
     if (cpus_[i].rings != nullptr) online.push_back(i);
   }
-  std::vector<UniqueFd> closing;
+  std::vector<base::UniqueFd> closing;
   for (Tracepoint& tracepoint : tracepoints_) {
     if (tracepoint.ended || !status.ok()) continue;
     for (Slot& slot : tracepoint.slots) CloseSlot(&slot, &closing);
@@ -448,7 +450,7 @@ absl::Status PerfSession::SetCgroup(UniqueFd cgroup) {
 
 void PerfSession::Depart(std::size_t index) {
   Cpu& cpu = cpus_[index];
-  std::vector<UniqueFd> closing;
+  std::vector<base::UniqueFd> closing;
   std::uint64_t lost = detached_lost_[index];
   for (Tracepoint& tracepoint : tracepoints_) {
     Slot& slot = tracepoint.slots[index];
@@ -507,21 +509,21 @@ bool PerfSession::DrainTasks(absl::FunctionRef<void(const PerfRecord&)> consume)
   return std::exchange(tasks_missing_, false);
 }
 
-absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const UniqueFd& fd) const {
+absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const base::UniqueFd& fd) const {
   if (!counts_lost_) return CountsUnknown();
   struct {
     std::uint64_t value;
     std::uint64_t lost;
   } counts;
   if (read(fd.get(), &counts, sizeof counts) != sizeof counts) {
-    return ErrnoStatus(errno, "reading the counts of a perf event");
+    return base::ErrnoStatus(errno, "reading the counts of a perf event");
   }
   return Counts{counts.value, counts.lost};
 }
 
 absl::StatusOr<PerfSession::Counts> PerfSession::ReadCountsOf(const Slot& slot) const {
   Counts open;
-  for (const UniqueFd& fd : slot.fds) {
+  for (const base::UniqueFd& fd : slot.fds) {
     const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
     if (!counts.ok()) return counts.status();
     open.hits += counts->hits;

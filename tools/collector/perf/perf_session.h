@@ -32,8 +32,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/perf/descriptor_closer.h"
 #include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/perf_records.h"
@@ -74,8 +74,8 @@ struct CpuChange {
 class PerfSession {
  public:
   struct Rings {
-    UniqueFd leader;
-    UniqueFd side_band;
+    base::UniqueFd leader;
+    base::UniqueFd side_band;
     PerfRing ring;
     PerfRing side_band_ring;
     std::uint64_t opened_at = 0;
@@ -142,7 +142,7 @@ class PerfSession {
   std::vector<CpuChange> FollowCpus(bool suspect);
   // Replaces the target, which is a cgroup, with this one. The counts of the former cgroup, which
   // is empty, are kept. After an error, there is no target cgroup.
-  absl::Status SetCgroup(UniqueFd cgroup);
+  absl::Status SetCgroup(base::UniqueFd cgroup);
   // Returns true once if a ring's events have ended. FollowCpus must then be called.
   bool TakeEnded() { return std::exchange(ended_, false); }
 
@@ -205,9 +205,9 @@ class PerfSession {
  private:
   // A tracepoint on one CPU.
   struct Slot {
-    std::vector<UniqueFd> fds;    // one for each part of the target; none if the CPU is offline
-    Counts closed;                // counts of closed descriptors
-    std::uint64_t lost_read = 0;  // losses at the last ReadLosses
+    std::vector<base::UniqueFd> fds;  // one for each part of the target; none if the CPU is offline
+    Counts closed;                    // counts of closed descriptors
+    std::uint64_t lost_read = 0;      // losses at the last ReadLosses
     // For a process, the hits of the descriptors when its output began (no value: not yet), and
     // when it ended.
     std::optional<std::uint64_t> hits_before = std::nullopt;
@@ -227,7 +227,7 @@ class PerfSession {
     const std::string* filter;
     std::string what;  // for messages
     const std::vector<std::size_t>* indices;
-    std::vector<std::vector<UniqueFd>> fds = {};  // by index in `indices`
+    std::vector<std::vector<base::UniqueFd>> fds = {};  // by index in `indices`
   };
 
   explicit PerfSession(PerfTarget target) : target_(std::move(target)) {}
@@ -235,7 +235,7 @@ class PerfSession {
   bool AnyWaits(std::size_t bytes) const;
   // Opens an event of a task, of a cgroup or of all tasks (-1) on `cpu`. The event counts its
   // losses if the kernel supports this.
-  UniqueFd OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
+  base::UniqueFd OpenCounting(perf_event_attr* attr, int pid, int cpu, unsigned long flags = 0);
   // Opens the events of a tracepoint for the whole target on the CPUs at `indices` of cpus_. Opens
   // none on an error, and skips tasks that have ended and CPUs that are offline.
   absl::Status OpenForTarget(Tracepoint* tracepoint, const std::vector<std::size_t>& indices);
@@ -269,14 +269,14 @@ class PerfSession {
   // Closes everything of the CPU at `index` except rings with samples.
   void Depart(std::size_t index);
   // Saves the counts of a slot, and moves its descriptors to `closing`.
-  void CloseSlot(Slot* slot, std::vector<UniqueFd>* closing);
+  void CloseSlot(Slot* slot, std::vector<base::UniqueFd>* closing);
   // Closes the descriptors, on the closer's thread if it exists.
-  void Close(std::vector<UniqueFd> fds);
+  void Close(std::vector<base::UniqueFd> fds);
   // Kind of a descriptor in epoll data, which also contains the CPU's index.
   enum class WakeKind : std::uint32_t { kOther, kRing, kProbe };
   absl::Status WakeOn(int fd, WakeKind kind, std::size_t index, int operation = EPOLL_CTL_ADD);
   void StopWaking(const Rings& rings);
-  absl::StatusOr<Counts> ReadCountsOf(const UniqueFd& fd) const;
+  absl::StatusOr<Counts> ReadCountsOf(const base::UniqueFd& fd) const;
   absl::StatusOr<Counts> ReadCountsOf(const Slot& slot) const;
   // Appends the records of a CPU's side band to tasks_.
   void TakeSideBand(Rings* rings);
@@ -287,7 +287,7 @@ class PerfSession {
                  const OnLost& on_lost);
 
   PerfTarget target_;
-  UniqueFd epoll_;
+  base::UniqueFd epoll_;
   std::size_t ring_size_ = 0;
   bool counts_lost_ = true;       // the kernel supports PERF_FORMAT_LOST
   bool inherits_threads_ = true;  // the kernel supports attr.inherit_thread (5.13)

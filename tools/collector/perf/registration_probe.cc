@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/perf_records.h"
 
 namespace collector {
@@ -50,11 +50,12 @@ std::optional<perf_event_attr> ProbeAttributes() {
 absl::StatusOr<RegistrationProbe> RegistrationProbe::Open(int cpu) {
   std::optional<perf_event_attr> attr = ProbeAttributes();
   if (!attr) return absl::UnimplementedError("this kernel has no kprobes for perf events");
-  UniqueFd fd(static_cast<int>(syscall(SYS_perf_event_open, &*attr, /*pid=*/-1, cpu,
-                                       /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
+  base::UniqueFd fd(static_cast<int>(syscall(SYS_perf_event_open, &*attr, /*pid=*/-1, cpu,
+                                             /*group_fd=*/-1, PERF_FLAG_FD_CLOEXEC)));
   if (!fd.valid()) {
     const int error = errno;
-    const absl::Status status = ErrnoStatus(error, "probing for registrations of tracepoints");
+    const absl::Status status =
+        base::ErrnoStatus(error, "probing for registrations of tracepoints");
     if (error == ENODEV) return absl::NotFoundError(status.message());
     return absl::FailedPreconditionError(status.message());
   }

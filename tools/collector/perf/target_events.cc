@@ -14,7 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/inherited_events.h"
 #include "tools/collector/perf/open_event.h"
 #include "tools/collector/perf/perf_session.h"
@@ -43,7 +43,7 @@ std::vector<pid_t> ThreadsOf(pid_t pid) {
 }
 
 // Returns whether the task has ended; false if the kernel has no descriptor for it.
-bool HasEnded(const UniqueFd& task) {
+bool HasEnded(const base::UniqueFd& task) {
   pollfd descriptor = {task.get(), POLLIN, 0};
   return task.valid() && poll(&descriptor, 1, 0) > 0;
 }
@@ -77,7 +77,7 @@ absl::Status PerfSession::OpenForTarget(Tracepoint* tracepoint,
                      absl::StrCat("opening tracepoint ", tracepoint->name), &indices};
   if (has_cgroups_) opening.attr.sample_type |= PERF_SAMPLE_CGROUP;
   opening.fds.resize(indices.size());
-  COLLECTOR_RETURN_IF_ERROR(OpenParts(&opening));
+  RETURN_IF_ERROR(OpenParts(&opening));
   for (std::size_t i = 0; i < indices.size(); ++i) {
     tracepoint->slots[indices[i]].fds = std::move(opening.fds[i]);
   }
@@ -91,12 +91,12 @@ absl::Status PerfSession::OpenParts(Opening* opening) {
     case PerfTarget::Kind::kProcesses:
     case PerfTarget::Kind::kThreads:
       for (std::size_t i = 0; i < target_.ids.size(); ++i) {
-        COLLECTOR_RETURN_IF_ERROR(OpenTask(opening, i));
+        RETURN_IF_ERROR(OpenTask(opening, i));
       }
       break;
     case PerfTarget::Kind::kCgroups:
-      for (const UniqueFd& cgroup : target_.cgroups) {
-        COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, cgroup.get(), PERF_FLAG_PID_CGROUP));
+      for (const base::UniqueFd& cgroup : target_.cgroups) {
+        RETURN_IF_ERROR(OpenPart(opening, cgroup.get(), PERF_FLAG_PID_CGROUP));
       }
       break;
   }
@@ -119,7 +119,7 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
   const bool is_task = pid > 0 && flags == 0;
   for (std::size_t i = 0; i < opening->indices->size(); ++i) {
     const Cpu& cpu = cpus_[(*opening->indices)[i]];
-    UniqueFd fd = OpenCounting(&opening->attr, pid, cpu.number, flags);
+    base::UniqueFd fd = OpenCounting(&opening->attr, pid, cpu.number, flags);
     if (!fd.valid()) {
       if (errno == ENODEV) continue;                           // the CPU is offline
       if (errno == ESRCH && is_task) return absl::OkStatus();  // the task has ended
@@ -128,12 +128,13 @@ absl::Status PerfSession::OpenPart(Opening* opening, int pid, unsigned long flag
     // For a process, BeginOutput does this.
     if (target_.kind != PerfTarget::Kind::kProcesses &&
         ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
-      return ErrnoStatus(
+      return base::ErrnoStatus(
           errno, absl::StrCat(opening->what, ": redirecting it to the ring of CPU ", cpu.number));
     }
     const std::string& filter = *opening->filter;
     if (!filter.empty() && ioctl(fd.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) {
-      return ErrnoStatus(errno, absl::StrCat(opening->what, ": setting the filter '", filter, "'"));
+      return base::ErrnoStatus(errno,
+                               absl::StrCat(opening->what, ": setting the filter '", filter, "'"));
     }
     opening->fds[i].push_back(std::move(fd));
   }
@@ -149,7 +150,7 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid) {
   opening->attr.inherit_thread = inherits_threads_ ? 1 : 0;
   // While this event is open, the kernel does not remove the tracepoint between two attempts, which
   // would take some 35 ms.
-  UniqueFd holder;
+  base::UniqueFd holder;
   std::vector<std::size_t> before;
   for (const auto& fds : opening->fds) before.push_back(fds.size());
   for (int attempt = 0;; ++attempt) {
@@ -167,7 +168,7 @@ absl::Status PerfSession::OpenProcess(Opening* opening, pid_t pid) {
 
 std::optional<std::uint64_t> PerfSession::ReadHits(const Slot& slot) const {
   std::uint64_t hits = 0;
-  for (const UniqueFd& fd : slot.fds) {
+  for (const base::UniqueFd& fd : slot.fds) {
     const absl::StatusOr<Counts> counts = ReadCountsOf(fd);
     if (!counts.ok()) return std::nullopt;
     hits += counts->hits;
@@ -178,10 +179,10 @@ std::optional<std::uint64_t> PerfSession::ReadHits(const Slot& slot) const {
 absl::Status PerfSession::BeginOutput(Slot* slot, const Cpu& cpu, const std::string& what) {
   const std::optional<std::uint64_t> before = ReadHits(*slot);
   slot->hits_before = before.value_or(0);
-  for (const UniqueFd& fd : slot->fds) {
+  for (const base::UniqueFd& fd : slot->fds) {
     if (ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.rings->leader.get()) != 0) {
-      return ErrnoStatus(errno,
-                         absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
+      return base::ErrnoStatus(
+          errno, absl::StrCat(what, ": redirecting it to the ring of CPU ", cpu.number));
     }
   }
   // It is not known whether a hit at that moment was written.
@@ -193,7 +194,7 @@ void PerfSession::EndOutput(Slot* slot) {
   if (!slot->hits_before || slot->hits_at_end) return;
   constexpr long kNone = -1;  // a long, because all of its bits count
   const std::optional<std::uint64_t> before = ReadHits(*slot);
-  for (const UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);
+  for (const base::UniqueFd& fd : slot->fds) ioctl(fd.get(), PERF_EVENT_IOC_SET_OUTPUT, kNone);
   slot->hits_at_end = before;
   if (ReadHits(*slot) != before) hits_are_known_ = false;
 }
@@ -214,12 +215,12 @@ absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid) {
   InheritedEvents inherited;
   const auto open = [&](pid_t tid) {
     const std::uint64_t before = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(OpenPart(opening, tid, 0));
+    RETURN_IF_ERROR(OpenPart(opening, tid, 0));
     inherited.Opened(tid, before, SessionClockNow());
     return absl::OkStatus();
   };
   // Threads that exist before the event is first opened cannot inherit it.
-  for (const pid_t tid : ThreadsOf(pid)) COLLECTOR_RETURN_IF_ERROR(open(tid));
+  for (const pid_t tid : ThreadsOf(pid)) RETURN_IF_ERROR(open(tid));
   for (int look = 0; look < kLooks; ++look) {
     if (look != 0) nanosleep(&kPause, nullptr);
     // The records of creations are read after the list of threads, so that most creations of these
@@ -231,7 +232,7 @@ absl::Status PerfSession::TryOpenProcess(Opening* opening, pid_t pid) {
       const InheritedEvents::State state = inherited.Of(tid);
       if (state == InheritedEvents::State::kHas) continue;
       all_have_it = false;
-      if (state == InheritedEvents::State::kLacks) COLLECTOR_RETURN_IF_ERROR(open(tid));
+      if (state == InheritedEvents::State::kLacks) RETURN_IF_ERROR(open(tid));
     }
     if (all_have_it) return absl::OkStatus();
   }

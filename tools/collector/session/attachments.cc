@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tools/collector/base/monotonic_clock.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/tracefs/user_event_definition.h"
 
 namespace collector {
@@ -121,16 +121,16 @@ absl::Status Attachments::Add(Session* session) {
   UpdateAwaited();
   {
     FilterCheck check(tracefs_);
-    COLLECTOR_RETURN_IF_ERROR(AttachNamed(session, &check));
+    RETURN_IF_ERROR(AttachNamed(session, &check));
   }
   if (awaits_user_events_) {
     RegisterRemembered(*session);
-    COLLECTOR_RETURN_IF_ERROR(AttachUserEvents({session}, false));
+    RETURN_IF_ERROR(AttachUserEvents({session}, false));
     if (has_more_user_events_) next_rescan_ = earliest_rescan_ = 0;
   }
   if (awaits_tracepoints_) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
-    COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
+    RETURN_IF_ERROR(AttachKernelTracepoints(names, {session}, false));
     // The other sessions have not been offered new names, unless the next search repeats all names.
     if (sessions_.size() == 1 || has_more_tracepoints_) known_tracepoints_ = std::move(names);
   }
@@ -161,7 +161,7 @@ void Attachments::Remove(Session* session) {
 
 void Attachments::RegisterRemembered(const Session& session) {
   if (options_.memory == nullptr) return;
-  const std::uint64_t end = SessionClockNow() + Nanoseconds(options_.register_for);
+  const std::uint64_t end = SessionClockNow() + base::Nanoseconds(options_.register_for);
   const std::string system(Selector::kUserEventsSystem);
   for (const std::string& name : options_.memory->Names()) {
     if (SessionClockNow() >= end) return;
@@ -189,7 +189,7 @@ absl::Status Attachments::DisableSole(const Session* session,
   for (const int id : distributor_->TracepointsOf(session)) {
     if (distributor_->SessionsOf(id).size() != 1) continue;
     perf_->Disable(id);
-    if (++disabled % kAtOnce == 0) COLLECTOR_RETURN_IF_ERROR(meanwhile());
+    if (++disabled % kAtOnce == 0) RETURN_IF_ERROR(meanwhile());
   }
   return absl::OkStatus();
 }
@@ -227,7 +227,7 @@ absl::Status Attachments::AttachNamed(Session* session, FilterCheck* check) {
       return absl::PermissionDeniedError(
           absl::StrCat(registered.message(), ", or first start the program that registers it"));
     }
-    COLLECTOR_RETURN_IF_ERROR(attached);
+    RETURN_IF_ERROR(attached);
     session->SetMatched(i);
   }
   return absl::OkStatus();
@@ -245,7 +245,7 @@ void Attachments::UpdateAwaited() {
 
 absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_user_events_ && now >= NextUserEventsLook()) {
-    COLLECTOR_RETURN_IF_ERROR(RescanUserEvents(now));
+    RETURN_IF_ERROR(RescanUserEvents(now));
   }
   // Attaches the rest of the last search first, without reading all names again.
   if (std::exchange(has_more_tracepoints_, false)) {
@@ -254,12 +254,13 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
   if (awaits_tracepoints_ && IsTimeForTracepoints(now)) {
     std::vector<Tracefs::Name> names = tracefs_.Tracepoints();
     if (names != known_tracepoints_ || lacks_descriptors_) {
-      COLLECTOR_RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
+      RETURN_IF_ERROR(AttachKernelTracepoints(names, sessions_, true));
       known_tracepoints_ = std::move(names);
     }
-    next_tracepoint_rescan_ = SessionClockNow() + Nanoseconds(knows_when_tracepoints_come()
-                                                                  ? options_.slow_tracepoint_rescan
-                                                                  : options_.tracepoint_rescan);
+    next_tracepoint_rescan_ =
+        SessionClockNow() + base::Nanoseconds(knows_when_tracepoints_come()
+                                                  ? options_.slow_tracepoint_rescan
+                                                  : options_.tracepoint_rescan);
   }
   return absl::OkStatus();
 }
@@ -267,7 +268,7 @@ absl::Status Attachments::Rescan(std::uint64_t now) {
 bool Attachments::IsTimeForTracepoints(std::uint64_t now) {
   if (now >= next_tracepoint_rescan_) return true;
   if (!knows_when_tracepoints_come() || now < next_look_at_made_) return false;
-  next_look_at_made_ = now + Nanoseconds(options_.slow_rescan);
+  next_look_at_made_ = now + base::Nanoseconds(options_.slow_rescan);
   std::string made = tracefs_.MadeTracepoints();
   if (made == made_tracepoints_) return false;
   made_tracepoints_ = std::move(made);
@@ -276,19 +277,20 @@ bool Attachments::IsTimeForTracepoints(std::uint64_t now) {
 
 absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
   perf_->ArmRegistrations();
-  COLLECTOR_RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
+  RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
   // Other processes can make the list long. Reading it takes at most a tenth of the time.
   constexpr std::uint64_t kShare = 10;
   const std::uint64_t looking = end - now - std::min(end - now, attaching_);
-  earliest_rescan_ = end + std::max(Nanoseconds(options_.least_rescan), kShare * looking);
-  next_rescan_ = std::max(
-      earliest_rescan_,
-      end + Nanoseconds(perf_->watches_registrations() ? options_.slow_rescan : options_.rescan));
+  earliest_rescan_ = end + std::max(base::Nanoseconds(options_.least_rescan), kShare * looking);
+  next_rescan_ = std::max(earliest_rescan_, end + base::Nanoseconds(perf_->watches_registrations()
+                                                                        ? options_.slow_rescan
+                                                                        : options_.rescan));
   // Descriptors may become free without a registration.
   if (lacks_descriptors_) {
-    next_rescan_ = std::max(earliest_rescan_,
-                            std::min(next_rescan_, end + Nanoseconds(options_.tracepoint_rescan)));
+    next_rescan_ =
+        std::max(earliest_rescan_,
+                 std::min(next_rescan_, end + base::Nanoseconds(options_.tracepoint_rescan)));
   }
   if (has_more_user_events_) next_rescan_ = earliest_rescan_ = end;
   return absl::OkStatus();
@@ -388,7 +390,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
       const std::uint64_t begin = SessionClockNow();
       if (!session->left_out().IsDue(text, begin)) continue;
       if (!attached_.contains(text)) {
-        if (end == 0) end = begin + Nanoseconds(limit);
+        if (end == 0) end = begin + base::Nanoseconds(limit);
         if (begin >= end) {
           *has_more = true;
           continue;
@@ -409,7 +411,7 @@ absl::Status Attachments::AttachWanted(std::vector<Tracefs::Name> names,
     // The service has been writing events since the tracepoint was attached. They are lost until it
     // is enabled.
     if (enable && name.system == Selector::kUserEventsSystem) {
-      COLLECTOR_RETURN_IF_ERROR(perf_->Enable());
+      RETURN_IF_ERROR(perf_->Enable());
     }
     if (!was_attached && attached_.contains(text)) Remember(name, enable);
   }
@@ -422,12 +424,12 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
                                     DescriptorBudget* budget) {
   std::string text = TextOf(name);
   if (const auto known = attached_.find(text); known != attached_.end()) {
-    COLLECTOR_RETURN_IF_ERROR(before_attaching_());
+    RETURN_IF_ERROR(before_attaching_());
     distributor_->Give(known->second.id, session);
     SetMatched(session, name, known->second.selectors);
     return absl::OkStatus();
   }
-  if (budget != nullptr) COLLECTOR_RETURN_IF_ERROR(budget->Check(name));
+  if (budget != nullptr) RETURN_IF_ERROR(budget->Check(name));
   absl::StatusOr<Tracefs::Tracepoint> tracepoint = tracefs_.ReadTracepoint(name.system, name.event);
   if (!tracepoint.ok()) return tracepoint.status();
   if (name.system != Selector::kUserEventsSystem && !tracefs_.CanBeEnabled(name)) {
@@ -436,17 +438,17 @@ absl::Status Attachments::AttachOne(const Tracefs::Name& name, Session* session,
   const absl::StatusOr<Selection> selection =
       Select(session->selectors(), name, *tracepoint, check);
   if (!selection.ok()) {
-    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
     return selection.status();
   }
   DetachUnused();
-  COLLECTOR_RETURN_IF_ERROR(before_attaching_());
-  COLLECTOR_RETURN_IF_ERROR(
+  RETURN_IF_ERROR(before_attaching_());
+  RETURN_IF_ERROR(
       distributor_->AddTracepoint(tracepoint->id, name.system, name.event, tracepoint->format));
   if (absl::Status attached = AttachToPerf(name, tracepoint->id, selection->filter);
       !attached.ok()) {
     distributor_->RemoveTracepoint(tracepoint->id);
-    COLLECTOR_RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
+    RETURN_IF_ERROR(CheckUnchanged(name, *tracepoint));
     return attached;
   }
   if (absl::Status unchanged = CheckUnchanged(name, *tracepoint); !unchanged.ok()) {

@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tools/collector/base/cgroup2.h"
-#include "tools/collector/base/monotonic_clock.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/monotonic_clock.h"
+#include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/system/cgroup2.h"
 
 namespace collector {
 namespace {
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
       PerfSession::Open(*cpus, {options.ring_size, std::move(followed.target),
                                 /*cgroups=*/options.identity && PerfUsesCgroup2()});
   if (!perf.ok()) return perf.status();
-  for (const int fd : watch.descriptors()) COLLECTOR_RETURN_IF_ERROR(perf->WakeOn(fd));
+  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf->WakeOn(fd));
   CaptureOptions with_threads = options;
   if (const std::optional<pid_t> closer = perf->StartCloser()) {
     with_threads.attachments.own_threads.push_back(*closer);
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   std::unique_ptr<Capture> capture(
       new Capture(with_threads, *std::move(tracefs), *std::move(perf), std::move(watch)));
   capture->ListenToKernel();
-  COLLECTOR_RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
+  RETURN_IF_ERROR(capture->BeginToFollow(std::move(followed.follower)));
   // The rings are already open, so that every thread is in /proc or its creation is in a ring.
   if (options.identity) {
     CgroupTable cgroups(Cgroup2Mount());
@@ -145,27 +145,27 @@ absl::StatusOr<Session*> Capture::StartSession(SessionOptions options,
 // if other processes have registered very many, or keep registering them. Those that are missing
 // then are attached while the session runs.
 absl::Status Capture::AttachTheRest(std::uint64_t start) {
-  const std::uint64_t end_of_user_events = start + Nanoseconds(options_.attach_at_start);
-  const std::uint64_t end = start + Nanoseconds(options_.attach_tracepoints_at_start);
+  const std::uint64_t end_of_user_events = start + base::Nanoseconds(options_.attach_at_start);
+  const std::uint64_t end = start + base::Nanoseconds(options_.attach_tracepoints_at_start);
   for (std::uint64_t now = start;
        (attachments_.has_more_user_events() && now < end_of_user_events) ||
        (attachments_.has_more_tracepoints() && now < end);) {
     now = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-    COLLECTOR_RETURN_IF_ERROR(Round(now, now - Nanoseconds(options_.slack)));
+    RETURN_IF_ERROR(attachments_.Rescan(now));
+    RETURN_IF_ERROR(Round(now, now - base::Nanoseconds(options_.slack)));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::uint64_t> Capture::Prepare(Session* session, const SinkFactory& make_sink) {
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Add(session));
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
+  RETURN_IF_ERROR(attachments_.Add(session));
+  RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kAll));
   // Losses in a ring from here on are also losses of this session.
   UpdateTasks();
   const std::uint64_t start = SessionClockNow();
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Enable());
+  RETURN_IF_ERROR(attachments_.Enable());
   // The session's events wait in the rings until the file is open.
-  COLLECTOR_RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
+  RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
   return start;
 }
 
@@ -182,7 +182,7 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
   if (news.modules) attachments_.ModuleCame();
   const bool is_told = perf_.TakeEnded() || news.cpus;
   if (!is_told && now < next_cpu_look_) return;
-  next_cpu_look_ = now + Nanoseconds(options_.cpu_look);
+  next_cpu_look_ = now + base::Nanoseconds(options_.cpu_look);
   // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
   for (const CpuChange& change : perf_.FollowCpus(/*suspect=*/is_told || !uevents_)) {
     for (const auto& session : sessions_) session->CpuChanged(change);
@@ -192,8 +192,8 @@ void Capture::HearKernel(std::uint64_t now, bool may_be_told) {
 absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
   if (!follower) return absl::OkStatus();
   follower_ = std::move(follower);
-  if (follower_->fd() >= 0) COLLECTOR_RETURN_IF_ERROR(perf_.WakeOn(follower_->fd()));
-  std::optional<UniqueFd> folder = follower_->Look(/*is_due=*/true);
+  if (follower_->fd() >= 0) RETURN_IF_ERROR(perf_.WakeOn(follower_->fd()));
+  std::optional<base::UniqueFd> folder = follower_->Look(/*is_due=*/true);
   return folder ? perf_.SetCgroup(*std::move(folder)) : absl::OkStatus();
 }
 
@@ -202,7 +202,7 @@ void Capture::FollowTarget(std::uint64_t now, bool may_be_told) {
   if (!follower_ || (!is_due && !may_be_told)) return;
   constexpr std::uint64_t kLookEvery = 900'000'000;
   if (is_due) next_target_look_ = now + kLookEvery;
-  std::optional<UniqueFd> folder = follower_->Look(is_due);
+  std::optional<base::UniqueFd> folder = follower_->Look(is_due);
   if (!folder) return;
   const absl::Status status = perf_.SetCgroup(*std::move(folder));
   if (!status.ok()) follower_->Forget();
@@ -225,7 +225,7 @@ std::uint64_t Capture::NextWork() const {
       if (session->is_active()) end = std::min(end, session->interval_end());
     }
   }
-  return std::min(end + Nanoseconds(options_.slack), attachments_.next_rescan());
+  return std::min(end + base::Nanoseconds(options_.slack), attachments_.next_rescan());
 }
 
 absl::Status Capture::Poll(absl::Duration timeout) {
@@ -233,21 +233,21 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   const std::uint64_t begin = SessionClockNow();
   const std::uint64_t next = NextWork();
   const std::uint64_t wait =
-      std::min(Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
+      std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up, because waking up too early would require a second wake-up.
   const bool others = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
   HearKernel(now, others);
   FollowTarget(now, others);
-  COLLECTOR_RETURN_IF_ERROR(attachments_.Rescan(now));
-  const std::uint64_t slack = Nanoseconds(options_.slack);
-  COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+  RETURN_IF_ERROR(attachments_.Rescan(now));
+  const std::uint64_t slack = base::Nanoseconds(options_.slack);
+  RETURN_IF_ERROR(Round(now, now - slack));
   // If a ring fills while it is drained, it is drained again without sleeping or returning to the
   // caller.
   for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
     now = SessionClockNow();
-    COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+    RETURN_IF_ERROR(Round(now, now - slack));
   }
   return absl::OkStatus();
 }
@@ -274,7 +274,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     // An interval ends at a time when all its records are certainly in the rings. Until then, later
     // records stay in the rings, unless those fill up.
     if (closing_ > settled && !perf_.IsPressed()) break;
-    COLLECTOR_RETURN_IF_ERROR(EndIntervals(closing_));
+    RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
     if (drained_ == now) break;
   }
@@ -295,7 +295,7 @@ bool Capture::AnyIntervalIsOver() const {
 // All samples up to `moment` have been drained.
 absl::Status Capture::EndIntervals(std::uint64_t moment) {
   // Each sequence point must account for all losses before it.
-  COLLECTOR_RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
+  RETURN_IF_ERROR(AccountLosses(PerfSession::Losses::kWhereLikely));
   distributor_.WriteProcessEvents(moment);
   for (const auto& session : sessions_) {
     if (session->IsIntervalOver(moment) && session->EndInterval(moment)) {
@@ -373,31 +373,31 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
     distributor_.SetLossesUncounted();
     return absl::OkStatus();
   }
-  COLLECTOR_RETURN_IF_ERROR(read);
+  RETURN_IF_ERROR(read);
   distributor_.SettleLosses();
   counted_since_drained_ = which == PerfSession::Losses::kAll;
   return absl::OkStatus();
 }
 
 absl::Status Capture::DrainForEnd(Session* session) {
-  COLLECTOR_RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
+  RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
     const std::uint64_t now = SessionClockNow();
-    return perf_.IsWorthDraining() ? Round(now, now - Nanoseconds(options_.slack))
+    return perf_.IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
                                    : absl::OkStatus();
   }));
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
-    COLLECTOR_RETURN_IF_ERROR(Round(end, end));
+    RETURN_IF_ERROR(Round(end, end));
     DrainSamples(PerfRing::kNoLimit);
   } else {
     session->EndAt(end);
-    const std::uint64_t slack = Nanoseconds(options_.slack);
+    const std::uint64_t slack = base::Nanoseconds(options_.slack);
     std::uint64_t now = end;
     do {
       // Records of this time may still be missing from the rings.
       perf_.Wait(static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
       now = SessionClockNow();
-      COLLECTOR_RETURN_IF_ERROR(Round(now, now - slack));
+      RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);
   }
   return AccountLosses(PerfSession::Losses::kAll);

@@ -31,13 +31,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/collector/base/uevents.h"
 #include "tools/collector/identity/task_tracker.h"
 #include "tools/collector/perf/perf_session.h"
 #include "tools/collector/session/attachments.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session.h"
 #include "tools/collector/session/target.h"
+#include "tools/collector/system/uevents.h"
 #include "tools/collector/tracefs/tracefs.h"
 
 namespace collector {

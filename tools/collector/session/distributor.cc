@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
 
 namespace collector {
 
@@ -44,7 +44,7 @@ std::vector<int> Distributor::Remove(Session* session) {
 absl::Status Distributor::AddTracepoint(int id, const std::string& system, const std::string& event,
                                         const std::string& format) {
   if (converter_.Knows(static_cast<std::uint16_t>(id))) return absl::OkStatus();
-  COLLECTOR_RETURN_IF_ERROR(converter_.AddTracepoint(id, system, event, format));
+  RETURN_IF_ERROR(converter_.AddTracepoint(id, system, event, format));
   const auto index = static_cast<std::size_t>(id);
   if (index >= tracepoints_.size()) tracepoints_.resize(index + 1);
   Tracepoint& tracepoint = tracepoints_[index];

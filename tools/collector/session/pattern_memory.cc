@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/collector/base/unique_fd.h"
-#include "tools/common/atomic_file.h"
+#include "tools/base/unique_fd.h"
+#include "tools/output/atomic_file.h"
 
 namespace collector {
 namespace {
@@ -34,7 +34,7 @@ std::string ProviderIn(std::string_view name) {
 // Reads up to `max` bytes of the file. Fails with NotFound if it does not exist.
 absl::StatusOr<std::string> ReadUpTo(const std::string& path, std::size_t max) {
   // O_NONBLOCK: if the file is a pipe, open must not wait.
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, path);
   struct stat facts = {};
   if (fstat(fd.get(), &facts) != 0) return absl::ErrnoToStatus(errno, path);
@@ -75,7 +75,7 @@ absl::Status PatternMemory::Save(const std::string& path) {
     text = TextLocked();
   }
   const auto save = [&]() -> absl::Status {
-    tools::AtomicFile file(path);
+    output::AtomicFile file(path);
     absl::StatusOr<std::unique_ptr<nettrace::FdSink>> sink = file.Create({});
     if (!sink.ok()) return sink.status();
     std::size_t taken = 0;

@@ -28,7 +28,7 @@
 #include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/trigger_set.h"
-#include "tools/common/account_summary.h"
+#include "tools/trace/account_summary.h"
 
 namespace collector {
 
@@ -58,7 +58,7 @@ struct SessionSummary {
   std::uint64_t process_events = 0;  // events that describe processes
   // Events that describe losses and other gaps in the file.
   std::uint64_t collector_events = 0;
-  tools::AccountSummary account;  // totals of the collector's events
+  trace::AccountSummary account;  // totals of the collector's events
   std::uint64_t bytes = 0;        // size of the file
   std::uint64_t threads = 0;
   std::uint64_t tracepoints = 0;

@@ -20,8 +20,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "tools/collector/base/cgroup2.h"
-#include "tools/collector/base/status_util.h"
+#include "tools/base/status_macros.h"
+#include "tools/collector/system/cgroup2.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL  // Linux 6.9
@@ -84,15 +84,15 @@ std::vector<std::string> FindByName(const std::string& mount, const std::string&
 }
 
 // Returns an invalid descriptor if the task does not exist or the kernel cannot open it.
-UniqueFd OpenTask(pid_t id, unsigned flags) {
-  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
+base::UniqueFd OpenTask(pid_t id, unsigned flags) {
+  return base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, id, flags)));
 }
 
 bool IsBelow(const std::string& path, const std::string& other) {
   return path == other || path.starts_with(other + "/");
 }
 
-absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>& selected) {
+absl::StatusOr<std::vector<base::UniqueFd>> OpenCgroups(const std::vector<std::string>& selected) {
   const std::string mount = Cgroup2Mount();
   if (mount.empty()) return absl::FailedPreconditionError(kNoCgroup2);
   std::vector<std::string> paths;
@@ -112,9 +112,9 @@ absl::StatusOr<std::vector<UniqueFd>> OpenCgroups(const std::vector<std::string>
       kept.push_back(path);
     }
   }
-  std::vector<UniqueFd> cgroups;
+  std::vector<base::UniqueFd> cgroups;
   for (const std::string& path : kept) {
-    absl::StatusOr<UniqueFd> cgroup = OpenCgroup(path);
+    absl::StatusOr<base::UniqueFd> cgroup = OpenCgroup(path);
     if (!cgroup.ok()) return cgroup.status();
     cgroups.push_back(*std::move(cgroup));
   }
@@ -164,9 +164,9 @@ absl::StatusOr<std::string> FindCgroup(const std::string& mount, const std::stri
   return found[0];
 }
 
-absl::StatusOr<UniqueFd> OpenCgroup(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
+absl::StatusOr<base::UniqueFd> OpenCgroup(const std::string& path) {
+  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return base::ErrnoStatus(errno, absl::StrCat("--cgroup ", path));
   struct statfs facts;
   if (fstatfs(fd.get(), &facts) != 0 || facts.f_type != CGROUP2_SUPER_MAGIC) {
     return absl::FailedPreconditionError(
@@ -188,7 +188,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     target.ids = selection.pids;
     for (const pid_t pid : target.ids) {
       target.descriptors.push_back(OpenTask(pid, /*flags=*/0));
-      COLLECTOR_RETURN_IF_ERROR(CheckProcess(pid));
+      RETURN_IF_ERROR(CheckProcess(pid));
     }
   } else if (!selection.tids.empty()) {
     target.kind = PerfTarget::Kind::kThreads;
@@ -201,7 +201,7 @@ absl::StatusOr<PerfTarget> OpenTarget(const TargetSelection& selection) {
     }
   } else if (!selection.cgroups.empty()) {
     target.kind = PerfTarget::Kind::kCgroups;
-    absl::StatusOr<std::vector<UniqueFd>> cgroups = OpenCgroups(selection.cgroups);
+    absl::StatusOr<std::vector<base::UniqueFd>> cgroups = OpenCgroups(selection.cgroups);
     if (!cgroups.ok()) return cgroups.status();
     target.cgroups = *std::move(cgroups);
   }
@@ -225,7 +225,7 @@ absl::StatusOr<FollowedTarget> OpenFollowedTarget(const TargetSelection& selecti
 TargetWatch::TargetWatch(const PerfTarget& target) : kind_(target.kind) {
   for (std::size_t i = 0; i < target.ids.size(); ++i) {
     const int fd = target.descriptors[i].get();
-    running_.push_back({target.ids[i], UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0))});
+    running_.push_back({target.ids[i], base::UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0))});
   }
 }
 

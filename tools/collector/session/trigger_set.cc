@@ -12,7 +12,7 @@
 
 #include "libeventheader/base/utf.h"
 #include "nettrace/payload.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace collector {
 namespace {
@@ -97,9 +97,8 @@ class ConditionVisitor : public nettrace::PayloadVisitor {
   void OnBool(bool value) override { Number(static_cast<std::int64_t>(value)); }
   void OnGuid(const nettrace::Guid& value) override {
     ForEach([&value](const Condition& condition) {
-      return TextHolds(condition, [&value](const std::string& text) {
-        return tools::FormatGuid(value) == text;
-      });
+      return TextHolds(
+          condition, [&value](const std::string& text) { return base::FormatGuid(value) == text; });
     });
   }
   void OnDateTime(absl::Time) override {}

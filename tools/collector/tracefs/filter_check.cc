@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
 
 namespace collector {
 namespace {
@@ -57,7 +57,7 @@ std::optional<FilterCheck::Answer> FilterCheck::Ask(const Tracefs::Name& name,
 
   const std::string path =
       absl::StrCat(instance_, "/events/", name.system, "/", name.event, "/filter");
-  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  const base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
   const ssize_t written = write(fd.get(), filter.data(), filter.size());
   const int error = errno;

@@ -13,8 +13,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "tools/collector/base/status_util.h"
-#include "tools/collector/base/unique_fd.h"
+#include "tools/base/status_macros.h"
+#include "tools/base/unique_fd.h"
 #include "tools/collector/tracefs/tracefs_mount.h"
 
 namespace collector {
@@ -52,11 +52,11 @@ absl::StatusOr<Tracefs> Tracefs::Find() {
   }
   Tracefs tracefs((std::string(path)));
   // Opens it for the same reason as in Exists.
-  const UniqueFd events(
+  const base::UniqueFd events(
       open((tracefs.directory_ + "/events").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!events.valid()) {
-    return ErrnoStatus(errno, absl::StrCat("tracefs at ", path, " is not readable"),
-                       kPermissionRemedy);
+    return base::ErrnoStatus(errno, absl::StrCat("tracefs at ", path, " is not readable"),
+                             kPermissionRemedy);
   }
   return tracefs;
 }
@@ -66,13 +66,13 @@ bool Tracefs::HasUserEvents() const {
 }
 
 absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;
-    return ErrnoStatus(error, path,
-                       error == EACCES   ? kPermissionRemedy
-                       : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
-                                         : "");
+    return base::ErrnoStatus(error, path,
+                             error == EACCES   ? kPermissionRemedy
+                             : error == EMFILE ? "raise the limit of open files (ulimit -Hn)"
+                                               : "");
   }
   std::string text;
   char buffer[16384];
@@ -83,7 +83,7 @@ absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
     } else if (got == 0) {
       return text;
     } else if (errno != EINTR) {
-      return ErrnoStatus(errno, path);
+      return base::ErrnoStatus(errno, path);
     }
   }
 }

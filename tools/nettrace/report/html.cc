@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace tools::report {
 
 std::string HtmlText(std::string_view text) {
   std::string html;
-  for (const char c : Printable(text)) {
+  for (const char c : base::Printable(text)) {
     switch (c) {
       case '<':
         html += "&lt;";

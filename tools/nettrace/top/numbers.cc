@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/common/text.h"
+#include "tools/base/text.h"
 
 namespace tools::top {
 namespace {
@@ -172,7 +172,7 @@ std::string Title(View view, const RowName& name, bool with_paths) {
       break;
   }
   const std::size_t end = text.find_last_not_of(' ');
-  return end == std::string::npos ? "?" : Printable(text.substr(0, end + 1));
+  return end == std::string::npos ? "?" : base::Printable(text.substr(0, end + 1));
 }
 
 std::string OthersTitle(const SnapshotView& view) {
