@@ -17,7 +17,7 @@ import unittest
 from support import script
 from support.daemon import nettraced
 
-ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, seed=0, memory=256)
+ARGS = script.options(__doc__, "nettrace", "nettraced", "corpus", seconds=10, seed=0, memory=64)
 SEED = ARGS.seed or time.time_ns() % 2**32
 # MiB of resident memory. The daemon may have 40 connections, each with a message of up to 1 MiB.
 MEMORY = ARGS.memory
