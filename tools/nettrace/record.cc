@@ -165,7 +165,8 @@ std::size_t PrintSkipped(const collector::SkippedTracepoints& tracepoints, std::
   const std::size_t count = tracepoints.count();
   const std::size_t not_named = count - std::max(shown, reasons.size());
   if (not_named != 0) {
-    absl::FPrintF(stderr, "nettrace record: left out: %d more tracepoints\n", not_named);
+    absl::FPrintF(stderr, "nettrace record: left out: %s\n",
+                  base::Counted(not_named, "more tracepoint"));
   }
   return count;
 }
@@ -262,23 +263,26 @@ void PrintSummary(const RecordArguments& arguments, const collector::SessionSumm
     PrintJson(summary, output);
     std::fflush(stdout);
   }
-  absl::FPrintF(stderr, "%s: %u events, %u lost, %u bytes, %u threads, %u tracepoints\n",
-                OutputName(arguments), summary.events, summary.lost, output.BytesOf(summary.bytes),
-                summary.threads, summary.tracepoints);
+  absl::FPrintF(stderr, "%s: %s, %u lost, %s, %s, %s\n", OutputName(arguments),
+                base::Counted(summary.events, "event"), summary.lost,
+                base::Counted(output.BytesOf(summary.bytes), "byte"),
+                base::Counted(summary.threads, "thread"),
+                base::Counted(summary.tracepoints, "tracepoint"));
   if (summary.lost != 0) PrintLosses(summary, waited);
   if (summary.undecoded != 0) {
-    absl::FPrintF(stderr, "  %u events could not be decoded; they are in the file as '%s'\n",
-                  summary.undecoded, collector::SampleConverter::kUndecoded);
+    absl::FPrintF(stderr, "  %s could not be decoded; the file has the bytes as '%s'\n",
+                  base::Counted(summary.undecoded, "event"),
+                  collector::SampleConverter::kUndecoded);
   }
   if (summary.late != 0) {
-    absl::FPrintF(stderr, "  %u events arrived late; their original time is in the label '%s'\n",
-                  summary.late, collector::TraceWriter::kLateLabel);
+    absl::FPrintF(stderr, "  %s arrived late; the original time is in the label '%s'\n",
+                  base::Counted(summary.late, "event"), collector::TraceWriter::kLateLabel);
   }
   if (summary.hits && *summary.hits != summary.events + summary.lost) {
     absl::FPrintF(stderr,
-                  "  the kernel counted %u events, which differs from events + lost; please report "
-                  "this bug\n",
-                  *summary.hits);
+                  "  the kernel counted %s, which differs from events + lost; please report this "
+                  "bug\n",
+                  base::Counted(*summary.hits, "event"));
   }
   PrintCpuChanges(summary.account);
   for (const std::string& selector : summary.unmatched) {

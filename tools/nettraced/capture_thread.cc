@@ -121,9 +121,10 @@ bool CaptureThread::DoWork() {
     work.swap(work_);
     ends = ends_;
   }
-  for (const auto& each : work) {
+  for (auto& each : work) {
     heartbeat_->BeginWork(base::MonotonicNow());
     Do([&] { each(*capture_); });
+    each = nullptr;
     heartbeat_->EndWork(base::MonotonicNow());
   }
   return ends;

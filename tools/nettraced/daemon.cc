@@ -269,11 +269,9 @@ absl::Status Daemon::CheckFiles(const SessionSettings& session, const Entries& o
   const SessionSettings placed = InDirectory(session, settings_.state_directory);
   for (const auto& [name, entry] : others) {
     if (!ShareFiles(placed, entry.controller->settings())) continue;
-    return absl::AlreadyExistsError(
-        absl::StrCat(session.origin, ": sessions ", session.name, " and ", name,
-                     " write files with the same names into the same directory, so each would "
-                     "delete the other's ",
-                     "files; use another directory, or {session} in files.name of both"));
+    return absl::AlreadyExistsError(absl::StrCat(session.origin, ": session '", session.name, "' ",
+                                                 kSharesFiles, " session '", name, "'; ",
+                                                 kSharesFilesRemedy));
   }
   return absl::OkStatus();
 }

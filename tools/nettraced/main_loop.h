@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "tools/base/unique_fd.h"
 #include "tools/nettraced/daemon.h"
+#include "tools/nettraced/supervisor.h"
 
 namespace nettraced {
 
@@ -49,6 +50,7 @@ class MainLoop {
 
   const base::UniqueFd signals_;
   const base::UniqueFd wake_;
+  Supervisor supervisor_;
   Daemon* daemon_ = nullptr;
   absl::Duration watchdog_;  // timeout of systemd's watchdog; 0 without one
   absl::Duration last_fed_;  // times are of base::MonotonicNow

@@ -101,6 +101,7 @@ std::future<absl::Status> SessionController::Start() {
       return;
     }
     backoff_.Reset();
+    logged_failure_ = absl::OkStatus();
     promise->set_value(TryStart());
   });
   return promise->get_future();
@@ -295,6 +296,7 @@ absl::Status SessionController::TryStart() {
     return status;
   }
   started_ = base::MonotonicNow();
+  logged_failure_ = absl::OkStatus();
   SetState(State::kRunning);
   LogMessage(LOG_INFO, "collects");
   return status;
@@ -304,9 +306,14 @@ void SessionController::Fail(const absl::Status& status, const char* what) {
   const absl::Duration wait = backoff_.Next();
   next_try_ = base::MonotonicNow() + wait;
   SetState(State::kFailed, status);
-  LogMessage(LOG_ERR, what,
-             absl::Status(status.code(), absl::StrCat(status.message(), "; retrying in ",
-                                                      absl::FormatDuration(wait))));
+  if (status == logged_failure_) return;
+  logged_failure_ = status;
+  LogMessage(
+      LOG_ERR, what,
+      absl::Status(status.code(),
+                   absl::StrCat(status.message(), "; retrying in ", absl::FormatDuration(wait),
+                                ", then at least every ", absl::FormatDuration(Backoff::kLongest),
+                                "; the same error is not logged again")));
 }
 
 absl::Status SessionController::Begin() {
@@ -458,8 +465,8 @@ void SessionController::SetState(State state, const absl::Status& error) {
   const absl::Time now = absl::Now();
   {
     const std::lock_guard lock(mutex_);
+    if (status_.state != state) status_.state_since = now;
     status_.state = state;
-    status_.state_since = now;
     if (!error.ok()) {
       status_.error = std::string(error.message());
       status_.error_time = now;

@@ -123,6 +123,7 @@ class SessionController {
   // Times are of base::MonotonicNow.
   absl::Duration next_try_ = absl::InfiniteDuration();
   absl::Duration started_;
+  absl::Status logged_failure_;  // since the session ran last or was asked to start; logged once
   absl::Duration losses_logged_at_ = -absl::InfiniteDuration();
   std::uint64_t lost_logged_ = 0;
   absl::Duration snapshot_at_ = absl::InfiniteDuration();

@@ -535,7 +535,7 @@ void SettingsParser::CheckBeside(const Entry& session, const Entry& other) {
   const SessionSettings& b = other.settings;
   const auto add = [&](const std::string& what, const std::string& remedy) {
     errors_.Add(session.file, session.line, session.column,
-                absl::StrCat("session ", Shown(a.name), " has ", what, " session ", Shown(b.name),
+                absl::StrCat("session ", Shown(a.name), " ", what, " session ", Shown(b.name),
                              " in ", base::Printable(b.origin), "; ", remedy));
   };
   // If `other` is in a file with errors, which is ignored anyway, the error is reported there. The
@@ -544,20 +544,18 @@ void SettingsParser::CheckBeside(const Entry& session, const Entry& other) {
     return CheckBeside(other, session);
   }
   if (a.name == b.name) {
-    add("the same name as", "rename one of them");
+    add("has the same name as", "rename one of them");
     return;
   }
   const auto has_pipe = [](const SessionSettings& settings) {
     return settings.kind == SessionSettings::Kind::kPipe;
   };
   if (has_pipe(a) && has_pipe(b) && a.pipe.path == b.pipe.path) {
-    add("the same pipe as", "use another pipe");
+    add("has the same pipe as", "use another pipe");
   }
   if (ShareFiles(InDirectory(a, daemon_.state_directory),
                  InDirectory(b, daemon_.state_directory))) {
-    add("the same directory and file names as",
-        "each would delete the other's files; use another directory, or {session} in files.name of "
-        "both");
+    add(kSharesFiles, kSharesFilesRemedy);
   }
 }
 
