@@ -23,7 +23,7 @@ class SampleTrace {
   // from.
   SampleTrace(nettrace::Writer* writer, TaskTracker* tasks, const std::vector<int>& cpus,
               const SchemaShares::Limits& limits = {})
-      : tasks_(tasks), converter_(tasks, limits), trace_(writer, &converter_, tasks, /*start=*/0) {
+      : tasks_(tasks), converter_(tasks, limits), trace_(writer, tasks, /*start=*/0) {
     for (const int number : cpus) trace_.AddCpu(number);
   }
 

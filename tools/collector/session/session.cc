@@ -94,9 +94,8 @@ absl::Status Session::Open(const SinkFactory& make_sink, const nettrace::TraceIn
   return absl::OkStatus();
 }
 
-void Session::Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks) {
-  trace_.emplace(writer_.get(), converter, tasks, start, &account_);
-  converter_ = converter;
+void Session::Begin(std::uint64_t start, const TaskTracker* tasks) {
+  trace_.emplace(writer_.get(), tasks, start, &account_);
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);
@@ -260,7 +259,7 @@ void Session::Finish(std::uint64_t timestamp) {
 }
 
 void Session::CheckTriggers(const ConvertedEvent& event) {
-  triggers_->Check(event, [this, &event] { return converter_->MetadataOf(event); });
+  triggers_->Check(event, [&event] { return event.source->MetadataFor(event); });
 }
 
 // After an error, the session ignores all later calls.

@@ -133,7 +133,7 @@ class Session {
   // Creates the file. It gets no events before Begin.
   absl::Status Open(const SinkFactory& make_sink, const nettrace::TraceInfo& info);
   // Begins to accept events with timestamps after `start`, from the CPUs that AddCpu adds.
-  void Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks);
+  void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
   // Ignores events with timestamps after `end`.
@@ -240,9 +240,8 @@ class Session {
   nettrace::Sink* sink_ = nullptr;  // owned by the writer
   std::unique_ptr<nettrace::Writer> writer_;
   CollectorEvents account_;
-  std::optional<TraceWriter> trace_;            // refers to both members above; none before Begin
-  std::optional<TriggerSet> triggers_;          // none if the session has no triggers
-  const SampleConverter* converter_ = nullptr;  // none before Begin
+  std::optional<TraceWriter> trace_;    // refers to both members above; none before Begin
+  std::optional<TriggerSet> triggers_;  // none if the session has no triggers
   // The session has events with timestamps from `first_` on, for `length_` ns. `length_` is 0
   // before Begin and after an error.
   std::uint64_t first_ = 0;
