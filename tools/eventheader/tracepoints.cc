@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "eventheader/wire.h"
+#include "tools/base/read_file.h"
 #include "tools/base/text.h"
 #include "tools/collector/tracefs/user_event_definition.h"
 
@@ -107,9 +108,10 @@ void ReadDetails(const collector::Tracefs& tracefs, Tracepoint* tracepoint) {
     const auto found = tracefs.ReadTracepoint(system, tracepoint->name);
     if (!found.ok()) continue;
     tracepoint->fields = collector::FieldsOfFormat(found->format);
-    std::ifstream histogram(
-        absl::StrCat(tracefs.directory(), "/events/", system, "/", tracepoint->name, "/hist"));
-    tracepoint->hits = HitsOfHistogram(std::string(std::istreambuf_iterator<char>(histogram), {}));
+    constexpr std::size_t kMaxHistogram = std::size_t{16} << 20;
+    const std::string path =
+        absl::StrCat(tracefs.directory(), "/events/", system, "/", tracepoint->name, "/hist");
+    tracepoint->hits = HitsOfHistogram(base::ReadFile(path, kMaxHistogram).value_or(""));
     return;
   }
 }
