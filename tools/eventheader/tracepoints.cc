@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -32,9 +30,9 @@ constexpr const char* kSystems[] = {"user_events", "user_events_multi"};
 constexpr std::size_t kMaxNamed = 10;
 
 std::string FirstLine(const std::filesystem::path& path) {
-  std::string line;
-  std::getline(std::ifstream(path), line);
-  return line;
+  constexpr std::size_t kMaxLine = 1 << 16;
+  const std::string text = base::ReadFile(path, kMaxLine).value_or("");
+  return text.substr(0, text.find('\n'));
 }
 
 std::string Link(const std::filesystem::path& path) {
