@@ -13,7 +13,7 @@ void Distributor::AddCpu(int number) {
 }
 
 void Distributor::Begin(SessionWriter* session, std::uint64_t start) {
-  session->Begin(start, &converter_, tasks_);
+  session->Begin(start, tasks_);
   for (const Cpu& cpu : cpus_) {
     session->AddCpu(cpu.number, std::max(cpu.lost, cpu.reported));
   }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "eventheader/tracepoint_name.h"
+#include "tools/base/read_file.h"
 #include "tools/base/status_macros.h"
 #include "tools/base/unique_fd.h"
 #include "tools/output/atomic_file.h"
@@ -42,17 +43,7 @@ absl::StatusOr<std::string> ReadUpTo(const std::string& path, std::size_t max) {
   if (!S_ISREG(facts.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file; remove it"));
   }
-  std::string text(max, '\0');
-  std::size_t size = 0;
-  while (size < max) {
-    const ssize_t got = read(fd.get(), text.data() + size, max - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, path);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
+  return base::ReadOpenFile(fd.get(), max, path);
 }
 
 }  // namespace

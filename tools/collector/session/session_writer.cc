@@ -76,10 +76,8 @@ absl::Status SessionWriter::Open(const SinkFactory& make_sink, const nettrace::T
   return absl::OkStatus();
 }
 
-void SessionWriter::Begin(std::uint64_t start, SampleConverter* converter,
-                          const TaskTracker* tasks) {
-  trace_.emplace(writer_.get(), converter, tasks, start, &account_);
-  converter_ = converter;
+void SessionWriter::Begin(std::uint64_t start, const TaskTracker* tasks) {
+  trace_.emplace(writer_.get(), tasks, start, &account_);
   first_ = start + 1;
   length_ = std::numeric_limits<std::uint64_t>::max() - start;
   StartInterval(start);
@@ -243,7 +241,7 @@ void SessionWriter::Finish(std::uint64_t timestamp) {
 }
 
 void SessionWriter::CheckTriggers(const ConvertedEvent& event) {
-  triggers_->Check(event, [this, &event] { return converter_->MetadataOf(event); });
+  triggers_->Check(event, [&event] { return event.source->MetadataFor(event); });
 }
 
 // After an error, the session ignores all later calls.

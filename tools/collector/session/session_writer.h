@@ -88,7 +88,7 @@ class SessionWriter final : public Session {
   // For the Distributor.
 
   // Begins to accept events with timestamps after `start`, from the CPUs that AddCpu adds.
-  void Begin(std::uint64_t start, SampleConverter* converter, const TaskTracker* tasks);
+  void Begin(std::uint64_t start, const TaskTracker* tasks);
   // Adds a CPU. `lost` is the number of samples that its ring had lost when the session began.
   void AddCpu(int number, std::uint64_t lost);
   // Counts one more tracepoint that the session has.
@@ -174,7 +174,6 @@ class SessionWriter final : public Session {
   std::uint64_t tracepoint_count_ = 0;          // tracepoints that the session has
   std::optional<TraceWriter> trace_;            // refers to writer and account; none before Begin
   std::optional<TriggerSet> triggers_;          // none if the session has no triggers
-  const SampleConverter* converter_ = nullptr;  // none before Begin
   // The session has events with timestamps from `first_` on, for `length_` ns. `length_` is 0
   // before Begin and after an error.
   std::uint64_t first_ = 0;
