@@ -24,7 +24,7 @@
 #include "nettrace/writer.h"
 #include "tools/collector/convert/collector_events.h"
 #include "tools/collector/convert/trace_writer.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/cpu_rings.h"
 #include "tools/collector/session/left_out.h"
 #include "tools/collector/session/selector.h"
 #include "tools/collector/session/trigger_set.h"
