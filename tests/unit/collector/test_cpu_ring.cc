@@ -13,12 +13,11 @@
 namespace collector {
 namespace {
 
-constexpr std::uint64_t kAll = PerfRing::kNoLimit;
-constexpr std::size_t kSampleSize = 40;  // bytes, with 4 bytes of raw data
+constexpr std::size_t kSmallSampleSize = 40;  // bytes, with 4 bytes of raw data
 
-class Memory : public MemoryRing {
+class CpuMemory : public MemoryRing {
  public:
-  Memory() : MemoryRing(16 * 1024) {}
+  CpuMemory() : MemoryRing(16 * 1024) {}
 
   EventRing ring() { return {base::UniqueFd(), reader()}; }
   void PutSample(std::uint64_t time) { Put(Sample(10, 11, time, std::vector<std::byte>(4))); }
@@ -26,7 +25,7 @@ class Memory : public MemoryRing {
 };
 
 // Returns the timestamps of the delivered samples and the reported losses, in order.
-std::string Drain(CpuRing* cpu, std::uint64_t limit) {
+std::string DrainCpu(CpuRing* cpu, std::uint64_t limit) {
   std::string text;
   cpu->Drain(
       limit,
@@ -39,20 +38,20 @@ std::string Drain(CpuRing* cpu, std::uint64_t limit) {
 }
 
 TEST(CpuRing, DeliversSamplesUpToTheLimit) {
-  Memory memory;
+  CpuMemory memory;
   CpuRing cpu(3);
   EXPECT_EQ(cpu.number(), 3);
   EXPECT_FALSE(cpu.is_online());
-  EXPECT_EQ(Drain(&cpu, kAll), "");
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "");
   cpu.Begin(memory.ring());
   EXPECT_TRUE(cpu.is_online());
   for (const std::uint64_t time : {10u, 20u, 30u}) memory.PutSample(time);
-  EXPECT_EQ(Drain(&cpu, 20), "10 20 ");
-  EXPECT_EQ(Drain(&cpu, kAll), "30 ");
+  EXPECT_EQ(DrainCpu(&cpu, 20), "10 20 ");
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "30 ");
 }
 
 TEST(CpuRing, ReportsLossesWhereSamplesAreMissing) {
-  Memory memory;
+  CpuMemory memory;
   CpuRing cpu(0);
   cpu.Begin(memory.ring());
   memory.PutSample(10);
@@ -60,11 +59,11 @@ TEST(CpuRing, ReportsLossesWhereSamplesAreMissing) {
   memory.PutSample(20);
   memory.PutLost(3);
   memory.PutSample(30);
-  EXPECT_EQ(Drain(&cpu, kAll), "10 lost:5 20 lost:8 30 ");
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "10 lost:5 20 lost:8 30 ");
 }
 
 TEST(CpuRing, DeliversFormerRingsBeforeTheCurrentOne) {
-  Memory first, second, third;
+  CpuMemory first, second, third;
   CpuRing cpu(0);
   cpu.Begin(first.ring());
   for (const std::uint64_t time : {10u, 30u}) first.PutSample(time);
@@ -76,16 +75,16 @@ TEST(CpuRing, DeliversFormerRingsBeforeTheCurrentOne) {
   cpu.End(0);
   cpu.Begin(third.ring());
   third.PutSample(15);  // earlier than the former samples, which the kernel does not do
-  EXPECT_EQ(cpu.fill(), kSampleSize);
-  EXPECT_EQ(cpu.waiting_bytes(), 4 * kSampleSize);
-  EXPECT_EQ(Drain(&cpu, 20), "10 ");
-  EXPECT_EQ(cpu.waiting_bytes(), 3 * kSampleSize);
-  EXPECT_EQ(Drain(&cpu, kAll), "30 40 15 ");
+  EXPECT_EQ(cpu.fill(), kSmallSampleSize);
+  EXPECT_EQ(cpu.waiting_bytes(), 4 * kSmallSampleSize);
+  EXPECT_EQ(DrainCpu(&cpu, 20), "10 ");
+  EXPECT_EQ(cpu.waiting_bytes(), 3 * kSmallSampleSize);
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "30 40 15 ");
   EXPECT_EQ(cpu.waiting_bytes(), 0u);
 }
 
 TEST(CpuRing, ReportsLossesThatAFormerRingHasNotReported) {
-  Memory first, second;
+  CpuMemory first, second;
   CpuRing cpu(0);
   cpu.Begin(first.ring());
   first.PutLost(5);
@@ -94,42 +93,42 @@ TEST(CpuRing, ReportsLossesThatAFormerRingHasNotReported) {
   cpu.Begin(second.ring());
   second.PutLost(2);
   second.PutSample(20);
-  EXPECT_EQ(Drain(&cpu, kAll), "lost:5 10 lost:7 lost:9 20 ");
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "lost:5 10 lost:7 lost:9 20 ");
 }
 
 TEST(CpuRing, ReportsLossesOfAFormerRingOnce) {
-  Memory first;
+  CpuMemory first;
   CpuRing cpu(0);
   cpu.Begin(first.ring());
   first.PutLost(5);
   first.PutSample(10);
   cpu.End(5);
-  EXPECT_EQ(Drain(&cpu, kAll), "lost:5 10 ");
-  EXPECT_EQ(Drain(&cpu, kAll), "");
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "lost:5 10 ");
+  EXPECT_EQ(DrainCpu(&cpu, PerfRing::kNoLimit), "");
 }
 
 TEST(CpuRing, MayHaveLostAfterALostRecord) {
-  Memory memory;
+  CpuMemory memory;
   CpuRing cpu(0);
   cpu.Begin(memory.ring());
   memory.PutSample(10);
-  Drain(&cpu, kAll);
+  DrainCpu(&cpu, PerfRing::kNoLimit);
   EXPECT_FALSE(cpu.TakeMayHaveLost());
   memory.PutLost(1);
   memory.PutSample(20);
   EXPECT_FALSE(cpu.TakeMayHaveLost());  // not read yet
-  Drain(&cpu, kAll);
+  DrainCpu(&cpu, PerfRing::kNoLimit);
   EXPECT_TRUE(cpu.TakeMayHaveLost());
   EXPECT_FALSE(cpu.TakeMayHaveLost());
 }
 
 TEST(CpuRing, MayHaveLostWithoutSpaceForALargeSample) {
-  Memory memory;
+  CpuMemory memory;
   CpuRing cpu(0);
   cpu.Begin(memory.ring());
   const auto fill_to = [&](std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes / kSampleSize; ++i) memory.PutSample(10);
-    Drain(&cpu, kAll);
+    for (std::size_t i = 0; i < bytes / kSmallSampleSize; ++i) memory.PutSample(10);
+    DrainCpu(&cpu, PerfRing::kNoLimit);
   };
   // A sample has up to 8448 bytes.
   fill_to(memory.size() - 8500);
@@ -140,7 +139,7 @@ TEST(CpuRing, MayHaveLostWithoutSpaceForALargeSample) {
 }
 
 TEST(CpuRing, MayHaveLostAfterARingHasEnded) {
-  Memory first, second;
+  CpuMemory first, second;
   CpuRing cpu(0);
   cpu.Begin(first.ring());
   cpu.End(0);
@@ -151,7 +150,7 @@ TEST(CpuRing, MayHaveLostAfterARingHasEnded) {
 }
 
 TEST(CpuRing, IsRecordedUntilTheLastSampleOrTheBeginning) {
-  Memory memory;
+  CpuMemory memory;
   CpuRing cpu(0);
   const std::uint64_t before = SessionClockNow();
   cpu.Begin(memory.ring());
@@ -159,11 +158,11 @@ TEST(CpuRing, IsRecordedUntilTheLastSampleOrTheBeginning) {
   EXPECT_GE(began, before);
   EXPECT_LE(began, SessionClockNow());
   memory.PutSample(began - 1);
-  Drain(&cpu, kAll);
+  DrainCpu(&cpu, PerfRing::kNoLimit);
   EXPECT_EQ(cpu.recorded_until(), began);
   memory.PutSample(began + 5);
   EXPECT_EQ(cpu.recorded_until(), began);
-  Drain(&cpu, kAll);
+  DrainCpu(&cpu, PerfRing::kNoLimit);
   EXPECT_EQ(cpu.recorded_until(), began + 5);
 }
 

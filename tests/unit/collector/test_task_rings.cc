@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kForkSize = 48;  // bytes
 
-class Memory : public MemoryRing {
+class TaskMemory : public MemoryRing {
  public:
-  Memory() : MemoryRing(4096) {}
+  TaskMemory() : MemoryRing(4096) {}
 
   EventRing ring(base::UniqueFd event = base::UniqueFd()) { return {std::move(event), reader()}; }
   // Puts a record that thread `tid` was created.
@@ -56,7 +56,7 @@ base::UniqueFd EventWithLosses(const std::vector<std::uint64_t>& values) {
   return base::UniqueFd(ends[0]);
 }
 
-void Append(const PerfRecord& record, std::string* text) {
+void AppendRecord(const PerfRecord& record, std::string* text) {
   TaskRecord task;
   CodeRecord code;
   if (ParseFork(record, &task)) {
@@ -69,62 +69,63 @@ void Append(const PerfRecord& record, std::string* text) {
 }
 
 // Returns the records that are delivered, and "missing" if some may be missing.
-std::string Drain(TaskRings* rings) {
+std::string DrainTasks(TaskRings* rings) {
   std::string text;
-  if (rings->Drain([&](const PerfRecord& record) { Append(record, &text); })) text += "missing";
+  if (rings->Drain([&](const PerfRecord& record) { AppendRecord(record, &text); }))
+    text += "missing";
   return text;
 }
 
 TEST(TaskRings, DeliversRecordsOfAllCpusInTheOrderOfTime) {
-  Memory first, second;
+  TaskMemory first, second;
   TaskRings rings(3, 4096, /*cgroups=*/false);
-  EXPECT_EQ(Drain(&rings), "");
+  EXPECT_EQ(DrainTasks(&rings), "");
   rings.Begin(0, first.ring());
   rings.Begin(2, second.ring());
   first.PutFork(1, 10);
   first.PutFork(3, 30);
   second.PutFork(2, 20);
   second.PutFork(4, 30);
-  EXPECT_EQ(Drain(&rings), "1@10 2@20 3@30 4@30 ");
-  EXPECT_EQ(Drain(&rings), "");
+  EXPECT_EQ(DrainTasks(&rings), "1@10 2@20 3@30 4@30 ");
+  EXPECT_EQ(DrainTasks(&rings), "");
 }
 
 TEST(TaskRings, KeepsRecordsThatAreLaterThanNow) {
-  Memory memory;
+  TaskMemory memory;
   TaskRings rings(1, 4096, /*cgroups=*/false);
   rings.Begin(0, memory.ring());
   const std::uint64_t soon = SessionClockNow() + 20'000'000;
   memory.PutFork(1, soon);
   memory.PutFork(2, 10);
-  EXPECT_EQ(Drain(&rings), "2@10 ");
+  EXPECT_EQ(DrainTasks(&rings), "2@10 ");
   while (SessionClockNow() < soon) usleep(1000);
-  EXPECT_EQ(Drain(&rings), absl::StrCat("1@", soon, " "));
+  EXPECT_EQ(DrainTasks(&rings), absl::StrCat("1@", soon, " "));
 }
 
 TEST(TaskRings, DeliversMappingsOfFilesOnly) {
-  Memory memory;
+  TaskMemory memory;
   TaskRings rings(1, 4096, /*cgroups=*/false);
   rings.Begin(0, memory.ring());
   memory.PutMapping("/bin/ls", 10);
   memory.PutMapping("//anon\0", 20);
-  EXPECT_EQ(Drain(&rings), "/bin/ls@10 ");
+  EXPECT_EQ(DrainTasks(&rings), "/bin/ls@10 ");
 }
 
 TEST(TaskRings, PeekKeepsTheRecords) {
-  Memory first, second;
+  TaskMemory first, second;
   TaskRings rings(2, 4096, /*cgroups=*/false);
   rings.Begin(0, first.ring());
   rings.Begin(1, second.ring());
   first.PutFork(1, 20);
   second.PutFork(2, 10);
   std::string seen;
-  rings.Peek([&](const PerfRecord& record) { Append(record, &seen); });
+  rings.Peek([&](const PerfRecord& record) { AppendRecord(record, &seen); });
   EXPECT_EQ(seen, "1@20 2@10 ");
-  EXPECT_EQ(Drain(&rings), "2@10 1@20 ");
+  EXPECT_EQ(DrainTasks(&rings), "2@10 1@20 ");
 }
 
 TEST(TaskRings, KeepsTheRecordsOfACpuThatGoesOffline) {
-  Memory former, current;
+  TaskMemory former, current;
   TaskRings rings(1, 4096, /*cgroups=*/false);
   rings.Begin(0, former.ring());
   former.PutFork(1, 10);
@@ -132,19 +133,19 @@ TEST(TaskRings, KeepsTheRecordsOfACpuThatGoesOffline) {
   former.PutFork(2, 20);  // into a ring that is closed
   rings.Begin(0, current.ring());
   current.PutFork(3, 30);
-  EXPECT_EQ(Drain(&rings), "1@10 3@30 missing");
-  EXPECT_EQ(Drain(&rings), "");
+  EXPECT_EQ(DrainTasks(&rings), "1@10 3@30 missing");
+  EXPECT_EQ(DrainTasks(&rings), "");
   rings.SetMissing();
-  EXPECT_EQ(Drain(&rings), "missing");
+  EXPECT_EQ(DrainTasks(&rings), "missing");
 }
 
 TEST(TaskRings, ReadsTheCountOfLossesOfAFullRing) {
-  Memory memory;
+  TaskMemory memory;
   TaskRings rings(1, 4096, /*cgroups=*/false);
   rings.Begin(0, memory.ring(EventWithLosses({0, 3, 3, 4})));
   const auto fill = [&](std::size_t bytes) {
     for (std::size_t i = 0; i * kForkSize < bytes; ++i) memory.PutFork(1, 10);
-    std::string text = Drain(&rings);
+    std::string text = DrainTasks(&rings);
     return text.ends_with("missing");
   };
   const std::size_t quarter = memory.size() / 4;
