@@ -183,8 +183,8 @@ std::size_t PrintWarnings(const std::vector<std::string>& warnings, std::size_t 
 void PrintCpuChanges(const trace::AccountSummary& account) {
   constexpr std::size_t kMaxShown = 20;
   std::uint64_t count = 0;
-  for (const trace::AccountSummary::CpuChange& change : account.cpu_changes()) {
-    if (!change.online || ++count > kMaxShown) continue;
+  for (const trace::AccountEvent& change : account.cpu_changes()) {
+    if (change.kind != trace::AccountEvent::Kind::kCpuOnline || ++count > kMaxShown) continue;
     const std::string since = trace::AccountTimeText(change.since);
     if (!change.reason.empty()) {
       absl::FPrintF(stderr, "  CPU %d came online at or after %s and could not be recorded: %s\n",

@@ -12,7 +12,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 
 namespace nettraced {
 namespace {

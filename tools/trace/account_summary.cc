@@ -25,8 +25,7 @@ void AccountSummary::Add(const AccountEvent& event) {
     case AccountEvent::Kind::kCpuOffline:
     case AccountEvent::Kind::kCpuOnline:
       if (cpu_changes_.size() < kMaxCpuChanges) {
-        cpu_changes_.push_back({event.cpu, event.kind == AccountEvent::Kind::kCpuOnline,
-                                event.since, event.until, event.reason});
+        cpu_changes_.push_back(event);
       } else {
         ++cpu_changes_left_out_;
       }
@@ -123,11 +122,11 @@ void PutAccount(const AccountSummary& account, base::JsonWriter* json) {
   base::PutNumber(json, "lossIntervalsLeftOut", account.intervals_left_out());
   json->Key("cpuChanges");
   json->StartArray();
-  for (const AccountSummary::CpuChange& change : account.cpu_changes()) {
+  for (const AccountEvent& change : account.cpu_changes()) {
     json->StartObject();
     base::PutNumber(json, "cpu", change.cpu);
     json->Key("online");
-    json->Bool(change.online);
+    json->Bool(change.kind == AccountEvent::Kind::kCpuOnline);
     PutAccountTime(json, "since", change.since);
     PutAccountTime(json, "until", change.until);
     if (!change.reason.empty()) base::PutText(json, "reason", change.reason);

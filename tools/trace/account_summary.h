@@ -31,13 +31,6 @@ class AccountSummary {
     Time until = 0;
     std::uint64_t count = 0;  // events lost in the interval
   };
-  struct CpuChange {
-    std::uint32_t cpu = 0;
-    bool online = false;
-    Time since = 0;  // see CpuOffline and CpuOnline
-    Time until = 0;
-    std::string reason;
-  };
 
   void Add(const AccountEvent& event);
 
@@ -55,7 +48,8 @@ class AccountSummary {
   // belong to the same interval.
   const std::vector<Interval>& intervals() const { return intervals_; }
   std::uint64_t intervals_left_out() const { return intervals_left_out_; }
-  const std::vector<CpuChange>& cpu_changes() const { return cpu_changes_; }
+  // The first events CpuOffline and CpuOnline, in the order of Add.
+  const std::vector<AccountEvent>& cpu_changes() const { return cpu_changes_; }
   std::uint64_t cpu_changes_left_out() const { return cpu_changes_left_out_; }
   // Number of the first section that has SectionBegan events, and the totals of all CPUs before it.
   struct Section {
@@ -83,7 +77,7 @@ class AccountSummary {
   std::vector<Interval> intervals_;
   Time last_interval_ = 0;  // end of the last interval, even if that was left out
   std::uint64_t intervals_left_out_ = 0;
-  std::vector<CpuChange> cpu_changes_;
+  std::vector<AccountEvent> cpu_changes_;
   std::uint64_t cpu_changes_left_out_ = 0;
   std::optional<Section> section_;
   std::optional<Unknown> unknown_;

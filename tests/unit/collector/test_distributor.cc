@@ -16,6 +16,7 @@
 #include "tests/support/collector/memory_ring.h"
 #include "tests/support/collector/tracepoint_format.h"
 #include "tests/support/nettrace/sectioned_sink.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/session/distributor.h"
 #include "tools/collector/session/session_writer.h"
 #include "tools/trace/account.h"

@@ -16,7 +16,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "eventheader/tracepoint_name.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/attached_tracepoint.h"
+#include "tools/collector/perf/open_event.h"
 
 namespace collector {
 namespace {
@@ -56,7 +57,7 @@ absl::Status CheckFilter(const std::string& filter, const Tracefs::Name& name,
                          const Tracefs::Tracepoint& tracepoint, FilterCheck* check) {
   std::optional<FilterCheck::Answer> answer = check->Ask(name, filter);
   if (!answer) {
-    absl::Status status = PerfSession::CheckFilter(tracepoint.id, filter);
+    absl::Status status = AttachedTracepoint::CheckFilter(tracepoint.id, filter);
     if (!absl::IsInvalidArgument(status)) return status;
     answer = {false, std::string(status.message())};
   }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/tracefs/user_event_definition.h"
 
 namespace collector {
@@ -137,7 +138,7 @@ void Attachments::Remove(SessionWriter* session) {
                                     [id](const auto& each) { return each.second.id == id; });
     if (entry == attached_.end()) continue;
     if (options_.memory != nullptr) {
-      const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(id);
+      const absl::StatusOr<EventCounts> counts = perf_->ReadCounts(id);
       if (counts.ok() && counts->hits != 0) {
         options_.memory->Use(std::string_view(entry->first).substr(entry->first.find(':') + 1));
       }
@@ -229,7 +230,7 @@ void Attachments::UpdateAwaited() {
   if (!awaits_tracepoints_) has_more_tracepoints_ = false;
   if (!awaits_user_events_ || std::exchange(has_tried_to_watch_, true)) return;
   // Without it, user_events_status is read every options_.rescan.
-  perf_->WatchRegistrations().IgnoreError();
+  perf_->rings().WatchRegistrations().IgnoreError();
 }
 
 absl::Status Attachments::Rescan(std::uint64_t now) {
@@ -265,16 +266,17 @@ bool Attachments::IsTimeForTracepoints(std::uint64_t now) {
 }
 
 absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
-  perf_->ArmRegistrations();
+  perf_->rings().ArmRegistrations();
   RETURN_IF_ERROR(AttachUserEvents(sessions_, true));
   const std::uint64_t end = SessionClockNow();
   // Other processes can make the list long. Reading it takes at most a tenth of the time.
   constexpr std::uint64_t kShare = 10;
   const std::uint64_t looking = end - now - std::min(end - now, attaching_);
   earliest_rescan_ = end + std::max(base::Nanoseconds(options_.least_rescan), kShare * looking);
-  next_rescan_ = std::max(earliest_rescan_, end + base::Nanoseconds(perf_->watches_registrations()
-                                                                        ? options_.slow_rescan
-                                                                        : options_.rescan));
+  next_rescan_ =
+      std::max(earliest_rescan_,
+               end + base::Nanoseconds(perf_->rings().watches_registrations() ? options_.slow_rescan
+                                                                              : options_.rescan));
   // Descriptors may become free without a registration.
   if (lacks_descriptors_) {
     next_rescan_ =
@@ -286,14 +288,15 @@ absl::Status Attachments::RescanUserEvents(std::uint64_t now) {
 }
 
 std::uint64_t Attachments::NextUserEventsLook() const {
-  return perf_->registrations() ? std::min(earliest_rescan_, next_rescan_) : next_rescan_;
+  return perf_->rings().registrations() ? std::min(earliest_rescan_, next_rescan_) : next_rescan_;
 }
 
 std::uint64_t Attachments::next_rescan() const {
   if (has_more_tracepoints_) return 0;
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
-  if (awaits_user_events_ && (has_more_user_events_ || lacks_descriptors_ ||
-                              perf_->registrations() || !perf_->watches_registrations())) {
+  if (awaits_user_events_ &&
+      (has_more_user_events_ || lacks_descriptors_ || perf_->rings().registrations() ||
+       !perf_->rings().watches_registrations())) {
     next = NextUserEventsLook();
   }
   if (awaits_tracepoints_ && !knows_when_tracepoints_come()) {
@@ -492,7 +495,7 @@ absl::StatusOr<std::optional<std::uint64_t>> Attachments::CountHits(
         distributor_->HasLeftOut(tracepoint.id)) {
       return std::nullopt;
     }
-    const absl::StatusOr<PerfSession::Counts> counts = perf_->ReadCounts(tracepoint.id);
+    const absl::StatusOr<EventCounts> counts = perf_->ReadCounts(tracepoint.id);
     if (absl::IsUnimplemented(counts.status())) return std::nullopt;
     if (!counts.ok()) return counts.status();
     *hits += counts->hits;

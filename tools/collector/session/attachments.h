@@ -103,7 +103,7 @@ class Attachments {
   // Returns no value if no pattern waits for tracepoints of user_events.
   std::optional<bool> watches_registrations() const {
     if (!awaits_user_events_) return std::nullopt;
-    return perf_->watches_registrations();
+    return perf_->rings().watches_registrations();
   }
 
   // Returns the kernel's count of the session's events if it is exact, else no value (see

@@ -15,13 +15,15 @@
 #include "tools/base/monotonic_clock.h"
 #include "tools/base/status_macros.h"
 #include "tools/collector/perf/cpu_list.h"
+#include "tools/collector/perf/open_event.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/system/cgroup2.h"
 
 namespace collector {
 namespace {
 
 // Describes a trace, and the same moment on its clock and in UTC.
-nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
+nettrace::TraceInfo MakeTraceInfo(const std::vector<CpuRing>& cpus) {
   nettrace::TraceInfo info;
   // The file stores UTC in milliseconds. The time on the trace's clock is computed for the full
   // millisecond, so that both describe the same moment.
@@ -46,7 +48,7 @@ nettrace::TraceInfo MakeTraceInfo(const std::vector<PerfSession::Cpu>& cpus) {
   // CPU numbers may have gaps, and CPUs may come online later. Readers size their tables by the
   // maximum number.
   int last = 0;
-  for (const PerfSession::Cpu& cpu : cpus) last = std::max(last, cpu.number);
+  for (const CpuRing& cpu : cpus) last = std::max(last, cpu.number());
   info.key_values = {{nettrace::kKeyHardwareThreadCount, absl::StrCat(last + 1)},
                      {nettrace::kKeySystemPageSize, absl::StrCat(sysconf(_SC_PAGESIZE))}};
   utsname system = {};
@@ -76,7 +78,7 @@ Capture::Capture(const CaptureOptions& options, Tracefs tracefs, PerfSession per
         const bool is_counted = sessions_.size() < 2 || counted_since_drained_;
         return is_counted ? absl::OkStatus() : AccountLosses(PerfSession::Losses::kAll);
       }) {
-  for (const PerfSession::Cpu& cpu : perf_.cpus()) distributor_.AddCpu(cpu.number);
+  for (const CpuRing& cpu : perf_.rings().cpus()) distributor_.AddCpu(cpu.number());
   if (options_.leave_out_own_process) distributor_.LeaveOut(static_cast<std::uint32_t>(getpid()));
 }
 
@@ -94,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Capture>> Capture::Open(const CaptureOptions& opt
   ASSIGN_OR_RETURN(PerfSession perf,
                    PerfSession::Open(cpus, {options.ring_size, std::move(followed.target),
                                             /*cgroups=*/options.identity && PerfUsesCgroup2()}));
-  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf.WakeOn(fd));
+  for (const int fd : watch.descriptors()) RETURN_IF_ERROR(perf.rings().WakeOn(fd));
   CaptureOptions with_threads = options;
   if (const std::optional<pid_t> closer = perf.StartCloser()) {
     with_threads.attachments.own_threads.push_back(*closer);
@@ -159,13 +161,13 @@ absl::StatusOr<std::uint64_t> Capture::Prepare(SessionWriter* session,
   const std::uint64_t start = SessionClockNow();
   RETURN_IF_ERROR(perf_.Enable());
   // The session's events wait in the rings until the file is open.
-  RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.cpus())));
+  RETURN_IF_ERROR(session->Open(make_sink, MakeTraceInfo(perf_.rings().cpus())));
   return start;
 }
 
 void Capture::OpenKernelReports() {
   absl::StatusOr<UeventSocket> uevents = UeventSocket::Open();
-  if (!uevents.ok() || !perf_.WakeOn(uevents->fd()).ok()) return;
+  if (!uevents.ok() || !perf_.rings().WakeOn(uevents->fd()).ok()) return;
   uevents_.emplace(*std::move(uevents));
   attachments_.UseModuleReports();
 }
@@ -174,7 +176,7 @@ void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
   UeventSocket::Changes news;
   if (uevents_ && is_woken) news = uevents_->Take();
   if (news.modules) attachments_.ModuleLoaded();
-  const bool is_reported = perf_.TakeEnded() || news.cpus;
+  const bool is_reported = perf_.rings().TakeEnded() || news.cpus;
   if (!is_reported && now < next_cpu_look_) return;
   next_cpu_look_ = now + base::Nanoseconds(options_.cpu_look);
   // Without reports of the kernel, a CPU may have gone offline and come back since the last check.
@@ -186,7 +188,7 @@ void Capture::ReadKernelReports(std::uint64_t now, bool is_woken) {
 absl::Status Capture::BeginToFollow(std::optional<CgroupFollower> follower) {
   if (!follower) return absl::OkStatus();
   follower_ = std::move(follower);
-  if (follower_->fd() >= 0) RETURN_IF_ERROR(perf_.WakeOn(follower_->fd()));
+  if (follower_->fd() >= 0) RETURN_IF_ERROR(perf_.rings().WakeOn(follower_->fd()));
   std::optional<base::UniqueFd> folder = follower_->Look(/*is_due=*/true);
   return folder ? perf_.SetCgroup(*std::move(folder)) : absl::OkStatus();
 }
@@ -230,7 +232,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
       std::min(base::Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(1))),
                next > begin ? next - begin : 0);
   // Rounded up, because waking up too early would require a second wake-up.
-  const bool is_woken = perf_.Wait(static_cast<int>((wait + 999'999) / 1'000'000));
+  const bool is_woken = perf_.rings().Wait(static_cast<int>((wait + 999'999) / 1'000'000));
   std::uint64_t now = SessionClockNow();
   ReadKernelReports(now, is_woken);
   FollowTarget(now, is_woken);
@@ -239,7 +241,7 @@ absl::Status Capture::Poll(absl::Duration timeout) {
   RETURN_IF_ERROR(Round(now, now - slack));
   // If a ring fills while it is drained, it is drained again without sleeping or returning to the
   // caller.
-  for (int i = 0; i < kRoundsAtOnce && perf_.IsWorthDraining(); ++i) {
+  for (int i = 0; i < kRoundsAtOnce && perf_.rings().IsWorthDraining(); ++i) {
     now = SessionClockNow();
     RETURN_IF_ERROR(Round(now, now - slack));
   }
@@ -250,7 +252,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
   UpdateTasks();
   for (;;) {
     const std::uint64_t limit = closing_ != 0 ? closing_ : NextLimit(now);
-    const std::size_t waiting = perf_.waiting_bytes();
+    const std::size_t waiting = perf_.rings().waiting_bytes();
     distributor_.FollowSinks(drained_);
     const std::uint64_t before = distributor_.samples();
     DrainSamples(limit);
@@ -267,7 +269,7 @@ absl::Status Capture::Round(std::uint64_t now, std::uint64_t settled) {
     }
     // An interval ends at a time when all its records are certainly in the rings. Until then, later
     // records stay in the rings, unless those fill up.
-    if (closing_ > settled && !perf_.IsPressed()) break;
+    if (closing_ > settled && !perf_.rings().IsPressed()) break;
     RETURN_IF_ERROR(EndIntervals(closing_));
     closing_ = 0;
     if (drained_ == now) break;
@@ -317,7 +319,8 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
     fullest = std::max(fullest, session->events_in_interval());
   }
   std::uint64_t limit = std::max(end, drained_);
-  const std::size_t waiting = perf_.waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
+  const std::size_t waiting =
+      perf_.rings().waiting_bytes() / std::max<std::size_t>(bytes_per_event_, 1);
   const std::size_t room = kFull * 3 / 2 - std::min(fullest, kFull);
   if (waiting > room && now > drained_) {
     // A quarter of the room, because the events may be denser in this part.
@@ -331,7 +334,7 @@ std::uint64_t Capture::NextLimit(std::uint64_t now) const {
 // Must be called before the samples are drained, because a thread's creation may be in another ring
 // than its first event.
 void Capture::UpdateTasks() {
-  if (perf_.DrainTasks([this](const PerfRecord& record) { tasks_.Apply(record); })) {
+  if (perf_.rings().tasks().Drain([this](const PerfRecord& record) { tasks_.Apply(record); })) {
     tasks_.RecordsWereLost();
   }
   if (tasks_.is_behind()) tasks_.CatchUp(SessionClockNow());
@@ -339,7 +342,7 @@ void Capture::UpdateTasks() {
 
 void Capture::DrainSamples(std::uint64_t limit) {
   counted_since_drained_ = false;
-  perf_.Drain(
+  perf_.rings().Drain(
       limit,
       [this](std::size_t cpu, const SampleRecord& sample, std::uint64_t timestamp) {
         distributor_.Write(cpu, sample, timestamp);
@@ -376,8 +379,8 @@ absl::Status Capture::AccountLosses(PerfSession::Losses which) {
 absl::Status Capture::DrainForEnd(SessionWriter* session) {
   RETURN_IF_ERROR(attachments_.DisableSole(session, [this] {
     const std::uint64_t now = SessionClockNow();
-    return perf_.IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
-                                   : absl::OkStatus();
+    return perf_.rings().IsWorthDraining() ? Round(now, now - base::Nanoseconds(options_.slack))
+                                           : absl::OkStatus();
   }));
   const std::uint64_t end = SessionClockNow();
   if (sessions_.size() == 1) {
@@ -389,7 +392,8 @@ absl::Status Capture::DrainForEnd(SessionWriter* session) {
     std::uint64_t now = end;
     do {
       // Records of this time may still be missing from the rings.
-      perf_.Wait(static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
+      perf_.rings().Wait(
+          static_cast<int>((end + slack - std::min(now, end + slack)) / 1'000'000 + 1));
       now = SessionClockNow();
       RETURN_IF_ERROR(Round(now, now - slack));
     } while (drained_ < end || now < end + slack);

@@ -93,7 +93,7 @@ class Capture {
   // session's sink are in Session::status.
   absl::Status Poll(absl::Duration timeout);
   // Makes Poll return early when `fd` is readable.
-  absl::Status WakeOn(int fd) { return perf_.WakeOn(fd); }
+  absl::Status WakeOn(int fd) { return perf_.rings().WakeOn(fd); }
   // Returns true once all processes or threads whose events are recorded have ended.
   bool HasTargetEnded() { return target_watch_.HaveEnded(); }
 

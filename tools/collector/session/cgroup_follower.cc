@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 #include "tools/collector/session/target.h"
 #include "tools/collector/system/cgroup2.h"
 

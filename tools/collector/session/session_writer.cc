@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/base/status_macros.h"
-#include "tools/collector/perf/perf_session.h"
+#include "tools/collector/perf/session_clock.h"
 
 namespace collector {
 

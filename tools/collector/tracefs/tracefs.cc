@@ -82,9 +82,8 @@ absl::StatusOr<std::string> Tracefs::ReadFile(const std::string& path) const {
 
 absl::StatusOr<std::size_t> Tracefs::ForEachUserEvent(
     const std::function<void(const UserEvent&)>& found) const {
-  absl::StatusOr<std::string> text = ReadFile(directory_ + "/user_events_status");
-  if (!text.ok()) return text.status();
-  return collector::ForEachUserEvent(*text, found, [this](std::string_view name) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(directory_ + "/user_events_status"));
+  return collector::ForEachUserEvent(text, found, [this](std::string_view name) {
     const absl::string_view event(name.data(), name.size());
     const std::string events = directory_ + "/events/";
     return Exists(absl::StrCat(events, "user_events/", event, "/id")) ||
@@ -136,9 +135,7 @@ absl::StatusOr<Tracefs::Tracepoint> Tracefs::ReadTracepoint(const std::string& s
   if (!absl::SimpleAtoi(*id, &tracepoint.id)) {
     return absl::InternalError(absl::StrCat(path, "/id is not a number"));
   }
-  absl::StatusOr<std::string> format = ReadFile(path + "/format");
-  if (!format.ok()) return format.status();
-  tracepoint.format = *std::move(format);
+  ASSIGN_OR_RETURN(tracepoint.format, ReadFile(path + "/format"));
   return tracepoint;
 }
 
